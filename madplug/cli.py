@@ -1,0 +1,190 @@
+"""The program `madplug`. Each command imports what it needs, so that `madplug --help` stays quick."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from madplug.errors import MadplugError, UserError
+from madplug.text import columns
+
+
+class Program(click.Group):
+    """The host's commands, and those that plugins add; plugins are loaded when one of theirs may be meant."""
+
+    _added = False
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, by name."""
+        self._add()
+        return sorted(self.commands)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """A command by its name."""
+        if name not in self.commands:
+            self._add()
+        return self.commands.get(name)
+
+    def _add(self) -> None:
+        if not self._added:
+            from madplug.registry import Registry
+
+            self._added = True
+            Registry().add_commands(self)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a user's mistake is a message and exit 2, never a traceback."""
+        try:
+            return super().invoke(ctx)
+        except UserError as error:
+            for problem in error.problems:
+                click.echo(f"madplug: {problem}", err=True)
+            ctx.exit(2)
+        except MadplugError as error:
+            click.echo(f"madplug: {error}", err=True)
+            ctx.exit(1)
+        except BrokenPipeError:
+            sys.stderr.close()
+            ctx.exit(0)
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="madplug")
+def main() -> None:
+    """Multi-agent debate between language models."""
+
+
+@main.command("list")
+@click.argument("kind", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--problems", "only_problems", is_flag=True, help="Print the problems only.")
+def list_(kind: str | None, as_json: bool, only_problems: bool) -> None:
+    """List every installed component, or those of one KIND."""
+    from madplug.describe import kinds, listing
+    from madplug.errors import nearest
+    from madplug.registry import Registry
+
+    known = kinds()
+    if kind is not None and kind not in known:
+        raise UserError(f"list: there is no kind '{kind}'{nearest(kind, known)}; "
+                        f"kinds are {', '.join(dict.fromkeys(known.values()))}")
+    found = listing(Registry(), known.get(kind or ""))
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        _print_listing(found, only_problems)
+    sys.exit(1 if found["problems"] else 0)
+
+
+def _print_listing(found: dict[str, Any], only_problems: bool) -> None:
+    if not only_problems:
+        rows = [(c["kind"], c["name"], f"{c['distribution']} {c['version']}", c["summary"])
+                for c in found["components"]]
+        click.echo(columns(rows, ("kind", "name", "distribution", "summary")))
+    for problem in found["problems"]:
+        click.echo(f"problem: {problem}")
+    if only_problems and not found["problems"]:
+        click.echo("no problems")
+
+
+@main.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(name: str, as_json: bool) -> None:
+    """Show a component: what it does, its source, its options, and TOML to paste."""
+    from madplug.describe import component, page
+    from madplug.errors import nearest
+    from madplug.registry import Registry
+
+    registry = Registry()
+    found = registry.named(name)
+    if not found:
+        raise UserError(f"show: no component '{name}'{nearest(name, {o.name for o in registry.offers()})}")
+    pages = [component(offer) for offer in found]
+    click.echo(json.dumps(pages, indent=2, ensure_ascii=False) if as_json else "\n\n".join(map(page, pages)))
+
+
+_file = click.argument("file", type=click.Path(path_type=Path))
+_folder = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+_settings = click.option("--set", "settings", metavar="K=V", multiple=True,
+                         help="Change a value of the run file: --set debate.rounds=3.")
+
+
+@main.command()
+@_file
+@_settings
+def check(file: Path, settings: tuple[str, ...]) -> None:
+    """Check a run FILE: its cells, samples and worst-case number of model calls. No model is called."""
+    from madplug.config import load
+
+    resolved = load(file, settings)
+    plan, rows, worst = resolved.plan, [], 0
+    for cell in plan.cells:
+        size = cell.dataset.size() if cell.dataset else None
+        calls = cell.worst_calls()
+        total = None if size is None else calls * size * plan.repeats
+        worst = worst + total if total is not None and worst is not None else None  # type: ignore[assignment]
+        rows.append((cell.slug, str(cell.wanted), str(cell.rounds), "?" if size is None else str(size), str(calls),
+                     "?" if total is None else str(total)))
+    click.echo(columns(rows, ("cell", "agents", "rounds", "samples", "calls/debate", "calls")))
+    total_text = "an unknown number of" if worst is None else f"{worst:,}"
+    click.echo(f"{plan.name}: {len(plan.cells)} cells x {plan.repeats} repeats; at most {total_text} model calls, "
+               "retries apart")
+    if any(cell.oracle for cell in plan.cells):
+        click.echo("oracle = true: components see the references, and every result is marked")
+
+
+@main.command()
+@_file
+@_settings
+@click.option("--output", type=click.Path(path_type=Path), help="The study's directory.  [default: runs/NAME]")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--watch", is_flag=True, help="Show every message as it is recorded.")
+def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool, watch: bool) -> None:
+    """Run the study of a run FILE, or continue it where it stopped."""
+    from madplug.config import load
+    from madplug.launch import launch
+
+    resolved = load(file, settings)
+    folder = output or Path("runs") / resolved.plan.name
+    sys.exit(launch(resolved, folder, quiet=quiet, messages=watch))
+
+
+@main.command()
+@_folder
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(folder: Path, as_json: bool) -> None:
+    """Show how far the study in DIR is, also while it runs."""
+    from madplug.inspect import status_of
+
+    facts = status_of(folder)
+    if as_json:
+        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        return
+    rows = [(c["cell"], str(c["done"]), str(c["failed"]), str(c["undecided"]), str(c["calls"]), str(c["tokens"]))
+            for c in facts["cells"]]
+    click.echo(columns(rows, ("cell", "done", "failed", "undecided", "calls", "tokens")))
+    left = "unknown" if facts["left"] is None else str(facts["left"])
+    cost = "" if not facts["cost_usd"] else f", {facts['cost_usd']:.4f} USD"
+    click.echo(f"{facts['done']} done, {facts['failed']} failed, {left} left; {facts['calls']} calls paid, "
+               f"{facts['tokens']} tokens{cost}")
+    for problem in facts["problems"]:
+        click.echo(f"problem: {problem}")
+
+
+@main.command()
+@_folder
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="A file ending in .jsonl or .parquet.")
+def export(folder: Path, output: Path) -> None:
+    """Write the debates in DIR to a file, one row each."""
+    from madplug.inspect import export_to
+
+    click.echo(f"{export_to(folder, output)} debates in {output}")
+
+
+if __name__ == "__main__":
+    main()

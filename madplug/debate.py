@@ -1,0 +1,360 @@
+"""The debate: what components see of it, and the loop. No method is known here."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, Protocol, TypeVar
+
+from madplug.cell import Cell
+from madplug.components import AnswerFormat, Component, Service
+from madplug.errors import ComponentError
+from madplug.records import (
+    Agent,
+    Completion,
+    DebateResult,
+    Decision,
+    Message,
+    Persona,
+    Reply,
+    Request,
+    Review,
+    Sample,
+    Turn,
+    Usage,
+)
+from madplug.transcript import Transcript
+
+T = TypeVar("T")
+MOST_REDOS = 20
+"""A round taken back more often than this is a mistake of whoever takes it back."""
+
+
+class Road(Protocol):
+    """The way to the models: answers a request on behalf of a debate, and counts it there."""
+
+    async def send(self, debate: Debate, request: Request) -> Completion:
+        """Answer one request."""
+
+
+@dataclass
+class Spent:
+    """What a debate has used."""
+
+    calls: int = 0
+    retries: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    cost_usd: float | None = 0.0
+
+    def add(self, usage: Usage, retries: int) -> None:
+        """Count one call."""
+        self.calls += 1
+        self.retries += retries
+        self.prompt += usage.prompt
+        self.completion += usage.completion
+        self.cached += usage.cached
+        known = self.cost_usd is not None and usage.cost_usd is not None
+        self.cost_usd = self.cost_usd + usage.cost_usd if known else None  # type: ignore[operator]
+
+    def usage(self) -> Usage:
+        """The tokens and their cost."""
+        return Usage(self.prompt, self.completion, self.cached, self.cost_usd)
+
+
+class Debate:
+    """One debate, as its components see it."""
+
+    def __init__(self, cell: Cell, sample: Sample, references: Sequence[str] = (), *, road: Road,
+                 repeat: int = 0, seed: int = 0, order: int = 0, matched: DebateResult | None = None) -> None:
+        self.cell = cell
+        self.sample = sample
+        self.repeat = repeat
+        self.round = 0
+        self.rounds = cell.rounds
+        self.agents: tuple[Agent, ...] = ()
+        self.transcript = Transcript()
+        self.decision: Decision | None = None
+        self.notes: dict[str, Any] = {}
+        """Facts to keep beside the debate; components write here and do not read."""
+        self.matched = matched
+        """The same sample's result in the cell this one is matched to."""
+        self.order = order
+        self.spent = Spent()
+        self.asked: dict[bytes, int] = {}
+        self._references = tuple(references)
+        self._seed = seed
+        self._road = road
+
+    # What components ask of it
+
+    @property
+    def answers(self) -> AnswerFormat:
+        """What counts as an answer, and when two answers are the same."""
+        return self.cell.answers
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that agents use."""
+        return self.cell.models
+
+    @property
+    def voters(self) -> tuple[Agent, ...]:
+        """The agents that count in the decision, in order."""
+        return tuple(a for a in self.agents if a.persona.votes)
+
+    def with_role(self, role: str) -> tuple[Agent, ...]:
+        """The agents whose persona has this role, in order."""
+        return tuple(a for a in self.agents if a.persona.role == role)
+
+    def agent(self, id: int) -> Agent:
+        """The agent with this id."""
+        return self.agents[id]
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The right answers. Raises `ComponentError` unless the run file says `oracle = true`."""
+        if not self.cell.oracle:
+            raise ComponentError("a component read debate.references, and the run file does not say oracle = true")
+        return self._references
+
+    def neighbours(self, agent: Agent, round: int | None = None) -> Sequence[int]:
+        """Ids of the agents whose messages an agent may see in a round, by default this one."""
+        return self.cell.visibility.neighbours(self, agent, self.round if round is None else round)
+
+    def service(self, name: str) -> Service:
+        """The service of this name in the run file."""
+        return self.cell.services[name]
+
+    def rng(self, scope: str) -> random.Random:
+        """A generator seeded from the study's seed, repeat, sample and scope: the same whatever ran before."""
+        text = f"{self._seed}\0{self.repeat}\0{self.sample.id}\0{scope}"
+        return random.Random(int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big"))
+
+    async def ask(self, messages: str | Sequence[Mapping[str, Any]], *, purpose: str, agent: Agent | int | None = None,
+                  model: str | None = None, form: Mapping[str, Any] | None = None,
+                  params: Mapping[str, Any] | None = None) -> Completion:
+        """Ask a model: `model`, or the agent's, or the first of the cell's.
+
+        messages: `{"role", "content"}` each, or a string for one user message. purpose: why, kept with the call.
+        Raises `ModelError` when the model could not be made to answer; that fails the debate unless caught.
+        """
+        speaker = self.agents[agent] if isinstance(agent, int) else agent
+        name = model or (speaker.model if speaker else None) or (self.models[0] if self.models else None)
+        if name is None:
+            raise ComponentError(f"a component asked a model (purpose '{purpose}'), and the cell has none")
+        if isinstance(messages, str):
+            messages = ({"role": "user", "content": messages},)
+        request = Request(tuple(messages), purpose, name, speaker.id if speaker else None, params or {}, form)
+        request = await maybe(self.cell.hooks.madplug_request(debate=self, request=request))
+        return await maybe(self.cell.hooks.madplug_complete(debate=self, request=request))  # type: ignore[no-any-return]
+
+    async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
+        """Await several asks concurrently; their results in order. Waits for all before an error is raised."""
+        return await together(asks)
+
+    # What the loop does with it
+
+    async def send(self, request: Request) -> Completion:
+        """Take the road to the model."""
+        return await self._road.send(self, request)
+
+    async def respond(self, turn: Turn, view: Sequence[Message]) -> Reply:
+        """Let the style that takes this turn write it, and read the answer out of it."""
+        bound = next((s for s in self.cell.styles if s.takes(turn.agent, turn)), None)
+        if bound is None:
+            raise ComponentError(f"no style of this cell takes the move '{turn.move}' of agent {turn.agent.id} "
+                                 f"({turn.agent.persona.role})")
+        return expect(await maybe(bound.style.respond(self, turn, view)), Reply, bound.style, "respond")
+
+    async def read(self, turn: Turn, reply: Reply) -> tuple[str | None, str | None]:
+        """The answer a reply gives, and its canonical form."""
+        answer = reply.answer
+        if answer is None:
+            answer = await maybe(self.answers.extract(self, turn, reply.content))
+        return (answer, self.answers.canonical(answer, self.sample)) if answer else (None, None)
+
+    def record(self, message: Message) -> None:
+        """Put a message on record; an answer equal to an earlier one gets that one's key."""
+        if message.key is not None:
+            known = dict.fromkeys(m.key for m in self.transcript.record if m.key is not None)
+            if message.key not in known:
+                same = (k for k in known if self.answers.same(k, message.key, self.sample))
+                message = replace(message, key=next(same, message.key))
+        message = self.transcript.append(message)
+        self.tell("madplug_message", message=message)
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Send an event of this debate."""
+        self.cell.tell(event, getattr(self._road, "report", _unheard), debate=self, **facts)
+
+    def result(self, *, error: str | None = None, seconds: float = 0.0) -> DebateResult:
+        """The debate as it is stored."""
+        return DebateResult(
+            cell=self.cell.slug, repeat=self.repeat, sample=self.sample, references=self._references,
+            agents=self.agents, messages=self.transcript.record, decision=None if error else self.decision,
+            calls=self.spent.calls, retries=self.spent.retries, tokens=self.spent.usage(), seconds=seconds,
+            error=error, notes=self.notes)
+
+    @classmethod
+    def stored(cls, result: DebateResult, cell: Cell, *, road: Road, seed: int = 0) -> Debate:
+        """A debate that was held before: its components may look at it and ask, and nothing else changes."""
+        debate = cls(cell, result.sample, result.references, road=road, repeat=result.repeat, seed=seed)
+        debate.agents, debate.round = result.agents, result.rounds
+        debate.transcript = Transcript(result.messages)
+        debate.decision = result.decision or Decision.undecided(f"failed: {result.error}")
+        debate.notes = dict(result.notes)
+        return debate
+
+
+# The loop
+
+async def run_debate(debate: Debate) -> Decision:
+    """Hold one debate: personas, casting, openings, rounds, decision, phases."""
+    cell = debate.cell
+    debate.agents = await assemble(debate)
+    for message in await maybe(cell.hooks.madplug_opening(debate=debate)):
+        debate.record(replace(message, round=0))
+    debate.tell("madplug_debate_started")
+    decision = await hold_rounds(debate)
+    if decision is None:
+        decision = expect(await maybe(cell.decision.at_end(debate)), Decision, cell.decision, "at_end")
+    debate.decision = settle(decision)
+    debate.tell("madplug_decided", decision=debate.decision)
+    for phase in cell.phases:
+        changed = await maybe(phase.run(debate, debate.decision))
+        debate.decision = settle(expect(changed, Decision, phase, "run")) if changed else debate.decision
+    return debate.decision
+
+
+async def hold_rounds(debate: Debate) -> Decision | None:
+    """Round after round until a decision, a stop, a round without a turn, or the last round."""
+    redos = 0
+    debate.round = 1
+    while debate.round <= debate.rounds:
+        decision = await hold_round(debate)
+        if decision is not None:
+            return decision
+        if not debate.transcript.of_round(debate.round):
+            debate.round -= 1
+            return None
+        review = await maybe(debate.cell.hooks.madplug_round_ended(debate=debate)) or Review()
+        if review.redo:
+            redos += 1
+            if redos > MOST_REDOS:
+                raise ComponentError(f"round {debate.round} was taken back {redos} times; an extension never takes it")
+            debate.transcript.retract(m.id for m in debate.transcript.of_round(debate.round))
+        if review.say is not None:
+            debate.record(Message(0, debate.round, 0, None, "say", review.say))
+        if review.stop or (debate.round == debate.rounds and not review.redo):
+            return None
+        debate.round += not review.redo
+    return None
+
+
+async def hold_round(debate: Debate) -> Decision | None:
+    """One pass of the turn order, wave by wave."""
+    decide, turns = debate.cell.decision, debate.cell.turns
+    spoke = 0
+    async for wave in each(turns.waves(debate)):
+        await hold_wave(debate, spoke, [wave] if isinstance(wave, Turn) else list(wave))
+        spoke += 1
+        decision = await maybe(decide.after_wave(debate))
+        if decision is not None:
+            return expect(decision, Decision, decide, "after_wave")
+    if not spoke:
+        return None
+    decision = await maybe(decide.after_round(debate))
+    return None if decision is None else expect(decision, Decision, decide, "after_round")
+
+
+async def hold_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
+    """All turns of a wave on the same transcript, recorded in the wave's order."""
+    for turn in turns:
+        expect(turn, Turn, debate.cell.turns, "waves")
+    views = [tuple(await maybe(debate.cell.hooks.madplug_view(debate=debate, turn=turn))) for turn in turns]
+    taken = await together(take_turn(debate, turn, view) for turn, view in zip(turns, views, strict=True))
+    for turn, view, (reply, answer, key) in zip(turns, views, taken, strict=True):
+        debate.record(Message(
+            0, debate.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer, key,
+            reply.agreement, reply.confidence, tuple(m.id for m in view), data=reply.data))
+
+
+async def take_turn(debate: Debate, turn: Turn, view: Sequence[Message]) -> tuple[Reply, str | None, str | None]:
+    """One turn: the reply, its answer and its key."""
+    reply = await maybe(debate.cell.hooks.madplug_reply(debate=debate, turn=turn, view=view))
+    return (reply, *await debate.read(turn, reply))
+
+
+async def assemble(debate: Debate) -> tuple[Agent, ...]:
+    """Personas, one generator after the other, and a model for each."""
+    cell = debate.cell
+    roster: list[Persona] = []
+    generators = iter(cell.personas)
+    generator = next(generators, None)
+    while len(roster) < cell.wanted:
+        if generator is None:
+            roster.append(Persona(f"Agent {len(roster) + 1}"))
+            continue
+        made = await maybe(generator.generate(debate, tuple(roster)))
+        made = [made] if isinstance(made, Persona) else list(made)
+        roster += [expect(persona, Persona, generator, "generate") for persona in made]
+        if not made:
+            raise ComponentError(f"{type(generator).__qualname__}.generate made no persona")
+        generator = next(generators, generator)
+    if cell.casting is not None:
+        return tuple(expect(a, Agent, cell.casting, "cast") for a in await maybe(cell.casting.cast(debate, roster)))
+    return tuple(Agent(i, p, cell.models[i % len(cell.models)] if cell.models else None)
+                 for i, p in enumerate(roster))
+
+
+def settle(decision: Decision) -> Decision:
+    """A decision in the form it is kept: an answer for every key, and no agreement where a fallback answered."""
+    return replace(decision, answer=decision.key if decision.answer is None else decision.answer,
+                   agreed=decision.agreed and not decision.fallback)
+
+
+# Small things
+
+async def maybe(value: Any) -> Any:
+    """The value, awaited where it is awaitable."""
+    return await value if inspect.isawaitable(value) else value
+
+
+async def each(waves: Any) -> Any:
+    """The items of a plain or an asynchronous generator."""
+    if hasattr(waves, "__aiter__"):
+        async for wave in waves:
+            yield wave
+    else:
+        for wave in waves:
+            yield wave
+
+
+async def together(awaitables: Iterable[Awaitable[T]]) -> list[T]:
+    """All results in order, concurrently. No sibling is cut off when one fails: its call may be paid for."""
+    waiting = list(awaitables)
+    if len(waiting) == 1:
+        return [await waiting[0]]
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results  # type: ignore[return-value]
+
+
+def expect(value: Any, kind: type[T], component: Component, method: str) -> T:
+    """The value, if a component kept its contract."""
+    if not isinstance(value, kind):
+        raise ComponentError(f"{type(component).__module__}.{type(component).__qualname__}.{method} returned "
+                             f"{type(value).__name__} {value!r:.80}; expected {kind.__name__}")
+    return value
+
+
+def _unheard(problem: str) -> None:
+    """Nobody listens: a debate outside a study."""

@@ -1,0 +1,120 @@
+"""What is installed, in words: `madplug list`, `madplug show`, and the generated reference."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from madplug.components import KINDS, Component, Paradigm, Volatile
+from madplug.registry import Offer, Registry
+from madplug.rows import plain
+from madplug.text import columns
+
+_TABLE = {"model": "models.NAME", "service": "services.NAME", "dataset": "dataset", "answers": "answers",
+          "casting": "debate.casting", "turns": "debate.turns", "visibility": "debate.visibility",
+          "decision": "debate.decision", "executor": "execution", "personas": "[debate.personas]",
+          "style": "[debate.styles]", "phase": "[debate.phases]", "metric": "[metrics]",
+          "extension": "[extensions]"}
+
+
+_LIMITS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"), ("pattern", "matches"))
+
+
+def kinds() -> dict[str, str]:
+    """Kind by every spelling a user may try: `decision`, `decisions`."""
+    return {**{base.kind: base.kind for base in KINDS.values()},
+            **{plural: base.kind for plural, base in KINDS.items()}}
+
+
+def listing(registry: Registry, kind: str | None) -> dict[str, Any]:
+    """Components and problems, as `madplug list --json` prints them."""
+    found = registry.offers(kind)
+    return {"components": [{"kind": o.kind, "name": o.name, "distribution": o.distribution, "version": o.version,
+                            "summary": o.summary} for o in found],
+            "problems": [str(p) for p in registry.problems]}
+
+
+def component(offer: Offer) -> dict[str, Any]:
+    """Everything about one component, as `madplug show --json` prints it."""
+    cls = offer.component
+    text = inspect.getdoc(cls) or ""
+    facts: dict[str, Any] = {
+        "kind": offer.kind, "name": offer.name, "distribution": offer.distribution, "version": offer.version,
+        "summary": offer.summary, "description": text, "source": cls.source, "options": list(options(cls)),
+        "toml": paste(offer)}
+    for name in ("needs", "gives", "moves"):
+        value = getattr(cls, name, None)
+        if isinstance(value, frozenset) and value:
+            facts[name] = sorted(value)
+    if issubclass(cls, Paradigm):
+        facts["debate"] = plain(cls.debate)
+    return facts
+
+
+def options(cls: type[Component]) -> Iterator[dict[str, Any]]:
+    """Name, type, limits, default and meaning of each option."""
+    cls.Options.model_rebuild(force=False)
+    for name, field in cls.Options.model_fields.items():
+        required = field.is_required()
+        limits = [f"{sign} {getattr(m, attribute)}" for m in field.metadata
+                  for attribute, sign in _LIMITS
+                  if getattr(m, attribute, None) is not None]
+        yield {"name": name, "type": type_name(field.annotation), "limits": ", ".join(limits),
+               "required": required,
+               "default": None if required else plain(field.get_default(call_default_factory=True)),
+               "may_change": Volatile in field.metadata, "description": " ".join((field.description or "").split())}
+
+
+def type_name(annotation: Any) -> str:
+    """A type as a user would say it."""
+    simple = inspect.isclass(annotation) and not hasattr(annotation, "__origin__")
+    text = annotation.__name__ if simple else str(annotation)
+    text = re.sub(r"Annotated\[([^,\]]+)[^\]]*\]", r"\1", text)
+    text = re.sub(r"(typing|collections\.abc|pathlib|madplug\.\w+|_local)\.", "", text)
+    if text.startswith("Literal["):
+        return " | ".join(part.strip() for part in text[8:-1].split(","))
+    return text.replace("NoneType", "None")
+
+
+def paste(offer: Offer) -> str:
+    """TOML that names the component, with its required options."""
+    import tomli_w
+
+    if issubclass(offer.component, Paradigm):
+        return f'[debate]\nparadigm = "{offer.name}"\n'
+    needed = [o["name"] for o in options(offer.component) if o["required"]]
+    table = _TABLE[offer.kind]
+    lines = [f"[{table}]", tomli_w.dumps({"use": offer.name}).strip(), *(f"{name} = ..." for name in needed)]
+    return "\n".join(lines) + "\n"
+
+
+def page(facts: Mapping[str, Any]) -> str:
+    """A component as text for a person."""
+    lines = [f"{facts['name']}  ({facts['kind']}, {facts['distribution']} {facts['version']})", "",
+             facts["description"], ""]
+    if facts["source"]:
+        lines += [f"Source: {facts['source']}", ""]
+    for name, words in (("moves", "Moves"), ("needs", "Needs"), ("gives", "Gives")):
+        if name in facts:
+            lines += [f"{words}: {', '.join(facts[name])}", ""]
+    if facts["options"]:
+        rows = [(o["name"], o["type"] + (f" ({o['limits']})" if o["limits"] else ""),
+                 "required" if o["required"] else _default(o["default"]), o["description"]) for o in facts["options"]]
+        short = [row for row in rows if "\n" not in row[2]]
+        lines += ["Options:", columns(short, ("name", "type", "default", "meaning")), ""]
+        for name, type_, default, meaning in rows:
+            if "\n" in default:
+                lines += [f"{name}  {type_}  {meaning}", *(f"    {line}" for line in default.splitlines()), ""]
+    if "debate" in facts:
+        import tomli_w
+
+        lines += ["Stands for:", "", tomli_w.dumps({"debate": facts["debate"]}).strip(), ""]
+    lines += ["In a run file:", "", facts["toml"].strip()]
+    return "\n".join(lines)
+
+
+def _default(value: Any) -> str:
+    return value if isinstance(value, str) and "\n" in value else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,168 @@
+"""What a distribution can offer: one registration hook per kind of component.
+
+A plugin is a module named by an entry point in the group `madplug`. It offers components by implementing
+the hooks below with `@hookimpl`; each returns classes, and is called once, when the plugin is first needed.
+Offering does nothing by itself: only what a run file names takes part in a debate.
+
+What happens *in* a run is in `runspecs.py`; the two files together are every hook there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    import click
+
+    from madplug.components import (
+        AnswerFormat,
+        Casting,
+        Dataset,
+        DecisionProtocol,
+        Executor,
+        Extension,
+        Metric,
+        Model,
+        Paradigm,
+        PersonaGenerator,
+        Phase,
+        Service,
+        Style,
+        TurnOrder,
+        Visibility,
+    )
+
+hookspec = pluggy.HookspecMarker("madplug")
+hookimpl = pluggy.HookimplMarker("madplug")
+
+
+@hookspec
+def madplug_register_models() -> Iterable[type[Model]]:  # type: ignore[empty-body]
+    """Offer models: what answers a request. In the run file: `[models.NAME]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-openai`.
+    """
+
+
+@hookspec
+def madplug_register_services() -> Iterable[type[Service]]:  # type: ignore[empty-body]
+    """Offer services: retrievers, embedders, sandboxes. In the run file: `[services.NAME]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-dmad`.
+    """
+
+
+@hookspec
+def madplug_register_datasets() -> Iterable[type[Dataset]]:  # type: ignore[empty-body]
+    """Offer data sets: where questions and references come from. In the run file: `[dataset]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-files`.
+    """
+
+
+@hookspec
+def madplug_register_answers() -> Iterable[type[AnswerFormat]]:  # type: ignore[empty-body]
+    """Offer answer formats: extraction, canonical form, equality. In the run file: `[answers]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-answers`.
+    """
+
+
+@hookspec
+def madplug_register_personas() -> Iterable[type[PersonaGenerator]]:  # type: ignore[empty-body]
+    """Offer persona generators. In the run file: `[[debate.personas]]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-personas`.
+    """
+
+
+@hookspec
+def madplug_register_castings() -> Iterable[type[Casting]]:  # type: ignore[empty-body]
+    """Offer castings: which model plays which persona. In the run file: `[debate.casting]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-metadebate`.
+    """
+
+
+@hookspec
+def madplug_register_styles() -> Iterable[type[Style]]:  # type: ignore[empty-body]
+    """Offer styles: how a turn is prompted and its reply read. In the run file: `[[debate.styles]]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-styles`.
+    """
+
+
+@hookspec
+def madplug_register_turn_orders() -> Iterable[type[TurnOrder]]:  # type: ignore[empty-body]
+    """Offer turn orders: who is asked for what, and when. In the run file: `[debate.turns]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-turns`.
+    """
+
+
+@hookspec
+def madplug_register_visibilities() -> Iterable[type[Visibility]]:  # type: ignore[empty-body]
+    """Offer visibilities: which messages an agent is shown, in which order. In the run file: `[debate.visibility]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-visibility`.
+    """
+
+
+@hookspec
+def madplug_register_decisions() -> Iterable[type[DecisionProtocol]]:  # type: ignore[empty-body]
+    """Offer decision protocols: how a debate ends. In the run file: `[debate.decision]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-consensus`.
+    """
+
+
+@hookspec
+def madplug_register_phases() -> Iterable[type[Phase]]:  # type: ignore[empty-body]
+    """Offer phases: what follows the decision. In the run file: `[[debate.phases]]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-challenge`.
+    """
+
+
+@hookspec
+def madplug_register_metrics() -> Iterable[type[Metric]]:  # type: ignore[empty-body]
+    """Offer metrics: what is measured on a debate. In the run file: `[[metrics]]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-qa`.
+    """
+
+
+@hookspec
+def madplug_register_extensions() -> Iterable[type[Extension]]:  # type: ignore[empty-body]
+    """Offer extensions: what wraps or watches a run. In the run file: `[[extensions]]`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-visibility`.
+    """
+
+
+@hookspec
+def madplug_register_paradigms() -> Iterable[type[Paradigm]]:  # type: ignore[empty-body]
+    """Offer paradigms: presets of a `[debate]` table. In the run file: `debate.paradigm`.
+
+    Return classes. Every implementation is called. Shipped: `madplug-mallm`.
+    """
+
+
+@hookspec
+def madplug_register_executors() -> Iterable[type[Executor]]:  # type: ignore[empty-body]
+    """Offer executors: where debates run. In the run file: `[execution]`.
+
+    Return classes. Every implementation is called.
+    """
+
+
+@hookspec
+def madplug_register_commands(cli: click.Group) -> None:
+    """Add commands to the `madplug` program.
+
+    cli: the click group to add them to. Return nothing. Every implementation is called.
+    Shipped: `madplug-report`.
+    """

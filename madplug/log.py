@@ -1,0 +1,52 @@
+"""The log of a study: JSON lines in its directory, and no secrets in them."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+_KEEPS_SECRETS = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
+
+
+def redact(text: str) -> str:
+    """The text without the values of environment variables that hold secrets."""
+    for secret in _secrets():
+        text = text.replace(secret, "[secret]")
+    return text
+
+
+@lru_cache(maxsize=1)
+def _secrets() -> tuple[str, ...]:
+    return tuple(v for k, v in os.environ.items() if _KEEPS_SECRETS.search(k) and len(v) >= 8)
+
+
+def open_log(folder: Path) -> Any:
+    """A structlog logger that writes to `log.jsonl`; also what plugins get from `structlog.get_logger()`.
+
+    Warnings of the standard library's `logging` go to the same file, so that no library writes over the progress.
+    """
+    import logging
+
+    import structlog
+
+    file = (folder / "log.jsonl").open("a", encoding="utf-8", buffering=1)
+    render = structlog.processors.JSONRenderer(ensure_ascii=False)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars, structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True), structlog.processors.format_exc_info,
+            lambda logger, method, event: redact(str(render(logger, method, event)))],
+        logger_factory=structlog.WriteLoggerFactory(file), cache_logger_on_first_use=False)
+    logger = structlog.get_logger()
+
+    class ToStructlog(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            logger.log(record.levelno, record.getMessage(), logger=record.name)
+
+    root = logging.getLogger()
+    root.handlers = [h for h in root.handlers if type(h).__name__ != "ToStructlog"]
+    root.addHandler(ToStructlog(logging.WARNING))
+    return logger

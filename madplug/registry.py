@@ -1,0 +1,217 @@
+"""What is installed: plugins found by their entry points, and the components they offer.
+
+A plugin is loaded when a name asks for it: `consensus.majority` loads the plugin `consensus` and no other.
+Only listing, a bare name and a wrong one load them all. A plugin that does not load, or offers what it must not,
+becomes a problem with its distribution and version; everything else goes on.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import importlib_metadata
+import pluggy
+
+from madplug import hookspecs
+from madplug.components import KINDS, Component
+from madplug.errors import Problem, UserError, nearest
+
+_HOOKS = {f"madplug_register_{plural}": base for plural, base in KINDS.items()}
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A component that an installed distribution offers."""
+
+    kind: str
+    name: str
+    """In full: `plugin.component`."""
+    component: type[Component]
+    distribution: str
+    version: str
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the component's docstring."""
+        text = " ".join((inspect.getdoc(self.component) or "").split("\n\n")[0].split())
+        return re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a plugin comes from."""
+
+    plugin: str
+    load: Any
+    distribution: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}"
+
+
+class Registry:
+    """The plugins of this environment, loaded as they are needed."""
+
+    def __init__(self, sources: Iterable[Source] | None = None) -> None:
+        self.problems: list[Problem] = []
+        self._sources: dict[str, Source] = {}
+        self._loaded: dict[str, bool] = {}
+        self._offers: dict[tuple[str, str], Offer] = {}
+        self._manager = pluggy.PluginManager("madplug")
+        self._manager.add_hookspecs(hookspecs)
+        by_name: dict[str, list[Source]] = defaultdict(list)
+        for source in installed() if sources is None else sources:
+            by_name[source.plugin].append(source)
+        self.disabled = frozenset(filter(None, os.environ.get("MADPLUG_DISABLE", "").replace(",", " ").split()))
+        for plugin, claims in sorted(by_name.items()):
+            if len(claims) > 1:
+                both = " and ".join(sorted(map(str, claims)))
+                self.problems.append(Problem(plugin, f"claimed by {both}; neither is loaded: uninstall one of them"))
+            elif plugin not in self.disabled:
+                self._sources[plugin] = claims[0]
+
+    def find(self, kind: str, name: str) -> Offer:
+        """The component of this kind and name, full or bare. Raises `UserError` with the nearest name."""
+        plugin, dot, _ = name.partition(".")
+        if dot:
+            self._load(plugin)
+            if offer := self._offers.get((kind, name)):
+                return offer
+        candidates = [o for o in self.offers(kind) if not dot and o.name.rpartition(".")[2] == name]
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            raise UserError(f"'{name}' is offered by several plugins: {', '.join(o.name for o in candidates)}; "
+                            "write one of these")
+        raise UserError(self._unknown(kind, name, plugin if dot else ""))
+
+    def offers(self, kind: str | None = None) -> list[Offer]:
+        """Every component installed, by kind in the order of the hooks and then by name."""
+        self.load_all()
+        order = {base.kind: i for i, base in enumerate(KINDS.values())}
+        found = (o for o in self._offers.values() if kind in (None, o.kind))
+        return sorted(found, key=lambda o: (order[o.kind], o.name))
+
+    def named(self, name: str) -> list[Offer]:
+        """Every component of this name, of whatever kind."""
+        self._load(name.partition(".")[0])
+        found = [o for (_, full), o in self._offers.items() if full == name]
+        return found or [o for o in self.offers() if name in (o.name, o.name.rpartition(".")[2])]
+
+    def load_all(self) -> None:
+        """Load every plugin."""
+        for plugin in self._sources:
+            self._load(plugin)
+
+    def add_commands(self, cli: Any) -> None:
+        """Let every plugin add its commands to the program."""
+        self.load_all()
+        self._manager.hook.madplug_register_commands(cli=cli)
+
+    def source(self, plugin: str) -> Source | None:
+        """The distribution behind a plugin."""
+        return self._sources.get(plugin)
+
+    @property
+    def plugins(self) -> tuple[Any, ...]:
+        """The plugins loaded so far."""
+        return tuple(p for _, p in self._manager.list_name_plugin())
+
+    def _unknown(self, kind: str, name: str, plugin: str) -> str:
+        known = [o.name for o in self.offers(kind)]
+        elsewhere = [o.kind for o in self.offers() if o.name == name]
+        if elsewhere:
+            return f"'{name}' is a {' and a '.join(elsewhere)}, not a {kind}{nearest(name, known)}"
+        if plugin in self.disabled:
+            return f"the plugin '{plugin}' is disabled by MADPLUG_DISABLE"
+        broken = [p for p in self.problems if p.place.endswith(f"'{plugin}'") or p.place == plugin]
+        if broken:
+            return f"'{name}' cannot be used: {broken[0]}"
+        missing = "" if plugin in self._sources or not plugin else \
+            f"; if it is an installable plugin: pip install madplug-{plugin}"
+        return f"no installed plugin offers a {kind} '{name}'{nearest(name, known) or missing}"
+
+    def _load(self, plugin: str) -> None:
+        source = self._sources.get(plugin)
+        if source is None or plugin in self._loaded:
+            return
+        self._loaded[plugin] = True
+        place = f"{source}: plugin '{plugin}'"
+        try:
+            module = source.load()
+            self._manager.register(module, plugin)
+        except Exception as error:  # whatever a stranger's module raises must not take the others along
+            self.problems.append(Problem(place, f"does not load: {type(error).__name__}: {error}"))
+            return
+        self.problems += [Problem(place, text) for text in _misspelt(module)]
+        for caller in self._manager.get_hookcallers(module) or ():
+            base = _HOOKS.get(caller.name)
+            for implementation in caller.get_hookimpls() if base else ():
+                if implementation.plugin is module and base:
+                    self._take(base, implementation.function, source, place)
+
+    def _take(self, base: type[Component], offered: Any, source: Source, place: str) -> None:
+        try:
+            classes = list(offered())
+        except Exception as error:
+            self.problems.append(Problem(place, f"{offered.__name__} raised {type(error).__name__}: {error}"))
+            return
+        for cls in classes:
+            wrong = _unfit(cls, base)
+            name = f"{source.plugin}.{getattr(cls, 'name', '?')}"
+            if not wrong and (base.kind, name) in self._offers:
+                wrong = f"offers two components of kind {base.kind} named '{name}'"
+            if wrong:
+                self.problems.append(Problem(place, wrong))
+                continue
+            self._offers[base.kind, name] = Offer(base.kind, name, cls, source.distribution, source.version)
+
+
+def installed() -> Iterator[Source]:
+    """The plugins that installed distributions declare."""
+    for point in importlib_metadata.entry_points(group="madplug"):
+        distribution = point.dist
+        yield Source(point.name, point.load, distribution.name if distribution else "?",
+                     distribution.version if distribution else "?")
+
+
+def _misspelt(module: Any) -> Iterator[str]:
+    """Hooks that do not exist, and hook functions that were not marked."""
+    known = [name for name in vars(hookspecs) if name.startswith("madplug_register_")]
+    for name in dir(module):
+        if not name.startswith("madplug_"):
+            continue
+        marked = getattr(getattr(module, name), "madplug_impl", None) is not None
+        if name not in known and (marked or callable(getattr(module, name))) and "." not in name \
+                and not inspect.ismodule(getattr(module, name)):
+            yield f"implements the hook '{name}', which does not exist{nearest(name, known)}"
+        elif name in known and not marked:
+            yield f"'{name}' is not marked with @hookimpl, so it is never called"
+
+
+def _unfit(cls: Any, base: type[Component]) -> str | None:
+    """Why something offered cannot be a component of this kind."""
+    if not inspect.isclass(cls) or not issubclass(cls, base):
+        what = cls.__qualname__ if inspect.isclass(cls) else repr(cls)[:80]
+        return f"offers {what} as a {base.kind}; expected a subclass of madplug.{base.__name__}"
+    name = getattr(cls, "name", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return f"{cls.__qualname__} has the name {name!r}; expected lower_snake_case"
+    if missing := sorted(cls.__abstractmethods__):
+        return f"{cls.__qualname__} does not implement {', '.join(missing)}"
+    if not cls.__doc__:
+        return f"{cls.__qualname__} has no docstring; its first sentence is what `madplug list` shows"
+    return None
+
+
+def versions(offers: Iterable[Offer]) -> Mapping[str, dict[str, str]]:
+    """Distribution and version by full component name, for the manifest."""
+    return {f"{o.kind} {o.name}": {"distribution": o.distribution, "version": o.version} for o in offers}

@@ -1,0 +1,316 @@
+"""A study: cells x repeats x samples, held as one stream, resumed where it stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from madplug.cell import Cell
+from madplug.components import Executor, Model, Service
+from madplug.debate import Debate, each, maybe, run_debate, together
+from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
+from madplug.gateway import Gateway, Limits
+from madplug.log import redact
+from madplug.records import Completion, DebateResult, Decision, Sample
+from madplug.schedule import Lane, stream
+from madplug.store import Store
+from madplug.summary import summarise
+
+T = TypeVar("T")
+
+
+@dataclass
+class StudyPlan:
+    """What a run file describes, resolved."""
+
+    name: str
+    cells: Sequence[Cell]
+    models: Mapping[str, Model] = field(default_factory=dict)
+    seed: int = 0
+    repeats: int = 1
+    share_completions: bool = True
+    limits: Limits = field(default_factory=Limits)
+    executor: Executor | None = None
+
+
+class Study:
+    """A cell's study, as its components see it in `prepare` and in the study's events."""
+
+    def __init__(self, cell: Cell, gateway: Gateway, store: Store, seed: int) -> None:
+        self.cell = cell
+        self.seed = seed
+        self._store = store
+        self._desk = Debate(cell, Sample("", ""), road=gateway, repeat=-1, seed=seed, order=-1)
+        self.read: dict[str, int] = {}
+        """Samples read by components with their references, by split: training use."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that agents use."""
+        return self.cell.models
+
+    @property
+    def spent(self) -> Any:
+        """What preparing has used."""
+        return self._desk.spent
+
+    async def ask(self, messages: str | Sequence[Mapping[str, Any]], *, purpose: str, model: str | None = None,
+                  form: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> Completion:
+        """Ask a model, as `Debate.ask`."""
+        return await self._desk.ask(messages, purpose=purpose, model=model, form=form, params=params)
+
+    async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
+        """Await several asks concurrently; their results in order."""
+        return await together(asks)
+
+    def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
+        """The data set's samples with their references, streamed. Reading another split is recorded."""
+        if self.cell.dataset is None:
+            raise ComponentError("this study has no data set")
+        for sample, references in self.cell.dataset.samples(split):
+            if split is not None:
+                self.read[split] = self.read.get(split, 0) + 1
+            yield sample, tuple(references)
+
+    async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
+        """A value that is made once and stored with the study: what is kept under `name`, or `value` from now on.
+
+        value: something JSON can hold, or a function (plain or async) that makes it.
+        """
+        kept = self._store.fact(f"kept.{name}")
+        if kept is None:
+            kept = await maybe(value() if callable(value) else value)
+            await self._store.keep_fact(f"kept.{name}", kept)
+        return kept  # type: ignore[no-any-return]
+
+
+@dataclass(slots=True)
+class Job:
+    """One debate to hold."""
+
+    run_of: StudyRun
+    study: Study
+    repeat: int
+    sample: Sample
+    references: tuple[str, ...]
+    order: int
+
+    async def run(self) -> DebateResult | None:
+        """Hold the debate; None when the study was stopped before it ended."""
+        return await self.run_of.hold(self)
+
+
+class StudyRun:
+    """One run of a study, from the first debate to the summary."""
+
+    def __init__(self, plan: StudyPlan, store: Store, watchers: Sequence[object] = (),
+                 report: Callable[[str], None] | None = None) -> None:
+        self.plan = plan
+        self.store = store
+        self.problems: list[str] = []
+        self._report = report or (lambda problem: None)
+        self.gateway = Gateway(plan.models, store, seed=plan.seed, share=plan.share_completions, limits=plan.limits,
+                               report=self.problem)
+        self.studies = {cell.slug: Study(cell, self.gateway, store, plan.seed) for cell in plan.cells}
+        self.failed = 0
+        self.left = 0
+        self._ended: dict[tuple[str, int, str], asyncio.Future[DebateResult | None]] = {}
+        self._waited_for = {cell.match["cell"] for cell in plan.cells if cell.match}
+        self._kept: set[asyncio.Task[None]] = set()
+        for cell in plan.cells:
+            for watcher in watchers:
+                if not cell.manager.is_registered(watcher):
+                    cell.manager.register(watcher)
+
+    def stop(self, reason: str) -> None:
+        """Start nothing new; what is in flight is finished and kept."""
+        self.gateway.stop(reason)
+
+    def problem(self, text: str) -> None:
+        """Record a problem of the study; nothing stops for it."""
+        if text not in self.problems:
+            self.problems.append(text)
+            self._report(text)
+            task = asyncio.ensure_future(self.store.keep_problem(text))
+            self._kept.add(task)
+            task.add_done_callback(self._kept.discard)
+
+    async def run(self) -> dict[str, Any]:
+        """Hold what is left to hold; returns the summary, as in `summary.json`."""
+        limit, clock = self.plan.limits.seconds, asyncio.get_running_loop()
+        timer = clock.call_later(limit, self.stop, f"limits.seconds: {limit:g} reached") if limit else None
+        opened: list[Service] = []
+        try:
+            await self._open(opened)
+            await self._prepare()
+            await self._hold_all()
+        except StudyStopped as stopped:
+            self.stop(str(stopped))
+        finally:
+            if timer:
+                timer.cancel()
+            await asyncio.gather(*self._kept)
+            await self.gateway.close()
+            for service in reversed(opened):
+                await maybe(service.close())
+        summary = summarise(self)
+        for study in self.studies.values():
+            study.cell.tell("madplug_study_finished", self.problem, study=study, summary=summary)
+        await asyncio.gather(*self._kept)
+        return {**summary, "problems": self.problems}
+
+    @property
+    def status(self) -> str:
+        """`finished`, `stopped` or `failed`."""
+        if self.gateway.hopeless:
+            return "failed"
+        return "stopped" if self.gateway.stopping else "failed" if self.failed else "finished"
+
+    async def _open(self, opened: list[Service]) -> None:
+        """Open the services; a model is opened before its first request."""
+        services = {id(s): s for study in self.studies.values() for s in study.cell.services.values()}
+        for service in services.values():
+            await maybe(service.open())
+            opened.append(service)
+
+    async def _prepare(self) -> None:
+        done: set[int] = set()
+        for study in self.studies.values():
+            for component in study.cell.components():
+                if id(component) not in done:
+                    done.add(id(component))
+                    await maybe(component.prepare(study))
+            if study.read:
+                await self.store.keep_fact(f"trained.{study.cell.slug}", study.read)
+            study.cell.tell("madplug_study_started", self.problem, study=study)
+
+    async def _hold_all(self) -> None:
+        if self.plan.executor is not None:
+            jobs = self._jobs(list(self.studies.values()))
+            results: AsyncIterator[DebateResult | None] = self.plan.executor.run(jobs)
+        else:
+            results = stream([Lane(self._jobs(studies), [self.gateway.lines[name].slots for name in names])
+                              for names, studies in self._by_models().items()])
+        async for _ in results:
+            pass
+
+    def _by_models(self) -> dict[tuple[str, ...], list[Study]]:
+        """The cells that can be admitted together: those that use the same models. A cell another is matched to
+        stands first."""
+        lanes: dict[tuple[str, ...], list[Study]] = defaultdict(list)
+        for study in sorted(self.studies.values(), key=lambda s: s.cell.match is not None):
+            lanes[tuple(sorted(set(study.cell.lines.values())))].append(study)
+        return lanes
+
+    async def _jobs(self, studies: Sequence[Study]) -> AsyncIterator[Job]:
+        """Every debate that is left, sample by sample across cells: identical requests then meet each other."""
+        done, order = self.store.done(), 0
+        for repeat in range(self.plan.repeats):
+            sources = [(study, self._samples(study)) for study in studies]
+            while sources:
+                for source in list(sources):
+                    study, samples = source
+                    found = await anext(samples, None)
+                    if found is None:
+                        sources.remove(source)
+                        continue
+                    sample, references = found
+                    if (study.cell.slug, repeat, sample.id) not in done:
+                        yield Job(self, study, repeat, sample, references, order)
+                    order += 1
+
+    async def _samples(self, study: Study) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
+        seen: set[str] = set()
+        async for sample, references in each(await maybe(study.cell.hooks.madplug_samples(study=study))):
+            if sample.id in seen:
+                raise StudyError(f"dataset: two samples have the id '{sample.id}'")
+            seen.add(sample.id)
+            yield sample, tuple(references)
+
+    async def hold(self, job: Job) -> DebateResult | None:
+        """One debate: hold it, score it, store it."""
+        cell, loop = job.study.cell, asyncio.get_running_loop()
+        ended = self._future(cell.slug, job.repeat, job.sample.id) if cell.slug in self._waited_for else None
+        result: DebateResult | None = None
+        if self.gateway.stopping is None or cell.lines:
+            debate = Debate(cell, job.sample, job.references, road=self.gateway, repeat=job.repeat,
+                            seed=self.plan.seed, order=job.order)
+            result = await self._held(job, debate, loop.time())
+        if ended is not None and not ended.done():
+            ended.set_result(result)
+        if result is None:
+            self.left += 1
+        return result
+
+    async def _held(self, job: Job, debate: Debate, started: float) -> DebateResult | None:
+        error: Exception | None = None
+        loop = asyncio.get_running_loop()
+        try:
+            debate.matched = await self._matched(job)
+            await run_debate(debate)
+        except (StudyStopped, StudyError):
+            if self.gateway.stopping is None:
+                raise
+            return None
+        except Exception as problem:
+            error = problem
+        result = debate.result(error=explain(error) if error else None, seconds=round(loop.time() - started, 4))
+        try:
+            result = replace(result, metrics=await score(debate, result))
+        except StudyStopped:
+            return None
+        except Exception as problem:
+            error = error or problem
+            result = replace(result, error=explain(error), decision=None)
+        await self.store.keep_debate(result)
+        if error is not None:
+            self.failed += 1
+            debate.tell("madplug_debate_failed", error=error)
+        debate.tell("madplug_debate_finished", result=result)
+        return result
+
+    async def _matched(self, job: Job) -> DebateResult | None:
+        """The same sample's debate in the cell this one is matched to, waiting for it if need be."""
+        match = job.study.cell.match
+        if not match:
+            return None
+        name = (match["cell"], job.repeat, job.sample.id)
+        result = self.store.result(*name)
+        if result is None or result.error:
+            result = await asyncio.shield(self._future(*name))
+        if result is None:
+            raise StudyStopped("stopped before the matched debate ended")
+        if result.error:
+            raise ComponentError(f"the debate of cell '{match['cell']}' this one is matched to failed: {result.error}")
+        return result
+
+    def _future(self, cell: str, repeat: int, sample: str) -> asyncio.Future[DebateResult | None]:
+        name = (cell, repeat, sample)
+        if name not in self._ended:
+            self._ended[name] = asyncio.get_running_loop().create_future()
+        return self._ended[name]
+
+
+async def score(debate: Debate, result: DebateResult) -> dict[str, float | None]:
+    """Every metric of the cell on one debate; a failed debate is scored as one without an answer."""
+    if result.error:
+        debate.decision = Decision.undecided(f"failed: {result.error}")
+    scores: dict[str, float | None] = {}
+    for name, metric in debate.cell.metrics.items():
+        value = await maybe(metric.score(debate, result.references))
+        parts = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
+        for part, number in parts.items():
+            if number is not None and not isinstance(number, int | float):
+                raise ComponentError(f"{type(metric).__qualname__}.score gave {number!r:.40} for {part}; "
+                                     "expected a number")
+            scores[part] = None if number is None else float(number)
+    return scores
+
+
+def explain(error: BaseException) -> str:
+    """An error as one line: madplug's own speak for themselves, others say what they are."""
+    text = redact(" ".join(str(error).split()))[:2000]
+    return text if isinstance(error, MadplugError) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,127 @@
+"""The figures of a study: per cell, over its repeats and samples."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from madplug.records import DebateResult
+    from madplug.study import StudyRun
+
+Z95 = 1.959963984540054
+
+
+class CellFigures:
+    """Adds up the debates of one cell, one at a time."""
+
+    def __init__(self) -> None:
+        self.done = self.failed = self.undecided = self.calls = self.retries = 0
+        self.prompt = self.completion = self.cached = 0
+        self.cost: float | None = 0.0
+        self.seconds = 0.0
+        self._scores: dict[str, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count one debate: a row of `StudyStore.figures`."""
+        self.failed += row["error"] is not None
+        self.done += row["error"] is None
+        self.undecided += row["error"] is None and not row["decided"]
+        for name in ("calls", "retries", "prompt", "completion", "cached"):
+            setattr(self, name, getattr(self, name) + row[name])
+        self.seconds += row["seconds"]
+        self.cost = None if self.cost is None or row["cost_usd"] is None else self.cost + row["cost_usd"]
+        metrics = row["metrics"]
+        for name, value in (json.loads(metrics) if isinstance(metrics, str) else metrics).items():
+            if value is not None:
+                self._scores[name][row["repeat"]][row["sample"]] = value
+
+    def metrics(self) -> dict[str, Any]:
+        """Mean, spread over repeats, and a 95 % interval over samples, by metric."""
+        return {name: spread(list(by_repeat.values())) for name, by_repeat in sorted(self._scores.items())}
+
+    def report(self) -> dict[str, Any]:
+        """The figures as in `summary.json`."""
+        return {
+            "done": self.done, "failed": self.failed, "undecided": self.undecided, "metrics": self.metrics(),
+            "calls": self.calls, "retries": self.retries,
+            "tokens": {"prompt": self.prompt, "completion": self.completion, "cached": self.cached},
+            "cost_usd": self.cost, "seconds": round(self.seconds, 3)}
+
+
+def spread(repeats: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """Mean over everything; sample standard deviation of the repeats' means; interval over samples.
+
+    repeats: scores by sample id, one mapping per repeat. The interval is Wilson's where every score is 0 or 1
+    and there is one repeat, else normal on the samples' means over repeats; None with fewer than two samples.
+    """
+    per_repeat = [fmean(scores.values()) for scores in repeats]
+    by_sample: dict[str, list[float]] = defaultdict(list)
+    for scores in repeats:
+        for sample, value in scores.items():
+            by_sample[sample].append(value)
+    means = [fmean(values) for values in by_sample.values()]
+    return {"mean": fmean(per_repeat), "std": stdev(per_repeat) if len(per_repeat) > 1 else None,
+            "ci95": interval(means, binary=len(repeats) == 1 and set(means) <= {0.0, 1.0}), "per_repeat": per_repeat}
+
+
+def interval(values: Sequence[float], *, binary: bool) -> list[float] | None:
+    """A 95 % confidence interval of a mean (Wilson 1927 for proportions)."""
+    n, mean = len(values), fmean(values)
+    if n < 2:
+        return None
+    if not binary:
+        half = Z95 * stdev(values) / sqrt(n)
+        return [mean - half, mean + half]
+    z2 = Z95 * Z95
+    centre = (mean + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z95 * sqrt(mean * (1 - mean) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    return [max(0.0, centre - half), min(1.0, centre + half)]
+
+
+def add_up(rows: Iterable[Mapping[str, Any]]) -> dict[str, CellFigures]:
+    """Figures by cell."""
+    cells: dict[str, CellFigures] = defaultdict(CellFigures)
+    for row in rows:
+        cells[row["cell"]].add(row)
+    return cells
+
+
+def row_of(result: DebateResult) -> dict[str, Any]:
+    """A debate as a row of `StudyStore.figures`."""
+    decision, tokens = result.decision, result.tokens
+    return {"cell": result.cell, "repeat": result.repeat, "sample": result.sample.id, "error": result.error,
+            "decided": decision is not None and decision.key is not None, "calls": result.calls,
+            "retries": result.retries, "prompt": tokens.prompt, "completion": tokens.completion,
+            "cached": tokens.cached, "cost_usd": tokens.cost_usd, "seconds": result.seconds,
+            "metrics": result.metrics}
+
+
+def summarise(run: StudyRun) -> dict[str, Any]:
+    """The summary of a run: what is in the store now, cell by cell."""
+    store = run.store
+    figures = getattr(store, "figures", None)
+    by_cell = add_up(figures() if figures else map(row_of, store.results()))
+    cells = []
+    for study in run.studies.values():
+        cell, found = study.cell, by_cell[study.cell.slug]
+        extra = {name: value for name, metric in cell.metrics.items()
+                 if type(metric).summarise is not _default() and
+                 (value := metric.summarise(store.results(cell.slug)))}
+        cells.append({"cell": cell.slug, "settings": dict(cell.settings), "oracle": cell.oracle,
+                      "repeats": run.plan.repeats, "samples": max(0, found.done + found.failed) // run.plan.repeats,
+                      **found.report(), **({"figures": extra} if extra else {}),
+                      "prepared": {"calls": study.spent.calls, "tokens": study.spent.prompt + study.spent.completion}})
+    totals = store.totals()
+    return {"study": run.plan.name, "status": run.status, "reason": run.gateway.stopping, "problems": run.problems,
+            "paid": {"calls": totals.calls, "tokens": totals.tokens, "cost_usd": totals.cost_usd}, "cells": cells}
+
+
+def _default() -> Any:
+    from madplug.components import Metric
+
+    return Metric.summarise

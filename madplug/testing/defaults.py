@@ -1,0 +1,83 @@
+"""The plainest component of each kind, for tests that are about another one. No run file can name these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from madplug.components import AnswerFormat, DecisionProtocol, Style, TurnOrder, Visibility
+from madplug.debate import Debate
+from madplug.records import Decision, Message, Reply, Sample, Turn
+
+
+class StrippedText(AnswerFormat):
+    """The whole reply, without the space around it, is the answer."""
+
+    name = "stripped_text"
+
+    def instruction(self, sample: Sample) -> str:
+        """Ask for the answer alone."""
+        return "Reply with the answer and nothing else."
+
+    def canonical(self, text: str, sample: Sample) -> str | None:
+        """The text without the space around it; None when nothing is left."""
+        return text.strip() or None
+
+
+class AnyMove(frozenset[str]):
+    """A set of moves that holds every move."""
+
+    def __contains__(self, move: object) -> bool:
+        """True for every move."""
+        return True
+
+
+class Plain(Style):
+    """Shows the question and what is visible, and takes the reply as it is. Writes every move."""
+
+    name = "plain"
+    moves = AnyMove()
+
+    async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
+        """One call, the view as numbered lines."""
+        lines = [f"[{m.id}] agent {m.agent}: {m.content}" for m in view]
+        text = "\n".join([f"You are {turn.agent.persona.name}.", debate.sample.question, *lines,
+                          debate.answers.instruction(debate.sample)])
+        return Reply((await debate.ask(text, agent=turn.agent, purpose="discuss")).text)
+
+
+class Everybody(TurnOrder):
+    """All agents at the same time."""
+
+    name = "everybody"
+    moves = frozenset({"improve"})
+
+    def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
+        """One wave of everybody."""
+        yield [Turn(agent, "improve") for agent in debate.agents]
+
+
+class OpenEar(Visibility):
+    """Everybody sees everything."""
+
+    name = "open_ear"
+
+    def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
+        """The whole transcript."""
+        return debate.transcript.messages
+
+
+class LastRound(DecisionProtocol):
+    """The answer most voters end on; the first of equals."""
+
+    name = "last_round"
+
+    def at_end(self, debate: Debate) -> Decision:
+        """Count the keys of the last round."""
+        votes = {a.id for a in debate.voters}
+        keys = [m.key for m in debate.transcript.of_round(debate.round) if m.key and m.agent in votes]
+        if not keys:
+            return Decision.undecided("no voter gave an answer that could be read")
+        (key, most), *others = Counter(keys).most_common()
+        return Decision(key, agreed=most > len(votes) / 2, scores=dict(Counter(keys)),
+                        tie=any(n == most for _, n in others))

@@ -1,0 +1,36 @@
+"""Fixtures that pytest finds by itself once madplug is installed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+_METADATA = "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+
+
+@pytest.fixture
+def madplug_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Install a plugin for one test: `madplug_plugin("hello", source)`, with `distribution` and `version` if need be.
+
+    source: the text of its one module. It is found through its entry point, here and, through PYTHONPATH, in
+    child processes. Returns the folder it lies in.
+    """
+
+    def install(plugin: str, source: str, *, distribution: str | None = None, version: str = "1.0",
+                module: str | None = None) -> Path:
+        name = distribution or f"madplug-{plugin}"
+        module = module or f"{name.replace('-', '_')}_under_test"
+        folder = tmp_path / f"site-{name}"
+        info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir(parents=True)
+        (folder / f"{module}.py").write_text(source, encoding="utf-8")
+        (info / "METADATA").write_text(_METADATA.format(name=name, version=version), encoding="utf-8")
+        (info / "entry_points.txt").write_text(f"[madplug]\n{plugin} = {module}\n", encoding="utf-8")
+        monkeypatch.syspath_prepend(str(folder))
+        monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        return folder
+
+    return install

@@ -1,0 +1,230 @@
+"""Whole debates in memory, with replies that the test wrote."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from madplug.cell import BoundStyle, Cell
+from madplug.components import (
+    AnswerFormat,
+    Casting,
+    Dataset,
+    DecisionProtocol,
+    Extension,
+    Metric,
+    Model,
+    ModelOptions,
+    PersonaGenerator,
+    Phase,
+    Service,
+    Style,
+    TurnOrder,
+    Visibility,
+)
+from madplug.debate import Debate
+from madplug.errors import ModelError
+from madplug.records import (
+    Agent,
+    Completion,
+    DebateResult,
+    Decision,
+    Message,
+    Persona,
+    Request,
+    Sample,
+    Usage,
+)
+from madplug.store import MemoryStore
+from madplug.study import StudyPlan, StudyRun
+from madplug.testing.defaults import Everybody, LastRound, OpenEar, Plain, StrippedText
+from madplug.transcript import Transcript
+
+Replies = Sequence[str] | Mapping[int | None, Sequence[str]] | Callable[[Request], "str | Completion"]
+
+
+class Scripted(Model):
+    """A model that says what the test wrote.
+
+    replies: texts in the order of the calls; or by agent id, in the order of that agent's calls; or a function of
+    the request. A call for which nothing was written fails the debate and says which it was.
+    """
+
+    name = "scripted"
+    Options = ModelOptions
+
+    def __init__(self, replies: Replies = (), **options: Any) -> None:
+        super().__init__(**options)
+        self.requests: list[Request] = []
+        """Every request, in the order sent."""
+        self._replies = replies
+        self._used: dict[int | None, int] = {}
+
+    async def complete(self, request: Request) -> Completion:
+        """The next reply written for this request."""
+        self.requests.append(request)
+        if callable(self._replies):
+            said = self._replies(request)
+            return said if isinstance(said, Completion) else Completion(said, Usage(1, 1))
+        who = request.agent if isinstance(self._replies, Mapping) else None
+        texts = self._replies.get(who, ()) if isinstance(self._replies, Mapping) else self._replies
+        nth = self._used[who] = self._used.get(who, -1) + 1
+        if nth >= len(texts):
+            raise ModelError(f"the script has no reply for call {nth + 1} of agent {request.agent} "
+                             f"(purpose '{request.purpose}'): {request.messages[-1]['content']!r:.200}")
+        return Completion(texts[nth], Usage(1, 1))
+
+
+class Listed(Dataset):
+    """Samples that the test wrote."""
+
+    name = "listed"
+
+    def __init__(self, rows: Sequence[tuple[Sample, tuple[str, ...]]]) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
+        """The same for every split."""
+        return iter(self._rows)
+
+
+@dataclass
+class Played:
+    """A debate that was held, and everything around it."""
+
+    result: DebateResult
+    """As it is stored. `result.error` says why a debate failed (`play(..., fails=True)`)."""
+    requests: list[Request]
+    """What was sent to the models, in order."""
+    debate: Debate
+    """The debate as a component sees it after its end."""
+    store: MemoryStore
+    summary: dict[str, Any] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def decision(self) -> Decision:
+        """How it ended."""
+        assert self.result.decision is not None, self.result.error
+        return self.result.decision
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages that stand."""
+        return self.transcript.messages
+
+    @property
+    def transcript(self) -> Transcript:
+        """What was said."""
+        return Transcript(self.result.messages)
+
+    @property
+    def metrics(self) -> Mapping[str, float | None]:
+        """The scores."""
+        return self.result.metrics
+
+    @property
+    def prompts(self) -> list[str]:
+        """Each request's messages as one text, in the order sent."""
+        return ["\n".join(_text(m["content"]) for m in r.messages) for r in self.requests]
+
+
+def play(*, replies: Replies = (), agents: int | None = None, rounds: int = 1,
+         sample: Sample | str | Sequence[Sample] = "the question", references: Sequence[str] = (),
+         styles: Sequence[Style | BoundStyle] | None = None, turns: TurnOrder | None = None,
+         visibility: Visibility | None = None, decision: DecisionProtocol | None = None,
+         answers: AnswerFormat | None = None, personas: Sequence[PersonaGenerator] = (),
+         casting: Casting | None = None, extensions: Sequence[Extension] = (), phases: Sequence[Phase] = (),
+         metrics: Mapping[str, Metric] | None = None, services: Mapping[str, Service] | None = None,
+         models: Sequence[str] = ("model",), dataset: Dataset | None = None, oracle: bool = False, seed: int = 0,
+         repeats: int = 1, watchers: Sequence[object] = (), fails: bool = False) -> Played:
+    """Hold a debate with the given components; the others are the plainest there are.
+
+    With several samples or repeats, all debates are held and the last one is returned; `store` has the others.
+    Raises `AssertionError` with the reason when a debate fails, unless `fails`.
+    """
+    samples = [Sample("q1", sample)] if isinstance(sample, str) else [sample] if isinstance(sample, Sample) else sample
+    rows = [(s, tuple(references)) for s in samples]
+    cell = Cell(
+        slug="play", answers=answers or StrippedText(), turns=turns or Everybody(), visibility=visibility or OpenEar(),
+        decision=decision or LastRound(), styles=_bound(styles or [Plain()]), rounds=rounds,
+        agents=agents if agents is not None or any(g.count for g in personas) else max(len(personas), 3),
+        personas=personas, casting=casting, phases=phases, metrics=metrics or {}, extensions=extensions,
+        models=tuple(models), services=services or {}, dataset=dataset or Listed(rows), oracle=oracle,
+        lines={name: name for name in models})
+    scripted = Scripted(replies)
+    store = MemoryStore()
+    run = StudyRun(StudyPlan("play", [cell], dict.fromkeys(models, scripted), seed=seed, repeats=repeats), store,
+                   watchers)
+    summary = asyncio.run(run.run())
+    results = list(store.results())
+    assert results, run.gateway.stopping or "no debate was held"
+    result = results[-1]
+    assert fails or result.error is None, result.error
+    debate = Debate.stored(result, cell, road=run.gateway, seed=seed)
+    return Played(result, scripted.requests, debate, store, summary, run.problems)
+
+
+def debate_from(rows: str | Sequence[Sequence[str | None]], *, answers: AnswerFormat | None = None,
+                references: Sequence[str] = (), sample: Sample | str = "the question", oracle: bool = False,
+                personas: Sequence[Persona] | None = None, seed: int = 0, rounds: int | None = None,
+                replies: Replies = (), decision: DecisionProtocol | None = None,
+                visibility: Visibility | None = None, **message: Any) -> Debate:
+    """A debate whose transcript holds these answers: one row per agent, one key per round.
+
+    rows: `"AB BB B-"`: a word per agent, a letter per round, `-` for a turn without an answer; or lists of keys.
+    message: fields every message gets, such as `agreement=True`; a list is taken as one value per message.
+    """
+    transcript = transcript_from(rows, **message)
+    table = _table(rows)
+    people = personas or [Persona(f"Agent {i + 1}") for i in range(len(table))]
+    held = max((len(row) for row in table), default=0)
+    cell = Cell(slug="from", answers=answers or StrippedText(), turns=Everybody(), visibility=visibility or OpenEar(),
+                decision=decision or LastRound(), styles=_bound([Plain()]), rounds=rounds or max(held, 1),
+                agents=len(people), models=("model",), oracle=oracle, lines={"model": "model"})
+    run = StudyRun(StudyPlan("from", [cell], {"model": Scripted(replies)}, seed=seed), MemoryStore())
+    debate = Debate(cell, sample if isinstance(sample, Sample) else Sample("q1", sample), references,
+                    road=run.gateway, seed=seed)
+    debate.agents = tuple(Agent(i, p, "model") for i, p in enumerate(people))
+    debate.transcript, debate.round = transcript, held
+    return debate
+
+
+def transcript_from(rows: str | Sequence[Sequence[str | None]], **message: Any) -> Transcript:
+    """The transcript of simultaneous rounds with these answers; see `debate_from`."""
+    table, transcript = _table(rows), Transcript()
+    for k in range(max((len(row) for row in table), default=0)):
+        seen = tuple(m.id for m in transcript.messages)
+        for agent, row in enumerate(table):
+            if k >= len(row):
+                continue
+            nth = len(transcript.record)
+            more = {name: value[nth] if isinstance(value, list) else value for name, value in message.items()}
+            transcript.append(Message(0, k + 1, 0, agent, more.pop("move", "improve"),
+                                      more.pop("content", f"I say {row[k]}"), answer=row[k], key=row[k],
+                                      seen=more.pop("seen", seen), **more))
+    return transcript
+
+
+def hold(value: Any) -> Any:
+    """The value of a component's method, awaited where it is awaitable; for tests outside an event loop."""
+    async def awaited() -> Any:
+        return await value
+
+    return asyncio.run(awaited()) if hasattr(value, "__await__") else value
+
+
+def _table(rows: str | Sequence[Sequence[str | None]]) -> list[list[str | None]]:
+    words = rows.split() if isinstance(rows, str) else rows
+    return [[None if key in ("-", None) else key for key in row] for row in words]
+
+
+def _bound(styles: Sequence[Style | BoundStyle]) -> list[BoundStyle]:
+    return [s if isinstance(s, BoundStyle) else BoundStyle(s, getattr(s, "full_name", s.name)) for s in styles]
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else "\n".join(p.get("text", "[image]") for p in content)

@@ -1,0 +1,64 @@
+"""The transcript: the only state of a debate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from madplug.records import Agent, Message
+
+
+class Transcript:
+    """What was said, in the order it was put on record, and the few questions everybody asks of it."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._record = list(messages)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Every message that stands, in order."""
+        return tuple(m for m in self._record if not m.retracted)
+
+    @property
+    def record(self) -> tuple[Message, ...]:
+        """Every message ever recorded; those taken back are marked `retracted`."""
+        return tuple(self._record)
+
+    def of_round(self, n: int) -> tuple[Message, ...]:
+        """The messages of round `n`, in order; round 0 is what was on record before the debate."""
+        return tuple(m for m in self._record if m.round == n and not m.retracted)
+
+    def by(self, agent: Agent | int) -> tuple[Message, ...]:
+        """The messages of one agent, oldest first."""
+        wanted = agent.id if isinstance(agent, Agent) else agent
+        return tuple(m for m in self._record if m.agent == wanted and not m.retracted)
+
+    def last(self, agent: Agent | int) -> Message | None:
+        """The latest message of one agent, or None."""
+        said = self.by(agent)
+        return said[-1] if said else None
+
+    def answers(self, agents: Sequence[Agent] | None = None) -> list[list[str | None]]:
+        """Keys by agent (rows) and round (columns, from round 1): each agent's last key of each round.
+
+        None where an agent did not speak or could not be read. `agents` gives the rows and their order
+        (for instance `debate.voters`); without it, everybody who spoke, by id.
+        """
+        rounds = max((m.round for m in self.messages), default=0)
+        ids = [a.id for a in agents] if agents is not None else sorted(
+            {m.agent for m in self.messages if m.agent is not None and m.round > 0})
+        table: dict[int, list[str | None]] = {i: [None] * rounds for i in ids}
+        for m in self.messages:
+            if m.agent in table and m.round > 0 and m.key is not None:
+                table[m.agent][m.round - 1] = m.key
+        return [table[i] for i in ids]
+
+    def append(self, message: Message) -> Message:
+        """Put a message on record and give it its id. Only the host calls this."""
+        self._record.append(replace(message, id=len(self._record)))
+        return self._record[-1]
+
+    def retract(self, ids: Iterable[int]) -> None:
+        """Mark messages as taken back. Only the host calls this."""
+        for i in ids:
+            self._record[i] = replace(self._record[i], retracted=True)

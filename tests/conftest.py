@@ -1,0 +1,56 @@
+"""What the tests of the host share: a plugin of their own, run files, and the program as a process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KIT = Path(__file__).parent / "kit"
+RUN = """
+name = "study"
+[dataset]
+use = "kit.numbered"
+size = 6
+[models.m]
+use = "kit.hash"
+[debate]
+paradigm = "kit.pair"
+[[metrics]]
+use = "kit.right"
+"""
+
+
+@pytest.fixture(autouse=True)
+def kit(monkeypatch):
+    """The plugin `kit` is installed, here and in child processes."""
+    monkeypatch.syspath_prepend(str(KIT))
+    monkeypatch.setenv("PYTHONPATH", str(KIT))
+    for name in [n for n in os.environ if n.startswith("MADPLUG_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a run file and get its path."""
+
+    def write(text: str = RUN, name: str = "study.toml") -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def madplug(tmp_path):
+    """Run the program in a folder of its own: `madplug("run", file)`."""
+
+    def madplug(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "madplug", *map(str, words)], cwd=tmp_path, text=True,
+                              capture_output=True, timeout=120, check=False, **more)
+
+    return madplug

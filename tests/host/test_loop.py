@@ -1,0 +1,365 @@
+"""The loop: rounds, waves, decisions, redos, and what components may not do."""
+
+import inspect
+import re
+
+import pytest
+
+from madplug import (
+    ComponentError,
+    Decision,
+    DecisionProtocol,
+    Extension,
+    Message,
+    Persona,
+    PersonaGenerator,
+    Phase,
+    Reply,
+    Review,
+    Style,
+    Turn,
+    TurnOrder,
+    hookimpl,
+)
+from madplug import debate as loop
+from madplug.testing import Everybody, LastRound, Plain, play
+
+
+def test_rounds_count_every_round_in_which_agents_speak_the_first_included():
+    played = play(replies=lambda request: "A", agents=3, rounds=4)
+    assert played.transcript.answers() == [["A"] * 4] * 3
+    assert played.result.rounds == 4
+
+
+def test_a_simultaneous_wave_never_shows_a_message_of_itself():
+    played = play(replies=lambda request: "A", agents=3, rounds=2)
+    assert [m.seen for m in played.messages] == [(), (), (), (0, 1, 2), (0, 1, 2), (0, 1, 2)]
+
+
+class OneByOne(TurnOrder):
+    """Waves of one."""
+
+    name = "one_by_one"
+
+    def waves(self, debate):
+        for agent in debate.agents:
+            yield [Turn(agent)]
+
+
+def test_a_wave_of_one_sees_the_waves_before_it():
+    played = play(replies=lambda request: "A", agents=3, turns=OneByOne())
+    assert [(m.wave, m.seen) for m in played.messages] == [(0, ()), (1, (0,)), (2, (0, 1))]
+
+
+def test_messages_are_recorded_in_the_order_of_the_wave_whoever_answers_first():
+    import asyncio
+
+    class Late(Style):
+        """The first agent answers last."""
+
+        name = "late"
+        moves = frozenset({"improve"})
+
+        async def respond(self, debate, turn, view):
+            await asyncio.sleep(0.02 * (3 - turn.agent.id))
+            return Reply(f"from {turn.agent.id}")
+
+    played = play(styles=[Late()], agents=3)
+    assert [m.content for m in played.messages] == ["from 0", "from 1", "from 2"]
+
+
+def test_a_round_without_a_wave_ends_the_debate_and_is_not_counted():
+    class TwoRounds(Everybody):
+        """Nobody speaks after round 2."""
+
+        def waves(self, debate):
+            if debate.round <= 2:
+                yield from super().waves(debate)
+
+    played = play(replies=lambda request: "A", turns=TwoRounds(), rounds=9)
+    assert played.debate.round == 2
+    assert played.decision.agreed
+
+
+def test_a_decision_in_the_middle_of_a_round_ends_it_there():
+    class FirstWord(DecisionProtocol):
+        """The first answer wins."""
+
+        name = "first_word"
+
+        def after_wave(self, debate):
+            return Decision(debate.transcript.messages[-1].key, agreed=True)
+
+        def at_end(self, debate):
+            raise AssertionError("never asked")
+
+    played = play(replies=["A"], turns=OneByOne(), decision=FirstWord(), rounds=3)
+    assert (played.decision.key, len(played.messages)) == ("A", 1)
+
+
+def test_a_round_can_be_taken_back_and_held_again_with_fresh_replies():
+    class Again(Extension):
+        """Takes round 1 back once."""
+
+        name = "again"
+
+        @hookimpl
+        def madplug_round_ended(self, debate):
+            return Review(redo=not any(m.retracted for m in debate.transcript.record))
+
+    played = play(replies=["A", "A", "B", "B"], agents=2, extensions=[Again()])
+    assert [(m.id, m.content, m.retracted) for m in played.result.messages] == [
+        (0, "A", True), (1, "A", True), (2, "B", False), (3, "B", False)]
+    assert played.decision.key == "B"
+    assert played.result.calls == 4
+
+
+def test_a_round_that_is_always_taken_back_fails_instead_of_looping():
+    class Never(Extension):
+        """Accepts nothing."""
+
+        name = "never"
+
+        @hookimpl
+        def madplug_round_ended(self, debate):
+            return Review(redo=True)
+
+    played = play(replies=lambda request: "A", extensions=[Never()], fails=True)
+    assert "was taken back" in played.result.error
+
+
+def test_what_a_review_says_is_a_message_that_nobody_wrote():
+    class Summary(Extension):
+        """Sums up after round 1."""
+
+        name = "summary"
+
+        @hookimpl
+        def madplug_round_ended(self, debate):
+            return Review(say="so far: A") if debate.round == 1 else None
+
+    played = play(replies=lambda request: "A", agents=1, rounds=2, extensions=[Summary()])
+    said = [(m.round, m.agent, m.content) for m in played.messages]
+    assert said == [(1, 0, "A"), (1, None, "so far: A"), (2, 0, "A")]
+    assert "so far: A" in played.prompts[-1]
+
+
+def test_a_stop_leaves_the_decision_to_at_end():
+    class Enough(Extension):
+        """One round is enough."""
+
+        name = "enough"
+
+        @hookimpl
+        def madplug_round_ended(self, debate):
+            return Review(stop=True)
+
+    assert play(replies=lambda request: "A", rounds=5, extensions=[Enough()]).result.rounds == 1
+
+
+def test_generators_make_one_persona_each_and_the_last_makes_all_the_rest():
+    class Named(PersonaGenerator):
+        """Names after those before."""
+
+        name = "named"
+
+        def __init__(self, word):
+            super().__init__()
+            self.word = word
+
+        def generate(self, debate, roster):
+            return Persona(f"{self.word} after {len(roster)}", votes=self.word != "judge")
+
+    played = play(replies=lambda request: "A", personas=[Named("judge"), Named("peer")], agents=3)
+    assert [a.persona.name for a in played.result.agents] == ["judge after 0", "peer after 1", "peer after 2"]
+    assert [a.id for a in played.debate.voters] == [1, 2]
+
+
+def test_models_are_used_in_turn():
+    played = play(replies=lambda request: "A", agents=3, models=["x", "y"])
+    assert [a.model for a in played.result.agents] == ["x", "y", "x"]
+
+
+def test_equal_answers_get_the_key_of_the_first():
+    from madplug.testing import StrippedText
+
+    class Folded(StrippedText):
+        """Case does not matter."""
+
+        def same(self, a, b, sample):
+            return a.lower() == b.lower()
+
+    played = play(replies=["yes", "YES", "no"], answers=Folded())
+    assert played.transcript.answers() == [["yes"], ["yes"], ["no"]]
+
+
+def test_a_fallback_is_never_an_agreement():
+    class Fall(LastRound):
+        """Falls back."""
+
+        def at_end(self, debate):
+            return Decision("A", agreed=True, fallback=True)
+
+    assert not play(replies=lambda r: "A", decision=Fall()).decision.agreed
+
+
+def test_a_phase_may_replace_the_decision_and_leave_notes():
+    class Doubt(Phase):
+        """Asks once more."""
+
+        name = "doubt"
+
+        async def run(self, debate, decision):
+            said = await debate.ask("sure?", purpose="challenge", agent=debate.agents[0])
+            debate.notes["doubt"] = {"was": decision.key}
+            return Decision(said.text)
+
+    played = play(replies={0: ["A", "B"], 1: ["A"]}, agents=2, phases=[Doubt()])
+    assert (played.decision.key, played.result.notes) == ("B", {"doubt": {"was": "A"}})
+
+
+@pytest.mark.parametrize(("kind", "method", "value"), [
+    ("style", "respond", "just text"), ("decision", "at_end", "A"), ("turns", "waves", 3)])
+def test_a_wrong_return_type_names_the_component_and_what_was_expected(kind, method, value):
+    base = {"style": Plain, "decision": LastRound, "turns": Everybody}[kind]
+
+    def wrong(self, *args):
+        return [[value]] if method == "waves" else value
+
+    broken = type("Broken", (base,), {method: wrong, "__doc__": "Broken."})()
+    more = {"styles": [broken]} if kind == "style" else {kind: broken}
+    played = play(replies=lambda r: "A", fails=True, **more)
+    assert re.search(rf"Broken\.{method} returned .*; expected (Reply|Decision|Turn)", played.result.error)
+
+
+def test_references_are_out_of_reach_without_oracle():
+    class Peek(Plain):
+        """Reads the references."""
+
+        async def respond(self, debate, turn, view):
+            return Reply(debate.references[0])
+
+    assert "oracle = true" in play(styles=[Peek()], references=["secret"], fails=True).result.error
+    assert play(styles=[Peek()], references=["secret"], oracle=True).decision.key == "secret"
+
+
+def test_references_never_reach_a_request():
+    played = play(replies=lambda r: "A", references=["THE-SECRET"], rounds=3)
+    assert "THE-SECRET" not in repr(played.requests)
+
+
+def test_an_observer_that_fails_is_a_problem_of_the_study_and_stops_nobody():
+    class Cry(Extension):
+        """Fails."""
+
+        name = "cry"
+
+        @hookimpl
+        def madplug_message(self, debate, message):
+            raise RuntimeError("no pencil")
+
+    played = play(replies=lambda r: "A", extensions=[Cry()])
+    assert played.decision.key == "A"
+    assert len(played.problems) == 1
+    assert "madplug_message raised RuntimeError: no pencil" in played.problems[0]
+
+
+def test_a_participant_that_fails_fails_its_debate():
+    class Broken(Extension):
+        """Fails."""
+
+        name = "broken"
+
+        @hookimpl(wrapper=True)
+        def madplug_view(self, debate, turn):
+            yield
+            raise ValueError("no view")
+
+    assert play(replies=lambda r: "A", extensions=[Broken()], fails=True).result.error == "ValueError: no view"
+
+
+def test_extensions_apply_in_the_order_of_the_run_file():
+    def appending(word):
+        class Append(Extension):
+            """Appends a word."""
+
+            name = f"append_{word}"
+
+            @hookimpl(wrapper=True)
+            def madplug_reply(self, debate, turn, view):
+                pending = yield
+
+                async def changed():
+                    return Reply((await pending).content + word)
+
+                return changed()
+
+        return Append()
+
+    assert play(replies=["A"], agents=1, extensions=[appending("1"), appending("2")]).messages[0].content == "A12"
+
+
+def test_openings_are_on_record_before_round_one():
+    class Opening(Extension):
+        """Two messages."""
+
+        name = "opening"
+
+        @hookimpl
+        def madplug_opening(self, debate):
+            return [Message(0, 0, 0, None, "say", "known so far"), Message(0, 0, 0, 1, "draft", "mine", key="mine")]
+
+    played = play(replies=lambda r: "A", agents=2, extensions=[Opening()])
+    assert [(m.id, m.round, m.agent) for m in played.messages[:2]] == [(0, 0, None), (1, 0, 1)]
+    assert played.messages[2].seen == (0, 1)
+
+
+def test_a_request_can_be_changed_on_its_way():
+    class Loud(Extension):
+        """Adds a sentence."""
+
+        name = "loud"
+
+        @hookimpl(wrapper=True)
+        def madplug_request(self, debate, request):
+            from dataclasses import replace
+
+            request = yield
+            return replace(request, messages=(*request.messages, {"role": "user", "content": "LOUD"}))
+
+    assert all("LOUD" in p for p in play(replies=lambda r: "A", extensions=[Loud()]).prompts)
+
+
+def test_random_choices_do_not_depend_on_what_ran_before():
+    one, two = (play(replies=lambda r: "A").debate for _ in range(2))
+    assert one.rng("x").random() == two.rng("x").random() != one.rng("y").random()
+
+
+def test_no_method_is_known_to_the_host():
+    """If this fails: a name of a paper, a paradigm or a protocol has slipped into the host."""
+    from pathlib import Path
+
+    import madplug
+
+    words = re.compile(r"freemad|mallm|madc|reconcile|chateval|dmad|metadebate|\bsom\b|consensus|voting|plurality|"
+                       r"conformity|affirmative|moderat\w+ (?!`)", re.IGNORECASE)
+    host = Path(madplug.__file__).parent
+    for path in (p for p in host.glob("*.py") if p.name not in ("hookspecs.py", "runspecs.py")):
+        code = "\n".join(line for line in path.read_text().splitlines() if not re.search(r"`[^`]*`", line))
+        assert not words.search(code), (path.name, words.search(code))
+    assert "if" in inspect.getsource(loop.hold_rounds)
+
+
+def test_a_style_must_take_every_turn():
+    class Mute(Plain):
+        """Writes nothing."""
+
+        moves = frozenset({"sing"})
+
+    assert "no style of this cell takes the move 'improve'" in play(styles=[Mute()], fails=True).result.error
+
+
+def test_asking_without_a_model_is_an_error_of_the_component():
+    assert "the cell has none" in play(models=[], fails=True).result.error
+    with pytest.raises(ComponentError):
+        raise ComponentError("x")

@@ -1,0 +1,251 @@
+"""A plugin for the host's own tests: one plain component of each kind that a run file needs."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from madplug import (
+    Completion,
+    Dataset,
+    Extension,
+    Metric,
+    Model,
+    ModelOptions,
+    Options,
+    Paradigm,
+    RefusedError,
+    Reply,
+    RunPath,
+    Sample,
+    TransientError,
+    Usage,
+    Volatile,
+    hookimpl,
+)
+from madplug.testing import Everybody, LastRound, OpenEar, Plain, StrippedText
+
+
+class Hash(Model):
+    """Answers with a letter drawn from the request, after a while; writes down each call it is paid for."""
+
+    name = "hash"
+
+    class Options(ModelOptions):
+        """Options."""
+
+        latency: Annotated[float, Volatile] = Field(default=0.0, ge=0, description="seconds per call")
+        letters: str = Field(default="AB", description="what to draw from")
+        ledger: Annotated[RunPath | None, Volatile] = Field(default=None, description="a line a call")
+        fault: Annotated[str, Volatile] = Field(default="", description="`refuse`, or `fail` for first tries")
+        tokens: Annotated[int, Volatile] = Field(default=10, description="tokens per call")
+
+    async def complete(self, request):
+        """A letter."""
+        digest = hashlib.sha256(repr((request.messages, request.seed)).encode()).hexdigest()
+        if self.options.fault == "refuse":
+            raise RefusedError("401 no such key")
+        if self.options.fault.startswith("fail") and digest[:6] not in _tried:
+            _tried.add(digest[:6])
+            raise TransientError("503 try again", retry_after=0.0)
+        if self.options.latency:
+            await asyncio.sleep(self.options.latency * (0.5 + int(digest[:4], 16) / 65536))
+        if self.options.ledger:
+            _write(self.options.ledger, digest)
+        letters = self.options.letters
+        return Completion(letters[int(digest[4:8], 16) % len(letters)], Usage(self.options.tokens, 1))
+
+
+_tried: set[str] = set()
+
+
+def _write(ledger: Path, line: str) -> None:
+    with ledger.open("a") as file:
+        file.write(line + "\n")
+
+
+class Numbered(Dataset):
+    """Questions with a number."""
+
+    name = "numbered"
+
+    class Options(Options):
+        """Options."""
+
+        size: int = Field(default=5, ge=0, description="how many")
+
+    answers = "kit.stripped"
+
+    def samples(self, split=None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
+        """The reference of every question is A."""
+        for i in range(self.options.size):
+            yield Sample(f"q{i:04}", f"question {i}?"), ("A",)
+
+    def size(self):
+        """As the option says."""
+        return self.options.size
+
+
+class Stripped(StrippedText):
+    """The whole reply."""
+
+    name = "stripped"
+
+
+class Style(Plain):
+    """The question and what is visible."""
+
+    name = "plain"
+    moves = frozenset({"improve"})
+
+    class Options(Options):
+        """Options."""
+
+        tone: str = Field(default="", description="a word before the question")
+
+
+class Turns(Everybody):
+    """All at the same time."""
+
+    name = "everybody"
+
+
+class Alone(Everybody):
+    """One after the other."""
+
+    name = "one_by_one"
+
+    def waves(self, debate):
+        """Waves of one."""
+        for wave in super().waves(debate):
+            yield from ([turn] for turn in wave)
+
+
+class Ear(OpenEar):
+    """Everything."""
+
+    name = "everything"
+
+    class Options(Options):
+        """Options."""
+
+        window: int | None = Field(default=None, ge=1, description="rounds back")
+
+
+class Last(LastRound):
+    """The answer most voters end on."""
+
+    name = "last_round"
+
+    class Options(Options):
+        """Options."""
+
+        keep: int = Field(default=1, ge=1, le=9, description="rounds to count")
+
+
+class Needy(LastRound):
+    """Needs what nobody gives."""
+
+    name = "needy"
+    needs = frozenset({"agreement"})
+
+
+class Right(Metric):
+    """Whether the decision is a reference."""
+
+    name = "right"
+
+    def score(self, debate, references):
+        """1 or 0."""
+        return float(debate.decision.key in references)
+
+
+class Pair(Paradigm):
+    """Two agents, two rounds."""
+
+    name = "pair"
+    debate = {"turns": "kit.everybody", "visibility": {"use": "kit.everything", "window": 2}, "styles": ["kit.plain"],
+              "decision": "kit.last_round", "rounds": 2, "agents": 2}
+
+
+class Shout(Extension):
+    """Writes every reply in capitals."""
+
+    name = "shout"
+
+    @hookimpl(wrapper=True)
+    def madplug_reply(self, debate, turn, view):
+        """Around the reply."""
+        pending = yield
+
+        async def loud():
+            reply = await pending
+            return Reply(reply.content.upper() + "!")
+
+        return loud()
+
+
+class Cry(Extension):
+    """An observer that fails."""
+
+    name = "cry"
+
+    @hookimpl
+    def madplug_message(self, debate, message):
+        """Fails."""
+        raise RuntimeError("no pencil")
+
+
+@hookimpl
+def madplug_register_models():
+    return [Hash]
+
+
+@hookimpl
+def madplug_register_datasets():
+    return [Numbered]
+
+
+@hookimpl
+def madplug_register_answers():
+    return [Stripped]
+
+
+@hookimpl
+def madplug_register_styles():
+    return [Style]
+
+
+@hookimpl
+def madplug_register_turn_orders():
+    return [Turns, Alone]
+
+
+@hookimpl
+def madplug_register_visibilities():
+    return [Ear]
+
+
+@hookimpl
+def madplug_register_decisions():
+    return [Last, Needy]
+
+
+@hookimpl
+def madplug_register_metrics():
+    return [Right]
+
+
+@hookimpl
+def madplug_register_paradigms():
+    return [Pair]
+
+
+@hookimpl
+def madplug_register_extensions():
+    return [Shout, Cry]
