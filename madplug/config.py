@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -52,6 +52,8 @@ from madplug.runfile import (
 )
 from madplug.study import StudyPlan
 
+S = TypeVar("S", bound=BaseModel)
+
 
 @dataclass
 class Resolved:
@@ -92,9 +94,7 @@ class Resolver:
     def resolve(self) -> Resolved:
         """Everything, or every problem."""
         problems = list(secrets(self.table))
-        run = self._shape(self.table, problems)
-        if run is None:
-            raise UserError(problems)
+        run, self.table = shaped(RunTable, self.table, problems, "a run file")
         found: list[Cell] = []
         by_cell: dict[str, list[Problem]] = {}
         for slug, settings, table in cells(self.table):
@@ -115,12 +115,6 @@ class Resolver:
                          limits, executor)
         return Resolved(plan, self.table, self.offers, self._datasets)
 
-    def _shape(self, table: Table, problems: list[Problem]) -> RunTable | None:
-        try:
-            return RunTable.model_validate(table)
-        except ValidationError as error:
-            problems += problems_of(error, "", _known(error, list(RunTable.model_fields)), "a run file")
-            return None
 
     def _unpriced(self) -> Iterator[Problem]:
         for name, model in self._lines.items():
@@ -159,6 +153,7 @@ class CellResolver:
         self._named: set[str] = set()
         self._services: dict[str, Service] = {}
         self._places: dict[int, str] = {}
+        self._preset_missing = False
 
     def problem(self, place: str, message: str) -> None:
         """Note a problem."""
@@ -167,11 +162,7 @@ class CellResolver:
     def cell(self, table: Table) -> Cell | None:
         """The cell, or None when something is wrong with it."""
         debate = self._expand(table.get("debate") or {})
-        try:
-            self._table = CellTable.model_validate({**table, "debate": debate})
-        except ValidationError as error:
-            self.problems += problems_of(error, "", _known(error, list(CellTable.model_fields)), "a cell")
-            return None
+        self._table, _ = shaped(CellTable, {**table, "debate": debate}, self.problems, "a cell")
         dataset = self._dataset()
         parts = self._debate_parts()
         parts["answers"] = self._answers(dataset)
@@ -179,7 +170,7 @@ class CellResolver:
         parts["metrics"] = self._metrics()
         self._check_hooks([*parts["extensions"]])
         models = self._agent_models()
-        lines = {name: self._model(name) for name in sorted(self._named | set(models))}
+        lines = {name: self._model(name) for name in sorted(self._named | set(models or self._table.models))}
         if self.problems:
             return None
         match = self._table.match.model_dump() if self._table.match else None
@@ -198,6 +189,7 @@ class CellResolver:
         if not isinstance(name, str):
             return dict(debate)
         offer = self._find("paradigm", name, "debate.paradigm")
+        self._preset_missing = offer is None
         own = {k: v for k, v in debate.items() if k != "paradigm"}
         if offer is None or not issubclass(offer.component, Paradigm):
             return own
@@ -213,14 +205,14 @@ class CellResolver:
                                            "decision": DecisionProtocol, "casting": Casting}
         for slot in SLOTS:
             value = getattr(debate, slot)
-            if value is None and slot != "casting":
+            if value is None and slot != "casting" and not self._preset_missing:
                 self.problem(f"debate.{slot}", "is required: name a component, or a paradigm that fills it")
             parts[slot] = self.make(one[slot], value, f"debate.{slot}") if value is not None else None
         many: dict[str, type[Component]] = {"personas": PersonaGenerator, "phases": Phase}
         for slot in LISTS:
             values = getattr(debate, slot) or []
             parts[slot] = self._styles(values) if slot == "styles" else self._list(many[slot], values, f"debate.{slot}")
-        if not debate.styles:
+        if not debate.styles and not self._preset_missing:
             self.problem("debate.styles", "is required: name a style, or a paradigm that fills it")
         return parts
 
@@ -455,6 +447,27 @@ def _matches(found: Sequence[Cell]) -> Iterator[Problem]:
                           f"there is no cell '{cell.match['cell']}'{nearest(cell.match['cell'], by_slug)}")
         elif other.match is not None:
             yield Problem(f"cell '{cell.slug}': match.cell", f"'{other.slug}' is itself matched to another cell")
+
+
+def shaped(kind: type[S], table: Table, problems: list[Problem], what: str) -> tuple[S, Table]:
+    """The table in its shape, and the table without what did not fit: one mistake must not hide the others."""
+    try:
+        return kind.model_validate(table), table
+    except ValidationError as error:
+        problems += problems_of(error, "", _known(error, list(kind.model_fields)), what)
+        for found in error.errors(include_input=False):
+            table = _without(table, found["loc"][:-1] if found["type"] == "missing" else found["loc"])
+        return shaped(kind, table, problems, what)
+
+
+def _without(table: Any, place: Sequence[str | int]) -> Any:
+    """A copy of a nested table without one value."""
+    first, *rest = place or ("",)
+    if isinstance(table, Mapping):
+        return {k: _without(v, rest) if k == first else v for k, v in table.items() if k != first or rest}
+    if isinstance(table, list):
+        return [_without(v, rest) if i == first else v for i, v in enumerate(table) if i != first or rest]
+    return None
 
 
 def _known(error: ValidationError, top: Sequence[str]) -> list[str]:

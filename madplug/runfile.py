@@ -232,7 +232,8 @@ def problems_of(error: ValidationError, place: str, known: Iterable[str], what: 
     """What pydantic found, in words; values are never repeated, since one of them may be a key."""
     known = list(known)
     for found in error.errors(include_url=False, include_input=False, include_context=False):
-        where = ".".join([place, *map(str, found["loc"])]).strip(".")
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
+        where = (place + "".join(steps)).strip(".")
         last = str(found["loc"][-1]) if found["loc"] else ""
         if found["type"] == "extra_forbidden":
             yield Problem(where, key_refused(last) if _SECRET_NAME.search(last) else
@@ -260,5 +261,5 @@ def secrets(table: Any, place: str = "") -> Iterator[Problem]:
 
 
 def _lower(message: str) -> str:
-    message = message.removeprefix("Value error, ")
+    message = message.removeprefix("Value error, ").removeprefix("Input ")
     return message[:1].lower() + message[1:]

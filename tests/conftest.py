@@ -10,18 +10,8 @@ from pathlib import Path
 import pytest
 
 KIT = Path(__file__).parent / "kit"
-RUN = """
-name = "study"
-[dataset]
-use = "kit.numbered"
-size = 6
-[models.m]
-use = "kit.hash"
-[debate]
-paradigm = "kit.pair"
-[[metrics]]
-use = "kit.right"
-"""
+
+sys.path.insert(0, str(KIT))  # before the tests are collected: they import from it
 
 
 @pytest.fixture(autouse=True)
@@ -37,9 +27,11 @@ def kit(monkeypatch):
 def write(tmp_path):
     """Write a run file and get its path."""
 
-    def write(text: str = RUN, name: str = "study.toml") -> Path:
+    from tests_support import RUN
+
+    def write(text: str = "", name: str = "study.toml") -> Path:
         path = tmp_path / name
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text or RUN, encoding="utf-8")
         return path
 
     return write

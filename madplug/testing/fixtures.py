@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +30,7 @@ def madplug_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
         (folder / f"{module}.py").write_text(source, encoding="utf-8")
         (info / "METADATA").write_text(_METADATA.format(name=name, version=version), encoding="utf-8")
         (info / "entry_points.txt").write_text(f"[madplug]\n{plugin} = {module}\n", encoding="utf-8")
+        monkeypatch.delitem(sys.modules, module, raising=False)  # that of an earlier test
         monkeypatch.syspath_prepend(str(folder))
         monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         return folder

@@ -1,0 +1,128 @@
+"""Discovery: what is installed, what is broken, and that loading is lazy."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from madplug.errors import UserError
+from madplug.registry import Registry
+
+GOOD = '''
+from madplug import Decision, DecisionProtocol, hookimpl
+class D(DecisionProtocol):
+    """Decides nothing. And says so."""
+    name = "nothing"
+    def at_end(self, debate):
+        return Decision.undecided("never")
+@hookimpl
+def madplug_register_decisions():
+    return [D]
+'''
+
+
+def test_an_installed_plugin_is_listed_with_its_distribution_version_and_summary(madplug_plugin):
+    madplug_plugin("good", GOOD, version="1.2")
+    offer = Registry().find("decision", "good.nothing")
+    assert (offer.distribution, offer.version, offer.summary) == ("madplug-good", "1.2", "Decides nothing.")
+
+
+def test_only_the_plugin_that_is_named_is_loaded(madplug_plugin):
+    madplug_plugin("good", GOOD)
+    madplug_plugin("bomb", "raise SystemError('loaded')")
+    registry = Registry()
+    registry.find("decision", "good.nothing")
+    assert registry.problems == []
+
+
+@pytest.mark.parametrize(("source", "message"), [
+    ("import nothing_of_the_kind", "does not load: ModuleNotFoundError"),
+    ("raise RuntimeError('boom')", "does not load: RuntimeError: boom"),
+    (GOOD.replace("madplug_register_decisions", "madplug_register_decision"),
+     "the hook 'madplug_register_decision', which does not exist; did you mean 'madplug_register_decisions'?"),
+    (GOOD.replace("@hookimpl\n", ""), "'madplug_register_decisions' is not marked with @hookimpl"),
+    (GOOD.replace("register_decisions", "register_styles"),
+     "offers D as a style; expected a subclass of madplug.Style"),
+    (GOOD.replace("return [D]", "return [D()]"), "expected a subclass of madplug.DecisionProtocol"),
+    (GOOD.replace("return [D]", "return D"), "madplug_register_decisions raised TypeError"),
+    (GOOD.replace("return [D]", "return [D, D]"), "offers two components of kind decision named 'broken.nothing'"),
+    (GOOD.replace('name = "nothing"', 'name = "No Thing"'), "expected lower_snake_case"),
+    (GOOD.replace("def at_end", "def at_ned"), "D does not implement at_end"),
+    (GOOD.replace('"""Decides nothing. And says so."""', "pass"), "D has no docstring"),
+    (GOOD.replace("madplug_register_decisions()", "madplug_register_decisions(cli)"), "does not load"),
+])
+def test_a_plugin_that_breaks_a_rule_is_named_with_its_version_and_the_others_go_on(madplug_plugin, source, message):
+    madplug_plugin("broken", source)
+    madplug_plugin("good", GOOD)
+    registry = Registry()
+    names = [o.name for o in registry.offers("decision")]
+    assert "good.nothing" in names
+    found = [str(p) for p in registry.problems]
+    assert [p for p in found if message in p and "madplug-broken 1.0" in p], found
+
+
+def test_two_distributions_that_claim_one_name_are_both_reported_and_neither_loaded(madplug_plugin):
+    madplug_plugin("good", GOOD, distribution="madplug-good", version="1.0")
+    madplug_plugin("good", GOOD, distribution="madplug-goods", version="2.0")
+    registry = Registry()
+    assert not [o for o in registry.offers("decision") if o.name == "good.nothing"]
+    assert "claimed by madplug-good 1.0 and madplug-goods 2.0; neither is loaded" in str(registry.problems[0])
+    with pytest.raises(UserError, match="cannot be used"):
+        registry.find("decision", "good.nothing")
+
+
+def test_a_plugin_can_be_disabled(madplug_plugin, monkeypatch):
+    madplug_plugin("good", GOOD)
+    monkeypatch.setenv("MADPLUG_DISABLE", "good, other")
+    with pytest.raises(UserError, match="disabled by MADPLUG_DISABLE"):
+        Registry().find("decision", "good.nothing")
+
+
+def test_list_exits_1_with_problems_and_prints_json(madplug, madplug_plugin):
+    madplug_plugin("broken", "import nothing_of_the_kind")
+    done = madplug("list", "--json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert "madplug-broken 1.0" in found["problems"][0]
+    assert {"kind", "name", "distribution", "version", "summary"} == set(found["components"][0])
+
+
+def test_a_plugin_can_add_a_command(madplug, madplug_plugin):
+    madplug_plugin("greet", '''
+import click
+from madplug import hookimpl
+@hookimpl
+def madplug_register_commands(cli):
+    @cli.command()
+    def greet():
+        """Say hello."""
+        click.echo("hello")
+''')
+    assert madplug("greet").stdout == "hello\n"
+    assert "Say hello." in madplug("--help").stdout
+
+
+def test_importing_madplug_imports_no_plugin_and_nothing_heavy():
+    code = "import sys, madplug; print([m for m in sys.modules if m.split('.')[0] in " \
+           "('pydantic', 'rich', 'structlog', 'click', 'asyncio', 'madplug_kit', 'sqlite3')])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_every_public_name_is_there():
+    import madplug
+
+    assert all(getattr(madplug, name) is not None for name in madplug.__all__)
+    with pytest.raises(AttributeError):
+        madplug.nothing_of_the_kind  # noqa: B018
+
+
+def test_every_hook_says_when_it_is_called_and_what_to_return():
+    from madplug import hookspecs, runspecs
+
+    for module in (hookspecs, runspecs):
+        hooks = {n: f for n, f in vars(module).items() if n.startswith("madplug_")}
+        assert hooks
+        for name, hook in hooks.items():
+            arguments = hook.__code__.co_varnames[:hook.__code__.co_argcount]
+            assert all(f"{a}:" in hook.__doc__ or f"{a}, " in hook.__doc__ for a in arguments), name

@@ -1,0 +1,197 @@
+"""Run files: layers, cells, presets, and every mistake at once."""
+
+import pytest
+from tests_support import RUN
+
+from madplug.config import load
+from madplug.errors import UserError
+from madplug.runfile import cells, overlay, read
+
+
+def problems(path, *settings):
+    with pytest.raises(UserError) as caught:
+        load(path, settings)
+    return [str(p) for p in caught.value.problems]
+
+
+def test_a_correct_file_resolves_to_one_cell(write):
+    plan = load(write()).plan
+    assert [c.slug for c in plan.cells] == ["main"]
+    assert (plan.name, plan.cells[0].wanted, plan.cells[0].rounds) == ("study", 2, 2)
+
+
+def test_several_mistakes_are_reported_together_each_with_its_place_and_the_nearest_name(write):
+    text = RUN.replace('size = 6', 'sise = 6').replace("kit.pair", "kit.pear").replace("kit.right", "kit.rihgt")
+    text = 'repeats = "three"\nnme = 1\n' + text + '\n[debate.decision]\nuse = "last_round"\nkeeep = 2\n'
+    found = problems(write(text))
+    assert "repeats: expected a whole number" in found
+    assert "nme: a run file has no such key; did you mean 'name'?" in found
+    assert "dataset.sise: kit.numbered has no such option; did you mean 'size'?" in found
+    assert "debate.paradigm: no installed plugin offers a paradigm 'kit.pear'; did you mean 'kit.pair'?" in found
+    assert "debate.decision.keeep: kit.last_round has no such option; did you mean 'keep'?" in found
+    assert "metrics[0]: no installed plugin offers a metric 'kit.rihgt'; did you mean 'kit.right'?" in found
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize("line", ['api_key = "sk-abcdefghijklmnopqrstuv"', 'letters = "sk-abcdefghijklmnopqrstuv"',
+                                  'password = "hunter2hunter2"'])
+def test_a_key_is_refused_without_being_echoed(write, line):
+    found = problems(write(RUN.replace('use = "kit.hash"', f'use = "kit.hash"\n{line}')))
+    assert len(found) == 1 or line.startswith("api_key")
+    assert "holds no secrets" in found[0]
+    assert "sk-a" not in repr(found)
+    assert "hunter2" not in repr(found)
+
+
+def test_a_file_that_is_not_toml_says_where(write):
+    assert "not valid TOML" in problems(write("a = [1,\nb = 2"))[0]
+
+
+def test_a_missing_file_names_the_nearest(write):
+    path = write()
+    assert "did you mean" in problems(path.with_name("stduy.toml"))[0]
+
+
+def test_the_command_line_wins_over_the_environment_and_both_over_the_file(write):
+    path = write()
+    environment = {"MADPLUG_DEBATE__ROUNDS": "5", "MADPLUG_SEED": "no key of the file", "MADPLUG_DEBATE__AGENTS": "4"}
+    table = read(path, ["debate.rounds=7"], environment)
+    assert table["debate"]["rounds"] == 7
+    assert table["debate"]["agents"] == 4
+    assert "seed" not in table
+
+
+def test_set_reads_toml_or_else_text(write):
+    table = read(write(), ["a.b=[1, 2]", "a.c=voting.ranked", "a.d=true"], {})
+    assert table["a"] == {"b": [1, 2], "c": "voting.ranked", "d": True}
+
+
+def test_a_slot_with_use_replaces_and_without_use_changes_options():
+    preset = {"visibility": {"use": "x.y", "window": 2}, "decision": "a.b"}
+    assert overlay(preset, {"visibility": {"window": 3}})["visibility"] == {"use": "x.y", "window": 3}
+    assert overlay(preset, {"visibility": {"use": "z.z"}})["visibility"] == {"use": "z.z"}
+    assert overlay(preset, {"visibility": "z.z"})["visibility"] == "z.z"
+    assert overlay(preset, {"decision": {"keep": 1}})["decision"] == {"use": "a.b", "keep": 1}
+
+
+def test_a_preset_and_its_pasted_expansion_are_equal_studies(write):
+    import tomli_w
+    from madplug_kit import Pair
+
+    short = load(write())
+    table = read(write(), (), {})
+    table["debate"] = dict(Pair.debate)
+    pasted = load(write(tomli_w.dumps(table), "pasted.toml"))
+    assert short.identity == pasted.identity
+
+
+def test_a_sweep_makes_every_combination_and_listed_cells_are_added(write):
+    plan = load(write(RUN + '''
+[sweep]
+"debate.rounds" = [1, 2]
+"debate.decision" = ["kit.last_round", {use = "kit.last_round", keep = 2}]
+[[cells]]
+name = "extra"
+debate.agents = 5
+''')).plan
+    assert [c.slug for c in plan.cells] == [
+        "rounds=1,decision=kit.last_round", "rounds=1,decision=kit.last_round(keep=2)",
+        "rounds=2,decision=kit.last_round", "rounds=2,decision=kit.last_round(keep=2)", "extra"]
+    assert plan.cells[-1].wanted == 5
+    assert plan.cells[1].settings == {"debate.rounds": 1, "debate.decision": {"use": "kit.last_round", "keep": 2}}
+
+
+def test_only_listed_cells_run_where_there_is_no_sweep(write):
+    listed = '[[cells]]\nname = "a"\ndebate.rounds = 1\n[[cells]]\nname = "b"\ndebate.rounds = 3\n'
+    plan = load(write(RUN + listed)).plan
+    assert [(c.slug, c.rounds) for c in plan.cells] == [("a", 1), ("b", 3)]
+
+
+def test_a_cell_that_sets_the_paradigm_starts_from_it_alone(write):
+    text = RUN.replace('paradigm = "kit.pair"', 'paradigm = "kit.pair"\nrounds = 9\nagents = 7\nmodels = ["m"]')
+    table = read(write("extensions = [\"kit.shout\"]\n" + text +
+                       '[[cells]]\nname = "own"\ndebate.paradigm = "kit.pair"\n[[cells]]\nname = "same"\n'), (), {})
+    by_slug = {slug: cell for slug, _, cell in cells(table)}
+    assert by_slug["own"]["debate"] == {"models": ["m"], "paradigm": "kit.pair"}
+    assert by_slug["own"]["extensions"] == ["kit.shout"]
+    assert by_slug["same"]["debate"]["rounds"] == 9
+
+
+def test_a_problem_of_one_cell_names_the_cell(write):
+    found = problems(write(RUN + '[[cells]]\nname = "a"\n[[cells]]\nname = "b"\ndebate.decision = "kit.needy"\n'))
+    assert found == ["cell 'b': debate.decision: kit.needy needs 'agreement', which no component of this cell gives"]
+
+
+def test_a_move_that_no_style_writes_is_refused(write, madplug_plugin):
+    madplug_plugin("odd", '''
+from madplug import Turn, TurnOrder, hookimpl
+class Sing(TurnOrder):
+    """Asks for a song."""
+    name = "sing"
+    moves = frozenset({"sing"})
+    def waves(self, debate):
+        yield [Turn(a, "sing") for a in debate.agents]
+@hookimpl
+def madplug_register_turn_orders():
+    return [Sing]
+''')
+    found = problems(write(), "debate.turns=odd.sing")
+    assert found == ["debate.styles: no style writes the move 'sing' that odd.sing asks for (they write improve)"]
+
+
+def test_a_component_of_another_kind_is_said_to_be_one(write):
+    assert problems(write(), "debate.decision=kit.pair")[0].startswith(
+        "debate.decision: 'kit.pair' is a paradigm, not a decision")
+
+
+def test_a_bare_name_works_while_one_plugin_offers_it(write, madplug_plugin):
+    path = write()
+    assert load(path, ["debate.decision=last_round"]).plan.cells[0].decision.full_name == "kit.last_round"
+    madplug_plugin("kin", '''
+from madplug import hookimpl
+from madplug.testing import LastRound
+class Last(LastRound):
+    """Another."""
+@hookimpl
+def madplug_register_decisions():
+    return [Last]
+''')
+    found = problems(path, "debate.decision=last_round")
+    assert found == ["debate.decision: 'last_round' is offered by several plugins: kin.last_round, kit.last_round; "
+                     "write one of these"]
+
+
+def test_several_models_need_to_be_named(write):
+    found = problems(write(RUN + '[models.n]\nuse = "kit.hash"\n'))
+    assert found == ["debate.models: name the models the agents use, of m, n"]
+    found = problems(write(RUN), 'debate.models=["mm"]')
+    assert found == ["debate.models[0]: there is no [models.mm]; did you mean 'm'?"]
+
+
+def test_a_cost_limit_needs_a_price(write):
+    assert problems(write(), "limits.cost_usd=1")[0].startswith("limits.cost_usd: the price of model 'm' is unknown")
+    load(write(), ["limits.cost_usd=1", "models.m.price={prompt = 1, completion = 2}"])
+
+
+def test_one_model_name_with_two_sets_of_options_is_two_models(write):
+    plan = load(write(RUN + '[sweep]\n"models.m.letters" = ["AB", "ABC"]\n')).plan
+    assert sorted(plan.models) == ["m", "m#2"]
+    assert [c.lines for c in plan.cells] == [{"m": "m"}, {"m": "m#2"}]
+
+
+def test_addresses_rates_and_limits_may_change_within_a_study_and_nothing_else(write):
+    path = write()
+    same = load(path).identity
+    assert load(path, ["models.m.latency=2", "models.m.max_in_flight=7", "limits.calls=9"]).identity == same
+    assert load(path, ["models.m.letters=XY"]).identity != same
+    assert load(path, ["seed=1"]).identity != same
+
+
+def test_a_match_must_name_a_cell(write):
+    found = problems(write(RUN + '[[cells]]\nname = "a"\n[[cells]]\nname = "b"\nmatch = {cell = "aa", by = "calls"}\n'))
+    assert found == ["cell 'b': match.cell: there is no cell 'aa'; did you mean 'a'?"]
+
+
+def test_relative_paths_are_relative_to_the_run_file(write):
+    resolved = load(write(), ["models.m.ledger=calls.txt"])
+    assert resolved.plan.models["m"].options.ledger == write().parent / "calls.txt"
