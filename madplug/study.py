@@ -131,6 +131,7 @@ class StudyRun:
 
     def problem(self, text: str) -> None:
         """Record a problem of the study; nothing stops for it."""
+        text = redact(text)
         if text not in self.problems:
             self.problems.append(text)
             self._report(text)

@@ -1,0 +1,378 @@
+"""Studies as processes: resuming, killing, limits, interrupts, and directories that cannot be used."""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+def rows(madplug, folder, path):
+    """The exported debates without what depends on the clock."""
+    done = madplug("export", folder, "--output", path)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in (path.read_text(encoding="utf-8").splitlines())]
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in found]
+
+
+def paid(folder):
+    ledger = folder / "calls.txt"
+    return len(ledger.read_text().splitlines()) if ledger.is_file() else 0
+
+
+def start(tmp_path, *words):
+    return subprocess.Popen([sys.executable, "-m", "madplug", *map(str, words)], cwd=tmp_path,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def until(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+LEDGER = ("--set", "models.m.ledger=calls.txt")
+
+
+def test_a_study_is_run_kept_shown_and_exported(madplug, write, tmp_path):
+    done = madplug("run", write(), *LEDGER)
+    assert done.returncode == 0, done.stderr
+    assert "study: finished" in done.stdout
+    assert "kept in runs/study/" in done.stdout
+    folder = tmp_path / "runs" / "study"
+    kept = {p.name for p in folder.iterdir()}
+    assert kept >= {"study.db", "study.toml", "manifest.json", "summary.json", "log.jsonl"}
+    summary = json.loads((folder / "summary.json").read_text())
+    cell = summary["cells"][0]
+    assert (summary["status"], cell["done"], cell["failed"], cell["calls"]) == ("finished", 6, 0, 24)
+    assert set(cell["metrics"]["kit.right"]) == {"mean", "std", "ci95", "per_repeat"}
+    status = json.loads(madplug("status", folder, "--json").stdout)
+    assert (status["done"], status["left"], status["calls"]) == (6, 0, 24)
+    exported = rows(madplug, folder, tmp_path / "out.jsonl")
+    assert len(exported) == 6
+    assert set(exported[0]) >= {"cell", "repeat", "sample", "references", "agents", "messages", "decision", "metrics",
+                                "calls", "tokens", "error"}
+
+
+def test_a_finished_study_runs_again_without_a_call(madplug, write, tmp_path):
+    madplug("run", write(), *LEDGER)
+    assert paid(tmp_path) == 24
+    again = madplug("run", write(), *LEDGER)
+    assert (again.returncode, paid(tmp_path)) == (0, 24)
+
+
+def test_the_expanded_run_file_is_a_run_file(madplug, write, tmp_path):
+    madplug("run", write())
+    done = madplug("run", tmp_path / "runs" / "study" / "study.toml", "--output", "again")
+    assert done.returncode == 0, done.stderr
+    assert rows(madplug, "again", tmp_path / "a.jsonl") == rows(madplug, "runs/study", tmp_path / "b.jsonl")
+
+
+def test_results_do_not_depend_on_scheduling(madplug, write, tmp_path):
+    for wide in (1, 100):
+        madplug("run", write(), "--output", f"wide{wide}", "--set", f"models.m.max_in_flight={wide}", "--set",
+                "models.m.latency=0.01")
+    assert rows(madplug, "wide1", tmp_path / "a.jsonl") == rows(madplug, "wide100", tmp_path / "b.jsonl")
+
+
+def test_an_installed_but_unnamed_plugin_changes_no_byte_of_a_result(madplug, write, tmp_path, madplug_plugin):
+    madplug("run", write(), "--output", "before")
+    madplug_plugin("meddler", '''
+from madplug import Extension, Reply, hookimpl
+class Meddle(Extension):
+    """Would change everything."""
+    name = "meddle"
+    @hookimpl(wrapper=True)
+    def madplug_reply(self, debate, turn, view):
+        yield
+        async def other():
+            return Reply("MEDDLED")
+        return other()
+@hookimpl
+def madplug_register_extensions():
+    return [Meddle]
+''')
+    madplug("run", write(), "--output", "after")
+    assert rows(madplug, "before", tmp_path / "a.jsonl") == rows(madplug, "after", tmp_path / "b.jsonl")
+    named = madplug("run", write(), "--output", "named", "--set", 'extensions=["meddler.meddle"]')
+    assert named.returncode == 0
+    assert "MEDDLED" in repr(rows(madplug, "named", tmp_path / "c.jsonl"))
+
+
+def test_two_runs_in_one_process_do_not_see_each_other():
+    import asyncio
+
+    from madplug import Sample
+    from madplug.cell import BoundStyle, Cell
+    from madplug.store import MemoryStore
+    from madplug.study import StudyPlan, StudyRun
+    from madplug.testing import Everybody, LastRound, OpenEar, Plain, Scripted, StrippedText
+    from madplug.testing.play import Listed
+
+    def study(name):
+        cell = Cell(slug=name, answers=StrippedText(), turns=Everybody(), visibility=OpenEar(), decision=LastRound(),
+                    styles=[BoundStyle(Plain())], rounds=2, agents=2, models=("m",), lines={"m": "m"},
+                    dataset=Listed([(Sample(f"q{i}", "?"), ()) for i in range(5)]))
+        return StudyRun(StudyPlan(name, [cell], {"m": Scripted(lambda r: name)}), MemoryStore())
+
+    async def both():
+        runs = [study("x"), study("y")]
+        await asyncio.gather(*(run.run() for run in runs))
+        return runs
+
+    for run in asyncio.run(both()):
+        assert {r.decision.key for r in run.store.results()} == {run.plan.name}
+        assert len(list(run.store.results())) == 5
+
+
+def test_killed_at_twenty_random_moments_it_ends_equal_to_the_undisturbed_study(madplug, write, tmp_path):
+    file, more = write(), ("--set", "dataset.size=60", "--set", "models.m.max_in_flight=4", *LEDGER)
+    calm = madplug("run", file, "--output", "calm", "--set", "dataset.size=60")
+    assert calm.returncode == 0
+    dice, kills = random.Random(20), 0
+    while kills < 20:
+        before = paid(tmp_path)
+        process = start(tmp_path, "run", file, "--output", "killed", "--quiet", "--set", "models.m.latency=0.2", *more)
+        until(lambda before=before, process=process: paid(tmp_path) > before or process.poll() is not None)
+        time.sleep(dice.random() * 0.15)
+        if process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kills += 1
+    done = madplug("run", file, "--output", "killed", *more)
+    assert done.returncode == 0, done.stderr
+    assert kills == 20
+    assert rows(madplug, "killed", tmp_path / "a.jsonl") == rows(madplug, "calm", tmp_path / "b.jsonl")
+    assert 240 <= paid(tmp_path) <= 240 + 20 * 4
+
+
+def test_identical_requests_of_two_cells_share_one_completion(madplug, write, tmp_path):
+    from tests_support import RUN
+
+    text = RUN + '[sweep]\n"debate.rounds" = [1, 2]\n'
+    madplug("run", write(text), *LEDGER)
+    assert paid(tmp_path) == 24  # round 1 is paid once: 12 + 12
+    madplug("run", write("share_completions = false\n" + text), "--output", "apart", *LEDGER)
+    assert paid(tmp_path) == 24 + 36
+
+
+def test_repeats_and_agents_draw_independently(madplug, write, tmp_path):
+    madplug("run", write("repeats = 2\n" + __import__("tests_support").RUN), "--set", "models.m.letters=ABCDEFGH")
+    found = rows(madplug, "runs/study", tmp_path / "a.jsonl")
+    first = {(r["repeat"], m["agent"]): m["content"] for r in found if r["sample"]["id"] == "q0000"
+             for m in r["messages"] if m["round"] == 1}
+    assert len(first) == 4
+    assert len(set(first.values())) > 1
+
+
+@pytest.mark.parametrize(("limit", "most"), [("calls=7", 7), ("tokens=50", 5 + 4)])
+def test_a_limit_stops_cleanly_and_the_same_command_continues(madplug, write, tmp_path, limit, most):
+    more = (*LEDGER, "--set", "models.m.max_in_flight=4", "--set", "models.m.latency=0.01")
+    done = madplug("run", write(), "--set", f"limits.{limit}", *more)
+    assert done.returncode == 3, done.stderr
+    assert f"limits.{limit.split('=')[0]}" in done.stderr
+    assert 0 < paid(tmp_path) <= most
+    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["status"] == "stopped"
+    again = madplug("run", write(), *more)
+    assert (again.returncode, paid(tmp_path)) == (0, 24)
+
+
+def test_a_limit_of_seconds_stops_the_run(madplug, write, tmp_path):
+    done = madplug("run", write(), "--set", "limits.seconds=0.3", "--set", "models.m.latency=0.3", "--set",
+                   "models.m.max_in_flight=1")
+    assert done.returncode == 3
+    assert "limits.seconds: 0.3 reached" in done.stderr
+
+
+def test_a_cost_limit_counts_the_price(madplug, write, tmp_path):
+    price = ("--set", "models.m.price={prompt = 1e6, completion = 0}", "--set", "models.m.max_in_flight=1")
+    done = madplug("run", write(), "--set", "limits.cost_usd=35", *price, *LEDGER)
+    assert (done.returncode, paid(tmp_path)) == (3, 4)
+
+
+def test_an_interrupt_finishes_what_is_in_flight_and_a_second_run_continues(madplug, write, tmp_path):
+    slow = ("--set", "models.m.latency=0.4", "--set", "models.m.max_in_flight=3", *LEDGER)
+    process = start(tmp_path, "run", write(), *slow)
+    until(lambda: paid(tmp_path) >= 3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "calls in flight are finished and kept" in err
+    kept = json.loads(madplug("status", "runs/study", "--json").stdout)["calls"]
+    assert kept == paid(tmp_path) < 24
+    assert madplug("run", write(), *LEDGER).returncode == 0
+    assert paid(tmp_path) == 24
+
+
+def test_a_second_interrupt_stops_at_once(write, tmp_path):
+    process = start(tmp_path, "run", write(), "--set", "models.m.latency=30", *LEDGER)
+    until(lambda: (tmp_path / "runs/study/log.jsonl").is_file())
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_first_tries_that_fail_are_tried_again_and_counted(madplug, write, tmp_path):
+    done = madplug("run", write(), "--set", "models.m.fault=fail")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0]["retries"] == 24
+
+
+def test_a_model_that_stays_silent_fails_the_debate_and_the_next_run_retries_it(madplug, write, tmp_path):
+    done = madplug("run", write(), "--set", "models.m.fault=fail", "--set", "models.m.attempts=1")
+    assert done.returncode == 1
+    assert "gave up after 1 tries: 503 try again" in done.stderr
+    summary = json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0]
+    assert (summary["failed"], summary["done"]) == (6, 0)
+    assert summary["metrics"]["kit.right"]["mean"] == 0.0
+    assert madplug("run", write()).returncode == 0
+
+
+def test_the_same_refusal_everywhere_stops_the_study_early_with_one_message(madplug, write, tmp_path):
+    done = madplug("run", write(), "--set", "models.m.fault=refuse", "--set", "dataset.size=500", "--set",
+                   "models.m.max_in_flight=4")
+    assert done.returncode == 1
+    assert "stopped: model 'm' refuses every request: 401 no such key" in done.stderr
+    assert json.loads(madplug("status", "runs/study", "--json").stdout)["failed"] < 20
+
+
+def test_another_study_in_the_directory_is_an_error_that_says_what_differs(madplug, write):
+    madplug("run", write())
+    done = madplug("run", write(), "--set", "seed=3")
+    assert done.returncode == 2
+    assert "holds another study; it differs in seed: 0 there, 3 here" in done.stderr
+
+
+def test_a_second_process_on_the_same_study_is_refused(madplug, write, tmp_path):
+    process = start(tmp_path, "run", write(), "--set", "models.m.latency=5", *LEDGER)
+    until(lambda: (tmp_path / "runs/study/log.jsonl").is_file())
+    done = madplug("run", write())
+    assert done.returncode == 2
+    assert "another process is running this study" in done.stderr
+    assert madplug("status", "runs/study").returncode == 0
+    process.kill()
+    process.communicate()
+
+
+def test_a_study_of_a_newer_madplug_is_refused(madplug, write, tmp_path):
+    madplug("run", write())
+    db = sqlite3.connect(tmp_path / "runs/study/study.db")
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    for done in (madplug("run", write()), madplug("status", "runs/study")):
+        assert done.returncode == 2
+        assert "made by a newer madplug" in done.stderr
+
+
+@pytest.mark.parametrize("place", ["/proc/nowhere/study", "file/study"])
+def test_a_directory_that_cannot_be_written_is_a_clear_message(madplug, write, tmp_path, place):
+    (tmp_path / "file").write_text("")
+    done = madplug("run", write(), "--output", place)
+    assert done.returncode == 2
+    assert "cannot be used" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_loses_nothing(madplug, write, tmp_path):
+    command = f"ulimit -f 200; exec {sys.executable} -m madplug run {write()} --set dataset.size=400"
+    full = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+                          check=False)
+    assert full.returncode == 1, full.stderr
+    assert "cannot write" in full.stderr
+    assert "Traceback" not in full.stderr
+    kept = json.loads(madplug("status", "runs/study", "--json").stdout)["calls"]
+    assert kept > 0
+    done = madplug("run", write(), "--set", "dataset.size=400", *LEDGER)
+    assert done.returncode == 0, done.stderr
+    assert paid(tmp_path) == 1600 - kept
+
+
+def test_status_of_nothing_is_an_error(madplug, tmp_path):
+    done = madplug("status", tmp_path)
+    assert done.returncode == 2
+    assert "no study here" in done.stderr
+
+
+def test_an_observer_that_fails_is_shown_at_the_end_and_the_study_is_done(madplug, write, tmp_path):
+    done = madplug("run", write(), "--set", 'extensions=["kit.cry"]')
+    assert done.returncode == 1
+    assert "no pencil" in done.stderr
+    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0]["done"] == 6
+
+
+def test_secrets_in_the_environment_never_reach_disk(madplug, write, tmp_path, madplug_plugin):
+    madplug_plugin("leak", '''
+import os
+from madplug import Extension, hookimpl
+class Leak(Extension):
+    """Puts a key into an error."""
+    name = "leak"
+    @hookimpl
+    def madplug_round_ended(self, debate):
+        raise ValueError("refused " + os.environ["SERVICE_API_KEY"])
+    @hookimpl
+    def madplug_message(self, debate, message):
+        raise ValueError("logged " + os.environ["SERVICE_API_KEY"])
+@hookimpl
+def madplug_register_extensions():
+    return [Leak]
+''')
+    environment = {**os.environ, "SERVICE_API_KEY": "verysecretvalue123"}
+    done = madplug("run", write(), "--set", 'extensions=["leak.leak"]', env=environment)
+    assert done.returncode == 1
+    kept = b"".join(p.read_bytes() for p in (tmp_path / "runs/study").iterdir())
+    assert b"verysecretvalue123" not in kept + done.stderr.encode() + done.stdout.encode()
+    assert b"[secret]" in kept
+
+
+def test_watch_shows_the_messages_and_no_escape_of_a_model_reaches_the_terminal(madplug, write):
+    done = madplug("run", write(), "--watch", "--set", "models.m.letters=\"\\u001b\"")
+    assert done.returncode == 0, done.stderr
+    assert "round 2, Agent 1, improve: \N{REPLACEMENT CHARACTER}" in done.stderr
+    assert "\x1b" not in done.stderr + done.stdout
+
+
+def test_a_matched_cell_waits_for_the_other_and_sees_its_cost(madplug, write, tmp_path, madplug_plugin):
+    madplug_plugin("cost", '''
+from madplug import Metric, hookimpl
+class Cost(Metric):
+    """The calls of the matched debate."""
+    name = "matched"
+    def score(self, debate, references):
+        return debate.matched.calls if debate.matched else None
+@hookimpl
+def madplug_register_metrics():
+    return [Cost]
+''')
+    from tests_support import RUN
+
+    text = RUN.replace('[[metrics]]', '[[metrics]]\nuse = "cost.matched"\n[[metrics]]')
+    done = madplug("run", write(text + '''
+[[cells]]
+name = "after"
+debate.rounds = 1
+match = {cell = "before", by = "calls"}
+[[cells]]
+name = "before"
+debate.rounds = 3
+'''))
+    assert done.returncode == 0, done.stderr
+    by_cell = {c["cell"]: c for c in json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"]}
+    assert by_cell["after"]["metrics"]["cost.matched"]["mean"] == 6.0
+
+
+def test_an_export_to_another_ending_is_refused(madplug, write):
+    madplug("run", write())
+    assert madplug("export", "runs/study", "--output", "x.csv").returncode == 2
