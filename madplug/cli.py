@@ -178,12 +178,14 @@ def status(folder: Path, as_json: bool) -> None:
 
 @main.command()
 @_folder
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="A file ending in .jsonl or .parquet.")
-def export(folder: Path, output: Path) -> None:
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="A name ending in .jsonl or .parquet.")
+@click.option("--calls", is_flag=True, help="Write the model calls instead: requests and replies, as .jsonl.")
+def export(folder: Path, output: Path, calls: bool) -> None:
     """Write the debates in DIR to a file, one row each."""
-    from madplug.inspect import export_to
+    from madplug.inspect import export_calls, export_to
 
-    click.echo(f"{export_to(folder, output)} debates in {output}")
+    count = export_calls(folder, output) if calls else export_to(folder, output)
+    click.echo(f"{count} {'calls' if calls else 'debates'} in {output}")
 
 
 if __name__ == "__main__":

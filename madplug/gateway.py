@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -286,9 +285,3 @@ def _clean(completion: Completion, model: Model) -> Completion:
         usage = replace(usage, cost_usd=cost)
     text = completion.text.encode("utf-8", "replace").decode()
     return Completion(text, usage, completion.logprobs)
-
-
-def request_of(row: str) -> Mapping[str, Any]:
-    """A stored request: `messages`, `params`, `form`."""
-    found: Mapping[str, Any] = json.loads(row)
-    return found

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug.errors import UserError
+from madplug.rows import to_json
 from madplug.store import StudyStore
 from madplug.summary import add_up
 
@@ -41,6 +42,19 @@ def export_to(folder: Path, output: Path) -> int:
     store = StudyStore(folder)
     try:
         return writers[output.suffix](store.records(), output)
+    except OSError as error:
+        raise UserError(f"--output {output}: cannot be written: {error.strerror}") from None
+    finally:
+        store.close()
+
+
+def export_calls(folder: Path, output: Path) -> int:
+    """Write one row per model call, for `cassette.replay` and for looking at prompts; returns how many."""
+    if output.suffix != ".jsonl":
+        raise UserError(f"--output {output}: calls are written as .jsonl")
+    store = StudyStore(folder)
+    try:
+        return _to_jsonl(map(to_json, store.recorded()), output)
     except OSError as error:
         raise UserError(f"--output {output}: cannot be written: {error.strerror}") from None
     finally:

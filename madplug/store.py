@@ -227,11 +227,12 @@ class StudyStore:
                         (cell, repeat, sample))
         return from_row(json.loads(row[0])) if row else None
 
-    def requests(self) -> Iterator[tuple[str, str, str, Usage]]:
-        """Every call: purpose, request as JSON, reply and usage, in the order they were answered."""
-        for purpose, request, text, usage in self._db.execute(
-                "SELECT purpose, request, text, usage FROM calls ORDER BY at, rowid"):
-            yield purpose, request, text, Usage(**json.loads(usage))
+    def recorded(self) -> Iterator[dict[str, Any]]:
+        """Every call: model, purpose, agent, request, text and usage, in the order they were answered."""
+        for model, purpose, agent, request, text, usage in self._db.execute(
+                "SELECT model, purpose, agent, request, text, usage FROM calls ORDER BY at, rowid"):
+            yield {"model": model, "purpose": purpose, "agent": agent, "request": json.loads(request), "text": text,
+                   "usage": json.loads(usage)}
 
     def fact(self, name: str) -> Any:  # noqa: D102
         row = self._one("SELECT value FROM facts WHERE name = ?", (name,))

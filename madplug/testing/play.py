@@ -49,22 +49,34 @@ class Scripted(Model):
     """A model that says what the test wrote.
 
     replies: texts in the order of the calls; or by agent id, in the order of that agent's calls; or a function of
-    the request. A call for which nothing was written fails the debate and says which it was.
+    the request. A call for which nothing was written fails the debate and says which it was. model: a real model
+    to ask instead, with its requests kept here.
     """
 
     name = "scripted"
     Options = ModelOptions
 
-    def __init__(self, replies: Replies = (), **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, replies: Replies = (), model: Model | None = None) -> None:
+        super().__init__(model.options if model else None)
+        self._model = model
         self.requests: list[Request] = []
         """Every request, in the order sent."""
         self._replies = replies
         self._used: dict[int | None, int] = {}
 
+    def open(self) -> Any:
+        """Open the model behind this one."""
+        return self._model.open() if self._model else None
+
+    def close(self) -> Any:
+        """Close the model behind this one."""
+        return self._model.close() if self._model else None
+
     async def complete(self, request: Request) -> Completion:
         """The next reply written for this request."""
         self.requests.append(request)
+        if self._model is not None:
+            return await self._model.complete(request)
         if callable(self._replies):
             said = self._replies(request)
             return said if isinstance(said, Completion) else Completion(said, Usage(1, 1))
@@ -132,7 +144,7 @@ class Played:
         return ["\n".join(_text(m["content"]) for m in r.messages) for r in self.requests]
 
 
-def play(*, replies: Replies = (), agents: int | None = None, rounds: int = 1,
+def play(*, replies: Replies = (), model: Model | None = None, agents: int | None = None, rounds: int = 1,
          sample: Sample | str | Sequence[Sample] = "the question", references: Sequence[str] = (),
          styles: Sequence[Style | BoundStyle] | None = None, turns: TurnOrder | None = None,
          visibility: Visibility | None = None, decision: DecisionProtocol | None = None,
@@ -155,7 +167,7 @@ def play(*, replies: Replies = (), agents: int | None = None, rounds: int = 1,
         personas=personas, casting=casting, phases=phases, metrics=metrics or {}, extensions=extensions,
         models=tuple(models), services=services or {}, dataset=dataset or Listed(rows), oracle=oracle,
         lines={name: name for name in models})
-    scripted = Scripted(replies)
+    scripted = Scripted(replies, model)
     store = MemoryStore()
     run = StudyRun(StudyPlan("play", [cell], dict.fromkeys(models, scripted), seed=seed, repeats=repeats), store,
                    watchers)

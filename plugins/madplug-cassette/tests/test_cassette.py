@@ -1,0 +1,62 @@
+"""Recorded studies answer again, exactly; everything else is refused."""
+
+import asyncio
+import json
+
+import pytest
+from madplug_cassette import Replay
+
+from madplug import RefusedError, Request, UserError
+from madplug.testing import play
+
+
+@pytest.fixture
+def tape(tmp_path):
+    """A debate of two agents and two rounds, and its calls as a file."""
+    played = play(replies={0: ["A", "B"], 1: ["B", "B"]}, agents=2, rounds=2)
+    path = tmp_path / "calls.jsonl"
+    rows = [{"model": r.model, "purpose": r.purpose, "agent": r.agent, "text": row.call.completion.text, "usage": {},
+             "request": {"messages": list(r.messages), "params": {}, "form": None}}
+            for r, row in zip(played.requests, played.store.calls.values(), strict=True)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path, played
+
+
+def ask(model, request):
+    model.open()
+    return asyncio.run(model.complete(request)).text
+
+
+def test_a_recorded_debate_replays_to_the_same_transcript(tape):
+    path, played = tape
+    again = play(model=Replay(path=path), agents=2, rounds=2)
+    assert again.transcript.answers() == played.transcript.answers() == [["A", "B"], ["B", "B"]]
+
+
+def test_a_request_that_was_not_recorded_shows_the_nearest(tape):
+    request = Request(({"role": "user", "content": "You are Agent 1.\nthe questions"},), "discuss", "m", 0)
+    with pytest.raises(RefusedError, match=r"was not recorded.*nearest recorded one is .*the question"):
+        ask(Replay(path=tape[0]), request)
+
+
+def test_the_same_text_for_another_agent_is_said_to_be_there(tape):
+    request = tape[1].requests[0]
+    other = Request(request.messages, request.purpose, request.model, 7)
+    with pytest.raises(RefusedError, match="recorded for another agent"):
+        ask(Replay(path=tape[0]), other)
+
+
+def test_other_parameters_are_another_request_unless_told_otherwise(tape):
+    first = tape[1].requests[0]
+    warm = Request(first.messages, first.purpose, first.model, first.agent, {"temperature": 1})
+    with pytest.raises(RefusedError):
+        ask(Replay(path=tape[0]), warm)
+    assert ask(Replay(path=tape[0], strict=False), warm) == "A"
+
+
+def test_a_record_that_is_not_there_or_not_json_says_so(tmp_path):
+    with pytest.raises(UserError, match="no such record"):
+        Replay(path=tmp_path / "none.jsonl").open()
+    (tmp_path / "bad.jsonl").write_text('{"a": 1}\n'.replace("1}", ""))
+    with pytest.raises(UserError, match="line 1: not JSON"):
+        Replay(path=tmp_path / "bad.jsonl").open()

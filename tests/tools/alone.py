@@ -1,0 +1,57 @@
+"""Tests every plugin alone: a fresh environment with its wheel and what it declares, and nothing else.
+
+`python tests/tools/alone.py [NAME ...]`; a dependency that a plugin forgot to declare fails here. Two at a time.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from wheels import ROOT, build, distributions
+
+KIT = ("pytest>=8", "hypothesis>=6.100")
+
+
+def test_alone(plugin: Path, scratch: Path, wheels: Path) -> tuple[str, int, str]:
+    """Install one plugin and run its tests; its name, pytest's status and what it printed."""
+    home = scratch / plugin.name
+    python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    steps = [["uv", "venv", "--quiet", "--python", sys.executable, str(home)],
+             ["uv", "pip", "install", "--quiet", "--python", str(python), "--find-links", str(wheels),
+              f"{plugin.name} @ {next(wheels.glob(plugin.name.replace('-', '_') + '-*.whl')).as_uri()}", *KIT],
+             [str(python.with_name("pytest")), "-q", "--no-header", "-p", "no:cacheprovider", f"plugins/{plugin.name}"]]
+    for step in steps:
+        done = subprocess.run(step, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            break
+    return plugin.name, done.returncode, done.stdout + done.stderr
+
+
+def main(names: list[str]) -> int:
+    """Test the plugins of these names, or all; the number that failed."""
+    plugins = [p for p in distributions() if p.parent.name == "plugins"]
+    chosen = [p for p in plugins if not names or p.name in names or p.name.removeprefix("madplug-") in names]
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        wheels = Path(folder) / "wheels"
+        build(wheels)
+        for name, status, output in pool.map(lambda p: test_alone(p, Path(folder), wheels), chosen):
+            last = output.strip().splitlines()[-1] if output.strip() else ""
+            counts = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", last)}
+            passed += counts.get("passed", 0)
+            failed += counts.get("failed", 0) + counts.get("error", 0) or int(bool(status))
+            print(f"{'ok    ' if status == 0 else 'FAILED'} {name}: {last}", flush=True)
+            if status:
+                print(output)
+    print(f"{passed} passed, {failed} failed")
+    return int(failed > 0 or not chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
