@@ -100,12 +100,11 @@ class Cell:
         """The most model calls one debate can make, retries apart."""
         plan = self.plan
         per_turn = max((s.style.calls(plan) for s in self.styles), default=0)
-        styles = {id(s.style) for s in self.styles}
-        others = sum(c.calls(plan) for c in self.components() if id(c) not in styles)
-        made = sum(self.personas[min(i, len(self.personas) - 1)].calls(plan) for i in range(plan.agents)) \
-            if self.personas and all(g.count is None for g in self.personas) else 0
-        counted = sum(g.calls(plan) for g in self.personas) if made else 0
-        return per_turn * plan.turns * plan.rounds + others + made - counted
+        apart = {id(c) for c in (*self.personas, *(s.style for s in self.styles))}
+        others = sum(c.calls(plan) for c in self.components() if id(c) not in apart)
+        personas = [g.calls(plan) for g in self.personas]
+        more = plan.agents - sum(g.count or 1 for g in self.personas)  # the last generator makes all the rest
+        return per_turn * plan.turns * plan.rounds + others + sum(personas) + max(0, more) * sum(personas[-1:])
 
     @cached_property
     def manager(self) -> pluggy.PluginManager:

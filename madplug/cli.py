@@ -122,16 +122,19 @@ def check(file: Path, settings: tuple[str, ...]) -> None:
     from madplug.config import load
 
     resolved = load(file, settings)
-    plan, rows, worst = resolved.plan, [], 0
+    plan, rows = resolved.plan, []
+    totals: list[int | None] = []
+    by_slug = {cell.slug: cell for cell in plan.cells}
     for cell in plan.cells:
         size = cell.dataset.size() if cell.dataset else None
-        calls = cell.worst_calls()
+        matched = by_slug[cell.match["cell"]].worst_calls() if cell.match else 0
+        calls = max(cell.worst_calls(), matched)
         total = None if size is None else calls * size * plan.repeats
-        worst = worst + total if total is not None and worst is not None else None  # type: ignore[assignment]
+        totals.append(total)
         rows.append((cell.slug, str(cell.wanted), str(cell.rounds), "?" if size is None else str(size), str(calls),
                      "?" if total is None else str(total)))
     click.echo(columns(rows, ("cell", "agents", "rounds", "samples", "calls/debate", "calls")))
-    total_text = "an unknown number of" if worst is None else f"{worst:,}"
+    total_text = "an unknown number of" if None in totals else f"{sum(t or 0 for t in totals):,}"
     click.echo(f"{plan.name}: {len(plan.cells)} cells x {plan.repeats} repeats; at most {total_text} model calls, "
                "retries apart")
     if any(cell.oracle for cell in plan.cells):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import random
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -304,8 +303,9 @@ async def assemble(debate: Debate) -> tuple[Agent, ...]:
         made = await maybe(generator.generate(debate, tuple(roster)))
         made = [made] if isinstance(made, Persona) else list(made)
         roster += [expect(persona, Persona, generator, "generate") for persona in made]
-        if not made:
-            raise ComponentError(f"{type(generator).__qualname__}.generate made no persona")
+        if not made or len(roster) > cell.wanted:
+            raise ComponentError(f"{type(generator).__qualname__}.generate made {len(made)} personas; "
+                                 f"{len(roster)} are there now, and {cell.wanted} are wanted")
         generator = next(generators, generator)
     if cell.casting is not None:
         return tuple(expect(a, Agent, cell.casting, "cast") for a in await maybe(cell.casting.cast(debate, roster)))
@@ -323,7 +323,7 @@ def settle(decision: Decision) -> Decision:
 
 async def maybe(value: Any) -> Any:
     """The value, awaited where it is awaitable."""
-    return await value if inspect.isawaitable(value) else value
+    return await value if hasattr(value, "__await__") else value
 
 
 async def each(waves: Any) -> Any:

@@ -115,25 +115,38 @@ class Gateway:
 
     async def _pay(self, debate: Debate, request: Request, row: CallRow) -> Call:
         line = self.line(debate, request)
-        options, first = line.model.options, time.monotonic()
-        retrying = AsyncRetrying(
-            sleep=self._pause, wait=_wait, reraise=True, retry=retry_if_exception_type(TransientError),
-            stop=lambda state: state.attempt_number >= options.attempts
-            or time.monotonic() - first >= options.deadline)
-        tries = 0
+        first: Exception
+        try:
+            return await self._try(debate, line, request, row, 0)
+        except TransientError as error:
+            first = error
+        except RefusedError as error:
+            self._refused(debate, line, str(error))
+            raise
+        return await self._again(debate, line, request, row, first)
+
+    async def _again(self, debate: Debate, line: Line, request: Request, row: CallRow, error: Exception) -> Call:
+        """The tries after the first, each after a wait; tenacity counts the first as the one that failed."""
+        options, failed, tries = line.model.options, time.monotonic(), 0
 
         async def once() -> Call:
             nonlocal tries
             tries += 1
+            if tries == 1:
+                raise error
             return await self._try(debate, line, request, row, tries - 1)
 
+        retrying = AsyncRetrying(
+            sleep=self._pause, wait=_wait, reraise=True, retry=retry_if_exception_type(TransientError),
+            stop=lambda state: state.attempt_number >= options.attempts
+            or time.monotonic() - failed >= options.deadline)
         try:
             return await retrying(once)
-        except TransientError as error:
+        except TransientError as last:
             line.failures += 1
-            raise ModelError(f"model '{line.name}': gave up after {tries} tries: {error}") from error
-        except RefusedError as error:
-            self._refused(debate, line, str(error))
+            raise ModelError(f"model '{line.name}': gave up after {tries} tries: {last}") from last
+        except RefusedError as last:
+            self._refused(debate, line, str(last))
             raise
 
     async def _try(self, debate: Debate, line: Line, request: Request, row: CallRow, retries: int) -> Call:
@@ -155,7 +168,7 @@ class Gateway:
             finally:
                 self.in_flight -= 1
             call = Call(completion, retries, round(time.monotonic() - started, 4))
-            await self._store.keep_call(replace(row, call=call))
+            await self._store.keep_call(row, call)
             self._count(line, completion.usage)
             return call
         finally:
@@ -239,10 +252,7 @@ class Gateway:
         scope = f"{'' if self._share else debate.cell.slug}\0{self._seed}\0{debate.sample.id}\0{debate.repeat}\0{times}"
         key = blake2b(scope.encode(), key=asked, digest_size=16).digest()
         return CallRow(key, debate.cell.slug, debate.repeat, debate.sample.id, request.agent, request.purpose,
-                       request.model, body, _NOT_YET)
-
-
-_NOT_YET = Call(Completion(""))
+                       request.model, body)
 
 
 def identity(component: Component) -> dict[str, Any]:

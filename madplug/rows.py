@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -12,25 +12,31 @@ from madplug.records import Agent, DebateResult, Decision, Message, Persona, Sam
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
-def plain(value: Any) -> Any:
-    """A record, and everything in it, as dicts and lists."""
-    if is_dataclass(value):
-        kind = type(value)
-        names = _FIELDS.get(kind) or _FIELDS.setdefault(kind, tuple(f.name for f in fields(value)))
-        return {name: plain(getattr(value, name)) for name in names}
-    if isinstance(value, str) or value is None or isinstance(value, int | float):
-        return value
+def _open(value: Any) -> Any:
+    """What JSON has no word for: a record becomes its fields, a collection a list, anything else its text."""
+    kind = type(value)
+    if kind in _FIELDS or is_dataclass(kind):
+        names = _FIELDS.get(kind) or _FIELDS.setdefault(kind, tuple(f.name for f in fields(kind)))
+        return {name: getattr(value, name) for name in names}
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(v) for v in value]
+        return dict(value)
+    if isinstance(value, Collection) and not isinstance(value, str | bytes):
+        return list(value)
     return str(value)
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_open).encode
+
+
 def to_json(value: Any) -> str:
-    """One line of JSON; text stays readable, and what no encoding can hold is replaced."""
-    text = json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").decode()
+    """A record, and everything in it, as one line of JSON; what no encoding can hold is replaced."""
+    text = _encode(value)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def plain(value: Any) -> Any:
+    """A record, and everything in it, as dicts, lists, text and numbers."""
+    return json.loads(to_json(value))
 
 
 def from_row(row: Mapping[str, Any]) -> DebateResult:

@@ -13,7 +13,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,7 +59,6 @@ class CallRow:
     purpose: str
     model: str
     request: str
-    call: Call
 
 
 @dataclass(slots=True)
@@ -77,7 +76,7 @@ class Store(Protocol):
     def call(self, key: bytes) -> Call | None:
         """The call recorded under a key."""
 
-    async def keep_call(self, row: CallRow) -> None:
+    async def keep_call(self, row: CallRow, call: Call) -> None:
         """Returns when the call is durable."""
 
     async def keep_debate(self, result: DebateResult) -> None:
@@ -109,17 +108,16 @@ class Store(Protocol):
 class MemoryStore:
     """A store that ends with the process, for tests and for debates of one's own."""
 
-    calls: dict[bytes, CallRow] = field(default_factory=dict)
+    calls: dict[bytes, Call] = field(default_factory=dict)
     debates: dict[tuple[str, int, str], DebateResult] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     def call(self, key: bytes) -> Call | None:  # noqa: D102
-        row = self.calls.get(key)
-        return row.call if row else None
+        return self.calls.get(key)
 
-    async def keep_call(self, row: CallRow) -> None:  # noqa: D102
-        self.calls[row.key] = row
+    async def keep_call(self, row: CallRow, call: Call) -> None:  # noqa: D102
+        self.calls[row.key] = call
 
     async def keep_debate(self, result: DebateResult) -> None:  # noqa: D102
         self.debates[result.cell, result.repeat, result.sample.id] = result
@@ -143,10 +141,10 @@ class MemoryStore:
         self.problems.append(text)
 
     def totals(self) -> Totals:  # noqa: D102
-        return add_up(r.call.completion.usage for r in self.calls.values())
+        return add_up(call.completion.usage for call in self.calls.values())
 
 
-def add_up(usages: Iterator[Usage]) -> Totals:
+def add_up(usages: Iterable[Usage]) -> Totals:
     """What these calls cost together."""
     totals = Totals()
     for usage in usages:
@@ -179,20 +177,24 @@ class StudyStore:
             raise
         if write:
             self._writer = _Writer(path)
+        self._keys = {row[0] for row in self._db.execute("SELECT key FROM calls")} if write else set()
 
     def call(self, key: bytes) -> Call | None:  # noqa: D102
+        if key not in self._keys:  # most calls of a new study: not worth a query
+            return None
         row = self._one("SELECT text, usage, logprobs, retries, seconds FROM calls WHERE key = ?", (key,))
         if row is None:
             return None
         logprobs = tuple(json.loads(row[2])) if row[2] else None
         return Call(Completion(row[0], Usage(**json.loads(row[1])), logprobs), row[3], row[4])
 
-    async def keep_call(self, row: CallRow) -> None:  # noqa: D102
-        done = row.call.completion
+    async def keep_call(self, row: CallRow, call: Call) -> None:  # noqa: D102
+        done = call.completion
         await self._write("INSERT OR IGNORE INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)", (
             row.key, row.cell, row.repeat, row.sample, row.agent, row.purpose, row.model, row.request, done.text,
-            to_json(done.usage), to_json(done.logprobs) if done.logprobs else None, row.call.retries,
-            row.call.seconds, time.time()))
+            to_json(done.usage), to_json(done.logprobs) if done.logprobs else None, call.retries,
+            call.seconds, time.time()))
+        self._keys.add(row.key)
 
     async def keep_debate(self, result: DebateResult) -> None:  # noqa: D102
         decision, tokens = result.decision, result.tokens
@@ -312,21 +314,34 @@ def _open(path: Path, write: bool) -> sqlite3.Connection:
     return db
 
 
+_Row = tuple[str, Sequence[Any], "asyncio.Future[None]"]
+
+
 class _Writer:
     """Commits what is queued, off the event loop; whoever wrote is woken when it is durable."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._queue: queue.SimpleQueue[tuple[str, Sequence[Any], asyncio.Future[None]] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[_Row] | None] = queue.SimpleQueue()
+        self._gathered: list[_Row] = []
         self._thread = threading.Thread(target=self._run, name="madplug-store", daemon=True)
         self._thread.start()
 
     def write(self, sql: str, values: Sequence[Any]) -> asyncio.Future[None]:
-        done = asyncio.get_running_loop().create_future()
-        self._queue.put((sql, values, done))
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+        if not self._gathered:  # one hand-over for all that this turn of the loop writes
+            loop.call_soon(self._hand_over)
+        self._gathered.append((sql, values, done))
         return done
 
+    def _hand_over(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        self._queue.put(gathered)
+
     def stop(self) -> None:
+        if self._gathered:
+            self._hand_over()
         self._queue.put(None)
         self._thread.join()
 
@@ -339,7 +354,7 @@ class _Writer:
             while not self._queue.empty():
                 items.append(self._queue.get())
             going = items[-1] is not None
-            batch = [item for item in items if item is not None]
+            batch = [row for rows in items if rows is not None for row in rows]
             if batch:
                 self._commit(db, batch)
         db.close()

@@ -55,7 +55,8 @@ class Transcript:
 
     def append(self, message: Message) -> Message:
         """Put a message on record and give it its id. Only the host calls this."""
-        self._record.append(replace(message, id=len(self._record)))
+        nth = len(self._record)
+        self._record.append(message if message.id == nth else replace(message, id=nth))
         return self._record[-1]
 
     def retract(self, ids: Iterable[int]) -> None:

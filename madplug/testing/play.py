@@ -152,10 +152,11 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
          casting: Casting | None = None, extensions: Sequence[Extension] = (), phases: Sequence[Phase] = (),
          metrics: Mapping[str, Metric] | None = None, services: Mapping[str, Service] | None = None,
          models: Sequence[str] = ("model",), dataset: Dataset | None = None, oracle: bool = False, seed: int = 0,
-         repeats: int = 1, watchers: Sequence[object] = (), fails: bool = False) -> Played:
+         matched: DebateResult | None = None, repeats: int = 1, watchers: Sequence[object] = (), fails: bool = False) -> Played:
     """Hold a debate with the given components; the others are the plainest there are.
 
     With several samples or repeats, all debates are held and the last one is returned; `store` has the others.
+    matched: the result of the same sample in the cell that this one is matched to.
     Raises `AssertionError` with the reason when a debate fails, unless `fails`.
     """
     samples = [Sample("q1", sample)] if isinstance(sample, str) else [sample] if isinstance(sample, Sample) else sample
@@ -166,13 +167,15 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
         agents=agents if agents is not None or any(g.count for g in personas) else max(len(personas), 3),
         personas=personas, casting=casting, phases=phases, metrics=metrics or {}, extensions=extensions,
         models=tuple(models), services=services or {}, dataset=dataset or Listed(rows), oracle=oracle,
-        lines={name: name for name in models})
+        lines={name: name for name in models}, match={"cell": "matched", "by": "calls"} if matched else None)
     scripted = Scripted(replies, model)
     store = MemoryStore()
+    if matched is not None:
+        store.debates["matched", 0, samples[0].id] = matched
     run = StudyRun(StudyPlan("play", [cell], dict.fromkeys(models, scripted), seed=seed, repeats=repeats), store,
                    watchers)
     summary = asyncio.run(run.run())
-    results = list(store.results())
+    results = list(store.results("play"))
     assert results, run.gateway.stopping or "no debate was held"
     result = results[-1]
     assert fails or result.error is None, result.error

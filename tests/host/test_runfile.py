@@ -76,6 +76,7 @@ def test_a_slot_with_use_replaces_and_without_use_changes_options():
 
 def test_a_preset_and_its_pasted_expansion_are_equal_studies(write):
     import tomli_w
+
     from madplug_kit import Pair
 
     short = load(write())

@@ -15,9 +15,9 @@ def tape(tmp_path):
     """A debate of two agents and two rounds, and its calls as a file."""
     played = play(replies={0: ["A", "B"], 1: ["B", "B"]}, agents=2, rounds=2)
     path = tmp_path / "calls.jsonl"
-    rows = [{"model": r.model, "purpose": r.purpose, "agent": r.agent, "text": row.call.completion.text, "usage": {},
+    rows = [{"model": r.model, "purpose": r.purpose, "agent": r.agent, "text": call.completion.text, "usage": {},
              "request": {"messages": list(r.messages), "params": {}, "form": None}}
-            for r, row in zip(played.requests, played.store.calls.values(), strict=True)]
+            for r, call in zip(played.requests, played.store.calls.values(), strict=True)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path, played
 
