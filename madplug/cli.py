@@ -159,6 +159,36 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool,
 
 @main.command()
 @_folder
+@click.option("--decision", required=True, metavar="NAME", help="The decision protocol to decide with.")
+@click.option("--set", "settings", metavar="OPTION=V", multiple=True, help="An option of the decision protocol.")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="The new study's directory.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def decide(folder: Path, decision: str, settings: tuple[str, ...], output: Path, quiet: bool) -> None:
+    """Decide the recorded debates in DIR again, another way; no debate is held again."""
+    from madplug.decide import DecideAgain, price, resolve_again
+    from madplug.launch import launch
+    from madplug.runfile import setting
+    from madplug.store import StudyStore
+
+    if output.resolve() == folder.resolve():
+        raise UserError(f"--output {output}: is the study itself; name another directory")
+    options = {key: value for text in settings for key, value in setting(text).items()}
+    resolved, recorded = resolve_again(folder, decision, options), StudyStore(folder)
+    if not quiet:
+        click.echo(f"at most {price(resolved, recorded):,} model calls, retries apart", err=True)
+
+    def again(*arguments: Any) -> DecideAgain:
+        run = DecideAgain(*arguments)
+        run.recorded = recorded
+        return run
+
+    status = launch(resolved, output, quiet=quiet, kind=again)
+    recorded.close()
+    sys.exit(status)
+
+
+@main.command()
+@_folder
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(folder: Path, as_json: bool) -> None:
     """Show how far the study in DIR is, also while it runs."""

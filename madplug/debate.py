@@ -223,12 +223,40 @@ async def run_debate(debate: Debate) -> Decision:
     decision = await hold_rounds(debate)
     if decision is None:
         decision = expect(await maybe(cell.decision.at_end(debate)), Decision, cell.decision, "at_end")
+    return await conclude(debate, decision)
+
+
+async def conclude(debate: Debate, decision: Decision) -> Decision:
+    """Let a decision stand, and hold the phases after it."""
     debate.decision = settle(decision)
     debate.tell("madplug_decided", decision=debate.decision)
-    for phase in cell.phases:
+    for phase in debate.cell.phases:
         changed = await maybe(phase.run(debate, debate.decision))
         debate.decision = settle(expect(changed, Decision, phase, "run")) if changed else debate.decision
     return debate.decision
+
+
+async def decide_again(debate: Debate, recorded: DebateResult) -> Decision:
+    """Let the decision protocol follow a recorded debate, wave by wave, as if it were being held; nobody speaks."""
+    decide, decision = debate.cell.decision, None
+    debate.agents, debate.notes = recorded.agents, dict(recorded.notes)
+    stands = [m for m in recorded.messages if not m.retracted]
+    for i, message in enumerate(stands):
+        debate.transcript.append(message)
+        debate.round = message.round
+        after = stands[i + 1] if i + 1 < len(stands) else None
+        ends_round = after is None or after.round != message.round
+        if message.round == 0 or (message.agent is None and not ends_round):
+            continue
+        if ends_round or (after and after.wave != message.wave):
+            decision = await maybe(decide.after_wave(debate))
+        if decision is None and ends_round:
+            decision = await maybe(decide.after_round(debate))
+        if decision is not None:
+            break
+    if decision is None:
+        decision = await maybe(decide.at_end(debate))
+    return await conclude(debate, expect(decision, Decision, decide, "at_end"))
 
 
 async def hold_rounds(debate: Debate) -> Decision | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from madplug.components import KINDS, Component, Paradigm, Volatile
 from madplug.registry import Offer, Registry
@@ -21,6 +22,10 @@ _TABLE = {"model": "models.NAME", "service": "services.NAME", "dataset": "datase
 
 
 _LIMITS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"), ("pattern", "matches"))
+
+
+_TYPES = {str: "text", int: "integer", float: "number", bool: "true/false", type(None): "none", Path: "path",
+          Any: "anything", dict: "table", list: "list"}
 
 
 def kinds() -> dict[str, str]:
@@ -57,7 +62,9 @@ def component(offer: Offer) -> dict[str, Any]:
 def options(cls: type[Component]) -> Iterator[dict[str, Any]]:
     """Name, type, limits, default and meaning of each option."""
     cls.Options.model_rebuild(force=False)
-    for name, field in cls.Options.model_fields.items():
+    known = cls.Options.model_fields
+    for name in sorted(known, key=lambda n: n not in cls.Options.__annotations__):  # its own first, in their order
+        field = known[name]
         required = field.is_required()
         limits = [f"{sign} {getattr(m, attribute)}" for m in field.metadata
                   for attribute, sign in _LIMITS
@@ -70,13 +77,18 @@ def options(cls: type[Component]) -> Iterator[dict[str, Any]]:
 
 def type_name(annotation: Any) -> str:
     """A type as a user would say it."""
-    simple = inspect.isclass(annotation) and not hasattr(annotation, "__origin__")
-    text = annotation.__name__ if simple else str(annotation)
-    text = re.sub(r"Annotated\[([^,\]]+)[^\]]*\]", r"\1", text)
-    text = re.sub(r"(typing|collections\.abc|pathlib|madplug\.\w+|_local)\.", "", text)
-    if text.startswith("Literal["):
-        return " | ".join(part.strip() for part in text[8:-1].split(","))
-    return text.replace("NoneType", "None")
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return type_name(parts[0])
+    if origin is Literal:
+        return " | ".join(json.dumps(part) for part in parts)
+    if origin in (Union, UnionType):
+        return " | ".join(dict.fromkeys(map(type_name, parts)))
+    if origin in (list, tuple, set, frozenset, Sequence):
+        return f"list of {type_name(parts[0])}" if parts else "list"
+    if origin in (dict, Mapping):
+        return f"table of {type_name(parts[-1])}"
+    return _TYPES.get(annotation, getattr(annotation, "__name__", str(annotation)))
 
 
 def paste(offer: Offer) -> str:

@@ -8,7 +8,7 @@ import os
 import platform
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,9 @@ from madplug.text import safe
 FINISHED, SOME_FAILED, LIMIT, INTERRUPTED = 0, 1, 3, 130
 
 
-def launch(resolved: Resolved, folder: Path, *, quiet: bool = False, messages: bool = False) -> int:
-    """Run a study, or continue it; returns the exit status."""
+def launch(resolved: Resolved, folder: Path, *, quiet: bool = False, messages: bool = False,
+           kind: Callable[..., StudyRun] = StudyRun) -> int:
+    """Run a study, or continue it; returns the exit status. kind: how its debates are held."""
     store = StudyStore(folder, write=True)
     try:
         try:
@@ -38,20 +39,20 @@ def launch(resolved: Resolved, folder: Path, *, quiet: bool = False, messages: b
             log = open_log(folder)
         except OSError as error:
             raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
-        return asyncio.run(_run(resolved, store, folder, log, warnings, quiet=quiet, messages=messages))
+        return asyncio.run(_run(resolved, store, folder, log, warnings, kind, quiet=quiet, messages=messages))
     finally:
         store.close()
 
 
-async def _run(resolved: Resolved, store: StudyStore, folder: Path, log: Any, warnings: list[str], *, quiet: bool,
-               messages: bool) -> int:
+async def _run(resolved: Resolved, store: StudyStore, folder: Path, log: Any, warnings: list[str],
+               kind: Callable[..., StudyRun], *, quiet: bool, messages: bool) -> int:
     total, done = planned(resolved), len(store.done())
     if store.fact("identity") is None:
         await store.keep_fact("identity", resolved.identity)
     await store.keep_fact("planned", total)
     await store.forget_problems()
     watcher = Watcher(total, done, messages=messages, quiet=quiet)
-    run = StudyRun(resolved.plan, store, [watcher], lambda text: log.warning("problem", text=text))
+    run = kind(resolved.plan, store, [watcher], lambda text: log.warning("problem", text=text))
     watcher.run = run
     for text in warnings:
         watcher.say(text, "yellow")

@@ -116,7 +116,7 @@ def read(path: Path, settings: Sequence[str] = (), environ: Mapping[str, str] | 
         raise UserError(f"{path}: not valid TOML: {error}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not valid TOML: not UTF-8 at byte {error.start}") from None
-    for change in (*_from_environment(os.environ if environ is None else environ), *map(_setting, settings)):
+    for change in (*_from_environment(os.environ if environ is None else environ), *map(setting, settings)):
         table = overlay(table, change)
     table.setdefault("name", path.stem)
     return table
@@ -128,7 +128,8 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[Table]:
             yield nested(name[len("MADPLUG_"):].lower().split("__"), as_toml(value))
 
 
-def _setting(text: str) -> Table:
+def setting(text: str) -> Table:
+    """`a.b=value` as a table; the value is read as TOML, else as text."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise UserError(f"--set {text}: expected KEY=VALUE, such as --set debate.rounds=3")

@@ -210,7 +210,7 @@ class StudyRun:
         """Every debate that is left, sample by sample across cells: identical requests then meet each other."""
         done, order = self.store.done(), 0
         for repeat in range(self.plan.repeats):
-            sources = [(study, self._samples(study)) for study in studies]
+            sources = [(study, self._samples(study, repeat)) for study in studies]
             while sources:
                 for source in list(sources):
                     study, samples = source
@@ -223,7 +223,7 @@ class StudyRun:
                         yield Job(self, study, repeat, sample, references, order)
                     order += 1
 
-    async def _samples(self, study: Study) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
+    async def _samples(self, study: Study, repeat: int) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
         seen: set[str] = set()
         async for sample, references in each(await maybe(study.cell.hooks.madplug_samples(study=study))):
             if sample.id in seen:
@@ -251,7 +251,7 @@ class StudyRun:
         loop = asyncio.get_running_loop()
         try:
             debate.matched = await self._matched(job)
-            await run_debate(debate)
+            await self._run_debate(debate)
         except (StudyStopped, StudyError):
             if self.gateway.stopping is None:
                 raise
@@ -272,6 +272,9 @@ class StudyRun:
             debate.tell("madplug_debate_failed", error=error)
         debate.tell("madplug_debate_finished", result=result)
         return result
+
+    async def _run_debate(self, debate: Debate) -> None:
+        await run_debate(debate)
 
     async def _matched(self, job: Job) -> DebateResult | None:
         """The same sample's debate in the cell this one is matched to, waiting for it if need be."""

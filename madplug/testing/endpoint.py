@@ -53,6 +53,8 @@ class Settings:
     """Placeholders: `{letter}` A to D, `{number}` 0 to 99, `{hash}`."""
     cap: int = 0
     """More requests than this at the same time are answered 429; 0 for no such limit."""
+    gather: int = 0
+    """No request is answered before this many wait: to see that so many are really sent at the same time."""
     faults: Sequence[str | None] = ()
     """What befalls the first requests, in order; None for nothing."""
     rates: Mapping[str, float] = field(default_factory=dict)
@@ -81,6 +83,7 @@ class Endpoint:
         self.faults: Counter[str] = Counter()
         self.tries: Counter[bytes] = Counter()
         self.answered: Counter[bytes] = Counter()
+        self.gathered: list[Callable[[], None]] = []
         self.seen: deque[Seen] = deque(maxlen=self.settings.keep)
         self.in_flight = self.max_in_flight = 0
         self._cpu = time.process_time()
@@ -224,7 +227,13 @@ class _Connection(asyncio.Protocol):
             e.seen.append((headers, json.loads(body)))
         kind = e.fault(digest, tried, arrived)
         seconds = e.settings.latency_ms / 1000 * (1 + e.settings.jitter * digest[2] / 256)
-        if kind is None or not kind.startswith("4"):
+        if e.settings.gather:
+            e.gathered.append(lambda: self.answer(kind, headers, body, digest))
+            if len(e.gathered) >= e.settings.gather:
+                waiting, e.gathered = e.gathered, []
+                for answer in waiting:
+                    answer()
+        elif kind is None or not kind.startswith("4"):
             self.loop.call_later(seconds, self.answer, kind, headers, body, digest)
         else:
             self.answer(kind, headers, body, digest)
@@ -376,7 +385,7 @@ def main() -> None:
     parser.add_argument("--port-file", type=Path, help="where to write the port once it listens")
     parser.add_argument("--rate", action="append", default=[], metavar="FAULT=SHARE", help="may be repeated")
     parser.add_argument("--faults", default="", metavar="A,B,-", help="of the first requests; - for none")
-    for name in ("latency_ms", "jitter", "text", "cap", "by", "retry_after", "seed"):
+    for name in ("latency_ms", "jitter", "text", "cap", "gather", "by", "retry_after", "seed"):
         default = getattr(Settings, name)
         parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=default)
     given = vars(parser.parse_args())

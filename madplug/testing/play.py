@@ -152,7 +152,8 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
          casting: Casting | None = None, extensions: Sequence[Extension] = (), phases: Sequence[Phase] = (),
          metrics: Mapping[str, Metric] | None = None, services: Mapping[str, Service] | None = None,
          models: Sequence[str] = ("model",), dataset: Dataset | None = None, oracle: bool = False, seed: int = 0,
-         matched: DebateResult | None = None, repeats: int = 1, watchers: Sequence[object] = (), fails: bool = False) -> Played:
+         matched: DebateResult | None = None, repeats: int = 1, watchers: Sequence[object] = (),
+         fails: bool = False) -> Played:
     """Hold a debate with the given components; the others are the plainest there are.
 
     With several samples or repeats, all debates are held and the last one is returned; `store` has the others.
