@@ -1,0 +1,146 @@
+"""What holds for every distribution of the repository, found by walking it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from madplug.components import KINDS
+from madplug.errors import UserError
+from madplug.registry import Registry
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGINS = sorted(ROOT.glob("plugins/*/pyproject.toml"))
+HEAVY = {"litellm", "datasets", "torch", "matplotlib", "aiohttp", "pyarrow", "pandas", "scipy", "statsmodels", "numpy",
+         "sklearn", "nltk", "transformers", "xllamacpp", "huggingface_hub", "sympy", "math_verify", "bert_score",
+         "pydantic_monty", "sacrebleu", "rouge_score", "starlette"}
+
+
+def table(path):
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", PLUGINS, ids=lambda p: p.parent.name)
+def test_a_plugin_is_named_versioned_and_pinned_like_every_other(path):
+    project, host = table(path)["project"], table(ROOT / "pyproject.toml")["project"]
+    short = path.parent.name.removeprefix("madplug-")
+    assert project["name"] == path.parent.name
+    assert project["version"] == host["version"]
+    assert "madplug>=0.1,<0.2" in project["dependencies"]
+    assert project["requires-python"] == host["requires-python"]
+    assert project["entry-points"]["madplug"] == {short: f"madplug_{short}"}
+    assert (path.parent / "README.md").is_file()
+    assert list((path.parent / "tests").glob("test_*.py"))
+
+
+def test_the_contributors_set_up_holds_every_distribution():
+    lines = (ROOT / "requirements-dev.txt").read_text().splitlines()
+    named = {re.sub(r"\[.*", "", line.removeprefix("-e ./")) for line in lines if line.startswith("-e ./")}
+    assert named == {str(p.parent.relative_to(ROOT)) for p in [*PLUGINS, *ROOT.glob("examples/*/pyproject.toml")]}
+
+
+def test_every_plugin_loads_without_a_problem():
+    registry = Registry()
+    registry.load_all()
+    assert registry.problems == []
+    names = {p.parent.name for p in PLUGINS}
+    assert {o.distribution for o in registry.offers()} <= names | {"madplug-kit", "madplug-hello",
+                                                                   "madplug-confidence-voting"}
+
+
+def test_every_component_tells_what_it_is_and_what_its_options_mean():
+    for offer in Registry().offers():
+        assert offer.summary.endswith((".", "!", "?")), offer.name
+        for name, field in offer.component.Options.model_fields.items():
+            assert field.description, f"{offer.name}.{name} has no description"
+
+
+def test_names_are_unique_within_a_kind_and_every_kind_has_its_hook():
+    from madplug import hookspecs
+
+    assert {f"madplug_register_{plural}" for plural in KINDS} <= set(vars(hookspecs))
+    offers = Registry().offers()
+    assert len({(o.kind, o.name) for o in offers}) == len(offers)
+
+
+def test_the_catalogue_is_complete():
+    """If this fails: a component that shared/catalogue.md names is missing."""
+    catalogue = ROOT.parent / "shared" / "catalogue.md"
+    if not catalogue.is_file():
+        pytest.skip("the catalogue is not beside the checkout")
+    have = {o.name for o in Registry().offers()}
+    assert set(CATALOGUE.split()) - have == set()
+
+
+CATALOGUE = """
+openai.chat litellm.chat llamacpp.chat cassette.replay
+files.table puzzles.ordering puzzles.arithmetic puzzles.booleans replay.trajectories
+answers.choice answers.number answers.yesno answers.math answers.text answers.free
+personas.none personas.expert personas.ipip personas.fixed personas.neutral
+casting.random casting.central metadebate.cast
+styles.simple styles.freetext styles.split styles.critical styles.reasoning baselines.io baselines.cot som.exchange
+freemad.anti_conformity mad.side mad.moderator dmad.cot dmad.step_back dmad.program dmad.io dmad.ccot dmad.ddcot
+reconcile.discussion chateval.referee chateval.summariser eot.exchange replay.recorded simulator.debater
+turns.round_robin turns.simultaneous turns.drafter_first turns.inner_debate mad.sides chateval.summarised
+visibility.everything visibility.own visibility.previous_round visibility.relay visibility.report
+visibility.inner_debate sparse.graph mad.opponent eot.peers chateval.summary madc.ordered reconcile.grouped
+visibility.blind_first_round attack.drop eot.unanimous eot.confidence judge.intervention som.summary
+som.agreement_intensity replay.seed_messages
+consensus.majority consensus.supermajority consensus.unanimity consensus.hybrid consensus.threshold
+voting.simple voting.approval voting.ranked voting.cumulative voting.plurality judge.synthesis freemad.score
+mad.moderated reconcile.weighted chateval.scores eot.consistent challenge.final
+mallm.memory mallm.relay mallm.report mallm.debate mallm.collective_refinement
+baselines.self_consistency baselines.self_improvement som.debate sparse.debate freemad.n freemad.c freemad.baseline1
+freemad.baseline2 mad.tit_for_tat dmad.text dmad.vision reconcile.round_table chateval.one_by_one
+chateval.simultaneous eot.memory eot.report eot.relay eot.debate madc.debate metadebate.mad metadebate.dmad
+replay.debate replay.personas replay.rounds
+qa.accuracy qa.exact_match qa.f1 qa.includes qa.oracle
+dynamics.entropy dynamics.log_likelihood dynamics.flips dynamics.agreement dynamics.conformity dynamics.diversity
+dynamics.rounds dynamics.decided
+"""
+
+
+def test_importing_every_plugin_imports_nothing_heavy_and_warns_of_nothing():
+    modules = [name for path in PLUGINS for name in table(path)["project"]["entry-points"]["madplug"].values()]
+    code = f"import sys; [__import__(m) for m in {modules}]; " \
+           f"print(sorted({HEAVY} & {{m.split('.')[0] for m in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[]\n"
+
+
+def test_every_preset_and_its_pasted_expansion_are_equal_studies(tmp_path):
+    import tomli_w
+
+    from madplug.config import load
+
+    head = {"name": "same", "dataset": {"use": "puzzles.arithmetic"},
+            "models": {"m": {"use": "openai.chat", "model": "m"}}, "oracle": True}
+    for offer in Registry().offers("paradigm"):
+        short, long = tmp_path / "short.toml", tmp_path / "long.toml"
+        agents = {} if "agents" in offer.component.debate else {"agents": 3}
+        short.write_text(tomli_w.dumps({**head, "debate": {"paradigm": offer.name, **agents}}))
+        long.write_text(tomli_w.dumps({**head, "debate": {**offer.component.debate, **agents}}))
+        try:
+            resolved = load(short)
+        except UserError as error:
+            if offer.name.startswith("replay."):
+                continue  # its personas come from recorded debates
+            raise AssertionError(f"{offer.name}: {error}") from None
+        assert resolved.identity == load(long).identity, offer.name
+
+
+def test_no_file_names_a_registry_host_or_a_place_of_one_machine():
+    words = re.compile(r"pypi\.org|pythonhosted|/work/|/root/|deb\.debian")
+    for path in ROOT.rglob("*"):
+        parts = set(path.relative_to(ROOT).parts)
+        if path.suffix in (".py", ".md", ".toml", ".ini", ".txt") and not parts & {".tox", ".venv", ".git", "runs"}:
+            found = words.search(path.read_text(encoding="utf-8"))
+            assert not found or path == Path(__file__), (path, found)

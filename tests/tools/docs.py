@@ -1,0 +1,85 @@
+"""Runs the commands that the documents show: `python tests/tools/docs.py [--write] [FILE ...]`.
+
+A block marked `console` holds commands after `$ ` and, under each, what it prints (standard output, then standard
+error). The commands of a document run one after the other in one folder, which holds the repository's examples. A
+line `...` stands for any lines. With `--write` the true output is put in place of what the document says.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+
+
+@dataclass
+class Shown:
+    """A command of a document, and what the document says it prints."""
+
+    command: str
+    output: str
+
+
+def documents() -> list[Path]:
+    """Every document with commands."""
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("plugins/*/README.md"),
+             *ROOT.glob("examples/*/README.md")]
+    return sorted(p for p in found if p.is_file() and "```console" in p.read_text(encoding="utf-8"))
+
+
+def shown(block: str) -> list[Shown]:
+    """The commands of a block."""
+    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    return [Shown(*(part.split("\n", 1) if "\n" in part else (part, ""))) for part in parts]
+
+
+def run(command: str, folder: Path) -> str:
+    """What a command prints, in a folder with the examples."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"COLUMNS": "120", "PATH": path}
+    done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True,
+                          timeout=300, check=False, stdin=subprocess.DEVNULL)
+    return (done.stdout + done.stderr).rstrip() + "\n" if done.stdout + done.stderr else ""
+
+
+def matches(expected: str, printed: str) -> bool:
+    """Whether a document tells the truth; `...` on a line of its own stands for any lines."""
+    pattern = "".join(".*" if line == "...\n" else re.escape(line) for line in expected.splitlines(keepends=True))
+    return re.fullmatch(pattern, printed, re.DOTALL) is not None
+
+
+def checked(document: Path, *, write: bool) -> list[str]:
+    """What is not as the document says; with `write`, the document is brought up to date."""
+    wrong: list[str] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "examples").symlink_to(ROOT / "examples")
+
+        def redo(match: re.Match[str]) -> str:
+            lines = []
+            for item in shown(match.group(1)):
+                printed = run(item.command, folder)
+                true = matches(item.output, printed)
+                if not true:
+                    wrong.append(f"$ {item.command}\n{printed}")
+                lines.append(f"$ {item.command}\n{item.output if true else printed}")
+            return f"```console\n{''.join(lines)}```"
+
+        text = BLOCK.sub(redo, document.read_text(encoding="utf-8"))
+    if write and wrong:
+        document.write_text(text, encoding="utf-8")
+    return wrong
+
+
+if __name__ == "__main__":
+    chosen = [Path(a).resolve() for a in sys.argv[1:] if not a.startswith("--")] or documents()
+    for path in chosen:
+        for problem in checked(path, write="--write" in sys.argv):
+            print(f"{path.relative_to(ROOT)}: {problem}")
