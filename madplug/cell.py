@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -94,17 +94,17 @@ class Cell:
     @cached_property
     def plan(self) -> Plan:
         """The size of this cell's debates."""
-        return Plan(agents=self.wanted, rounds=self.rounds, turns=self.turns.turns(self.wanted))
+        plan = Plan(agents=self.wanted, rounds=self.rounds, turns=self.turns.turns(self.wanted))
+        return replace(plan, per_turn=max((s.style.calls(plan) for s in self.styles), default=0))
 
     def worst_calls(self) -> int:
         """The most model calls one debate can make, retries apart."""
         plan = self.plan
-        per_turn = max((s.style.calls(plan) for s in self.styles), default=0)
         apart = {id(c) for c in (*self.personas, *(s.style for s in self.styles))}
         others = sum(c.calls(plan) for c in self.components() if id(c) not in apart)
         personas = [g.calls(plan) for g in self.personas]
         more = plan.agents - sum(g.count or 1 for g in self.personas)  # the last generator makes all the rest
-        return per_turn * plan.turns * plan.rounds + others + sum(personas) + max(0, more) * sum(personas[-1:])
+        return plan.per_turn * plan.turns * plan.rounds + others + sum(personas) + max(0, more) * sum(personas[-1:])
 
     @cached_property
     def manager(self) -> pluggy.PluginManager:

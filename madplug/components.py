@@ -94,6 +94,8 @@ class Plan:
     rounds: int
     turns: int
     """Turns in one round."""
+    per_turn: int = 1
+    """Calls in one turn."""
 
 
 # Components

@@ -122,6 +122,17 @@ class Debate:
             raise ComponentError("a component read debate.references, and the run file does not say oracle = true")
         return self._references
 
+    def key(self, text: str | None) -> str | None:
+        """The canonical answer in a text; where an equal one is on record, that one's key."""
+        key = self.answers.canonical(text, self.sample) if text else None
+        return None if key is None else self._known(key)
+
+    def _known(self, key: str) -> str:
+        known = dict.fromkeys(m.key for m in self.transcript.record if m.key is not None)
+        if key in known:
+            return key
+        return next((k for k in known if self.answers.same(k, key, self.sample)), key)
+
     def neighbours(self, agent: Agent, round: int | None = None) -> Sequence[int]:
         """Ids of the agents whose messages an agent may see in a round, by default this one."""
         return self.cell.visibility.neighbours(self, agent, self.round if round is None else round)
@@ -176,15 +187,13 @@ class Debate:
         answer = reply.answer
         if answer is None:
             answer = await maybe(self.answers.extract(self, turn, reply.content))
-        return (answer, self.answers.canonical(answer, self.sample)) if answer else (None, None)
+        return (answer, self.key(answer)) if answer else (None, None)
 
     def record(self, message: Message) -> None:
         """Put a message on record; an answer equal to an earlier one gets that one's key."""
         if message.key is not None:
-            known = dict.fromkeys(m.key for m in self.transcript.record if m.key is not None)
-            if message.key not in known:
-                same = (k for k in known if self.answers.same(k, message.key, self.sample))
-                message = replace(message, key=next(same, message.key))
+            key = self._known(message.key)
+            message = message if key == message.key else replace(message, key=key)
         message = self.transcript.append(message)
         self.tell("madplug_message", message=message)
 
@@ -270,7 +279,7 @@ async def hold_rounds(debate: Debate) -> Decision | None:
         if not debate.transcript.of_round(debate.round):
             debate.round -= 1
             return None
-        review = await maybe(debate.cell.hooks.madplug_round_ended(debate=debate)) or Review()
+        review = await first(debate.cell.hooks.madplug_round_ended(debate=debate)) or Review()
         if review.redo:
             redos += 1
             if redos > MOST_REDOS:
@@ -352,6 +361,19 @@ def settle(decision: Decision) -> Decision:
 async def maybe(value: Any) -> Any:
     """The value, awaited where it is awaitable."""
     return await value if hasattr(value, "__await__") else value
+
+
+async def first(answers: Sequence[Any]) -> Any:
+    """The first answer that is not None, in the order in which those who answer were named."""
+    waiting = list(reversed(answers))  # pluggy asks the last registered first
+    try:
+        while waiting:
+            if (answer := await maybe(waiting.pop(0))) is not None:
+                return answer
+    finally:
+        for unheard in waiting:
+            getattr(unheard, "close", lambda: None)()
+    return None
 
 
 async def each(waves: Any) -> Any:

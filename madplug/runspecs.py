@@ -6,7 +6,7 @@ that has methods marked `@hookimpl`. Three kinds:
 * *around* hooks ask for one result. The host's own implementation is the innermost; an extension is a
   wrapper (`@hookimpl(wrapper=True)`: `result = yield`, then return what is to stand). The first extension of
   the run file is applied first. A wrapper around an awaitable returns an awaitable of its own.
-* *questions* are answered by the first that returns something other than None.
+* *questions* are answered by the first extension that has an answer other than None.
 * *events* tell; what they return is ignored. An exception in an event is recorded as a problem of the
   study and the debate goes on; an exception in any other hook fails the debate.
 
@@ -97,12 +97,12 @@ def madplug_complete(debate: Debate, request: Request) -> Awaitable[Completion]:
 
 # Questions
 
-@hookspec(firstresult=True)
+@hookspec
 def madplug_round_ended(debate: Debate) -> Review | Awaitable[Review | None] | None:
     """What becomes of a round, after the decision protocol has left it undecided.
 
-    debate: `debate.round` has ended. Return a `Review`, or None to leave it as it is; stops at the first result
-    that is not None. Answered by `madplug-som`, `madplug-judge`.
+    debate: `debate.round` has ended. Return a `Review`, or None to leave it as it is. Extensions are heard in
+    the order of the run file, and the first answer that is not None counts. Answered by `madplug-som`, `madplug-judge`.
     """
 
 

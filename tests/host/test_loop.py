@@ -144,6 +144,24 @@ def test_what_a_review_says_is_a_message_that_nobody_wrote():
     assert "so far: A" in played.prompts[-1]
 
 
+def test_reviews_are_heard_in_order_and_the_first_that_is_not_none_counts():
+    def saying(text):
+        class Say(Extension):
+            """Says something, or nothing, after a while."""
+
+            name = "say"
+
+            @hookimpl
+            async def madplug_round_ended(self, debate):
+                return Review(say=text) if text else None
+
+        return Say()
+
+    extensions = [saying(None), saying("first"), saying("second")]
+    played = play(replies=lambda request: "A", agents=1, rounds=2, extensions=extensions)
+    assert [m.content for m in played.messages if m.agent is None] == ["first", "first"]
+
+
 def test_a_stop_leaves_the_decision_to_at_end():
     class Enough(Extension):
         """One round is enough."""
