@@ -25,7 +25,7 @@ _HOMES = {
     "debate": ("Debate",),
     "errors": (
         "ComponentError", "MadplugError", "ModelError", "Problem", "RefusedError", "StudyError", "StudyStopped",
-        "TransientError", "UserError",
+        "TransientError", "UserError", "nearest",
     ),
     "hookspecs": ("hookimpl",),
     "records": (

@@ -71,8 +71,6 @@ class Cell:
     oracle: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     match: Mapping[str, str] | None = None
-    resolved: Mapping[str, Any] = field(default_factory=dict)
-    """The cell as a run file could spell it, names in full and nothing left to a preset."""
     lines: Mapping[str, str] = field(default_factory=dict)
     """The study's name for each model this cell may ask, where cells give one name different options."""
 

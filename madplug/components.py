@@ -73,7 +73,7 @@ class _Volatile:
 
 def _from_run_file(value: Any, info: ValidationInfo) -> Any:
     base = (info.context or {}).get("folder")
-    return Path(base) / value if base and isinstance(value, str) and value else value
+    return (Path(base) / value).absolute() if base and isinstance(value, str) and value else value
 
 
 ModelName = Annotated[str, Names("model")]
@@ -81,7 +81,7 @@ ModelName = Annotated[str, Names("model")]
 ServiceName = Annotated[str, Names("service")]
 """An option that names one of the run file's `[services.NAME]`."""
 RunPath = Annotated[Path, BeforeValidator(_from_run_file)]
-"""A path; a relative one is relative to the run file."""
+"""A path; a relative one is relative to the run file, and absolute from there on."""
 Volatile = _Volatile()
 """`Annotated[int, Volatile]`: an address, a key's name, a rate: may change while a study stays the same."""
 

@@ -35,9 +35,9 @@ from madplug.components import (
     Visibility,
 )
 from madplug.errors import Problem, UserError, nearest
-from madplug.gateway import Limits, identity
+from madplug.gateway import Limits, spelled
 from madplug.registry import Offer, Registry
-from madplug.rows import plain, to_json
+from madplug.rows import to_json
 from madplug.runfile import (
     LISTS,
     SLOTS,
@@ -70,8 +70,9 @@ class Resolved:
         """What makes two runs the same study."""
         plan = self.plan
         return {"seed": plan.seed, "repeats": plan.repeats, "share_completions": plan.share_completions,
+                "oracle": any(cell.oracle for cell in plan.cells),
                 "data": {key: d.fingerprint() for key, d in self.datasets.items()},
-                "cells": {c.slug: plain(c.resolved) for c in plan.cells}}
+                "cells": {c.slug: resolved(c, plan.models, volatile=False) for c in plan.cells}}
 
 
 def load(path: Path, settings: Sequence[str] = (), registry: Registry | None = None) -> Resolved:
@@ -82,7 +83,9 @@ def load(path: Path, settings: Sequence[str] = (), registry: Registry | None = N
 class Resolver:
     """Resolves one run file; collects problems instead of stopping at the first."""
 
-    def __init__(self, table: Table, folder: Path, registry: Registry) -> None:
+    def __init__(self, table: Table, folder: Path, registry: Registry, *, recorded: bool = False) -> None:
+        self.recorded = recorded
+        """The samples come from a record, so a data set need not be named."""
         self.table = table
         self.folder = folder
         self.registry = registry
@@ -178,7 +181,6 @@ class CellResolver:
                     lines={k: v for k, v in lines.items() if v}, services=self._services, settings=self.settings,
                     oracle=self.oracle, match=match, **parts)
         self._check(cell)
-        cell.resolved = resolved(cell, self.parent)
         return None if self.problems else cell
 
     # Presets
@@ -240,6 +242,8 @@ class CellResolver:
 
     def _dataset(self) -> Dataset | None:
         slot = self._table.dataset
+        if slot is None and self.parent.recorded:
+            return None
         if slot is None:
             self.problem("dataset", "is required: where the questions come from")
             return None
@@ -403,24 +407,26 @@ def full_name(component: Component) -> str:
     return name
 
 
-def resolved(cell: Cell, parent: Resolver) -> Table:
-    """The cell with every name in full and every option, but for the volatile ones."""
-    debate: Table = {slot: identity(getattr(cell, slot)) for slot in SLOTS if getattr(cell, slot) is not None}
-    debate["styles"] = [{**identity(s.style), **({"for": list(s.only)} if s.only is not None else {})}
+def resolved(cell: Cell, models: Mapping[str, Model], *, volatile: bool = True) -> Table:
+    """The cell as a run file could spell it, with every name in full and every option.
+
+    Without `volatile`, only what makes two runs the same study.
+    """
+    def spell(component: Component) -> Table:
+        return spelled(component, volatile=volatile)
+
+    debate: Table = {slot: spell(getattr(cell, slot)) for slot in SLOTS if getattr(cell, slot) is not None}
+    debate["styles"] = [{**spell(s.style), **({"for": list(s.only)} if s.only is not None else {})}
                         for s in cell.styles]
-    for slot in ("personas", "phases"):
-        debate[slot] = [identity(c) for c in getattr(cell, slot)]
+    debate |= {slot: [spell(c) for c in getattr(cell, slot)] for slot in ("personas", "phases")}
     debate |= {"agents": cell.wanted, "rounds": cell.rounds, "models": list(cell.models)}
     table: Table = {
-        "debate": debate, "dataset": identity(cell.dataset) if cell.dataset else None,
-        "answers": identity(cell.answers), "oracle": cell.oracle,
-        "extensions": [identity(e) for e in cell.extensions], "metrics": [identity(m) for m in cell.metrics.values()],
-        "models": {name: identity(parent._lines[line]) for name, line in cell.lines.items()},
-        "services": {name: identity(s) for name, s in cell.services.items()}}
-    if cell.match:
-        table["match"] = dict(cell.match)
-    plain_table: Table = plain(table)
-    return plain_table
+        "debate": debate, "dataset": spell(cell.dataset) if cell.dataset else None,
+        "answers": spell(cell.answers), "extensions": [spell(e) for e in cell.extensions],
+        "metrics": [spell(m) for m in cell.metrics.values()],
+        "models": {name: spell(models[line]) for name, line in cell.lines.items()},
+        "services": {name: spell(s) for name, s in cell.services.items()}}
+    return {**table, "match": dict(cell.match)} if cell.match else table
 
 
 def _merged(by_cell: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:

@@ -137,6 +137,10 @@ class Debate:
         """Ids of the agents whose messages an agent may see in a round, by default this one."""
         return self.cell.visibility.neighbours(self, agent, self.round if round is None else round)
 
+    async def view(self, turn: Turn) -> tuple[Message, ...]:
+        """The messages an agent is shown for a turn, as the visibility and every extension would have it."""
+        return tuple(await maybe(self.cell.hooks.madplug_view(debate=self, turn=turn)))
+
     def service(self, name: str) -> Service:
         """The service of this name in the run file."""
         return self.cell.services[name]
@@ -313,7 +317,7 @@ async def hold_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
     """All turns of a wave on the same transcript, recorded in the wave's order."""
     for turn in turns:
         expect(turn, Turn, debate.cell.turns, "waves")
-    views = [tuple(await maybe(debate.cell.hooks.madplug_view(debate=debate, turn=turn))) for turn in turns]
+    views = [await debate.view(turn) for turn in turns]
     taken = await together(take_turn(debate, turn, view) for turn, view in zip(turns, views, strict=True))
     for turn, view, (reply, answer, key) in zip(turns, views, taken, strict=True):
         debate.record(Message(

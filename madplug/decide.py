@@ -23,8 +23,9 @@ def resolve_again(folder: Path, decision: str, options: Mapping[str, Any]) -> Re
         raise UserError(f"{folder}: no study here (there is no study.toml)")
     table = read(path, (), {})
     for cell in table["cells"]:
+        cell.pop("dataset", None)
         cell["debate"] = overlay(cell["debate"], {"decision": {"use": decision, **options}})
-    return Resolver(table, folder, Registry()).resolve()
+    return Resolver(table, folder, Registry(), recorded=True).resolve()
 
 
 class DecideAgain(StudyRun):

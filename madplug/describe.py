@@ -6,13 +6,13 @@ import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from madplug.components import KINDS, Component, Paradigm, Volatile
 from madplug.registry import Offer, Registry
 from madplug.rows import plain
-from madplug.text import columns
 
 _TABLE = {"model": "models.NAME", "service": "services.NAME", "dataset": "dataset", "answers": "answers",
           "casting": "debate.casting", "turns": "debate.turns", "visibility": "debate.visibility",
@@ -24,6 +24,7 @@ _TABLE = {"model": "models.NAME", "service": "services.NAME", "dataset": "datase
 _LIMITS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"), ("pattern", "matches"))
 
 
+WIDTH = 100
 _TYPES = {str: "text", int: "integer", float: "number", bool: "true/false", type(None): "none", Path: "path",
           Any: "anything", dict: "table", list: "list"}
 
@@ -113,13 +114,7 @@ def page(facts: Mapping[str, Any]) -> str:
         if name in facts:
             lines += [f"{words}: {', '.join(facts[name])}", ""]
     if facts["options"]:
-        rows = [(o["name"], o["type"] + (f" ({o['limits']})" if o["limits"] else ""),
-                 "required" if o["required"] else _default(o["default"]), o["description"]) for o in facts["options"]]
-        short = [row for row in rows if "\n" not in row[2]]
-        lines += ["Options:", columns(short, ("name", "type", "default", "meaning")), ""]
-        for name, type_, default, meaning in rows:
-            if "\n" in default:
-                lines += [f"{name}  {type_}  {meaning}", *(f"    {line}" for line in default.splitlines()), ""]
+        lines += ["Options:", "", *(line for option in facts["options"] for line in _option(option))]
     if "debate" in facts:
         import tomli_w
 
@@ -128,5 +123,17 @@ def page(facts: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _default(value: Any) -> str:
-    return value if isinstance(value, str) and "\n" in value else json.dumps(value, ensure_ascii=False)
+def _option(option: Mapping[str, Any]) -> Iterator[str]:
+    """An option: name, type and default on a line, then its meaning, then a default that is a text of its own."""
+    limits = f" ({option['limits']})" if option["limits"] else ""
+    default = json.dumps(option["default"], ensure_ascii=False)
+    long = len(default) > WIDTH // 2
+    ending = "required" if option["required"] else "default below" if long else f"default {default}"
+    yield f"{option['name']}  {option['type']}{limits}, {ending}"
+    yield from wrap(option["description"] + (" (may change within a study)" if option["may_change"] else ""), WIDTH,
+                    initial_indent="    ", subsequent_indent="    ")
+    if long and not option["required"]:
+        text = option["default"] if isinstance(option["default"], str) else default
+        yield from (piece for line in text.splitlines()
+                    for piece in wrap(line, WIDTH, initial_indent="  | ", subsequent_indent="  | ") or ["  |"])
+    yield ""

@@ -255,16 +255,17 @@ class Gateway:
                        request.model, body)
 
 
-def identity(component: Component) -> dict[str, Any]:
-    """What makes a component the same in two runs: its name, and its options but for the volatile ones."""
-    kept = {name: getattr(component.options, name) for name, info in type(component.options).model_fields.items()
-            if Volatile not in info.metadata}
-    return {"use": getattr(component, "full_name", component.name), **kept}
+def spelled(component: Component, *, volatile: bool = True) -> dict[str, Any]:
+    """A component as a run file could spell it; without `volatile`, only what makes it the same in two runs."""
+    fields = type(component.options).model_fields
+    left_out = set() if volatile else {name for name, info in fields.items() if Volatile in info.metadata}
+    values = component.options.model_dump(mode="json", exclude=left_out)
+    return {"use": getattr(component, "full_name", component.name), **values}
 
 
 def _line(name: str, model: Model) -> Line:
     options = model.options
-    line = Line(name, model, Slots(options.max_in_flight), to_json(identity(model)))
+    line = Line(name, model, Slots(options.max_in_flight), to_json(spelled(model, volatile=False)))
     if options.requests_per_minute or options.tokens_per_minute:
         from aiolimiter import AsyncLimiter
 

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from madplug.config import Resolved
+from madplug.config import resolved as spell_out
 from madplug.errors import StudyError, UserError
 from madplug.log import open_log
 from madplug.registry import versions
@@ -124,7 +125,7 @@ def _provenance(resolved: Resolved, folder: Path) -> None:
     expanded = {
         "name": plan.name, "seed": plan.seed, "repeats": plan.repeats, "share_completions": plan.share_completions,
         "oracle": any(cell.oracle for cell in plan.cells),
-        "cells": [{"name": c.slug, **{k: v for k, v in c.resolved.items() if k != "oracle"}} for c in plan.cells]}
+        "cells": [{"name": c.slug, **spell_out(c, plan.models)} for c in plan.cells]}
     _write(folder / "study.toml", tomli_w.dumps(_without_none(plain(expanded))))
     path = folder / "manifest.json"
     old: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

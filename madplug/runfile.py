@@ -226,7 +226,8 @@ _WORDS = {"missing": "is required", "int_type": "expected a whole number", "int_
           "bool_parsing": "expected true or false", "dict_type": "expected a table", "model_type": "expected a table",
           "float_type": "expected a number", "float_parsing": "expected a number", "tuple_type": "expected a list"}
 _SECRET = re.compile(r"(sk|rk|pk|hf|gsk|xai|ghp|AIza|Bearer )[-_A-Za-z0-9 ]{15,}")
-_SECRET_NAME = re.compile(r"(^|_)(api_?key|key|token|password|secret|authorization)$", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"(^|[_-])(api[_-]?key|access[_-]?token|auth[_-]?token|password|secret|authorization)$",
+                          re.IGNORECASE)
 
 
 def problems_of(error: ValidationError, place: str, known: Iterable[str], what: str) -> Iterator[Problem]:
@@ -245,20 +246,24 @@ def problems_of(error: ValidationError, place: str, known: Iterable[str], what: 
 
 def key_refused(option: str) -> str:
     """What to say to a secret in a run file."""
-    return (f"a run file holds no secrets; remove '{option}', put the key into an environment variable and name that "
-            "variable with api_key_env")
+    return (f"this looks like a secret, and a run file holds none; remove '{option}', put the key into an "
+            "environment variable and name that variable with api_key_env")
 
 
 def secrets(table: Any, place: str = "") -> Iterator[Problem]:
     """Values anywhere in the file that look like keys."""
     if isinstance(table, Mapping):
         for key, value in table.items():
-            yield from secrets(value, f"{place}.{key}".strip("."))
+            where = f"{place}.{key}".strip(".")
+            if _SECRET_NAME.search(key) and isinstance(value, str):
+                yield Problem(where, key_refused(key))
+            else:
+                yield from secrets(value, where)
     elif isinstance(table, list):
         for i, value in enumerate(table):
             yield from secrets(value, f"{place}[{i}]")
     elif isinstance(table, str) and _SECRET.fullmatch(table.strip()):
-        yield Problem(place, "this looks like a key, and " + key_refused(place.rpartition(".")[2]))
+        yield Problem(place, key_refused(place.rpartition(".")[2]))
 
 
 def _lower(message: str) -> str:

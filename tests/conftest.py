@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")
 KIT = Path(__file__).parent / "kit"
 
 sys.path.insert(0, str(KIT))  # before the tests are collected: they import from it

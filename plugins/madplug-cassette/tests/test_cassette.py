@@ -4,10 +4,10 @@ import asyncio
 import json
 
 import pytest
-from madplug_cassette import Replay
 
 from madplug import RefusedError, Request, UserError
 from madplug.testing import play
+from madplug_cassette import Replay
 
 
 @pytest.fixture

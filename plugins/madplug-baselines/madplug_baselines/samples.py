@@ -1,0 +1,204 @@
+"""How often a model is asked, and what becomes of the answers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from madplug import ComponentError, Decision, DecisionProtocol, Message, Options, Turn, TurnOrder, Vote
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+Number = Annotated[int, Field(ge=1, le=100_000)]
+MOST_BY_TOKENS = 10_000
+"""No debate is worth more samples than this; a bound where a model reports next to no tokens."""
+
+
+class Matchable(TurnOrder):
+    """Orders whose number of turns can follow another cell's debate of the same sample."""
+
+    asked: str
+    """The option that holds the number."""
+
+    def number(self) -> int | str | None:
+        """The number of turns, "matched", or None."""
+        value: int | str | None = getattr(self.options, self.asked)
+        return value
+
+    def check(self, cell: Any) -> Iterable[str]:
+        """`matched` needs a cell to be matched to."""
+        if self.number() == "matched" and cell.match is None:
+            yield (f'{self.asked} = "matched" takes the calls of another cell; name it with '
+                   'match = {cell = "...", by = "calls"}')
+
+    def by_tokens(self, debate: Debate) -> bool:
+        """Whether the budget is the matched debate's tokens."""
+        matched = debate.matched is not None and self.number() in (None, "matched")
+        return matched and (debate.cell.match or {}).get("by") == "tokens"
+
+    def size(self, debate: Debate, otherwise: int) -> int:
+        """How many turns: as many as the option says, or as fit into the matched debate's calls."""
+        number = self.number()
+        if isinstance(number, int):
+            return number
+        if debate.matched is not None:
+            per_turn = max((s.style.calls(debate.cell.plan) for s in debate.cell.styles), default=1)
+            return max(1, debate.matched.calls // max(1, per_turn))
+        if number == "matched":
+            raise ComponentError(f'{self.name}: {self.asked} = "matched", and this cell is matched to no other')
+        return otherwise
+
+    def until_spent(self, debate: Debate) -> Iterator[int]:
+        """Numbers from 0 while the matched debate's tokens are not used up; stops when a turn used none."""
+        assert debate.matched is not None
+        budget = debate.matched.tokens.prompt + debate.matched.tokens.completion
+        spent = before = 0
+        for number in range(MOST_BY_TOKENS):
+            yield number
+            before, spent = spent, debate.spent.prompt + debate.spent.completion
+            if spent >= budget or spent == before:
+                return
+
+    @abstractmethod
+    def turn(self, debate: Debate, number: int) -> Turn:
+        """The turn with this number."""
+
+
+class Samples(Matchable):
+    """Independent samples, all at the same time.
+
+    Sample i is asked of agent i, so that it is the very request, and with shared completions the very reply, that
+    the same style gets from agent i in the first round of a debate; beyond the number of agents they start again
+    with agent 0. One for each agent unless `samples` says otherwise, or as many as the cell it is matched to made
+    calls. With `by = "tokens"` they follow one after the other until that cell's tokens are used up.
+    """
+
+    name = "samples"
+    moves = frozenset({"draft"})
+    source = "Wang et al. 2023 (self-consistency)"
+    asked = "samples"
+
+    class Options(Options):
+        """How many."""
+
+        samples: Number | Literal["matched"] | None = Field(default=None, description=(
+            'how many samples; "matched": as many as fit into the calls or tokens of the cell named in `match`; '
+            "default: so where the cell has a `match`, else one for each agent"))
+
+    def turn(self, debate: Debate, number: int) -> Turn:
+        """The next agent, over and over."""
+        return Turn(debate.agents[number % len(debate.agents)], "draft")
+
+    def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
+        """One wave of all samples; by tokens, a wave for each."""
+        if self.by_tokens(debate):
+            yield from ([self.turn(debate, i)] for i in self.until_spent(debate))
+        else:
+            yield [self.turn(debate, i) for i in range(self.size(debate, otherwise=len(debate.agents)))]
+
+    def turns(self, agents: int) -> int:
+        """The number, where it is known."""
+        number = self.number()
+        return number if isinstance(number, int) else agents
+
+
+class Steps(Matchable):
+    """One agent improves its own solution again and again.
+
+    One message a round unless `messages` says otherwise, or as many as the cell it is matched to made calls.
+    """
+
+    name = "steps"
+    moves = frozenset({"improve"})
+    source = "Becker et al. 2025 (MALLM), the ablation baseline of its code"
+    asked = "messages"
+
+    class Options(Options):
+        """How many."""
+
+        messages: Number | Literal["matched"] | None = Field(default=None, description=(
+            'messages a round; "matched": as many as fit into the calls or tokens of the cell named in `match`; '
+            "default: so where the cell has a `match`, else one"))
+
+    def turn(self, debate: Debate, number: int) -> Turn:
+        """The first agent."""
+        return Turn(debate.agents[0], "improve")
+
+    def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
+        """A wave for each message."""
+        numbers = self.until_spent(debate) if self.by_tokens(debate) else range(self.size(debate, otherwise=1))
+        yield from ([self.turn(debate, i)] for i in numbers)
+
+    def turns(self, agents: int) -> int:
+        """The number, where it is known."""
+        number = self.number()
+        return number if isinstance(number, int) else 1
+
+
+class MostCommon(DecisionProtocol):
+    """The answer that most samples give; those that could not be read do not count.
+
+    Every message of a voter counts, also several of one agent. The rule is met when one answer has more than any
+    other; a tie is reported as one, and `tie` says what becomes of it.
+    """
+
+    name = "most_common"
+    source = "Wang et al. 2023 (self-consistency)"
+
+    class Options(Options):
+        """What a tie does."""
+
+        tie: Literal["first", "random", "undecided", "lexical"] = Field(default="first", description=(
+            "which of equals: the one given first, a seeded choice, none, or the first in the alphabet"))
+
+    def at_end(self, debate: Debate) -> Decision:
+        """Count."""
+        voters = {agent.id for agent in debate.voters}
+        said = [m for m in debate.transcript.messages if m.agent in voters and m.round > 0]
+        votes = tuple(Vote(m.agent or 0, {m.key: 1} if m.key else {}, valid=m.key is not None) for m in said)
+        counts = Counter(m.key for m in said if m.key)
+        if not counts:
+            return Decision(None, votes=votes, reason=f"none of {len(said)} samples could be read")
+        most = max(counts.values())
+        best = [key for key in counts if counts[key] == most]
+        reason = f"{most} of {counts.total()} readable samples, of {len(said)}"
+        key = best[0] if len(best) == 1 else self.pick(debate, best)
+        return Decision(key, answer=text_of(key, said), agreed=len(best) == 1, scores=dict(counts), votes=votes,
+                        tie=len(best) > 1, reason=reason)
+
+    def pick(self, debate: Debate, best: Sequence[str]) -> str | None:
+        """One of equals, in the order they were given first."""
+        if self.options.tie == "random":
+            return debate.rng("baselines.most_common:tie").choice(sorted(best))
+        return {"first": best[0], "lexical": min(best)}.get(self.options.tie)
+
+
+class Last(DecisionProtocol):
+    """The last answer.
+
+    When the last message cannot be read, the latest that can is taken as a fallback.
+    """
+
+    name = "last"
+    source = "Becker et al. 2025 (MALLM), the ablation baseline of its code"
+
+    def at_end(self, debate: Debate) -> Decision:
+        """Look back from the end."""
+        voters = {agent.id for agent in debate.voters}
+        said = [m for m in debate.transcript.messages if m.agent in voters and m.round > 0]
+        read = [m for m in said if m.key]
+        if not read:
+            return Decision.undecided("no message gave an answer that could be read")
+        last, stands = read[-1], read[-1] is said[-1]
+        return Decision(last.key, answer=last.answer, agreed=stands, fallback=not stands,
+                        reason="" if stands else "the last message could not be read")
+
+
+def text_of(key: str | None, said: Iterable[Message]) -> str | None:
+    """An answer as it was first given."""
+    return next((m.answer for m in said if key is not None and m.key == key), None)

@@ -1,0 +1,268 @@
+"""Samples, steps and single answers, against a scripted model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from madplug import Debate, DebateResult, Decision, Message, Sample, Turn, Usage, Visibility
+from madplug.testing import Played, debate_from, hold, play
+from madplug_baselines import (
+    Cot,
+    Io,
+    Last,
+    MostCommon,
+    Samples,
+    SelfConsistency,
+    SelfImprovement,
+    SingleCot,
+    SingleIo,
+    Steps,
+    madplug_register_decisions,
+    madplug_register_paradigms,
+    madplug_register_styles,
+    madplug_register_turn_orders,
+)
+
+
+class Own(Visibility):
+    """Everybody sees only their own messages."""
+
+    name = "own"
+
+    def view(self, debate: Debate, turn: Turn) -> tuple[Message, ...]:
+        return debate.transcript.by(turn.agent)
+
+
+def sampled(replies: list[str], style: Any = None, **options: Any) -> Played:
+    """Self-consistency with as many agents as replies."""
+    return play(styles=[style or Cot()], turns=Samples(), visibility=Own(), decision=MostCommon(**options),
+                agents=len(replies), replies=replies)
+
+
+def prompt(played: Played, nth: int = -1) -> str:
+    return played.prompts[nth]
+
+
+def test_everything_is_offered() -> None:
+    hooks = (madplug_register_styles, madplug_register_turn_orders, madplug_register_decisions,
+             madplug_register_paradigms)
+    assert [[c.name for c in hook()] for hook in hooks] == [
+        ["io", "cot"], ["samples", "steps"], ["most_common", "last"],
+        ["io", "cot", "self_consistency", "self_improvement"]]
+
+
+# One answer
+
+def test_io_asks_the_question_and_the_answer_format_and_nothing_else() -> None:
+    played = sampled(["4"], Io())
+    assert prompt(played) == "the question\n\nReply with the answer and nothing else."
+
+
+def test_cot_adds_a_trigger_before_the_answer_format() -> None:
+    assert prompt(sampled(["4"])) == "the question\n\nThink step by step.\nReply with the answer and nothing else."
+
+
+@pytest.mark.parametrize("style", [Io, Cot])
+def test_a_single_answer_takes_one_call(style: Any) -> None:
+    played = sampled(["4"], style())
+    assert (played.result.calls, played.decision.key, played.decision.agreed) == (1, "4", True)
+
+
+def test_a_persona_is_shown_when_its_prompt_is_set() -> None:
+    assert prompt(sampled(["4"], Io(persona="You are {name}."))).startswith("You are Agent 1.\n\nthe question")
+
+
+def test_an_empty_reply_is_no_answer() -> None:
+    played = sampled([""])
+    assert played.decision.key is None
+    assert not played.decision.agreed
+
+
+# Self-consistency
+
+def test_the_most_common_answer_of_those_that_can_be_read_wins() -> None:
+    decision = sampled(["12", " ", "12", "7"]).decision
+    assert (decision.key, decision.agreed, decision.tie) == ("12", True, False)
+    assert decision.scores == {"12": 2, "7": 1}
+    assert decision.reason == "2 of 3 readable samples, of 4"
+    assert [vote.valid for vote in decision.votes] == [True, False, True, True]
+
+
+def test_a_tie_takes_the_first_answer_and_says_so() -> None:
+    decision = sampled(["B", "A"]).decision
+    assert (decision.key, decision.tie, decision.agreed) == ("B", True, False)
+
+
+def test_other_tie_policies() -> None:
+    assert sampled(["B", "A"], tie="lexical").decision.key == "A"
+    undecided = sampled(["B", "A"], tie="undecided").decision
+    assert (undecided.key, undecided.answer, undecided.tie) == (None, None, True)
+    picked = {hold(MostCommon(tie="random").at_end(debate_from("B A", seed=seed))).key for seed in range(20)}
+    assert picked == {"A", "B"}
+    twice = [hold(MostCommon(tie="random").at_end(debate_from(rows, seed=3))).key for rows in ("B A", "A B")]
+    assert twice[0] == twice[1]
+
+
+def test_nothing_readable_is_undecided() -> None:
+    decision = sampled(["", "", ""]).decision
+    assert (decision.key, decision.agreed, decision.reason) == (None, False, "none of 3 samples could be read")
+
+
+def test_there_is_a_sample_for_each_agent_and_nobody_sees_anybody() -> None:
+    played = sampled(["1", "2", "3"])
+    assert [(m.agent, m.seen) for m in played.messages] == [(0, ()), (1, ()), (2, ())]
+    assert len(set(played.prompts)) == 1
+
+
+def test_self_consistency_is_the_first_round_of_a_debate_and_its_plurality() -> None:
+    """The requests are those of a simultaneous debate that stops after round 1: same prompts, same agents."""
+    alone = sampled(["12", "7", "12"])
+    debate = play(styles=[Cot()], turns=Draft(), agents=3, replies=["12", "7", "12"])
+    assert [(r.messages, r.agent, r.form) for r in alone.requests] == [
+        (r.messages, r.agent, r.form) for r in debate.requests]
+    assert alone.decision.key == debate.decision.key
+
+
+class Draft(Samples):
+    """A debate's first round: everybody drafts."""
+
+    def waves(self, debate: Debate) -> Any:
+        yield [Turn(agent, "draft") for agent in debate.agents]
+
+
+def test_more_samples_than_agents_start_again_with_the_first() -> None:
+    played = play(styles=[Cot()], turns=Samples(samples=5), visibility=Own(), decision=MostCommon(), agents=2,
+                  replies=["1", "2", "2", "3", "3"])
+    assert [m.agent for m in played.messages] == [0, 1, 0, 1, 0]
+    assert {m.wave for m in played.messages} == {0}
+    assert played.decision.scores == {"1": 1, "2": 2, "3": 2}
+
+
+def test_fewer_samples_than_agents_are_possible() -> None:
+    played = play(styles=[Cot()], turns=Samples(samples=1), agents=3, replies=["1"])
+    assert played.result.calls == 1
+
+
+def test_agents_without_a_vote_do_not_count() -> None:
+    debate = debate_from("A B B")
+    debate.agents = tuple(replace(a, persona=replace(a.persona, votes=a.id == 0)) for a in debate.agents)
+    assert MostCommon().at_end(debate).key == "A"
+
+
+# Matched to another cell
+
+def matched(calls: int = 0, tokens: int = 0, by: str = "calls", agents: str = "A B C") -> Debate:
+    debate = debate_from(agents)
+    debate.cell.match = {"cell": "debate", "by": by}
+    debate.matched = DebateResult("debate", 0, Sample("q1", "?"), (), calls=calls, tokens=Usage(tokens, 0))
+    return debate
+
+
+@pytest.mark.parametrize("samples", ["matched", None])
+def test_as_many_samples_as_the_matched_debate_made_calls(samples: Any) -> None:
+    [wave] = Samples(samples=samples).waves(matched(calls=7))
+    assert [turn.agent.id for turn in wave] == [0, 1, 2, 0, 1, 2, 0]
+
+
+def test_a_number_overrules_the_match() -> None:
+    [wave] = Samples(samples=2).waves(matched(calls=7))
+    assert len(wave) == 2
+
+
+def test_a_style_of_two_calls_gets_half_the_turns() -> None:
+    class Twice(Cot):
+        """Two calls a turn."""
+
+        def calls(self, plan: Any) -> int:
+            return 2
+
+    debate = matched(calls=7)
+    debate.cell.styles = [replace(debate.cell.styles[0], style=Twice())]
+    [wave] = Samples().waves(debate)
+    assert len(wave) == 3
+
+
+def test_a_debate_without_a_call_is_matched_by_one_sample() -> None:
+    [wave] = Samples().waves(matched(calls=0))
+    assert len(wave) == 1
+
+
+@pytest.mark.parametrize(("each", "turns"), [(40, 3), (50, 2), (1000, 1), (0, 1)])
+def test_matched_by_tokens_samples_follow_until_they_are_used_up(each: int, turns: int) -> None:
+    debate = matched(tokens=100, by="tokens")
+    held = 0
+    for wave in Samples(samples="matched").waves(debate):
+        assert len(wave) == 1
+        debate.spent.prompt += each
+        held += 1
+    assert held == turns
+
+
+def test_matched_samples_need_a_cell_to_match() -> None:
+    debate = debate_from("A")
+    [problem] = Samples(samples="matched").check(debate.cell)
+    assert "match = {cell" in problem
+    assert not list(Samples(samples="matched").check(matched().cell))
+    assert not list(Samples().check(debate.cell))
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "many", 1.5])
+def test_a_number_of_samples_is_positive_or_matched(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="samples"):
+        Samples(samples=wrong)
+
+
+# Self-improvement
+
+def improved(*replies: str, rounds: int | None = None, messages: int | None = None) -> Played:
+    return play(styles=[Cot()], turns=Steps(messages=messages), visibility=Own(), decision=Last(), agents=1,
+                rounds=rounds or len(replies), replies=replies)
+
+
+def test_each_message_sees_the_current_solution_and_the_first_sees_that_there_is_none() -> None:
+    played = improved("first try", "second try", "third try")
+    assert "There is no solution yet." in played.prompts[0]
+    assert "Current solution:\nfirst try" in played.prompts[1]
+    assert "Current solution:\nsecond try" in played.prompts[2]
+    assert "first try" not in played.prompts[2]
+    assert (played.decision.key, played.decision.agreed, played.result.calls) == ("third try", True, 3)
+
+
+def test_messages_can_be_held_in_one_round() -> None:
+    played = improved("a", "b", "c", rounds=1, messages=3)
+    assert [(m.round, m.wave) for m in played.messages] == [(1, 0), (1, 1), (1, 2)]
+    assert "Current solution:\nb" in played.prompts[2]
+
+
+def test_as_many_messages_as_the_matched_debate_made_calls() -> None:
+    assert [[t.move for t in wave] for wave in Steps().waves(matched(calls=3))] == [["improve"]] * 3
+
+
+def test_a_last_message_that_cannot_be_read_leaves_the_one_before_as_a_fallback() -> None:
+    decision = improved("a", "b", "").decision
+    assert (decision.key, decision.agreed, decision.fallback) == ("b", False, True)
+
+
+def test_without_any_answer_it_is_undecided() -> None:
+    assert improved("", "").decision == Decision.undecided("no message gave an answer that could be read")
+
+
+def test_braces_and_hostile_replies_are_text() -> None:
+    played = improved("{answer} {solution}", "x" * 200_000, "ok")
+    assert "Current solution:\n{answer} {solution}" in played.prompts[1]
+    assert played.decision.key == "ok"
+
+
+# Paradigms
+
+def test_the_presets_name_the_parts() -> None:
+    assert SingleIo.debate["styles"] == ["baselines.io"]
+    assert SingleCot.debate["styles"] == ["baselines.cot"]
+    assert (SelfConsistency.debate["turns"], SelfConsistency.debate["decision"]) == (
+        "baselines.samples", "baselines.most_common")
+    assert (SelfImprovement.debate["turns"], SelfImprovement.debate["decision"]) == (
+        "baselines.steps", "baselines.last")
+    assert all(p.debate["rounds"] == 1 for p in madplug_register_paradigms())

@@ -1,0 +1,21 @@
+"""Asking the agents, after the decision, whether they stand by it."""
+
+from __future__ import annotations
+
+from madplug import Metric, Phase, hookimpl
+from madplug_challenge.final import Final
+from madplug_challenge.outcome import Outcome
+
+__all__ = ["Final", "Outcome"]
+
+
+@hookimpl
+def madplug_register_phases() -> list[type[Phase]]:
+    """The one phase."""
+    return [Final]
+
+
+@hookimpl
+def madplug_register_metrics() -> list[type[Metric]]:
+    """What came of it."""
+    return [Outcome]

@@ -1,0 +1,201 @@
+"""The phase: every agent examines the final answer, in up to five settings."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from madplug import Agent, Decision, ModelName, Options, Phase, Plan, Reply, ServiceName, Turn
+from madplug_styles import prompts
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+Setting = Literal["only_solution", "history", "information", "irrelevant", "wrong"]
+SETTINGS: tuple[Setting, ...] = ("only_solution", "history", "information", "irrelevant", "wrong")
+KEPT = 500
+"""So much of a reply is kept in the notes."""
+
+
+class Final(Phase):
+    """Every agent examines the final answer on its own, and gives another one if it disagrees.
+
+    In each setting every voter is shown an answer and says AGREE or DISAGREE: the debate's answer alone
+    (`only_solution`), with the discussion it could see (`history`), or with retrieved passages (`information`); and
+    for comparison an answer that has nothing to do with the task (`irrelevant`) and one that is wrong on purpose
+    (`wrong`). The decision stays as it is. `notes.challenge` has for each setting every agent's verdict and new
+    answer, the share of challenges, how many verdicts could not be read, and the new answer that most challengers
+    give.
+
+    Differs from the paper: one fixed sentence is the irrelevant answer, unless `irrelevant = "generated"`. Differs
+    from the released code, which scores the first agent's new answer only, and has the debate's own model write the
+    wrong one.
+    """
+
+    name = "final"
+    source = "Kaesberg et al. 2025 (Voting or Consensus), section 4.2 and appendix E.3"
+
+    class Options(Options):
+        """Which settings, what they need, and the prompts."""
+
+        settings: tuple[Setting, ...] | None = Field(default=None, min_length=1, description=(
+            "which of only_solution, history, information, irrelevant and wrong; by default all that can be held: "
+            "`information` with a retriever, `wrong` with a challenger_model"))
+        challenger_model: ModelName | None = Field(default=None, description=(
+            "the model that writes the wrong answer, and the irrelevant one where it is generated"))
+        retriever: ServiceName | None = Field(default=None, description=(
+            "for `information`: a service with `retrieve(query, k) -> list[str]`"))
+        passages: int = Field(default=3, ge=1, le=100, description="for `information`: how many passages to retrieve")
+        irrelevant: Literal["fixed", "generated"] = Field(default="fixed", description=(
+            "the irrelevant answer: `fixed`, or written by the challenger_model"))
+        attempts: int = Field(default=3, ge=1, le=20, description=(
+            "times the challenger_model is asked for a wrong answer that can be read and is not the debate's"))
+        hold: bool = Field(default=True, description="send the form of a verdict to models that can hold one")
+        persona: str = Field(default="You are {name}. {description}", description=(
+            "prompt: who examines the answer. {name}, {description}"))
+        information: str = Field(default="These passages may help:\n{passages}", description=(
+            "prompt, `information`. {passages}"))
+        review: str = Field(default=(
+            "The final answer to the task is: {answer}\nExamine it critically. Reply with one word: AGREE if you "
+            "accept it, DISAGREE if you do not."), description="prompt: the request for a verdict. {answer}")
+        revise: str = Field(default="You do not accept this answer. Give your own answer to the task.", description=(
+            "prompt: the request for a new answer, after a DISAGREE"))
+        mislead: str = Field(default=(
+            "Give an answer to this task that looks plausible and is wrong. It must not be: {answer}"),
+            description="prompt, `wrong`: the challenger_model's. {answer}: the debate's answer")
+        stray: str = Field(default=(
+            "Write one short sentence that could be an answer to some other question but has nothing to do with this "
+            "task."), description="prompt, `irrelevant = \"generated\"`: the challenger_model's")
+        irrelevant_answer: str = Field(default="I do not know anything about that.", min_length=1, description=(
+            "the irrelevant answer, where it is fixed"))
+
+    def __init__(self, options: Any = None, **values: Any) -> None:
+        super().__init__(options, **values)
+        given = {"information": self.options.retriever, "wrong": self.options.challenger_model}
+        self.settings = tuple(s for s in SETTINGS if given.get(s, True)) if self.options.settings is None else \
+            tuple(dict.fromkeys(self.options.settings))
+
+    def check(self, cell: Any) -> Iterable[str]:
+        """Settings that need a model or a service have it."""
+        if "wrong" in self.settings and self.options.challenger_model is None:
+            yield "the setting 'wrong' needs the option 'challenger_model': the name of a [models.NAME]"
+        if "irrelevant" in self.settings and self.options.irrelevant == "generated" \
+                and self.options.challenger_model is None:
+            yield "irrelevant = \"generated\" needs the option 'challenger_model': the name of a [models.NAME]"
+        if "information" in self.settings and self.options.retriever is None:
+            yield "the setting 'information' needs the option 'retriever': the name of a [services.NAME]"
+
+    def calls(self, plan: Plan) -> int:
+        """A verdict and a new answer from everybody in every setting, and what the challenger writes."""
+        wrong = int(self.options.attempts) if "wrong" in self.settings else 0
+        stray = "irrelevant" in self.settings and self.options.irrelevant == "generated"
+        return 2 * plan.agents * len(self.settings) + wrong + stray
+
+    async def run(self, debate: Debate, decision: Decision) -> None:
+        """All settings at the same time; nobody sees what another says."""
+        if decision.key is None:
+            debate.notes["challenge"] = {"skipped": "the debate has no answer"}
+            return
+        answer = decision.answer or decision.key
+        passages = await self._passages(debate) if "information" in self.settings else ""
+        shown = dict(zip(self.settings, await debate.ask_all(
+            self._shown(debate, setting, answer, decision.key) for setting in self.settings), strict=True))
+        held = await debate.ask_all(
+            self._held(debate, setting, text, passages) for setting, text in shown.items() if text is not None)
+        results = {result["setting"]: result for result in held}
+        debate.notes["challenge"] = {
+            setting: results.get(setting, {"setting": setting, "skipped": "the challenger gave no wrong answer"})
+            for setting in self.settings}
+
+    # What is shown
+
+    async def _passages(self, debate: Debate) -> str:
+        service: Any = debate.service(self.options.retriever)
+        found = service.retrieve(debate.sample.question, self.options.passages)
+        return "\n\n".join(map(str, await found if inspect.isawaitable(found) else found))
+
+    async def _shown(self, debate: Debate, setting: Setting, answer: str, key: str) -> str | None:
+        """The answer that is examined; None where the challenger writes none."""
+        if setting == "wrong":
+            return await self._wrong(debate, answer, key)
+        if setting != "irrelevant":
+            return answer
+        if self.options.irrelevant == "fixed":
+            return str(self.options.irrelevant_answer)
+        said = await self._challenger(debate, self.options.stray)
+        return said.strip() or None
+
+    async def _wrong(self, debate: Debate, answer: str, key: str) -> str | None:
+        request = prompts.fill(self.options.mislead, answer=answer)
+        form = debate.answers.form(debate.sample, body=0)
+        for _ in range(self.options.attempts):
+            said = await self._challenger(debate, f"{request}\n{debate.answers.instruction(debate.sample)}", form)
+            text, wrong = await debate.read(Turn(debate.agents[0]), Reply(said))
+            if wrong is not None and wrong != key and not debate.answers.same(wrong, key, debate.sample):
+                return text
+        return None
+
+    async def _challenger(self, debate: Debate, request: str, form: Mapping[str, Any] | None = None) -> str:
+        chat = prompts.merged([prompts.user(debate.sample, prompts.question_parts(debate.sample)),
+                               {"role": "user", "content": request}])
+        return (await debate.ask(chat, model=self.options.challenger_model, purpose="challenge", form=form)).text
+
+    # Who examines it
+
+    async def _held(self, debate: Debate, setting: Setting, shown: str, passages: str) -> dict[str, Any]:
+        """One setting: every voter's verdict, and the statistics."""
+        records = await debate.ask_all(
+            self._examined(debate, agent, setting, shown, passages) for agent in debate.voters)
+        challenges = [r for r in records if r["verdict"] == "disagree"]
+        new = Counter(r["key"] for r in challenges if r["key"] is not None)
+        most = [key for key, n in new.items() if n == max(new.values())]
+        return {"setting": setting, "shown": shown, "asked": len(records), "challenges": len(challenges),
+                "rate": len(challenges) / len(records) if records else None,
+                "failed": sum(r["verdict"] is None for r in records),
+                "new_key": most[0] if len(most) == 1 else None, "tie": len(most) > 1, "agents": records}
+
+    async def _examined(self, debate: Debate, agent: Agent, setting: Setting, shown: str,
+                        passages: str) -> dict[str, Any]:
+        """One agent's verdict, and its new answer if it disagrees."""
+        chat = self._chat(debate, agent, setting, shown, passages)
+        form = {"regex": "AGREE|DISAGREE"} if self.options.hold else None
+        said = (await debate.ask(chat, agent=agent, purpose="challenge", form=form)).text
+        agrees, unread = prompts.read_agreement(said)
+        record: dict[str, Any] = {"agent": agent.id, "verdict": "agree" if agrees else "disagree", "answer": None,
+                                  "key": None}
+        if unread:
+            return {**record, "verdict": None, "unparsed": True, "said": said[:KEPT]}
+        return record if agrees else {**record, **await self._revised(debate, agent, chat, said)}
+
+    async def _revised(self, debate: Debate, agent: Agent, chat: Sequence[prompts.Chat], said: str) -> dict[str, Any]:
+        request = "\n".join([self.options.revise, debate.answers.instruction(debate.sample)])
+        again = prompts.merged([*chat, {"role": "assistant", "content": said[:KEPT]},
+                                {"role": "user", "content": request}])
+        new = (await debate.ask(again, agent=agent, purpose="revise", form=debate.answers.form(debate.sample))).text
+        answer, key = await debate.read(Turn(agent), Reply(new))
+        found = {"answer": answer, "key": known(debate, key)}
+        return found if key is not None else {**found, "unparsed": True, "said": new[:KEPT]}
+
+    def _chat(self, debate: Debate, agent: Agent, setting: Setting, shown: str, passages: str) -> list[prompts.Chat]:
+        """Task and evidence first, since they are the same for everybody; who examines what, last."""
+        turn = Turn(agent, "challenge")
+        seen = debate.cell.visibility.view(debate, turn) if setting == "history" else ()
+        evidence = prompts.fill(self.options.information, passages=passages) if setting == "information" else ""
+        who = prompts.fill(self.options.persona, name=agent.persona.name, description=agent.persona.description)
+        review = prompts.fill(self.options.review, answer=shown)
+        return prompts.merged([
+            prompts.user(debate.sample, prompts.question_parts(debate.sample)), *prompts.discussion(debate, turn, seen),
+            {"role": "user", "content": evidence},
+            {"role": "user", "content": "\n".join(filter(None, [who.strip(), review]))}])
+
+
+def known(debate: Debate, key: str | None) -> str | None:
+    """The first key on record that is the same answer, else the key itself."""
+    keys = dict.fromkeys(m.key for m in debate.transcript.record if m.key is not None)
+    if key is None or key in keys:
+        return key
+    return next((k for k in keys if debate.answers.same(k, key, debate.sample)), key)

@@ -1,0 +1,57 @@
+"""The metric: how often answers were challenged, and whether the new ones are better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from madplug import Metric
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+
+class Outcome(Metric):
+    """What came of `challenge.final`: the share of challenges, and whether the new answers are better.
+
+    For each setting: `rate`, the share of agents that disagreed; `failed`, the share whose verdict could not be read;
+    of the challenges, the shares whose new answer scores `higher`, the `same` or `lower` than the debate's; and
+    `plurality`, whether the new answer that most challengers give is right. The last four are left out where nobody
+    challenged.
+    """
+
+    name = "outcome"
+    source = "Kaesberg et al. 2025 (Voting or Consensus), section 4.2"
+
+    def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None] | None:
+        """Figures by setting; None for a debate without the phase."""
+        settings = debate.notes.get("challenge")
+        if not settings or "skipped" in settings:
+            return None
+        key = debate.decision.key if debate.decision else None
+        before = is_right(debate, key, references)
+        scores: dict[str, float | None] = {}
+        for setting, result in settings.items():
+            if "skipped" not in result:
+                scores |= {f"{setting}.{name}": value
+                           for name, value in _figures(debate, result, before, references).items()}
+        return scores
+
+
+def _figures(debate: Debate, result: Mapping[str, Any], before: bool,
+             references: Sequence[str]) -> dict[str, float | None]:
+    asked, challenges = result["asked"], [r for r in result["agents"] if r["verdict"] == "disagree"]
+    gains = [is_right(debate, r["key"], references) - before for r in challenges]
+    share = {name: sum(g == gain for g in gains) / len(gains) if gains else None
+             for name, gain in (("higher", 1), ("same", 0), ("lower", -1))}
+    plurality = float(is_right(debate, result["new_key"], references)) if challenges else None
+    return {"rate": result["rate"], "failed": result["failed"] / asked if asked else None, **share,
+            "plurality": plurality}
+
+
+def is_right(debate: Debate, key: str | None, references: Sequence[str]) -> bool:
+    """Whether an answer is one of the references; no answer is wrong."""
+    if key is None:
+        return False
+    right = (debate.answers.canonical(r, debate.sample) for r in references)
+    return any(r is not None and (r == key or debate.answers.same(r, key, debate.sample)) for r in right)

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import pytest
+
+from madplug import Persona, PersonaGenerator, Sample, Service
+from madplug.components import Plan
+from madplug.testing import play
+from madplug_challenge import Final, Outcome
+
+
+class Books(Service):
+    """A retriever that counts."""
+
+    name = "books"
+
+    def retrieve(self, query, k):
+        self.asked = getattr(self, "asked", 0) + 1
+        return [f"page {i} on {query}" for i in range(k)]
+
+
+def say(verdicts, revised="new", wrong="bad", discuss="x"):
+    """Agents that answer `discuss`, give these verdicts, and another answer when they disagree."""
+    def reply(request):
+        if request.model == "challenger":
+            return wrong if isinstance(wrong, str) else wrong.pop(0)
+        if request.purpose == "challenge":
+            return verdicts[request.agent]
+        return revised if request.purpose == "revise" else discuss
+    return reply
+
+
+def challenged(verdicts=("AGREE", "DISAGREE", "hmm"), *, settings=("only_solution",), options=None, **more):
+    replies = say(list(verdicts), **{k: more.pop(k) for k in ("revised", "wrong", "discuss") if k in more})
+    return play(phases=[Final(settings=settings, **(options or {}))], agents=len(verdicts), replies=replies,
+                models=more.pop("models", ("model",)), **more)
+
+
+def asked(played):
+    return [r for r in played.requests if r.purpose in ("challenge", "revise")]
+
+
+def test_worked_example():
+    played = challenged()
+    result = played.result.notes["challenge"]["only_solution"]
+    assert (result["rate"], result["failed"], result["challenges"]) == (pytest.approx(1 / 3), 1, 1)
+    assert len(asked(played)) == 4
+
+
+def test_the_decision_stays():
+    assert challenged(["DISAGREE"] * 3).decision.key == "x"
+
+
+def test_every_agent_is_on_record():
+    agents = challenged().result.notes["challenge"]["only_solution"]["agents"]
+    assert agents == [
+        {"agent": 0, "verdict": "agree", "answer": None, "key": None},
+        {"agent": 1, "verdict": "disagree", "answer": "new", "key": "new"},
+        {"agent": 2, "verdict": None, "answer": None, "key": None, "unparsed": True, "said": "hmm"}]
+
+
+@pytest.mark.parametrize(("said", "verdict"), [
+    ("AGREE", "agree"), ("agree.", "agree"), ("DISAGREE", "disagree"), ("I disagree but agree in part", "disagree"),
+    ("I do not agree", "disagree"), ("ＡＧＲＥＥ", "agree"), ("", None), ("no agreement", None), ("x" * 200_000, None)])
+def test_verdicts(said, verdict):
+    agents = challenged([said]).result.notes["challenge"]["only_solution"]["agents"]
+    assert agents[0]["verdict"] == verdict
+    assert len(str(agents)) < 1000
+
+
+def test_the_answer_alone_is_shown():
+    played = challenged()
+    prompt = played.prompts[3]
+    assert "the question" in prompt
+    assert "The final answer to the task is: x" in prompt
+    assert "You are Agent 1." in prompt
+    assert "Agent 2" not in prompt
+    assert played.requests[3].form == {"regex": "AGREE|DISAGREE"}
+
+
+def test_who_disagrees_is_asked_for_a_new_answer_in_the_final_form():
+    revise = next(r for r in challenged().requests if r.purpose == "revise")
+    assert revise.messages[-2]["content"] == "DISAGREE"
+    last = revise.messages[-1]["content"]
+    assert "Give your own answer to the task.\nReply with the answer and nothing else." in last
+
+
+def test_history_shows_what_the_agent_could_see():
+    played = challenged(settings=["history"])
+    assert "Agent 2: x" in played.prompts[3]
+
+
+def test_information_is_retrieved_once():
+    books = Books()
+    played = challenged(settings=["information"], options={"retriever": "lib", "passages": 2}, services={"lib": books})
+    assert "page 1 on the question" in played.prompts[3]
+    assert books.asked == 1
+
+
+def test_the_irrelevant_answer_is_fixed_or_generated():
+    assert "answer to the task is: I do not know anything about that." in challenged(settings=["irrelevant"]).prompts[3]
+    played = play(phases=[Final(settings=["irrelevant"], irrelevant="generated", challenger_model="challenger")],
+                  agents=1, models=("model", "challenger"), replies=say(["AGREE"], wrong="Cats like milk."))
+    assert "answer to the task is: Cats like milk." in played.prompts[2]
+
+
+def wrong(replies, **options):
+    return play(phases=[Final(settings=["wrong"], challenger_model="challenger", **options)], agents=1,
+                models=("model", "challenger"), replies=say(["DISAGREE"], wrong=replies))
+
+
+def test_the_wrong_answer_is_the_challengers():
+    played = wrong("bad")
+    assert played.requests[1].model == "challenger"
+    assert "It must not be: x" in played.prompts[1]
+    assert played.result.notes["challenge"]["wrong"]["shown"] == "bad"
+
+
+def test_a_wrong_answer_that_is_the_debates_own_is_asked_for_again():
+    assert wrong(["x", " ", "bad"]).result.notes["challenge"]["wrong"]["shown"] == "bad"
+
+
+def test_without_a_wrong_answer_the_setting_is_skipped_and_says_so():
+    played = wrong(["x"] * 3)
+    assert played.result.notes["challenge"]["wrong"] == {
+        "setting": "wrong", "skipped": "the challenger gave no wrong answer"}
+    assert len(played.requests) == 4
+
+
+def test_five_settings_cost_a_verdict_each_the_new_answers_and_one_wrong_answer():
+    def reply(request):
+        if request.purpose == "challenge" and request.agent is None:
+            return "bad"
+        return ["AGREE", "DISAGREE", "hmm"][request.agent] if request.purpose == "challenge" else "x"
+    played = play(phases=[Final(challenger_model="model", retriever="lib")], agents=3, replies=reply,
+                  services={"lib": Books()})
+    notes = played.result.notes["challenge"]
+    assert list(notes) == ["only_solution", "history", "information", "irrelevant", "wrong"]
+    assert len(asked(played)) == 5 * 3 + 5 + 1
+    assert all(notes[s]["rate"] == pytest.approx(1 / 3) for s in notes)
+    assert Final(challenger_model="m", retriever="r").calls(Plan(3, 1, 3)) == 5 * 3 * 2 + 3
+
+
+def test_by_default_every_setting_is_held_that_can_be():
+    assert Final().settings == ("only_solution", "history", "irrelevant")
+    assert Final(challenger_model="m", retriever="r").settings == (
+        "only_solution", "history", "information", "irrelevant", "wrong")
+
+
+def test_a_setting_that_lacks_something_is_refused_before_the_run():
+    said = list(Final(settings=["wrong", "information", "irrelevant"], irrelevant="generated").check(None))
+    assert len(said) == 3
+    assert "'wrong' needs the option 'challenger_model'" in said[0]
+    assert "'information' needs the option 'retriever'" in said[2]
+    assert list(Final().check(None)) == []
+
+
+def test_a_debate_without_an_answer_is_not_challenged():
+    played = challenged(discuss="")
+    assert played.result.notes["challenge"] == {"skipped": "the debate has no answer"}
+    assert not asked(played)
+
+
+def test_new_answers_are_put_together_by_plurality_and_a_tie_is_a_tie():
+    def reply(request):
+        if request.purpose == "challenge":
+            return "DISAGREE"
+        return {"revise": ["p", "q", "p"][request.agent]}.get(request.purpose, "x")
+    result = play(phases=[Final(settings=["only_solution"])], agents=3, replies=reply).result.notes["challenge"]
+    assert (result["only_solution"]["new_key"], result["only_solution"]["tie"]) == ("p", False)
+    result = play(phases=[Final(settings=["only_solution"])], agents=2, replies=reply).result.notes["challenge"]
+    assert (result["only_solution"]["new_key"], result["only_solution"]["tie"]) == (None, True)
+
+
+def test_a_new_answer_that_cannot_be_read_is_visible():
+    agents = challenged(["DISAGREE"], revised=" ").result.notes["challenge"]["only_solution"]["agents"]
+    assert agents[0]["unparsed"] is True
+    assert agents[0]["key"] is None
+
+
+class Panel(PersonaGenerator):
+    """A judge without a vote, and a debater."""
+
+    name = "panel"
+    count = 2
+
+    def generate(self, debate, roster):
+        return [Persona("Judge", votes=False), Persona("Ann", "a cook")]
+
+
+def test_only_voters_are_asked():
+    played = play(phases=[Final(settings=["only_solution"])], personas=[Panel()], replies=say(["?", "AGREE"]))
+    assert [r.agent for r in asked(played)] == [1]
+    assert "You are Ann. a cook" in played.prompts[-1]
+
+
+def test_text_with_braces_stays_text():
+    played = challenged(discuss="{answer} {passages}")
+    assert "The final answer to the task is: {answer} {passages}" in played.prompts[3]
+
+
+def test_images_come_with_the_task():
+    played = challenged(sample=Sample("q", "what?", images=("data:image/png;base64,AA",)))
+    assert played.requests[3].messages[0]["content"][1]["image_url"]["url"].startswith("data:")
+
+
+# The metric
+
+def outcome(verdicts, revised, reference, discuss="x"):
+    played = challenged(verdicts, revised=revised, discuss=discuss, references=[reference],
+                        metrics={"challenge.outcome": Outcome()})
+    return {name.rpartition(".")[2]: value for name, value in played.metrics.items()}
+
+
+@pytest.mark.parametrize(("revised", "reference", "what"), [("new", "new", "higher"), ("new", "x", "lower"),
+                                                            ("new", "z", "same"), (" ", "x", "lower")])
+def test_outcome_compares_the_new_answer_with_the_debates(revised, reference, what):
+    figures = outcome(["AGREE", "DISAGREE", "hmm"], revised, reference)
+    assert {name for name in ("higher", "same", "lower") if figures[name] == 1.0} == {what}
+    assert (figures["rate"], figures["failed"]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert figures["plurality"] == float(revised == reference)
+
+
+def test_outcome_without_a_challenge_has_a_rate_only():
+    figures = outcome(["AGREE"], "new", "x")
+    assert (figures["rate"], figures["higher"], figures["plurality"]) == (0.0, None, None)
+
+
+def test_outcome_does_not_apply_where_nothing_was_challenged():
+    assert not any(v is not None for v in outcome(["AGREE"], "new", "x", discuss="").values())

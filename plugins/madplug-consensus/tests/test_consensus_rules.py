@@ -1,0 +1,296 @@
+"""How much support is enough, and what counts as support. Transcripts are written as little texts.
+
+`Da` proposes a; `A` agrees; `F` is feedback that disagrees and `G` feedback that agrees, without a solution; `U`
+disagrees and its solution cannot be read. The agents speak in turn; with n agents, n messages are a round.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from madplug import Message, Persona, Transcript
+from madplug.testing import debate_from, hold
+from madplug_consensus import Hybrid, Majority, Supermajority, Threshold, Unanimity
+from madplug_consensus.standing import history
+
+
+def message(word, nth, n, neutral):
+    move = {"F": "feedback", "G": "feedback"}.get(word[0], "draft" if nth % n in neutral else "improve")
+    agreement = None if move == "draft" else word[0] in "AG"
+    key = word[1:] or None
+    return Message(0, nth // n + 1, nth % n, nth % n, move, f"message {nth}", answer=key, key=key,
+                   agreement=agreement)
+
+
+def debate(text, n, neutral=(), rounds=7):
+    people = [Persona(f"Agent {i}", role="neutral" if i in neutral else "participant", votes=i not in neutral)
+              for i in range(n)]
+    made = debate_from([[None]] * n, personas=people, rounds=rounds)
+    made.transcript = Transcript()
+    for nth, word in enumerate(text.split()):
+        made.transcript.append(message(word, nth, n, neutral))
+        made.round = nth // n + 1
+    return made
+
+
+def ends(protocol, text, n, neutral=()):
+    """(number of the message after which the debate ends, its answer), or None."""
+    words = text.split()
+    for count in range(1, len(words) + 1):
+        decision = hold(protocol.after_wave(debate(" ".join(words[:count]), n, neutral)))
+        if decision is not None:
+            assert decision.agreed
+            assert not decision.fallback
+            return count, decision.key
+    return None
+
+
+# The worked numbers
+
+@pytest.mark.parametrize("protocol", [Majority(), Supermajority()])
+def test_a_proposer_and_one_who_agrees_are_a_majority_of_three(protocol):
+    assert ends(protocol, "Da A", 3) == (2, "a")
+
+
+def test_unanimity_of_three_takes_until_all_agree_with_the_latest_proposal():
+    assert ends(Unanimity(), "Da A Db A A", 3) == (5, "b")
+
+
+def test_half_is_a_majority_only_in_the_code():
+    assert ends(Majority(), "Da A", 4) is None
+    assert ends(Majority(compat="code"), "Da A", 4) == (2, "a")
+    assert ends(Majority(), "Da A A", 4) == (3, "a")
+
+
+@pytest.mark.parametrize(("n", "needed"), [(2, 2), (3, 2), (4, 3), (5, 4), (6, 4), (7, 5), (50, 34), (100, 67)])
+def test_a_supermajority_is_more_than_66_percent_and_not_two_thirds(n, needed):
+    rule = Supermajority()
+    assert [s for s in range(1, n + 1) if rule.enough(s, n, 1)] == list(range(needed, n + 1))
+
+
+def test_66_of_a_hundred_are_enough_only_in_the_code():
+    assert not Supermajority().enough(66, 100, 1)
+    assert Supermajority(compat="code").enough(66, 100, 1)
+
+
+@pytest.mark.parametrize(("n", "round", "needed"), [(3, 1, 3), (3, 5, 3), (3, 7, 3), (4, 4, 4), (4, 5, 3), (5, 4, 5),
+                                                    (5, 5, 4), (2, 9, 2), (8, 5, 6)])
+def test_hybrid_wants_everybody_and_later_three_quarters(n, round, needed):
+    assert min(s for s in range(n + 1) if Hybrid().enough(s, n, round)) == needed
+
+
+def test_a_new_proposal_starts_with_its_author():
+    made = debate("Da A Db", 3)
+    decision = hold(Unanimity().at_end(made))
+    assert (decision.key, decision.scores, decision.agreed, decision.fallback) == ("b", {"b": 1}, False, True)
+    assert decision.reason == "not agreed: 1 of 3 voters supports the latest proposal (message 2)"
+
+
+@pytest.mark.parametrize("protocol", [Majority(), Supermajority(), Unanimity(), Hybrid(), Threshold(share=0.9)])
+def test_alone_everybody_agrees_at_the_first_message(protocol):
+    assert ends(protocol, "Da", 1) == (1, "a")
+
+
+# What counts
+
+def test_an_agent_is_counted_once():
+    assert ends(Unanimity(), "Da A F A A F A A", 3) is None
+    assert ends(Majority(), "Da F F A", 3) is None  # the author agreeing with itself adds nothing
+
+
+def test_feedback_that_agrees_supports():
+    assert ends(Unanimity(), "Da G G", 3) == (3, "a")
+
+
+def test_feedback_that_disagrees_breaks_the_row_and_leaves_the_proposal():
+    assert ends(Unanimity(), "Da A F A A", 3) is None
+    assert ends(Unanimity(), "Da A F A A A", 3) == (6, "a")
+    assert ends(Majority(), "Da F A", 3) == (3, "a")
+
+
+def test_a_disagreement_without_a_readable_solution_breaks_the_row_and_proposes_nothing():
+    assert ends(Unanimity(), "Da A U A A", 3) is None
+    assert ends(Unanimity(), "Da A U A A A", 3) == (6, "a")
+    assert hold(Majority().at_end(debate("Da U", 3))).key == "a"
+
+
+def test_only_the_last_messages_count_as_many_as_there_are_voters():
+    def decided(chats):
+        made = debate("Da A", 3)
+        for nth in range(2, chats + 2):
+            made.transcript.append(Message(0, 1, nth, 2, "chat", "by the way"))
+        made.transcript.append(Message(0, 1, chats + 2, 2, "improve", "x", agreement=True))
+        return hold(Unanimity().after_wave(made))
+
+    assert decided(chats=1).key == "a"
+    assert decided(chats=2) is None  # agent 1 agreed four messages ago
+
+
+def test_neutral_agents_propose_and_are_no_voters():
+    assert ends(Majority(), "Da A", 4, neutral=[0]) is None
+    assert ends(Majority(), "Da A A", 4, neutral=[0]) == (3, "a")
+    assert ends(Unanimity(), "Da A A A", 4, neutral=[0]) == (4, "a")
+
+
+def test_agreeing_with_nothing_is_nothing():
+    assert ends(Majority(), "A A A", 3) is None
+    assert hold(Majority().at_end(debate("A A A", 3))).reason == "nobody put a solution forward"
+
+
+def test_who_agrees_at_the_same_time_cannot_mean_the_new_proposal():
+    made = debate("Da", 3)
+    made.transcript.append(Message(0, 1, 0, 1, "improve", "x", agreement=True))
+    made.transcript.append(Message(0, 1, 0, 2, "improve", "x", agreement=True))
+    assert hold(Majority().after_wave(made)) is None
+
+
+def test_without_voters_there_is_no_agreement():
+    made = debate("Da A A", 3, neutral=[0, 1, 2])
+    assert hold(Majority().after_wave(made)) is None
+    assert hold(Majority().at_end(made)).agreed is False
+
+
+# A relay hears only the agent before
+
+def relayed(second=True, key="a", seen=(1,)):
+    made = debate("Da", 3)
+    made.transcript.append(Message(0, 1, 1, 1, "improve", "x", "", "a", "a", second, seen=(0,)))
+    made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", key, key, False, seen=seen))
+    return made
+
+
+def test_who_heard_only_an_agreement_and_gives_the_same_answer_supports_it():
+    assert hold(Unanimity().after_wave(relayed())).key == "a"
+
+
+def test_who_heard_a_proposal_and_disagrees_does_not_support_it_whatever_it_answers():
+    assert hold(Unanimity().after_wave(relayed(seen=(0, 1)))) is None
+    assert hold(Unanimity().after_wave(relayed(key="b"))) is None
+
+
+def test_who_heard_nothing_supports_nothing():
+    assert hold(Unanimity().after_wave(relayed(seen=()))) is None
+
+
+def reported(third_seen, key=None):
+    """Agent 0 proposes a, agent 1 proposes b, and agent 2 agrees, having seen these messages."""
+    made = debate("Da Db", 3)
+    made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", key, key, True, seen=third_seen))
+    return hold(Majority().after_wave(made))
+
+
+def test_who_agrees_with_an_older_proposal_does_not_support_one_it_never_saw():
+    assert reported((0,)) is None
+    assert reported((0, 1)).key == "b"
+
+
+def test_who_agrees_after_hearing_of_a_proposal_supports_it_unless_it_says_otherwise():
+    def passed_on(key):
+        made = debate("Da Db", 4)
+        made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", "b", "b", True, seen=(0, 1)))
+        made.transcript.append(Message(0, 1, 3, 3, "improve", "x", "", key, key, True, seen=(0, 2)))
+        return hold(Majority().after_wave(made))
+
+    assert passed_on("b").key == passed_on(None).key == "b"
+    assert passed_on("a") is None
+
+
+# What is decided
+
+def test_the_supporters_are_the_votes():
+    decision = hold(Majority().after_wave(debate("Da A", 3)))
+    assert [(v.agent, dict(v.weights)) for v in decision.votes] == [(0, {"a": 1}), (1, {"a": 1})]
+    assert decision.reason == "2 of 3 voters support the proposal (message 0)"
+
+
+def test_a_recorded_debate_is_decided_where_it_would_have_ended():
+    made = debate("Da A A Db F F", 3)
+    assert hold(Majority().at_end(made)).key == "a"
+    assert hold(Majority().at_end(made)).agreed
+
+
+def test_nobody_saying_anything_is_undecided():
+    decision = hold(Majority().at_end(debate("", 3)))
+    assert (decision.key, decision.agreed, decision.reason) == (None, False, "nobody put a solution forward")
+
+
+def test_a_message_that_agrees_and_answers_otherwise_is_noted():
+    made = debate("Da Ab", 3)
+    assert hold(Majority().after_wave(made)).key == "a"
+    assert made.notes == {"consensus": {"contradicting": [1]}}
+
+
+def test_agreement_that_could_not_be_read_is_noted_and_counts_as_none():
+    made = debate("Da", 3)
+    made.transcript.append(Message(0, 1, 1, 1, "improve", "hm", "", None, None, False,
+                                   data={"styles": {"unparsed_agreement": True, "unparsed": True}}))
+    made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", "a", "a", True))
+    assert hold(Majority().after_wave(made)).votes[1].agent == 2
+    assert made.notes == {"consensus": {"unreadable_agreement": [1]}}
+
+
+# Threshold
+
+def test_a_threshold_is_passed_or_met():
+    assert ends(Threshold(share=0.5), "Da A", 4) is None
+    assert ends(Threshold(share=0.5, strict=False), "Da A", 4) == (2, "a")
+    assert ends(Threshold(share=0.6, strict=False), "Da A A", 5) == (3, "a")
+    assert ends(Threshold(share=0), "Da", 5) == (1, "a")
+
+
+def test_a_threshold_that_nobody_can_pass_is_refused():
+    with pytest.raises(ValidationError, match="nobody can pass a share of 1"):
+        Threshold(share=1)
+    assert ends(Threshold(share=1, strict=False), "Da A", 2) == (2, "a")
+
+
+# Properties
+
+WORDS = st.lists(st.sampled_from(["Da", "Db", "A", "F", "G", "U", "Ab"]), min_size=1, max_size=14)
+AS_READ = {"final": "recorded"}
+RULES = st.sampled_from([Majority(**AS_READ), Supermajority(**AS_READ), Unanimity(**AS_READ), Hybrid(**AS_READ),
+                         Threshold(share=0.7, strict=False, **AS_READ)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(words=WORDS, n=st.integers(1, 5), rule=RULES)
+def test_relabelling_the_answers_relabels_the_decision(words, n, rule):
+    swap = {"a": "b", "b": "a"}
+    other = [w[0] + swap[w[1]] if len(w) > 1 else w for w in words]
+    first = hold(rule.at_end(debate(" ".join(words), n)))
+    second = hold(rule.at_end(debate(" ".join(other), n)))
+    assert second.key == (None if first.key is None else swap[first.key])
+    assert (second.agreed, second.fallback) == (first.agreed, first.fallback)
+
+
+@settings(max_examples=60, deadline=None)
+@given(words=WORDS, n=st.integers(1, 5), rule=RULES, data=st.data())
+def test_renaming_the_agents_renames_the_supporters(words, n, rule, data):
+    names = data.draw(st.permutations(range(n)))
+    made, renamed = debate(" ".join(words), n), debate("", n)
+    for m in made.transcript.record:
+        renamed.transcript.append(Message(0, m.round, m.wave, names[m.agent], m.move, m.content, "", m.answer, m.key,
+                                          m.agreement))
+    first, second = hold(rule.at_end(made)), hold(rule.at_end(renamed))
+    assert second.key == first.key
+    assert [v.agent for v in second.votes] == [names[v.agent] for v in first.votes]
+
+
+@settings(max_examples=60, deadline=None)
+@given(words=WORDS, n=st.integers(1, 5))
+def test_stricter_rules_agree_on_less(words, n):
+    made = debate(" ".join(words), n)
+    rules = Unanimity(**AS_READ), Supermajority(**AS_READ), Majority(**AS_READ), Majority(compat="code", **AS_READ)
+    met = [any(rule.is_reached(then, n) for then in history(made.transcript.messages, range(n))) for rule in rules]
+    assert met == sorted(met)
+
+
+@settings(max_examples=60, deadline=None)
+@given(words=WORDS, n=st.integers(1, 5), rule=RULES)
+def test_an_agreement_has_an_answer_and_a_fallback_is_no_agreement(words, n, rule):
+    decision = hold(rule.at_end(debate(" ".join(words), n)))
+    assert not (decision.agreed and decision.fallback)
+    assert not (decision.agreed and decision.key is None)

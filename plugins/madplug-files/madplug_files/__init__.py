@@ -1,0 +1,14 @@
+"""Questions from a local file."""
+
+from __future__ import annotations
+
+from madplug import hookimpl
+from madplug_files.table import Table
+
+__all__ = ["Table"]
+
+
+@hookimpl
+def madplug_register_datasets() -> list[type]:
+    """Offer the one data set."""
+    return [Table]

@@ -1,0 +1,374 @@
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from madplug import UserError
+from madplug_files import Table
+
+ROOT = Path(__file__).parents[4] / "shared" / "data" / "benchmarks"
+real = pytest.mark.skipif(not ROOT.is_dir(), reason="the benchmark rows are not beside this checkout")
+
+
+def jsonl(folder: Path, *rows: object, name: str = "rows.jsonl") -> Path:
+    path = folder / name
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def text(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def read(path: Path, **options):
+    return list(Table(path=path, **options).samples())
+
+
+def refused(path: Path, **options) -> str:
+    with pytest.raises(UserError) as caught:
+        read(path, **options)
+    return str(caught.value)
+
+
+def row(**more):
+    return {"question": "2+2?", "reference": "4", **more}
+
+
+# What a row becomes
+
+def test_a_row_becomes_a_sample(tmp_path):
+    path = jsonl(tmp_path, row(id="q7", context="some facts", group="sums"))
+    (sample, references), = read(path)
+    assert (sample.id, sample.question, sample.context, sample.group) == ("q7", "2+2?", ("some facts",), "sums")
+    assert references == ("4",)
+
+
+def test_without_an_id_a_row_is_named_by_file_and_number(tmp_path):
+    path = jsonl(tmp_path, row(), "", row())
+    assert [s.id for s, _ in read(path)] == ["rows-1", "rows-2"]
+
+
+def test_columns_are_mapped_and_dots_lead_into_tables_and_lists(tmp_path):
+    path = jsonl(tmp_path, {"qid": 3, "data": {"text": "why?"}, "answers": {"text": ["so", "thus"]}})
+    (sample, references), = read(path, columns={"id": "qid", "question": "data.text", "reference": "answers.text"})
+    assert (sample.id, sample.question, references) == ("3", "why?", ("so", "thus"))
+    (_, references), = read(path, columns={"question": "data.text", "reference": "answers.text.1"})
+    assert references == ("thus",)
+
+
+def test_a_column_whose_name_has_a_dot_comes_first(tmp_path):
+    path = jsonl(tmp_path, {"q.text": "why?", "reference": "so"})
+    assert read(path, columns={"question": "q.text"})[0][0].question == "why?"
+
+
+def test_several_columns_make_up_the_choices(tmp_path):
+    path = jsonl(tmp_path, row(option1="Ann", option2="Bob", reference="2"))
+    options = {"columns": {"choices": ["option1", "option2"]}, "reference_as": "position"}
+    (sample, references), = read(path, **options)
+    assert (sample.choices, references) == (("Ann", "Bob"), ("B",))
+
+
+@pytest.mark.parametrize("written", [
+    ["x", "y", "z"], {"A": "x", "B": "y", "C": "z"}, '["x", "y", "z"]', "['x', 'y', 'z']",
+    '{"A": "x", "B": "y", "C": "z"}',
+    {"label": ["A", "B", "C"], "text": ["x", "y", "z"]}])
+@pytest.mark.parametrize("reference", ["B", "b", "(B)", "y", "Y", 1, "1", ["B"], [1], "[1]"])
+def test_choices_and_references_in_every_form(tmp_path, written, reference):
+    (sample, references), = read(jsonl(tmp_path, row(choices=written, reference=reference)))
+    assert (sample.choices, references) == (("x", "y", "z"), ("B",))
+
+
+def test_labels_of_the_file_are_meant_before_an_index(tmp_path):
+    choices = {"label": ["1", "2", "3"], "text": ["x", "y", "z"]}
+    assert read(jsonl(tmp_path, row(choices=choices, reference="2")))[0][1] == ("B",)
+
+
+def test_several_right_choices(tmp_path):
+    assert read(jsonl(tmp_path, row(choices=["x", "y", "z"], reference=[0, 2])))[0][1] == ("A", "C")
+
+
+def test_a_whole_number_beside_choices_as_text_is_an_index(tmp_path):
+    assert read(jsonl(tmp_path, row(choices=["3", "2", "1", "0"], reference=2)))[0][1] == ("C",)
+
+
+def test_a_reference_with_two_readings_is_refused_and_both_are_named(tmp_path):
+    path = jsonl(tmp_path, row(choices=["3", "2", "1", "0"], reference="3"))
+    assert "line 1: the reference '3' can be read as text A or index D" in refused(path)
+    assert read(path, reference_as="text")[0][1] == ("A",)
+    assert read(path, reference_as="index")[0][1] == ("D",)
+
+
+def test_choices_that_are_numbers_do_not_hide_two_readings(tmp_path):
+    assert "can be read as" in refused(jsonl(tmp_path, row(choices=[2, 4, 5], reference=2)))
+
+
+def test_verbatim_keeps_the_reference(tmp_path):
+    assert read(jsonl(tmp_path, row(choices=["x", "y"], reference="y")), reference_as="verbatim")[0][1] == ("y",)
+
+
+@pytest.mark.parametrize(("value", "kept"), [(18, "18"), (18.0, "18"), (-3.5, "-3.5"), (True, "true"), (" so ", "so"),
+                                             ("[0, 1)", "[0, 1)"), ("[-2,7]", "[-2,7]"), ([], None)])
+def test_references_without_choices_are_text(tmp_path, value, kept):
+    assert read(jsonl(tmp_path, row(reference=value)))[0][1] == (() if kept is None else (kept,))
+
+
+def test_contexts_may_be_one_or_several(tmp_path):
+    path = jsonl(tmp_path, row(context=["one", "two"]), row(context="[1] a note"), row(context=None))
+    assert [s.context for s, _ in read(path)] == [("one", "two"), ("[1] a note",), ()]
+
+
+def test_an_image_beside_the_file_becomes_an_address(tmp_path):
+    (tmp_path / "cat.jpg").write_bytes(b"\xff\xd8")
+    path = jsonl(tmp_path, row(images=["cat.jpg", "https://example.org/dog.png"]))
+    code = base64.b64encode(b"\xff\xd8").decode()
+    assert read(path)[0][0].images == (f"data:image/jpeg;base64,{code}", "https://example.org/dog.png")
+
+
+def test_other_columns_stay_behind_unless_they_are_asked_for(tmp_path):
+    path = jsonl(tmp_path, row(solution="it is 4", source="a book"))
+    assert read(path)[0][0].metadata == {}
+    assert read(path, metadata=["source"])[0][0].metadata == {"source": "a book"}
+
+
+def test_the_answer_format_is_the_options(tmp_path):
+    path = jsonl(tmp_path, row())
+    assert Table(path=path, answers="choice").answers == "choice"
+    assert Table(path=path, answers={"use": "answers.number"}).answers == {"use": "answers.number"}
+    assert Table(path=path).answers is None
+
+
+# Which rows
+
+def test_limit_and_size(tmp_path):
+    path = jsonl(tmp_path, *[row(id=i) for i in range(5)])
+    assert [s.id for s, _ in read(path, limit=2)] == ["0", "1"]
+    assert [Table(path=path, limit=limit).size() for limit in (2, 9, None)] == [2, 5, 5]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "json", "parquet"])
+def test_shuffling_loses_no_row_and_depends_on_the_seed(tmp_path, ending):
+    rows = [row(id=f"r{i}", question=f"line\nbreak, \"quoted\" ä {i}?") for i in range(50)]
+    path = written(tmp_path / f"rows.{ending}", rows)
+    plain = read(path)
+    orders = [[s.id for s, _ in read(path, shuffle=seed)] for seed in (1, 1, 2)]
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(read(path, shuffle=1), key=lambda r: int(r[0].id[1:])) == plain
+    assert [s.id for s, _ in read(path, shuffle=1, limit=7)] == orders[0][:7]
+
+
+def test_a_shuffled_row_keeps_the_name_it_has_in_the_file(tmp_path):
+    path = jsonl(tmp_path, *[row(question=f"{i}?") for i in range(1, 20)])
+    assert all(s.id == f"rows-{s.question[:-1]}" for s, _ in read(path, shuffle=3))
+
+
+def test_training_rows_come_from_their_own_file(tmp_path):
+    path, train = jsonl(tmp_path, row()), jsonl(tmp_path, row(question="3+3?"), name="train.jsonl")
+    assert [s.question for s, _ in Table(path=path, train=train).samples("train")] == ["3+3?"]
+    with pytest.raises(UserError, match="names no file"):
+        list(Table(path=path).samples("train"))
+    with pytest.raises(UserError, match="no split 'test'"):
+        list(Table(path=path).samples("test"))
+
+
+def test_the_fingerprint_is_the_contents(tmp_path):
+    one, same = jsonl(tmp_path, row()), jsonl(tmp_path, row(), name="copy.jsonl")
+    other = jsonl(tmp_path, row(id=1), name="other.jsonl")
+    assert Table(path=one).fingerprint() == Table(path=same).fingerprint() != Table(path=other).fingerprint()
+    assert len(Table(path=one).fingerprint()) == 64
+
+
+def test_rows_are_read_as_they_are_consumed(tmp_path):
+    path = jsonl(tmp_path, *[row(context="x" * 2000) for _ in range(10_000)])
+    tracemalloc.start()
+    assert sum(1 for _ in Table(path=path, shuffle=1).samples()) == 10_000
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < path.stat().st_size / 4
+
+
+# Formats
+
+def written(path: Path, rows: list[dict]) -> Path:
+    if path.suffix == ".jsonl":
+        return jsonl(path.parent, *rows, name=path.name)
+    if path.suffix == ".json":
+        path.write_text(json.dumps(rows), "utf-8")
+    elif path.suffix == ".parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            table = csv.DictWriter(file, list(rows[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
+            table.writeheader()
+            table.writerows(rows)
+    return path
+
+
+cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1).filter(str.strip)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "parquet"])
+@given(questions=st.lists(cells, min_size=1, max_size=6))
+def test_every_format_gives_the_same_text_back(tmp_path_factory, ending, questions):
+    path = tmp_path_factory.mktemp("rows") / f"rows.{ending}"
+    table = written(path, [row(id=f"r{i}", question=q) for i, q in enumerate(questions)])
+    assert [s.question for s, _ in read(table)] == questions
+    assert Table(path=table).size() == len(questions)
+
+
+def test_parquet_keeps_nested_columns_numbers_and_images(tmp_path):
+    rows = [{"question": "2+2?", "answers": {"text": ["4"]}, "choices": ["3", "four"], "image": {"bytes": b"\x89PNG"}},
+            {"question": "2+3?", "answers": {"text": []}, "choices": None, "image": None}]
+    path = written(tmp_path / "rows.parquet", rows)
+    (first, _), (second, references) = read(
+        path, columns={"reference": "answers.text", "images": "image"}, reference_as="verbatim")
+    assert first.choices == ("3", "four")
+    assert first.images[0].startswith("data:image/png;base64,")
+    assert (second.choices, second.images, references) == ((), (), ())
+
+
+def test_missing_numbers_of_a_parquet_column_are_missing(tmp_path):
+    path = written(tmp_path / "rows.parquet", [{"question": "a", "reference": 18.0},
+                                               {"question": "b", "reference": float("nan")}])
+    assert "row 2: has no reference" in refused(path)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
+    assert read(text(tmp_path, "rows.csv", "\ufeffquestion,reference\n2+2?,4\n"))[0][1] == ("4",)
+    assert read(text(tmp_path, "rows.jsonl", "\ufeff" + json.dumps(row())))[0][1] == ("4",)
+
+
+def test_a_long_field_is_read(tmp_path):
+    path = text(tmp_path, "rows.csv", f"question,reference\n{'x' * 300_000},4\n")
+    assert len(read(path)[0][0].question) == 300_000
+
+
+def test_another_delimiter(tmp_path):
+    path = text(tmp_path, "rows.csv", "question;reference\n2+2?;4\n")
+    assert read(path, delimiter=";")[0][1] == ("4",)
+    assert "has no column 'question'" in refused(path)
+
+
+# Mistakes
+
+def test_a_missing_file_names_its_neighbour(tmp_path):
+    jsonl(tmp_path, row(), name="questions.jsonl")
+    assert "there is no such file; did you mean 'questions.jsonl'?" in refused(tmp_path / "question.jsonl")
+
+
+def test_a_wrong_column_is_named_with_the_nearest_and_all_there_are(tmp_path):
+    path = jsonl(tmp_path, {"Question": "2+2?", "target": "4"})
+    said = refused(path, columns={"reference": "targt"})
+    assert "has no column 'targt' for the reference; did you mean 'target'? (it has Question, target)" in said
+    assert "has no column 'question' for the question; did you mean 'Question'?" in said
+    assert 'columns.question = "..."' in said
+
+
+def test_an_unknown_part_of_a_sample_is_refused(tmp_path):
+    with pytest.raises(ValidationError, match=r"no 'refernce' in a sample; did you mean 'reference'\?"):
+        Table(path=tmp_path, columns={"refernce": "x"})
+
+
+def test_a_missing_further_column_is_refused(tmp_path):
+    assert "has no column 'sourc' for the metadata; did you mean 'source'?" in refused(
+        jsonl(tmp_path, row(source="x")), metadata=["sourc"])
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ('{"question": "x", ', "line 2: is not JSON: "), ("[1, 2]", "line 2: is a list; expected one JSON object a line"),
+    ("[" * 100_000, "line 2: is not JSON"), ('{"question": "x"}', "line 2: has no reference"),
+    ('{"question": " ", "reference": "4"}', "line 2: has no question"),
+    ('{"question": "x", "reference": null}', "line 2: has no reference"),
+    ('{"question": "x", "reference": "y", "choices": "p or q"}', "line 2: the choices are 'p or q'"),
+    ('{"question": "x", "reference": "y", "choices": ["p"]}', "line 2: has 1 choices; expected 2 to 26"),
+    ('{"question": "x", "reference": "y", "choices": ["p", "q"]}',
+     "line 2: the reference 'y' is no choice of this row (A to B: p; q)"),
+    ('{"question": "x", "reference": 2, "choices": ["p", "q"]}', 'reference_as = "position" counts from 1'),
+    ('{"question": "x", "reference": "y", "images": "no.png"}', "line 2: the image 'no.png' cannot be read"),
+])
+def test_a_row_that_is_wrong_is_named_by_its_line(tmp_path, line, said):
+    assert said in refused(jsonl(tmp_path, row(), line))
+
+
+def test_a_line_that_is_not_utf8_is_named(tmp_path):
+    path = text(tmp_path, "rows.jsonl", json.dumps(row()).encode() + b'\n{"question": "\xff"}\n')
+    assert "line 2: is not UTF-8 (byte 15 of the line)" in refused(path)
+
+
+def test_duplicate_ids_name_both_lines(tmp_path):
+    path = jsonl(tmp_path, row(id="a"), row(id="b"), row(id="a"))
+    assert refused(path).endswith("line 3: the id 'a' is taken by line 1; ids must differ")
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.json"])
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_an_empty_file_is_refused(tmp_path, name, content):
+    assert "holds no rows" in refused(text(tmp_path, name, content))
+
+
+def test_csv_records_are_named_by_the_line_they_begin_on(tmp_path):
+    path = text(tmp_path, "rows.csv", 'question,reference\n"two\nlines",4\n\nx,5,6\n')
+    assert "line 5: has 3 fields, and the header has 2" in refused(path)
+    path = text(tmp_path, "open.csv", 'question,reference\nx,4\n"never closed,5\n')
+    assert "line 3: is not CSV" in refused(path)
+    assert "names 'a' twice" in refused(text(tmp_path, "twice.csv", "a,a\n1,2\n"))
+
+
+def test_a_file_that_is_not_parquet_is_refused(tmp_path):
+    pytest.importorskip("pyarrow")
+    assert "is not a Parquet file" in refused(text(tmp_path, "rows.parquet", "question"))
+
+
+def test_an_unknown_ending_is_refused(tmp_path):
+    assert "has the ending '.xlsx'; files.table reads .jsonl" in refused(text(tmp_path, "rows.xlsx", ""))
+
+
+def test_checking_reads_only_the_beginning_and_tells_what_is_wrong(tmp_path):
+    good = jsonl(tmp_path, *[row() for _ in range(200)], "not JSON")
+    assert list(Table(path=good).check(None)) == []
+    bad = jsonl(tmp_path, {"question": "x"}, name="bad.jsonl")
+    assert "has no column 'reference'" in "".join(Table(path=good, train=bad).check(None))
+
+
+def test_a_lone_surrogate_does_not_reach_the_store(tmp_path):
+    sample = read(jsonl(tmp_path, '{"question": "\\ud800?", "reference": "4"}'))[0][0]
+    assert sample.question.encode("utf-8")
+
+
+# Real rows
+
+@real
+@pytest.mark.parametrize(("name", "options", "rows", "first"), [
+    ("bbh_logical_deduction_three_objects", {"columns": {"question": "input", "reference": "target"}}, 50, "(A)"),
+    ("gsm8k", {"columns": {"reference": "answer"}}, 150, None),
+    ("mmlu", {"columns": {"reference": "answer", "group": "subject"}}, 114, "C"),
+    ("mmlu_pro", {"columns": {"id": "question_id", "choices": "options", "reference": "answer"}}, 112, "H"),
+    ("math500", {"columns": {"id": "unique_id", "question": "problem", "reference": "answer"}}, 120, "284"),
+    ("strategyqa", {"columns": {"id": "qid", "reference": "answer", "context": "facts"}}, 120, "false"),
+    ("squad_v2", {"columns": {"reference": "answers.text"}}, 120, None),
+    ("winogrande", {"columns": {"question": "sentence", "choices": ["option1", "option2"], "reference": "answer"},
+                    "reference_as": "position"}, 120, "B"),
+    ("musr_object_placements", {"columns": {"context": "narrative", "reference": "answer_index"}}, 12, None),
+    ("scitldr_abstract", {"columns": {"id": "paper_id", "question": "source", "reference": "target"}}, 60, None),
+    ("gpqa.standin", {"columns": {"id": "Record ID", "question": "Question", "reference": "Correct Answer",
+                                  "choices": ["Incorrect Answer 1", "Correct Answer", "Incorrect Answer 2"]}}, 6, "B"),
+    ("aicrypto_mcq.standin", {"columns": {"choices": "choice", "reference": "answer"}}, 6, "A"),
+])
+def test_real_rows_load(name, options, rows, first):
+    loaded = read(ROOT / f"{name}.jsonl", **options)
+    assert len(loaded) == rows == len({s.id for s, _ in loaded})
+    assert first is None or loaded[0][1][0] == first
+    shuffled = read(ROOT / f"{name}.jsonl", shuffle=1, **options)
+    assert sorted(map(repr, shuffled)) == sorted(map(repr, loaded))

@@ -1,0 +1,124 @@
+"""A judge that steps in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from madplug import Extension, ModelName, Options, Plan, Review, hookimpl
+from madplug_judge.candidates import Candidate, plurality, recorded
+from madplug_styles import prompts
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+_ALONE = re.compile(r"\W*(?:answer|option)?\W*([AB])\W*", re.IGNORECASE)
+_STATED = re.compile(r"\b(?:better|best|prefer\w*|choose|verdict|choice)\b\W{0,5}(?:answer|option|is|one|:)?"
+                     r"\W{0,5}(?:answer|option|is|:)?\W{0,5}\b([AB])\b")
+_LETTER = re.compile(r"\b([AB])\b")
+
+
+class InterventionOptions(Options):
+    """Who judges, and what then happens."""
+
+    model: ModelName | None = Field(default=None, description="the judge's model; default: the first agent's")
+    action: Literal["regenerate", "policy"] = Field(default="regenerate", description=(
+        "take the round back and hold it again, or give the group feedback"))
+    always: bool = Field(default=False, description="step in after every change, whatever the judge prefers")
+    attempts: int = Field(default=3, ge=1, le=20, description="times the judge is asked until it can be read")
+    compare: str = Field(default=(
+        "{question}\n\nTwo answers to this task:\n\nAnswer A:\n{older}\n\nAnswer B:\n{newer}\n\n"
+        "Which answer is better? Reply with one letter, A or B, and nothing else."), description=(
+        "prompt. {question}: passages, question and choices; {older}, {newer}: the answers with their reasons"))
+    feedback: str = Field(default=(
+        "{question}\n\nA group discusses this task. It moved from this answer:\n\n{older}\n\nto this one:\n\n{newer}"
+        "\n\nThe first answer was better. Tell the group in at most three sentences what went wrong and what to "
+        "look at again. Do not give an answer yourself."), description=(
+        "prompt, with action = \"policy\". {question}, {older}, {newer}"))
+
+
+class Intervention(Extension):
+    """A judge compares the group's answer with that of the round before, and steps in when the older one is better.
+
+    Against problem drift. From round 2 on, when the most frequent answer of the voters has changed, a model sees
+    the older one as A and the newer one as B. If it prefers A, the round is taken back and held again (`action =
+    "regenerate"`, at most once a round), or the group is told what went wrong (`action = "policy"`, a message that
+    everybody sees). A judge that cannot be read, or prefers B, changes nothing. What it found is in the debate's
+    notes.
+
+    Differs from the released code of MALLM, which steps in when the newer answer is better, can hold a round again
+    without end, and compares drafts that are still empty while agents vote.
+    """
+
+    name = "intervention"
+    source = "MALLM, release 1.0.5"
+    Options = InterventionOptions
+
+    @hookimpl
+    def madplug_round_ended(self, debate: Debate) -> Awaitable[Review | None] | None:
+        """Nothing where nothing changed; else the judge's review."""
+        if debate.round < 2 or (self.options.action == "policy" and debate.round == debate.rounds):
+            return None
+        if any(m.retracted and m.round == debate.round for m in debate.transcript.record):
+            return None
+        older, newer = group(debate, debate.round - 1), group(debate, debate.round)
+        if older is None or newer is None or older.key == newer.key:
+            return None
+        return self.review(debate, older, newer)
+
+    async def review(self, debate: Debate, older: Candidate, newer: Candidate) -> Review | None:
+        """Compare, and step in when the older answer is better."""
+        shown = {"question": prompts.question_parts(debate.sample), "older": statement(debate, older, debate.round - 1),
+                 "newer": statement(debate, newer, debate.round)}
+        preferred = "A" if self.options.always else await self.prefer(debate, shown)
+        found = {"round": debate.round, "older": older.key, "newer": newer.key, "preferred": preferred}
+        debate.notes.setdefault("judge", []).append(found)
+        if preferred != "A":
+            return None
+        if self.options.action == "regenerate":
+            return Review(redo=True)
+        said = (await self.ask(debate, self.options.feedback, shown)).strip()
+        return Review(say=said) if said else None
+
+    async def prefer(self, debate: Debate, shown: dict[str, str]) -> str | None:
+        """A or B, or None when no attempt could be read."""
+        for _ in range(self.options.attempts):
+            letter = read_preference(await self.ask(debate, self.options.compare, shown, {"regex": "[AB]"}))
+            if letter is not None:
+                return letter
+        return None
+
+    async def ask(self, debate: Debate, prompt: str, shown: dict[str, str], form: dict[str, str] | None = None) -> str:
+        """One call to the judge."""
+        message = prompts.user(debate.sample, prompts.fill(prompt, **shown))
+        model = self.options.model or debate.voters[0].model
+        return (await debate.ask([message], model=model, purpose="judge", form=form)).text
+
+    def calls(self, plan: Plan) -> int:
+        """What comparing costs, and holding every round but the first twice, at one call a turn."""
+        asks = 0 if self.options.always else int(self.options.attempts)
+        more = plan.turns if self.options.action == "regenerate" else 1
+        return (plan.rounds - 1) * (asks + more)
+
+
+def group(debate: Debate, round: int) -> Candidate | None:
+    """What most voters answer at the end of a round; the first agent's among equals."""
+    return plurality(debate, recorded(debate, round), "first")[0]
+
+
+def statement(debate: Debate, answer: Candidate, round: int) -> str:
+    """An answer with the latest message, up to a round, that gives it."""
+    said = [m for m in debate.transcript.messages if m.key == answer.key and m.round <= round and m.agent is not None]
+    return said[-1].content if said else answer.text
+
+
+def read_preference(text: str) -> str | None:
+    """The letter a reply decides on: alone, after a word such as `better`, or the only one there is."""
+    alone = _ALONE.fullmatch(text.strip()[:40]) if len(text.strip()) <= 40 else None
+    if alone:
+        return alone[1].upper()
+    stated = set(_STATED.findall(text)) or set(_LETTER.findall(text))
+    return stated.pop() if len(stated) == 1 else None

@@ -1,0 +1,136 @@
+"""A judge that decides."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from madplug import Decision, DecisionProtocol, ModelName, Options, Plan
+from madplug_judge.candidates import Candidate, candidates, plurality, read
+from madplug_styles import prompts
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+_NUMBER = re.compile(r"(?<![-0-9.])([0-9]{1,4})(?![0-9]|\.[0-9])")
+_NAMED = re.compile(r"\b(?:solution|choice|candidate)\W{0,4}([0-9]{1,4})(?![0-9]|\.[0-9])", re.IGNORECASE)
+
+
+class SynthesisOptions(Options):
+    """Who judges, what, and when."""
+
+    model: ModelName | None = Field(default=None, description="the judge's model; default: the first agent's")
+    mode: Literal["synthesise", "select"] = Field(default="synthesise", description=(
+        "the judge writes an answer that combines the solutions, or chooses one by its number"))
+    vote_round: int = Field(default=3, ge=1, le=10_000, description="first round after which the judge decides")
+    final: Literal["ask_if_unread", "recorded", "ask"] = Field(default="ask_if_unread", description=(
+        "an agent's final solution: the last one on record; `ask_if_unread` asks the agent where its last message "
+        "states none, as in a style without solutions; `ask` always does"))
+    attempts: int = Field(default=3, ge=1, le=20, description="times the judge is asked until it can be read")
+    tie: Literal["first", "random", "undecided", "lexical"] = Field(default="first", description=(
+        "the fallback among equally frequent answers: the first agent's, a random one, none, or the first in "
+        "alphabetical order"))
+    synthesise: str = Field(default=(
+        "{question}\n\nSeveral people have worked on this task. Their solutions:\n\n{solutions}\n\n"
+        "Decide on the single best answer; combine the solutions where that makes it better. Output only the "
+        "answer."), description=(
+        "prompt. {question}: passages, question and choices; {solutions}: the numbered list"))
+    select: str = Field(default=(
+        "{question}\n\nSeveral people have worked on this task. Their solutions:\n\n{solutions}\n\n"
+        "Decide which solution is the best. Output only its number, from 0 to {last}."), description=(
+        "prompt, with mode = \"select\". {question}, {solutions}, {last}: the highest number"))
+    solution: str = Field(default="Solution {number}:\n{text}", description=(
+        "prompt: one entry of the list. {number}: from 0; {text}: the solution"))
+    extract: str = Field(default=(
+        "The discussion is over. Above is what you said last. Write down only the solution it gives, unchanged: no "
+        "explanation, and not whether you agree with anybody. If it gives none, answer the task yourself."),
+        description="prompt: the request for an agent's final solution, after the task and its last message")
+
+
+class Synthesis(DecisionProtocol):
+    """A judge reads the agents' final solutions, without names, and decides on one answer.
+
+    From `vote_round` on, at the end of the round, the judge sees the task and the numbered solutions, from 0, and
+    writes the answer that combines them, or with `mode = "select"` chooses one. Its answer must be readable in
+    the answer format; otherwise it is asked again, and at last the agents' most frequent answer is taken as a
+    fallback. An agent whose last message states no solution is asked to write one down; where that cannot be read
+    either, the judge sees its whole message.
+
+    Differs from the released code of MALLM: the judge may have a model of its own (there it is the first agent's,
+    and so it is here without `model`), and a reply that cannot be read does not count as success.
+    """
+
+    name = "synthesis"
+    source = "Becker et al. 2025 (MALLM), section 3.3"
+    Options = SynthesisOptions
+
+    async def after_round(self, debate: Debate) -> Decision | None:
+        """The judge's decision, from its round on."""
+        return await self.at_end(debate) if debate.round >= self.options.vote_round else None
+
+    async def at_end(self, debate: Debate) -> Decision:
+        """The judge's decision, or the agents' most frequent answer."""
+        found = await candidates(debate, self.options.final, self.options.extract)
+        if not found:
+            return Decision.undecided("no agent that votes said anything")
+        for _ in range(self.options.attempts):
+            answer, key = await self.judge(debate, found)
+            if key is not None:
+                counts = Counter(c.key for c in found if c.key is not None)
+                return Decision(key, answer, agreed=True, scores=dict(counts),
+                                reason=f"the judge decided on {len(found)} solutions")
+        return self.fallback(debate, found)
+
+    async def judge(self, debate: Debate, found: Sequence[Candidate]) -> tuple[str | None, str | None]:
+        """The answer of the judge and its key, in one call."""
+        prompt = self.prompt(debate, found)
+        model = self.options.model or debate.voters[0].model
+        said = await debate.ask([prompts.user(debate.sample, prompt)], model=model, purpose="judge",
+                                form=self.form(debate, len(found)))
+        if self.options.mode == "synthesise":
+            return await read(debate, debate.voters[0], said.text)
+        number = read_number(said.text, len(found))
+        return (None, None) if number is None else (found[number].answer, found[number].key)
+
+    def prompt(self, debate: Debate, found: Sequence[Candidate]) -> str:
+        """The task, the numbered solutions, and what is wanted."""
+        fill, wanted = prompts.fill, self.options.mode
+        solutions = "\n\n".join(fill(self.options.solution, number=i, text=c.text) for i, c in enumerate(found))
+        text = fill(getattr(self.options, wanted), question=prompts.question_parts(debate.sample),
+                    solutions=solutions, last=len(found) - 1)
+        return text if wanted == "select" else f"{text}\n{debate.answers.instruction(debate.sample)}"
+
+    def form(self, debate: Debate, count: int) -> Mapping[str, Any] | None:
+        """The form of the judge's reply, for a model that can hold one."""
+        if self.options.mode == "synthesise":
+            return debate.answers.form(debate.sample, body=0)
+        return {"regex": "|".join(str(i) for i in range(count))}
+
+    def fallback(self, debate: Debate, found: Sequence[Candidate]) -> Decision:
+        """The most frequent answer, which is no agreement."""
+        counts = Counter(c.key for c in found if c.key is not None)
+        most, tied = plurality(debate, found, self.options.tie)
+        why = f"the judge's reply could not be read in {self.options.attempts} attempts"
+        if most is None:
+            return Decision(None, scores=dict(counts), tie=tied, reason=f"{why}, and the agents " + (
+                "are tied" if tied else "gave no answer that could be read"))
+        return Decision(most.key, most.answer, scores=dict(counts), tie=tied, fallback=True,
+                        reason=f"{why}: the agents' most frequent answer")
+
+    def calls(self, plan: Plan) -> int:
+        """The attempts, and a call for each agent that is asked for its solution."""
+        return int(self.options.attempts) + (plan.agents if self.options.final != "recorded" else 0)
+
+
+def read_number(text: str, count: int) -> int | None:
+    """The number of a solution in a reply; None when it names none that exists, or several."""
+    fields = prompts.read_json(text) if "{" in text else None
+    if fields:
+        text = " ".join(prompts.as_text(v) for v in fields.values())
+    named = {int(n) for n in _NAMED.findall(text)} or {int(n) for n in _NUMBER.findall(text)}
+    number = named.pop() if len(named) == 1 else count
+    return number if number < count else None

@@ -1,0 +1,106 @@
+"""A judge that steps in when the group's answer gets worse."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from madplug import Plan
+from madplug.testing import play
+from madplug_judge import Intervention
+from madplug_judge.intervention import read_preference
+
+
+def held(extension, rounds, judge="A", replayed=None, feedback="look again"):
+    """Agents that answer as the words say, round by round; `replayed` are the answers of rounds held again."""
+    spoken, verdicts = {}, iter([judge] * 99 if isinstance(judge, str) else judge)
+    rows = rounds.split()
+
+    def replies(request):
+        if request.purpose == "judge":
+            return next(verdicts) if "Which answer" in request.messages[0]["content"] else feedback
+        nth = spoken[request.agent] = spoken.get(request.agent, -1) + 1
+        texts = [row[request.agent] for row in rows]
+        if replayed:
+            texts[2:2] = [row[request.agent] for row in replayed.split()]
+        return texts[nth]
+
+    return play(extensions=[extension], replies=replies, rounds=len(rows))
+
+
+def test_a_round_that_made_the_answer_worse_is_held_again():
+    played = held(Intervention(), "AAA BBB", replayed="AAA")
+    assert [m.key for m in played.messages] == ["A"] * 6
+    assert [m.key for m in played.transcript.record if m.retracted] == ["B"] * 3
+    assert played.debate.notes["judge"] == [{"round": 2, "older": "A", "newer": "B", "preferred": "A"}]
+
+
+def test_a_round_is_held_again_at_most_once():
+    played = held(Intervention(), "AAA BBB", replayed="BBB")
+    assert (played.decision.key, len(played.transcript.record)) == ("B", 9)
+    assert played.result.calls == 9 + 1
+
+
+def test_the_newer_answer_stands_when_the_judge_prefers_it():
+    played = held(Intervention(), "AAA BBB", judge="B")
+    assert (played.decision.key, len(played.transcript.record)) == ("B", 6)
+
+
+def test_nothing_is_asked_while_the_answer_stays_the_same():
+    assert held(Intervention(), "AAB ABA AAA").result.calls == 9
+    assert held(Intervention(), "AAA").result.calls == 3
+
+
+def test_the_judge_sees_the_older_answer_as_a_and_the_newer_as_b():
+    prompt = held(Intervention(), "AAB BBC", judge="B").prompts[-1]
+    assert "Answer A:\nA\n\nAnswer B:\nB\n\n" in prompt
+
+
+def test_a_judge_that_cannot_be_read_changes_nothing_after_three_attempts():
+    played = held(Intervention(), "AAA BBB", judge="both")
+    assert (played.decision.key, played.result.calls) == ("B", 9)
+    assert played.debate.notes["judge"][0]["preferred"] is None
+
+
+def test_policy_tells_everybody_what_went_wrong():
+    played = held(Intervention(action="policy"), "AAA BBB BBB")
+    note = next(m for m in played.messages if m.agent is None)
+    assert (note.round, note.content) == (2, "look again")
+    assert all(note.id in m.seen for m in played.transcript.of_round(3))
+    assert played.result.calls == 9 + 2
+
+
+def test_policy_says_nothing_after_the_last_round_and_nothing_empty():
+    assert held(Intervention(action="policy"), "AAA BBB").result.calls == 6
+    assert all(m.agent is not None for m in held(Intervention(action="policy"), "AAA BBB BBB", feedback=" ").messages)
+
+
+def test_it_may_step_in_whatever_the_judge_prefers():
+    played = held(Intervention(always=True), "AAA BBB", replayed="BBB")
+    assert (len(played.transcript.record), played.result.calls) == (9, 9)
+
+
+def test_the_judge_may_have_its_own_model():
+    played = play(extensions=[Intervention(model="wise")], models=["model", "wise"], rounds=2,
+                  replies={0: ["A", "B"], 1: ["A", "B"], 2: ["A", "B"], None: ["B"]})
+    assert [r.model for r in played.requests if r.purpose == "judge"] == ["wise"]
+
+
+def test_the_worst_case_counts_rounds_held_twice():
+    assert Intervention().calls(Plan(3, 5, 3)) == 4 * (3 + 3)
+    assert Intervention(action="policy").calls(Plan(3, 5, 3)) == 4 * (3 + 1)
+    assert Intervention(always=True).calls(Plan(3, 5, 3)) == 4 * 3
+
+
+@pytest.mark.parametrize(("text", "letter"), [
+    ("A", "A"), ("b", "B"), ("(B).", "B"), ("Answer A", "A"), ("**A**", "A"), ("A is better than B", None),
+    ("I prefer answer B to A.", "B"), ("The better answer is A, not B", "A"), ("A better answer is B", "B"),
+    ("", None), ("neither", None), ("both A and B", None)])
+def test_a_preference_is_read_only_when_it_is_one(text, letter):
+    assert read_preference(text) == letter
+
+
+@given(st.text(max_size=300))
+def test_reading_a_preference_never_fails(text):
+    assert read_preference(text) in (None, "A", "B")

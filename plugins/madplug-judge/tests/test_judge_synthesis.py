@@ -1,0 +1,204 @@
+"""A judge that decides: what it sees, when, and what happens when it cannot be understood."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from madplug import AnswerFormat, Message, Persona, Plan
+from madplug.testing import debate_from, hold, play
+from madplug_judge import Synthesis
+from madplug_judge.synthesis import read_number
+
+
+class Letter(AnswerFormat):
+    """One of the letters A to Z at the end of the text."""
+
+    name = "letter"
+
+    def instruction(self, sample):
+        return "Answer with one capital letter."
+
+    def canonical(self, text, sample):
+        return text[-1] if text and text[-1] in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" else None
+
+    def pattern(self, sample):
+        return "[A-Z]"
+
+
+def judging(verdict, answers="ABB", written="?"):
+    """Agents that always give these answers, and a judge that says the verdicts in order.
+
+    written: what agents say when they are asked to write their answer down.
+    """
+    verdicts = iter([verdict] if isinstance(verdict, str) else verdict)
+
+    def replies(request):
+        if request.purpose == "extract":
+            return written
+        return next(verdicts) if request.purpose == "judge" else f"I say {answers[request.agent]}"
+
+    return replies
+
+
+def held(decision, replies, rounds=5, **more):
+    return play(decision=decision, answers=Letter(), replies=replies, rounds=rounds, **more)
+
+
+def test_the_judge_decides_after_round_three_with_one_call():
+    played = held(Synthesis(), judging("C"))
+    assert (played.decision.key, played.decision.agreed, played.result.rounds) == ("C", True, 3)
+    assert played.result.calls == 9 + 1
+    assert played.decision.scores == {"A": 1, "B": 2}
+    assert played.decision.reason == "the judge decided on 3 solutions"
+
+
+def test_with_extraction_an_attempt_is_a_call_per_agent_and_one():
+    def replies(request):
+        return {"discuss": "I say A", "extract": "A", "judge": "A"}[request.purpose]
+
+    played = held(Synthesis(final="ask"), replies, rounds=3)
+    assert played.result.calls == 9 + (3 + 1)
+    assert [r.agent for r in played.requests[9:]] == [0, 1, 2, None]
+    assert "I say A" in played.prompts[9]
+
+
+def test_a_debate_that_ends_early_is_judged_at_its_end():
+    played = held(Synthesis(), judging("B"), rounds=1)
+    assert (played.decision.key, played.result.rounds) == ("B", 1)
+    assert held(Synthesis(vote_round=1), judging("B"), rounds=5).result.rounds == 1
+
+
+def test_the_judge_sees_numbered_solutions_and_no_names():
+    prompt = held(Synthesis(), judging("B")).prompts[-1]
+    assert "the question" in prompt
+    assert "Solution 0:\nA\n\nSolution 1:\nB\n\nSolution 2:\nB" in prompt
+    assert "Agent" not in prompt
+    assert prompt.endswith("Answer with one capital letter.")
+
+
+def test_the_judge_may_have_its_own_model():
+    played = held(Synthesis(model="wise"), judging("B"), models=["model", "wise"])
+    assert played.requests[-1].model == "wise"
+    assert held(Synthesis(), judging("B")).requests[-1].model == "model"
+
+
+def test_an_agent_that_states_no_solution_is_asked_for_one():
+    played = held(Synthesis(), judging("B", answers="A?B", written="C"))
+    assert [r.agent for r in played.requests if r.purpose == "extract"] == [1]
+    assert "Solution 1:\nC" in played.prompts[-1]
+    assert played.decision.scores == {"A": 1, "C": 1, "B": 1}
+    assert held(Synthesis(final="recorded"), judging("B", answers="A?B")).result.calls == 9 + 1
+
+
+def test_an_agent_that_cannot_be_read_is_shown_with_its_whole_message():
+    prompt = held(Synthesis(), judging("B", answers="A?B")).prompts[-1]
+    assert "Solution 1:\nI say ?" in prompt
+
+
+def test_an_earlier_answer_stands_for_an_agent_whose_last_message_has_none():
+    debate = debate_from([["A", None], ["B", "C"]], replies=["?", "C"], answers=Letter())
+    assert hold(Synthesis().at_end(debate)).scores == {"A": 1, "C": 1}
+
+
+def test_agents_without_a_vote_put_up_nothing():
+    people = [Persona("x", votes=False), Persona("y"), Persona("z")]
+    debate = debate_from("A B B", replies=["B"], personas=people, answers=Letter())
+    assert hold(Synthesis().at_end(debate)).scores == {"B": 2}
+
+
+# A judge that cannot be read
+
+def test_the_judge_is_asked_again_until_it_can_be_read():
+    played = held(Synthesis(), judging(["hm", "well", "Z"]))
+    assert (played.decision.key, played.decision.agreed, played.result.calls) == ("Z", True, 12)
+
+
+def test_after_three_attempts_the_most_frequent_answer_is_a_fallback():
+    decision = held(Synthesis(), judging(["hm"] * 3)).decision
+    assert (decision.key, decision.agreed, decision.fallback, decision.tie) == ("B", False, True, False)
+    assert decision.reason == ("the judge's reply could not be read in 3 attempts: the agents' most frequent answer")
+
+
+@pytest.mark.parametrize(("tie", "key"), [("first", "C"), ("lexical", "A"), ("undecided", None)])
+def test_a_tie_of_the_fallback_is_reported_and_broken_as_chosen(tie, key):
+    decision = held(Synthesis(tie=tie), judging(["hm"] * 3, answers="CAB")).decision
+    assert (decision.key, decision.tie, decision.agreed) == (key, True, False)
+
+
+def test_a_random_tie_is_the_same_whoever_holds_which_answer():
+    def chosen(answers, seed):
+        return held(Synthesis(tie="random"), judging(["hm"] * 3, answers=answers), seed=seed).decision.key
+
+    assert all(chosen("ABC", s) == chosen("CAB", s) for s in range(5))
+    assert len({chosen("ABC", s) for s in range(20)}) > 1
+
+
+def test_agents_and_judge_that_cannot_be_read_are_undecided():
+    decision = held(Synthesis(), judging(["hm"] * 3, answers="???")).decision
+    assert (decision.key, decision.agreed, decision.fallback) == (None, False, False)
+    assert decision.reason.endswith("the agents gave no answer that could be read")
+
+
+def test_nobody_to_judge_is_undecided_without_a_call():
+    debate = debate_from("A B", personas=[Persona("x", votes=False)] * 2)
+    assert hold(Synthesis().at_end(debate)).reason == "no agent that votes said anything"
+
+
+# Selecting
+
+def test_the_judge_may_select_by_number_from_zero():
+    played = held(Synthesis(mode="select"), judging("1", answers="ABC"))
+    assert (played.decision.key, played.decision.agreed) == ("B", True)
+    assert "Output only its number, from 0 to 2." in played.prompts[-1]
+
+
+def test_selecting_a_solution_without_a_readable_answer_does_not_count():
+    played = held(Synthesis(mode="select"), judging(["1", "2"], answers="A?C"))
+    assert (played.decision.key, played.result.calls) == ("C", 9 + 1 + 2)
+
+
+@pytest.mark.parametrize(("text", "number"), [
+    ("0", 0), (" 2.", 2), ("Solution 1", 1), ('{"solution": 1}', 1), ('{"choice": "2"}', 2), ("solution 0, then", 0),
+    ("3", None), ("-1", None), ("1.5", None), ("0 or 1", None), ("", None), ("١", None), ("12345", None),
+    ("Solution 1, out of 3", 1), ("none", None), ("{", None), ("Solution 7", None)])
+def test_a_number_is_read_only_when_it_names_one_solution(text, number):
+    assert read_number(text, 3) == number
+
+
+@given(st.text(max_size=300))
+def test_reading_a_number_never_fails(text):
+    assert read_number(text, 3) in (None, 0, 1, 2)
+
+
+# Options
+
+def test_an_answer_equal_to_an_earlier_one_gets_its_key():
+    class Case(Letter):
+        def canonical(self, text, sample):
+            return text[-1:] or None
+
+        def same(self, a, b, sample):
+            return a.lower() == b.lower()
+
+    played = play(decision=Synthesis(), answers=Case(), replies=judging("b"), rounds=3)
+    assert played.decision.key == "B"
+
+
+def test_the_worst_case_is_every_attempt():
+    assert Synthesis(final="recorded").calls(Plan(3, 5, 3)) == 3
+    assert Synthesis(attempts=1, final="ask").calls(Plan(3, 5, 3)) == 4
+
+
+def test_prompts_are_options_and_braces_of_agents_stay_text():
+    played = held(Synthesis(synthesise="JUDGE {solutions} {unknown}", solution="<{number}> {text}"),
+                  lambda request: "B" if request.purpose == "judge" else "{question}")
+    assert played.prompts[-1].startswith("JUDGE <0> {question}\n\n<1> {question}")
+    assert "{unknown}" in played.prompts[-1]
+
+
+def test_messages_of_nobody_are_no_solutions():
+    debate = debate_from("A B", replies=["A"], answers=Letter())
+    debate.transcript.append(Message(0, 1, 1, None, "say", "Z", key="Z", answer="Z"))
+    assert hold(Synthesis().at_end(debate)).scores == {"A": 1, "B": 1}

@@ -1,0 +1,167 @@
+"""`litellm.chat`: one request, one call of `litellm.acompletion`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, field_validator
+
+from madplug import (
+    Completion,
+    Model,
+    ModelError,
+    ModelOptions,
+    RefusedError,
+    Request,
+    TransientError,
+    Volatile,
+)
+from madplug_litellm.library import load, unload
+from madplug_litellm.prices import price_of
+from madplug_openai.failures import failure
+from madplug_openai.forms import response_format
+from madplug_openai.keys import Address, KeyVariable, key_from, presentable
+from madplug_openai.network import allow_connections
+from madplug_openai.replies import Shapeless, completion_in
+
+_OURS = {"model", "messages", "stream", "n", "api_key", "apikey", "api-key", "authorization", "api_base", "base_url",
+         "timeout", "num_retries", "max_retries", "drop_params", "shared_session"}
+_SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)(?:_\w+)?$")
+# What litellm puts before an endpoint's own words, and what it says where another try cannot help.
+_PREFIX = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception|Timeout): )*(?:\w+(?:Exception|Error) - )?")
+_HOPELESS = re.compile(r"(?i)missing credentials|api key|no module named|pip install|LLM Provider NOT provided")
+
+
+class Chat(Model):
+    """A model of any provider that litellm reaches: Anthropic, Gemini, Bedrock, Vertex, Mistral, Groq, ...
+
+    litellm is imported when the model is opened (some five seconds and 140 MB), with the map of prices it comes
+    with: nothing is fetched but the answers. Its retries, banners and connection limits are off. Usage and cost
+    are what litellm makes of the provider's account; a `price` in the run file goes before its map. An
+    OpenAI-compatible endpoint is served with a twentieth of the work by `openai.chat`.
+    """
+
+    name = "chat"
+    _session: Any = None
+
+    class Options(ModelOptions):
+        """Options of `litellm.chat`."""
+
+        model_config = ConfigDict(hide_input_in_errors=True)
+
+        model: str = Field(min_length=1, description="provider/model, as litellm names it")
+        api_base: Annotated[Address | None, Volatile] = Field(
+            default=None, description="an address other than the provider's own")
+        api_key_env: Annotated[KeyVariable | None, Volatile] = Field(
+            default=None, description="name of the environment variable that holds the key; by default the one that "
+            "litellm looks for, such as ANTHROPIC_API_KEY")
+        temperature: float | None = Field(
+            default=None, ge=0, le=10, description="randomness of sampling; the provider's own unless given")
+        top_p: float | None = Field(default=None, gt=0, le=1, description="share of the probability to sample from")
+        max_tokens: int | None = Field(default=None, ge=1, description="the most tokens of one answer")
+        stop: tuple[str, ...] | None = Field(default=None, description="texts that end an answer")
+        seed: bool = Field(default=True, description="send each call's seed, where litellm says the model takes one")
+        structured: Literal["auto", "always", "never"] = Field(
+            default="auto", description="send JSON schemas; auto: where litellm says the model holds them")
+        drop_params: bool = Field(
+            default=False, description="leave out parameters that the model does not take, instead of an error")
+        extra: Mapping[str, Any] = Field(
+            default_factory=dict, description="further arguments of litellm.acompletion, such as reasoning_effort")
+        keep_reasoning: Annotated[bool, Volatile] = Field(
+            default=True, description="keep the reasoning that some models return, with the call's usage")
+        timeout: Annotated[float, Volatile] = Field(
+            default=300.0, gt=0, le=86_400, description="seconds after which one try is given up")
+
+        @field_validator("extra")
+        @classmethod
+        def _further_only(cls, extra: Mapping[str, Any]) -> Mapping[str, Any]:
+            taken = sorted(name for name in extra if name.lower() in _OURS)
+            if taken:
+                raise ValueError(f"must not set {', '.join(taken)}")
+            return extra
+
+    @property
+    def price(self) -> Mapping[str, float] | None:
+        """The run file's, or else that of litellm's map; litellm is not imported for it."""
+        given: Mapping[str, float] | None = self.options.price
+        return given or price_of(self.options.model)
+
+    async def open(self) -> None:
+        """Import litellm and make a pool for the providers it reaches through aiohttp."""
+        import aiohttp
+
+        options = self.options
+        key = key_from(options.api_key_env) if options.api_key_env else ""
+        allow_connections(options.max_in_flight)
+        self._litellm = litellm = load(options.max_in_flight)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0), cookie_jar=aiohttp.DummyCookieJar())
+        self._keys = tuple({key, *(v for k, v in os.environ.items() if _SECRET.search(k) and len(v) > 7)} - {""})
+        self._fixed = self._arguments(key)
+        supported = litellm.get_supported_openai_params(model=options.model) or ()
+        self._seeded = options.seed and "seed" in supported
+        self._structured = options.structured == "always" or (
+            options.structured == "auto" and litellm.supports_response_schema(model=options.model))
+
+    async def close(self) -> None:
+        """Close the pool and the clients that litellm keeps."""
+        if self._session is not None:
+            await self._session.close()
+            await unload(self._litellm)
+
+    async def complete(self, request: Request) -> Completion:
+        """One call of litellm."""
+        try:
+            reply = await self._litellm.acompletion(**self.arguments(request))
+        except Exception as error:
+            raise self._meaning(error) from None
+        # A price in the run file is applied by the host.
+        cost = None if self.options.price else reply._hidden_params.get("response_cost")
+        try:
+            return completion_in(reply.model_dump(exclude_none=True), self.options.model,
+                                 keep_reasoning=self.options.keep_reasoning, cost=cost)
+        except Shapeless:
+            raise TransientError("the reply has no message") from None
+
+    def arguments(self, request: Request) -> dict[str, Any]:
+        """What litellm is called with. It rewrites messages in place, so it gets its own."""
+        given = {**self._fixed, **request.params, "messages": [deepcopy(dict(m)) for m in request.messages]}
+        if self._seeded:
+            given["seed"] = request.seed
+        if "logprobs" in given:
+            given["logprobs"] = bool(given["logprobs"])
+        if request.form and "json_schema" in request.form and self._structured:
+            given["response_format"] = response_format(request.form["json_schema"])
+        return given
+
+    def _arguments(self, key: str) -> dict[str, Any]:
+        """The arguments that are the same in every call."""
+        options = self.options
+        given = {name: getattr(options, name) for name in ("model", "api_base", "temperature", "top_p", "max_tokens")}
+        given["stop"] = list(options.stop) if options.stop else None
+        given["api_key"] = key or self._placeholder()
+        return {**{name: value for name, value in given.items() if value is not None}, **options.extra,
+                "timeout": options.timeout, "num_retries": 0, "max_retries": 0, "drop_params": options.drop_params,
+                "shared_session": self._session}
+
+    def _placeholder(self) -> str | None:
+        """In place of a key for a server of one's own: the SDK behind `openai/` sends nothing without one."""
+        own = self.options.api_base and self.options.model.startswith("openai/")
+        return "none" if own and not os.environ.get("OPENAI_API_KEY") else None
+
+    def _meaning(self, error: Exception) -> ModelError:
+        """An exception of litellm as ours."""
+        said = _PREFIX.sub("", str(getattr(error, "message", None) or error))
+        status = getattr(error, "status_code", 500)
+        status = status if isinstance(status, int) else 500
+        if status >= 500 and _HOPELESS.search(said):
+            return RefusedError(presentable(said, self._keys))
+        body = getattr(error, "body", None)
+        code = body.get("code") if isinstance(body, Mapping) else getattr(error, "code", None)
+        headers = getattr(error, "litellm_response_headers", None) or getattr(
+            getattr(error, "response", None), "headers", None) or {}
+        return failure(status, {"message": said, "code": code}, "", headers, self._keys)

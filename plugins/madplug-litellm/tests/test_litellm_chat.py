@@ -1,0 +1,294 @@
+"""Calls through litellm, over real HTTP to the repository's own endpoint."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+
+import pytest
+from pydantic import ValidationError
+
+from madplug import Completion, ModelError, RefusedError, Request, TransientError, Volatile
+from madplug.testing.endpoint import completion, running_endpoint
+from madplug_litellm import Chat
+from madplug_litellm.prices import price_of
+
+# Not importorskip: litellm would be imported before it is told to fetch nothing.
+pytestmark = pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed")
+KEY = "sk-proj-abc123DEF456ghi789"
+SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"],
+          "additionalProperties": False}
+QUESTION = {"role": "user", "content": "2+2?"}
+
+
+@pytest.fixture(autouse=True)
+def _a_key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def ask(url, *requests, **options):
+    """The outcomes of the requests, one after the other: completions and errors."""
+    async def talk():
+        model = Chat(**{"model": "openai/fake", "api_base": url, "timeout": 5.0, **options})
+        await model.open()
+        try:
+            return [await _outcome(model, r) for r in requests or (Request((QUESTION,), "discuss", "m"),)]
+        finally:
+            await model.close()
+
+    return asyncio.run(talk())
+
+
+async def _outcome(model, request):
+    try:
+        return await model.complete(request)
+    except ModelError as error:
+        return error
+
+
+def exchange(replies=None, *, form=None, params=None, messages=(QUESTION,), **options):
+    """One call: the headers and the body that were sent, and the completion."""
+    with running_endpoint(replies, keep=1) as endpoint:
+        answered, = ask(endpoint.url, Request(messages, "discuss", "m", 0, params or {}, form, 1234), **options)
+        assert isinstance(answered, Completion), answered
+        (headers, body), = endpoint.seen
+    return headers, body, answered
+
+
+def outcome_of(fault, **options):
+    with running_endpoint(faults=[fault], retry_after="7.5") as endpoint:
+        return ask(endpoint.url, **options)[0]
+
+
+# Faults
+
+@pytest.mark.parametrize("fault", ["408", "409", "429", "500", "502", "503", "529", "reset", "malformed", "no_choices",
+                                   "empty", "error_in_200"])
+def test_what_may_pass_is_worth_another_try_and_is_tried_once_here(fault):
+    with running_endpoint(faults=[fault]) as endpoint:
+        first, second = ask(endpoint.url, *[Request((QUESTION,), "discuss", "m")] * 2)
+        assert endpoint.stats()["requests"] == 2
+    assert isinstance(first, TransientError)
+    assert isinstance(second, Completion)
+
+
+@pytest.mark.parametrize("fault", ["400", "401", "402", "403", "404", "413", "422", "context", "quota"])
+def test_what_will_not_change_is_refused(fault):
+    assert isinstance(outcome_of(fault), RefusedError)
+
+
+def test_a_hang_ends_with_the_timeout():
+    began = time.monotonic()
+    assert isinstance(outcome_of("hang", timeout=0.3), TransientError)
+    assert time.monotonic() - began < 4
+
+
+def test_the_wait_asked_for_is_handed_on():
+    assert outcome_of("429").retry_after == 7.5
+    assert outcome_of("503").retry_after == 7.5
+    assert outcome_of("500").retry_after is None
+
+
+def test_a_refusal_says_the_status_and_what_the_endpoint_says():
+    assert str(outcome_of("context")) == "HTTP 400 Bad Request: the context length is 8192 tokens, got 9001"
+    assert str(outcome_of("404")) == "HTTP 404 Not Found: the endpoint says 404"
+
+
+@pytest.mark.parametrize("fault", ["400", "401", "403", "404", "429", "500", "malformed", "context", "quota", "reset"])
+def test_the_key_is_in_no_error(fault):
+    error = outcome_of(fault)
+    assert KEY not in str(error) + repr(error)
+    assert KEY[:12] not in str(error)
+    assert error.__cause__ is None
+
+
+def test_a_key_that_litellm_takes_from_the_environment_is_blotted_out_too():
+    assert str(outcome_of("401")) == "HTTP 401 Unauthorized: incorrect API key provided: Bearer [key]"
+
+
+def test_a_provider_that_does_not_exist_is_refused():
+    error, = ask(None, model="nosuch/fake", api_base=None)
+    assert isinstance(error, RefusedError)
+    assert "nosuch/fake" in str(error)
+
+
+def test_a_key_that_is_missing_is_a_refusal(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    error, = ask(None, model="openai/gpt-4o-mini", api_base=None)
+    assert isinstance(error, RefusedError)
+    assert "credentials" in str(error).lower()
+
+
+def test_replies_that_no_terminal_or_store_likes_break_nothing():
+    assert isinstance(outcome_of("utf8"), TransientError)  # litellm reads no reply that is not UTF-8
+    assert outcome_of("escapes").text == "\x1b[2J\x00\u202e\ufffd A"
+    assert len(outcome_of("big", timeout=60.0).text) == 10_000_000
+
+
+# Requests
+
+def test_every_option_is_sent(monkeypatch):
+    monkeypatch.setenv("LAB_KEY", "lab-key")
+    headers, body, _ = exchange(temperature=0.5, top_p=0.9, max_tokens=64, stop=["\n"], api_key_env="LAB_KEY",
+                                params={"max_tokens": 5}, extra={"frequency_penalty": 0.5})
+    assert headers["authorization"] == "Bearer lab-key"
+    assert body == {"model": "fake", "messages": [QUESTION], "temperature": 0.5, "top_p": 0.9, "max_tokens": 5,
+                    "stop": ["\n"], "frequency_penalty": 0.5, "seed": 1234}
+
+
+def test_only_what_was_chosen_is_sent():
+    assert exchange(seed=False)[1] == {"model": "fake", "messages": [QUESTION]}
+
+
+def test_a_server_of_ones_own_needs_no_key(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert isinstance(exchange()[2], Completion)
+
+
+def test_images_pass_through_and_the_request_is_left_alone():
+    parts = [{"type": "text", "text": "what?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]
+    message = {"role": "user", "content": parts}
+    before = repr(message)
+    _, body, _ = exchange(messages=(message,))
+    assert body["messages"] == [message]
+    assert repr(message) == before
+
+
+@pytest.mark.parametrize(("model", "structured", "sent"), [
+    ("openai/fake", "auto", False), ("openai/fake", "always", True), ("openai/gpt-4o-mini", "auto", True),
+    ("openai/gpt-4o-mini", "never", False)])
+def test_a_schema_is_sent_to_models_that_hold_it(model, structured, sent):
+    _, body, _ = exchange(model=model, structured=structured, form={"json_schema": SCHEMA})
+    expected = {"type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True}}
+    assert body.get("response_format") == (expected if sent else None)
+
+
+def test_a_regular_expression_is_not_sent():
+    assert "response_format" not in exchange(structured="always", form={"regex": "a"})[1]
+
+
+def test_parameters_a_model_does_not_take_are_refused_or_dropped():
+    with running_endpoint(keep=1) as endpoint:
+        error, = ask(endpoint.url, model="openai/gpt-5", temperature=0.3)
+        assert isinstance(error, RefusedError)
+        assert endpoint.stats()["requests"] == 0
+        answered, = ask(endpoint.url, model="openai/gpt-5", temperature=0.3, drop_params=True)
+        assert isinstance(answered, Completion)
+        assert "temperature" not in endpoint.seen[0][1]
+
+
+def test_as_many_are_in_flight_as_are_asked_for():
+    async def talk(url):
+        model = Chat(model="openai/fake", api_base=url, max_in_flight=510, timeout=60.0)
+        await model.open()
+        requests = [Request(({"role": "user", "content": str(i)},), "discuss", "m") for i in range(510)]
+        await asyncio.gather(*map(model.complete, requests))
+        await model.close()
+
+    with running_endpoint(gather=510) as endpoint:
+        asyncio.run(talk(endpoint.url))
+        assert endpoint.stats()["max_in_flight"] == 510
+
+
+# Replies
+
+def priced(asked):
+    made = completion("four", 1000)
+    made["usage"] = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100,
+                     "prompt_tokens_details": {"cached_tokens": 0}}
+    return made
+
+
+def test_tokens_are_counted_and_priced_by_litellms_map():
+    usage = exchange(priced, model="openai/gpt-4o-mini")[2].usage
+    assert (usage.prompt, usage.completion, usage.cached) == (1000, 100, 0)
+    assert usage.cost_usd == pytest.approx((1000 * 0.15 + 100 * 0.60) / 1e6)
+    assert usage.raw["total_tokens"] == 1100
+    assert usage.raw["finish_reason"] == "stop"
+
+
+def test_a_price_of_the_run_file_is_left_to_the_host():
+    assert exchange(priced, model="openai/gpt-4o-mini", price={"prompt": 1.0})[2].usage.cost_usd is None
+
+
+def test_a_model_that_the_map_does_not_know_has_no_cost():
+    assert exchange(priced)[2].usage.cost_usd is None
+
+
+def test_cached_tokens_and_reasoning_are_kept():
+    def reply(asked):
+        made = completion("yes", 100, reasoning_content="because")
+        made["usage"]["prompt_tokens_details"] = {"cached_tokens": 64}
+        return made
+
+    answered = exchange(reply)[2]
+    assert (answered.text, answered.usage.cached, answered.usage.raw["reasoning"]) == ("yes", 64, "because")
+
+
+def test_log_probabilities_come_where_they_are_asked_for():
+    answered = exchange(lambda asked: completion("a b", 1, asked.get("logprobs", False)), params={"logprobs": 1})[2]
+    assert answered.logprobs == (-0.5, -1 / 3)
+
+
+# Prices and the import
+
+def test_prices_come_from_the_map_without_importing_litellm():
+    code = ("import sys, madplug_litellm; print(madplug_litellm.Chat(model='openai/gpt-4o-mini').price, "
+            "[m for m in ('litellm', 'aiohttp', 'httpx', 'openai') if m in sys.modules])")
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed == "{'prompt': 0.15, 'completion': 0.6, 'cached': 0.075} []\n"
+
+
+def test_a_price_of_the_run_file_goes_before_the_map():
+    assert Chat(model="openai/gpt-4o-mini", price={"prompt": 1.0}).price == {"prompt": 1.0}
+
+
+def test_a_price_is_that_of_the_provider_that_was_named():
+    assert price_of("mistral/gpt-4o-mini") is None
+    assert price_of("openai/fake") is None
+    assert price_of("gpt-4o-mini") == price_of("openai/gpt-4o-mini")
+
+
+def test_nothing_is_fetched_and_nothing_printed():
+    code = ("import asyncio, socket, sys\n"
+            "def no(*args, **more): raise SystemExit(f'looked up {args}')\n"
+            "socket.getaddrinfo = no\n"
+            "from madplug import Request\n"
+            "from madplug_litellm import Chat\n"
+            "async def go():\n"
+            "    model = Chat(model='openai/fake', api_base=sys.argv[1])\n"
+            "    await model.open()\n"
+            "    for _ in range(2):\n"
+            "        try: await model.complete(Request(({'role': 'user', 'content': '?'},), 'discuss', 'm'))\n"
+            "        except Exception: pass\n"
+            "    await model.close()\n"
+            "asyncio.run(go())\n")
+    with running_endpoint(faults=["500"]) as endpoint:
+        command = [sys.executable, "-W", "default::UserWarning", "-c", code, endpoint.url]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+        assert endpoint.stats()["ok"] == 1
+
+
+def test_litellm_logs_nothing_of_a_call_that_fails(capfd, caplog):
+    with caplog.at_level(logging.INFO):
+        outcome_of("500")
+    assert capfd.readouterr() == ("", "")
+    assert not [r for r in caplog.records if r.name.startswith("LiteLLM")]
+
+
+# What a run file may say
+
+def test_keys_and_credentials_are_refused_unechoed():
+    for wrong in ({"api_key_env": KEY}, {"api_base": f"http://me:{KEY}@host/v1"}, {"extra": {"api_key": KEY}}):
+        with pytest.raises(ValidationError, match="must") as caught:
+            Chat(model="openai/fake", **wrong)
+        assert KEY not in str(caught.value)
+
+
+def test_what_may_change_between_runs_is_marked():
+    marked = {name for name, info in Chat.Options.model_fields.items() if Volatile in info.metadata}
+    assert marked >= {"api_base", "api_key_env", "timeout", "max_in_flight"}
+    assert not marked & {"model", "temperature", "top_p", "max_tokens", "stop", "seed", "structured", "drop_params"}

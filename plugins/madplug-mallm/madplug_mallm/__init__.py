@@ -1,0 +1,35 @@
+"""The five paradigms of MALLM (Becker et al. 2025), and the way from its configurations to run files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from madplug import Paradigm, Style, hookimpl
+from madplug_mallm.collective import Collective
+from madplug_mallm.paradigms import CollectiveRefinement, Debate, Memory, Relay, Report
+
+if TYPE_CHECKING:
+    import click
+
+__all__ = ["Collective", "CollectiveRefinement", "Debate", "Memory", "Relay", "Report"]
+
+
+@hookimpl
+def madplug_register_paradigms() -> Iterable[type[Paradigm]]:
+    """The paradigms."""
+    return [Memory, Relay, Report, Debate, CollectiveRefinement]
+
+
+@hookimpl
+def madplug_register_styles() -> Iterable[type[Style]]:
+    """The style of collective refinement."""
+    return [Collective]
+
+
+@hookimpl
+def madplug_register_commands(cli: click.Group) -> None:
+    """`madplug import mallm`."""
+    from madplug_mallm.command import add_to
+
+    add_to(cli)

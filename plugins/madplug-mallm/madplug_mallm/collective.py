@@ -1,0 +1,62 @@
+"""The style of collective refinement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from madplug import Message, Options, Reply, Style, Turn
+from madplug_styles import prompts
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+
+class CollectiveOptions(Options):
+    """Prompts, and the length of a reply. Prompts that are empty are left out."""
+
+    frame: str = Field(default="{question}", description=(
+        "prompt, before the answers: the task. {question}: passages, question and choices"))
+    persona: str = Field(default="You are {name}. {description}", description=(
+        "prompt, after the answers: who the agent is. {name}, {description}"))
+    solve: str = Field(default="Solve the task. Explain your answer briefly.", description=(
+        "prompt: an agent that sees nobody's answer, not even its own"))
+    refine: str = Field(default=(
+        "Above are your last answer and those of the others. Read the others critically, take over what is right, "
+        "correct what is wrong, and improve your answer."), description="prompt: an agent that sees answers")
+    step_by_step: bool = Field(default=True, description="whether `trigger` is part of every prompt")
+    trigger: str = Field(default="Think step by step.", description="prompt: the step-by-step trigger")
+    max_characters: int | None = Field(default=None, ge=1, le=1_000_000, description=(
+        "longest text before the closing line that a model held to a form may write; default: any length"))
+
+
+class Collective(Style):
+    """An agent improves its own answer by reading the others' critically; nobody is asked whether it agrees.
+
+    The first answer is given alone. Own answers are shown as the agent's own chat messages, the others' after
+    their names. Whether it writes a draft or an improvement makes no difference.
+    """
+
+    name = "collective"
+    source = "Kaesberg et al. 2025 (Voting or Consensus), section 4.3"
+    moves = frozenset({"draft", "improve"})
+    Options = CollectiveOptions
+
+    async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
+        """One call."""
+        form = debate.answers.form(debate.sample, body=self.options.max_characters)
+        said = await debate.ask(self.chat(debate, turn, view), agent=turn.agent, purpose="discuss", form=form)
+        return Reply(said.text)
+
+    def chat(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> list[prompts.Chat]:
+        """The task, the answers, and what is wanted."""
+        sample, persona, options = debate.sample, turn.agent.persona, self.options
+        frame = prompts.fill(options.frame, question=prompts.question_parts(sample))
+        last = [prompts.fill(options.persona, name=persona.name, description=persona.description).strip(),
+                options.refine if any(m.agent is not None for m in view) else options.solve,
+                options.trigger if options.step_by_step else "", debate.answers.instruction(sample)]
+        return prompts.merged([
+            prompts.user(sample, frame), *prompts.discussion(debate, turn, view),
+            {"role": "user", "content": "\n".join(part for part in last if part)}])

@@ -1,0 +1,367 @@
+"""From MALLM's configurations to run files."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from madplug import UserError
+from madplug.config import load
+from madplug.registry import Registry
+from madplug_mallm import madplug_register_commands
+from madplug_mallm.convert import convert
+from madplug_mallm.names import DECISIONS, DEFAULTS, PARADIGMS, PERSONAS, STYLES
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ONE = {
+    "input_json_file_path": "data/strategyqa.json", "output_json_file_path": "out/first try.json",
+    "task_instruction_prompt": "Answer the question with A) Yes or B) No.",
+    "endpoint_url": "http://127.0.0.1:8080/v1/", "model_name": "meta-llama/Llama-3.3-70B-Instruct", "api_key": "-",
+    "max_turns": 5, "discussion_paradigm": "memory", "response_generator": "simple",
+    "decision_protocol": "simple_voting", "num_agents": 3, "agent_generator": "expert", "num_samples": 100,
+    "concurrent_api_requests": 250}
+
+
+def converted(**changes):
+    return convert({**ONE, **changes})
+
+
+def debate(**changes):
+    return converted(**changes).table["debate"]
+
+
+def notes(**changes):
+    return {note.partition(":")[0] for note in converted(**changes).notes}
+
+
+def test_a_run_becomes_a_run_file():
+    assert converted().table == {
+        "name": "first-try",
+        "dataset": {"use": "files.table", "path": "data/strategyqa.json", "answers": "answers.choice", "limit": 100,
+                    "columns": {"id": "example_id", "question": "inputs.0", "reference": "references",
+                                "context": "context"}},
+        "models": {"main": {
+            "use": "openai.chat", "model": "meta-llama/Llama-3.3-70B-Instruct",
+            "base_url": "http://127.0.0.1:8080/v1", "temperature": 1.0, "top_p": 1.0, "max_tokens": 1024,
+            "max_in_flight": 250}},
+        "debate": {
+            "paradigm": "mallm.memory", "agents": 3, "rounds": 5, "personas": ["personas.expert"],
+            "styles": [{"use": "styles.simple",
+                        "frame": "Answer the question with A) Yes or B) No.\n\n{question}"}],
+            "decision": "voting.simple"},
+        "metrics": ["qa.accuracy"]}
+
+
+def test_what_is_not_said_is_mallms_default():
+    made = convert({"input_json_file_path": "x.json"}).table
+    assert made["debate"] == {
+        "paradigm": "mallm.memory", "agents": 3, "rounds": 10, "personas": ["personas.expert"],
+        "styles": [{"use": "styles.simple"}], "decision": "consensus.hybrid"}
+    assert made["models"]["main"]["model"] == "gpt-3.5-turbo"
+
+
+@pytest.mark.parametrize("name", PARADIGMS)
+def test_every_paradigm_has_its_preset(name):
+    assert debate(discussion_paradigm=name)["paradigm"] == f"mallm.{name}"
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("majority_consensus", "consensus.majority"), ("supermajority_consensus", "consensus.supermajority"),
+    ("unanimity_consensus", "consensus.unanimity"), ("hybrid_consensus", "consensus.hybrid"),
+    ("simple_voting", "voting.simple"), ("approval_voting", "voting.approval"), ("ranked_voting", "voting.ranked"),
+    ("cumulative_voting", "voting.cumulative"), ("judge", "judge.synthesis")])
+def test_every_decision_has_its_protocol(name, expected):
+    assert debate(decision_protocol=name)["decision"] == expected
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("simple", "styles.simple"), ("freetext", "styles.freetext"), ("splitfreetext", "styles.split"),
+    ("critical", "styles.critical"), ("reasoning", "styles.reasoning")])
+def test_every_response_generator_has_its_style(name, expected):
+    assert debate(response_generator=name)["styles"][0]["use"] == expected
+
+
+def test_collective_refinement_ignores_the_response_generator_and_the_window():
+    made = debate(discussion_paradigm="collective_refinement", response_generator="critical", visible_turns_in_memory=9)
+    assert made["styles"][0]["use"] == "mallm.collective"
+    assert "visibility" not in made
+
+
+def test_the_window_and_the_inner_rounds_are_options():
+    assert debate(visible_turns_in_memory=1)["visibility"] == {"window": 1}
+    assert "visibility" not in debate(visible_turns_in_memory=2)
+    assert debate(discussion_paradigm="debate", debate_rounds=3)["turns"] == {"inner": 3}
+    assert "turns" not in debate(discussion_paradigm="memory", debate_rounds=3)
+
+
+# Personas
+
+def test_mixed_generators_set_the_number_of_agents():
+    made = debate(agent_generators_list=["expert", "ipip", "nopersona", "nopersona"], num_agents=7)
+    assert (made["agents"], made["personas"]) == (4, ["personas.expert", "personas.ipip", "personas.none"])
+
+
+def test_neutral_agents_come_first_and_on_top():
+    assert debate(num_neutral_agents=1)["personas"] == ["personas.neutral", "personas.expert"]
+    two = debate(num_neutral_agents=2)
+    assert (two["agents"], two["personas"][0]) == (5, {"use": "personas.neutral", "count": 2})
+
+
+def test_a_generator_that_is_not_here_is_said():
+    assert debate(agent_generator="paraphrasetypes")["personas"] == ["personas.none"]
+    assert "agent_generator" in notes(agent_generator="paraphrasetypes")
+
+
+# What wraps a debate
+
+def test_blind_drafts_are_an_extension():
+    assert converted(all_agents_generate_first_draft=True).table["extensions"] == ["visibility.blind_first_round"]
+    assert converted(all_agents_generate_draft=True).table["extensions"] == [
+        {"use": "visibility.blind_first_round", "rounds": 5}]
+
+
+def test_a_judge_that_steps_in_gets_its_own_model():
+    made = converted(judge_intervention="regenerate", judge_metric="bertscore", judge_endpoint_url="http://judge/v1",
+                     judge_model_name="wise", judge_api_key="secret-of-the-judge", judge_always_intervene=True)
+    assert made.table["extensions"] == [
+        {"use": "judge.intervention", "model": "judge", "action": "regenerate", "always": True}]
+    assert made.table["models"]["judge"]["api_key_env"] == "JUDGE_API_KEY"
+    assert made.table["debate"]["models"] == ["main"]
+    assert {"judge_metric", "judge_api_key", "judge_intervention"} <= {n.partition(":")[0] for n in made.notes}
+    assert "extensions" not in converted(judge_intervention="policy").table
+
+
+def test_the_challenge_is_a_phase():
+    assert debate(challenge_final_results=True)["phases"] == ["challenge.final"]
+
+
+def test_baselines_are_paradigms():
+    assert debate(use_baseline=True)["paradigm"] == "baselines.cot"
+    assert debate(use_baseline=True, use_chain_of_thought=False)["paradigm"] == "baselines.io"
+    assert "step_by_step" not in debate()["styles"][0]
+    assert debate(use_chain_of_thought=False)["styles"][0]["step_by_step"] is False
+
+
+def test_the_ablation_is_a_second_cell_matched_to_the_first():
+    assert converted(use_ablation=True).table["cells"] == [
+        {"name": "first-try"},
+        {"name": "first-try-ablation", "debate": {"paradigm": "baselines.self_improvement"},
+         "match": {"cell": "first-try", "by": "calls"}}]
+
+
+def test_discussing_to_the_end_puts_the_vote_there():
+    assert debate(skip_decision_making=True)["decision"] == {"use": "voting.simple", "vote_round": 5}
+    assert "skip_decision_making" in notes(skip_decision_making=True, decision_protocol="hybrid_consensus")
+
+
+def test_alterations_are_options_of_the_vote():
+    made = debate(voting_protocols_with_alterations=True)["decision"]
+    assert made["alterations"] == ["public", "history", "confidence", "confidence_log_probs", "confidence_prompted"]
+    assert "voting_protocols_with_alterations" in notes(voting_protocols_with_alterations=True)
+    assert debate(voting_protocols_with_alterations=True, decision_protocol="judge")["decision"] == "judge.synthesis"
+
+
+# Data
+def test_a_data_set_of_the_hub():
+    made = converted(input_json_file_path="cais/mmlu", hf_dataset_version="all", hf_dataset_split="test",
+                     hf_dataset_input_column="question", hf_dataset_reference_column="answer", num_samples=None,
+                     hf_token="hf_abc", shuffle_input_samples=True)
+    assert made.table["dataset"] == {
+        "use": "datasets.hub", "id": "cais/mmlu", "config": "all", "split": "test", "answers": "answers.choice",
+        "columns": {"question": "question", "reference": "answer"}, "shuffle": 0}
+    assert "hf_abc" not in json.dumps([made.table, made.notes])
+
+
+@pytest.mark.parametrize(("row", "columns"), [
+    ({"exampleId": "1", "datasetId": None, "input": "2+2?", "context": None, "references": ["4"], "personas": None},
+     {"id": "exampleId", "question": "input", "reference": "references", "context": "context"}),
+    ({"exampleId": "1", "input": ["2+2?"], "references": ["4"]},
+     {"id": "exampleId", "question": "input.0", "reference": "references"}),
+    ({"example_id": "1", "dataset_id": None, "inputs": ["2+2?"], "context": None, "references": ["4"]},
+     {"id": "example_id", "question": "inputs.0", "reference": "references", "context": "context"})])
+@pytest.mark.parametrize("as_list", [True, False])
+def test_the_columns_of_a_file_that_is_there_are_looked_up(tmp_path, row, columns, as_list):
+    file = tmp_path / "data.json"
+    file.write_text(json.dumps([row]) if as_list else f"{json.dumps(row)}\n{json.dumps(row)}\n")
+    made = convert({**ONE, "input_json_file_path": str(file)}, tmp_path)
+    assert made.table["dataset"]["path"] == "data.json"
+    assert made.table["dataset"]["columns"] == columns
+
+
+def test_the_kind_of_answer_is_guessed_from_the_task_or_asked_for():
+    assert converted(task_instruction_prompt_template="xsum").table["dataset"]["answers"] == "answers.free"
+    assert "input_json_file_path" in notes(input_json_file_path="own.json")
+
+
+# What is not carried over
+
+def test_keys_are_never_copied():
+    made = converted(api_key="sk-very-secret")
+    assert "sk-very-secret" not in json.dumps([made.table, made.notes])
+    assert "api_key" in {n.partition(":")[0] for n in made.notes}
+
+
+def test_settings_that_do_not_exist_are_said():
+    assert "max_tums" in notes(max_tums=3)
+
+
+def test_names_that_mallm_does_not_have_are_errors_all_at_once():
+    with pytest.raises(UserError) as error:
+        converted(decision_protocol="dictator", discussion_paradigm="shouting")
+    assert len(error.value.problems) == 2
+    assert "there is no 'dictator' (there is majority_consensus" in str(error.value)
+
+
+def test_earlier_spellings_are_understood():
+    made = convert({"data": "x.json", "out": "o.json", "instruction": "Do it.", "context_length": 1}).table
+    assert made["name"] == "o"
+    assert made["debate"]["visibility"] == {"window": 1}
+    assert made["debate"]["styles"][0]["frame"] == "Do it.\n\n{question}"
+
+
+# Batches
+
+BATCH = {"name": "study", "repeats": 3, "common": ONE, "runs": [
+    {"decision_protocol": "majority_consensus", "output_json_file_path": "majority.json"},
+    {"decision_protocol": "ranked_voting", "output_json_file_path": "ranked.json"},
+    {"use_baseline": True, "output_json_file_path": "cot.json"}]}
+
+
+def test_a_batch_becomes_cells_of_one_study():
+    made = convert(BATCH).table
+    assert (made["name"], made["repeats"]) == ("study", 3)
+    assert [cell["name"] for cell in made["cells"]] == ["majority", "ranked", "cot"]
+    assert [cell["debate"].get("decision") for cell in made["cells"]] == ["consensus.majority", "voting.ranked", None]
+    assert made["dataset"]["limit"] == 100
+    assert "debate" not in made
+    assert "dataset" not in made["cells"][0]
+
+
+def test_runs_with_different_models_name_them():
+    runs = [{"model_name": "a"}, {"model_name": "b"}, {"model_name": "a"}]
+    made = convert({"common": ONE, "runs": runs}).table
+    assert {name: model["model"] for name, model in made["models"].items()} == {"main": "a", "main2": "b"}
+    assert [cell["debate"]["models"] for cell in made["cells"]] == [["main"], ["main2"], ["main"]]
+    assert len({cell["name"] for cell in made["cells"]}) == 3
+
+
+def test_a_batch_without_runs_is_an_error():
+    with pytest.raises(UserError, match="the batch has none"):
+        convert({"common": ONE, "runs": []})
+
+
+# The command
+
+@pytest.fixture
+def cli():
+    group = click.Group("madplug")
+    madplug_register_commands(group)
+    return group
+
+
+def run(cli, *arguments):
+    return CliRunner().invoke(cli, ["import", "mallm", *map(str, arguments)])
+
+
+def test_the_command_writes_the_run_file_beside_the_configuration(cli, tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({**ONE, "api_key": "sk-very-secret"}))
+    result = run(cli, config)
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "config.toml").read_text()
+    assert tomllib.loads(text) == convert(ONE).table
+    assert text.startswith("# From MALLM's config.json.\n# Not carried over, or different:\n#   ")
+    assert "api_key: not copied" in result.output
+    assert "sk-very-secret" not in text + result.output
+
+
+def test_the_command_overwrites_nothing_unless_it_is_told_where(cli, tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(ONE))
+    (tmp_path / "config.toml").write_text("mine")
+    assert isinstance(run(cli, config).exception, UserError)
+    assert (tmp_path / "config.toml").read_text() == "mine"
+    assert run(cli, config, "--output", tmp_path / "other.toml").exit_code == 0
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "3"])
+def test_what_is_no_configuration_is_an_error_with_its_place(cli, tmp_path, text):
+    config = tmp_path / "config.json"
+    config.write_text(text)
+    error = run(cli, config).exception
+    assert isinstance(error, UserError)
+    assert str(config) in str(error)
+    assert isinstance(run(cli, tmp_path / "none.json").exception, UserError)
+
+
+def test_the_command_joins_a_group_that_is_there():
+    group = click.Group("madplug")
+    group.add_command(click.Group("import", commands={"other": click.Command("other")}))
+    madplug_register_commands(group)
+    assert sorted(group.commands["import"].commands) == ["mallm", "other"]
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A data set in the form of MALLM's current release."""
+    for plugin in ("answers", "baselines", "files", "judge", "openai", "personas"):
+        pytest.importorskip(f"madplug_{plugin}")
+    row = {"example_id": "q1", "dataset_id": None, "inputs": ["2+2? A) 3 B) 4"], "context": None, "references": ["B"]}
+    (tmp_path / "mmlu.json").write_text(json.dumps([row]))
+    return tmp_path / "mmlu.json"
+
+
+@pytest.mark.parametrize("changes", [
+    {}, *({"discussion_paradigm": name} for name in PARADIGMS), *({"response_generator": name} for name in STYLES),
+    *({"decision_protocol": name} for name in DECISIONS), {"num_neutral_agents": 2, "agent_generator": "ipip"},
+    {"agent_generators_list": ["expert", "ipip", "nopersona"]}, {"visible_turns_in_memory": 0},
+    {"discussion_paradigm": "debate", "debate_rounds": 1, "all_agents_drafting": False, "num_neutral_agents": 1},
+    {"all_agents_generate_first_draft": True}, {"all_agents_generate_draft": True}, {"use_baseline": True},
+    {"use_baseline": True, "use_chain_of_thought": False}, {"skip_decision_making": True}, {"use_ablation": True},
+    {"voting_protocols_with_alterations": True}, {"shuffle_input_samples": True},
+    {"judge_intervention": "policy", "judge_endpoint_url": "http://judge/v1", "judge_model_name": "wise"}])
+def test_the_run_file_is_one_that_can_be_run(data, changes, registry):
+    import tomli_w
+
+    if changes.get("discussion_paradigm") == "collective_refinement":
+        changes = {**changes, "decision_protocol": "judge"}
+    made = convert({**ONE, "input_json_file_path": str(data), **changes}, data.parent)
+    made.table["metrics"] = []
+    (data.parent / "run.toml").write_text(tomli_w.dumps(made.table))
+    cell, *_ = load(data.parent / "run.toml", registry=registry).plan.cells
+    assert [sample.question for sample, _ in cell.dataset.samples()] == ["2+2? A) 3 B) 4"]
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return Registry()
+
+
+# Properties
+
+CHOICES = {
+    "discussion_paradigm": st.sampled_from(sorted(PARADIGMS)), "response_generator": st.sampled_from(sorted(STYLES)),
+    "decision_protocol": st.sampled_from(sorted(DECISIONS)), "max_turns": st.integers(1, 12),
+    "agent_generators_list": st.lists(st.sampled_from(sorted(PERSONAS)), max_size=5),
+    "num_neutral_agents": st.integers(0, 2), "visible_turns_in_memory": st.integers(0, 4),
+    "debate_rounds": st.integers(1, 4),
+    **{name: st.booleans() for name, value in DEFAULTS.items() if isinstance(value, bool)}}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.fixed_dictionaries({}, optional=CHOICES))
+def test_every_configuration_becomes_valid_toml_without_a_change(config):
+    import tomli_w
+
+    table = convert({**ONE, **config}).table
+    assert tomllib.loads(tomli_w.dumps(table)) == table

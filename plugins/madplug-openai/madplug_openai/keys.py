@@ -1,0 +1,73 @@
+"""Addresses and keys: what a run file may say about them, and how they are kept out of every message."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+
+from madplug import UserError
+
+_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai)[-_][\w.*-]{8,}")
+# Colours, cursor movements and titles first, whole; then every other control or direction character.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\s]+")
+_REQUEST_ID = re.compile(r"(?i)\(?\brequest[ _-]?id\b\W{1,3}[\w-]{6,}\)?")
+
+
+def _variable(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError("must be the name of an environment variable in capitals, such as OPENAI_API_KEY; "
+                         "a key itself never belongs in a run file")
+    return name
+
+
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - read for its check
+    except ValueError:
+        raise ValueError("is not an address") from None
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("must not contain a user name or password; name the key's variable in api_key_env")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must begin with http:// or https:// and name a host")
+    if parts.query or parts.fragment:
+        raise ValueError("must not contain ? or #: it is the part before /chat/completions")
+    return url.rstrip("/")
+
+
+KeyVariable = Annotated[str, AfterValidator(_variable)]
+"""The name of an environment variable; what looks like a key is refused and not repeated."""
+Address = Annotated[str, AfterValidator(_address)]
+"""An http(s) address without credentials."""
+
+
+def key_from(variable: str) -> str:
+    """The key in an environment variable, or an empty string when it is not set."""
+    key = os.environ.get(variable, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise UserError(f"the environment variable {variable} holds characters that no key contains")
+    return key
+
+
+def redacted(text: str, keys: Iterable[str]) -> str:
+    """The text without the keys."""
+    for key in keys:
+        text = text.replace(key, "[key]")
+    return text
+
+
+def presentable(text: str, keys: Iterable[str] = (), most: int = 300) -> str:
+    """Text of an endpoint as one short line: no key in it, and nothing a terminal would obey.
+
+    Identifiers of single requests go too, so that the same refusal reads the same each time.
+    """
+    text = _CONTROLS.sub(" ", _ESCAPES.sub("", redacted(text, keys)[:100 * most]))
+    text = _REQUEST_ID.sub("", _LIKE_A_KEY.sub("[key]", text)).strip()
+    return text if len(text) <= most else text[:most - 3].rstrip() + "..."

@@ -1,0 +1,45 @@
+"""What the machine has to allow for many connections at once, and the way out of its network."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+_OTHER_FILES = 200
+"""Files that are open beside the connections."""
+
+
+def allow_connections(number: int) -> None:
+    """Raise this process's limit of open files, often 1,024, to what so many connections need."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = number + _OTHER_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    highest = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest, hard))
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for an address; never one for this machine itself.
+
+    Looked up once: aiohttp's own look-up reads the environment and a file for every request.
+    """
+    from ipaddress import ip_address
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        local = ip_address(host).is_loopback
+    except ValueError:
+        local = host == "localhost"
+    if local or proxy_bypass(host):
+        return None
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy.startswith("socks"):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"

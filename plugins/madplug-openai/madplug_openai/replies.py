@@ -1,0 +1,74 @@
+"""A response in OpenAI's shape, read with the tolerance that other servers' responses need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from madplug import Completion, ModelError, RefusedError, TransientError, Usage
+
+
+class Shapeless(Exception):
+    """The response has no choice with a message in it."""
+
+
+def completion_in(reply: Any, model: str, *, keep_reasoning: bool = True, cost: float | None = None) -> Completion:
+    """The completion in a response of `model`. Raises `Shapeless`, or a `ModelError` where it says nothing."""
+    try:
+        choice = reply["choices"][0]
+        message = choice["message"]
+        text = _text(message.get("content")) or _text(message.get("refusal"))
+    except (AttributeError, IndexError, KeyError, TypeError):
+        raise Shapeless from None
+    if not text.strip():
+        raise _silent(choice.get("finish_reason"))
+    given = reply.get("usage")
+    raw = dict(given) if isinstance(given, Mapping) else {}
+    raw["finish_reason"] = choice.get("finish_reason")
+    if reply.get("model") not in (None, model):
+        raw["model"] = reply["model"]
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    if reasoning and keep_reasoning:
+        raw["reasoning"] = reasoning
+    return Completion(text, _usage(raw, cost), _logprobs(choice.get("logprobs")))
+
+
+def _usage(raw: dict[str, Any], cost: float | None) -> Usage:
+    prompt, completion = _count(raw.get("prompt_tokens")), _count(raw.get("completion_tokens"))
+    details = raw.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
+    return Usage(prompt, completion, min(cached, prompt), cost, raw)
+
+
+def _text(content: Any) -> str:
+    """The text of a message, given as such or in parts."""
+    if isinstance(content, str):
+        try:
+            content.encode()
+        except UnicodeEncodeError:  # JSON can escape half a character, which no encoding of text can hold
+            return content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return content
+    if content is None:
+        return ""
+    return "".join(_text(part.get("text")) for part in content if part.get("type", "text") == "text")
+
+
+def _silent(finish: Any) -> ModelError:
+    """Of an answer without text: why there is none."""
+    if finish == "length":
+        return RefusedError("the answer's tokens were used up before it began; raise max_tokens")
+    if finish == "content_filter":
+        return RefusedError("the endpoint's content filter withheld the answer")
+    return TransientError("the answer is empty")
+
+
+def _count(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) and value > 0 else 0
+
+
+def _logprobs(given: Any) -> tuple[float, ...] | None:
+    try:
+        return tuple(float(token["logprob"]) for token in given["content"])
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,262 @@
+"""What is sent, what is read, and what a run file may say."""
+
+import asyncio
+import subprocess
+import sys
+import types
+
+import pytest
+from pydantic import ValidationError
+
+from madplug import Request, UserError
+from madplug.testing.endpoint import completion, running_endpoint
+from madplug_openai import Chat
+from madplug_openai.network import proxy_for
+
+SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"],
+          "additionalProperties": False}
+
+
+def exchange(replies=None, *, form=None, params=None, messages=({"role": "user", "content": "2+2?"},), **options):
+    """One call: the headers and the body that were sent, and the completion."""
+    async def talk(url):
+        model = Chat(**{"model": "fake", "base_url": url, **options})
+        await model.open()
+        try:
+            return await model.complete(Request(messages, "discuss", "m", 0, params or {}, form, 1234))
+        finally:
+            await model.close()
+
+    with running_endpoint(replies, keep=1) as endpoint:
+        answered = asyncio.run(talk(endpoint.url))
+        (headers, body), = endpoint.seen
+    return headers, body, answered
+
+
+def reply_of(**message):
+    return lambda asked: completion(message.pop("content", "yes"), 7, **message)
+
+
+# What is sent
+
+def test_only_what_was_chosen_is_sent():
+    _, body, _ = exchange()
+    assert body == {"model": "fake", "messages": [{"role": "user", "content": "2+2?"}], "seed": 1234}
+
+
+def test_every_option_has_its_field():
+    _, body, _ = exchange(temperature=0.5, top_p=0.9, max_tokens=64, stop=["\n"], seed=False,
+                          extra={"reasoning_effort": "low"})
+    assert body == {"model": "fake", "messages": [{"role": "user", "content": "2+2?"}], "temperature": 0.5,
+                    "top_p": 0.9, "max_tokens": 64, "stop": ["\n"], "reasoning_effort": "low"}
+
+
+def test_a_call_overrides_the_models_own_parameters():
+    _, body, _ = exchange(temperature=0.5, max_tokens=64, params={"temperature": 0, "max_tokens": 5, "min_p": 0.1})
+    assert (body["temperature"], body["max_tokens"], body["min_p"]) == (0, 5, 0.1)
+
+
+def test_max_tokens_goes_by_the_name_the_endpoint_knows():
+    _, body, _ = exchange(max_tokens_field="max_completion_tokens", max_tokens=64, params={"max_tokens": 5})
+    assert body["max_completion_tokens"] == 5
+    assert "max_tokens" not in body
+
+
+def test_images_and_read_only_messages_pass_through():
+    parts = [{"type": "text", "text": "what?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]
+    _, body, _ = exchange(messages=(types.MappingProxyType({"role": "user", "content": parts}),))
+    assert body["messages"] == [{"role": "user", "content": parts}]
+
+
+def test_text_of_every_script_arrives_unchanged():
+    text = "Größe 大きさ 🙂 \x00 \u2028"
+    _, body, _ = exchange(messages=({"role": "user", "content": text},))
+    assert body["messages"][0]["content"] == text
+
+
+def test_the_key_comes_from_the_variable_that_was_named(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "wrong")
+    monkeypatch.setenv("LAB_KEY", " right\n")
+    headers, _, _ = exchange(api_key_env="LAB_KEY", organization="org-1")
+    assert headers["authorization"] == "Bearer right"
+    assert headers["openai-organization"] == "org-1"
+
+
+@pytest.mark.parametrize("value", [None, "", "  "])
+def test_no_key_is_sent_where_none_is_set(monkeypatch, value):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    if value is not None:
+        monkeypatch.setenv("OPENAI_API_KEY", value)
+    headers, _, _ = exchange()
+    assert "authorization" not in headers
+
+
+def test_a_key_that_would_break_the_request_is_refused_unechoed(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\nHost: evil")
+    with pytest.raises(UserError, match="OPENAI_API_KEY holds characters") as caught:
+        exchange()
+    assert "secret" not in str(caught.value)
+
+
+def test_there_is_one_request_to_a_call_and_one_connection_to_many():
+    async def talk(url):
+        model = Chat(model="fake", base_url=url)
+        await model.open()
+        for text in "abc":
+            await model.complete(Request(({"role": "user", "content": text},), "discuss", "m"))
+        await model.close()
+
+    with running_endpoint() as endpoint:
+        asyncio.run(talk(endpoint.url))
+        stats = endpoint.stats()
+    assert stats["requests"] == 3
+    assert stats["connections"] == 2  # the other one asks for the statistics
+
+
+def test_as_many_are_in_flight_as_are_asked_for():
+    async def talk(url):
+        model = Chat(model="fake", base_url=url, max_in_flight=1000, timeout=60.0)
+        await model.open()
+        await asyncio.gather(*(model.complete(Request(({"role": "user", "content": str(i)},), "discuss", "m"))
+                               for i in range(1000)))
+        await model.close()
+
+    with running_endpoint(gather=1000) as endpoint:
+        asyncio.run(talk(endpoint.url))
+        assert endpoint.stats()["max_in_flight"] == 1000
+
+
+# Forms
+
+def test_a_schema_is_sent_as_openai_takes_it():
+    _, body, _ = exchange(form={"json_schema": SCHEMA})
+    assert body["response_format"] == {
+        "type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True}}
+
+
+@pytest.mark.parametrize("open_schema", [
+    {**SCHEMA, "required": []}, {**SCHEMA, "additionalProperties": True},
+    {"type": "array", "items": {"type": "object", "properties": {"a": {}}}}])
+def test_a_schema_that_is_not_closed_is_not_called_strict(open_schema):
+    _, body, _ = exchange(form={"json_schema": open_schema})
+    assert body["response_format"]["json_schema"]["strict"] is False
+
+
+@pytest.mark.parametrize(("structured", "form", "field"), [
+    ("none", {"json_schema": SCHEMA}, None), ("json_schema", {"regex": "a+"}, None),
+    ("json_schema", {"grammar": 'root ::= "a"'}, None), ("none", {"regex": "a+"}, None),
+    ("vllm", {"regex": "a+"}, ("structured_outputs", {"regex": "a+"})),
+    ("vllm", {"grammar": 'root ::= "a"'}, ("structured_outputs", {"grammar": 'root ::= "a"'})),
+    ("sglang", {"regex": "a+"}, ("regex", "a+")), ("sglang", {"grammar": 'root ::= "a"'}, ("ebnf", 'root ::= "a"')),
+    ("llamacpp", {"grammar": 'root ::= "a"'}, ("grammar", 'root ::= "a"')),
+    ("llamacpp", {"regex": "a+"}, ("grammar", "root ::= ([a])+")),
+    ("llamacpp", {"regex": "(?=a)a"}, None)])
+def test_a_form_goes_where_the_server_expects_it(structured, form, field):
+    _, body, _ = exchange(form=form, structured=structured)
+    further = {k: v for k, v in body.items() if k not in ("model", "messages", "seed")}
+    assert further == (dict([field]) if field else {})
+
+
+# What is read
+
+def test_tokens_are_counted_and_the_account_is_kept():
+    def reply(asked):
+        made = completion("four", 100)
+        made["usage"]["prompt_tokens_details"] = {"cached_tokens": 64}
+        made["model"] = "fake-2026-01-01"
+        return made
+
+    usage = exchange(reply)[2].usage
+    assert (usage.prompt, usage.completion, usage.cached, usage.cost_usd) == (100, 1, 64, None)
+    assert usage.raw["total_tokens"] == 101
+    assert usage.raw["finish_reason"] == "stop"
+    assert usage.raw["model"] == "fake-2026-01-01"
+
+
+@pytest.mark.parametrize("usage", [None, [], {"prompt_tokens": None, "completion_tokens": "x"},
+                                   {"prompt_tokens": -1, "prompt_tokens_details": {"cached_tokens": 5}}])
+def test_usage_that_says_nothing_counts_nothing(usage):
+    made = exchange(lambda asked: {**completion("four"), "usage": usage})[2]
+    assert (made.usage.prompt, made.usage.completion, made.usage.cached) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+def test_reasoning_is_kept_beside_the_answer(field):
+    made = exchange(reply_of(**{field: "because"}))[2]
+    assert (made.text, made.usage.raw["reasoning"]) == ("yes", "because")
+    assert "reasoning" not in exchange(reply_of(**{field: "because"}), keep_reasoning=False)[2].usage.raw
+
+
+def test_an_answer_in_parts_is_joined_without_its_thinking():
+    parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "ye"}, {"type": "text", "text": "s"}]
+    assert exchange(lambda asked: {"choices": [{"message": {"content": parts}}]})[2].text == "yes"
+
+
+def test_a_models_refusal_is_an_answer():
+    assert exchange(reply_of(content=None, refusal="I would rather not"))[2].text == "I would rather not"
+
+
+def test_log_probabilities_come_where_they_are_asked_for():
+    _, body, answered = exchange(lambda asked: completion("a b", 1, asked.get("logprobs", False)),
+                                 params={"logprobs": 1})
+    assert body["logprobs"] is True
+    assert answered.logprobs == (-0.5, -1 / 3)
+    assert exchange()[2].logprobs is None
+
+
+# What a run file may say
+
+@pytest.mark.parametrize("key", ["sk-proj-abc123DEF456", "hf_AbCdEfGhIjKlMn", "0123456789abcdef", "Bearer x", "a b",
+                                 "AKIA" + "X" * 80])
+def test_a_key_in_place_of_its_variables_name_is_refused_unechoed(key):
+    with pytest.raises(ValidationError) as caught:
+        Chat(model="fake", api_key_env=key)
+    assert "must be the name of an environment variable" in str(caught.value)
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize(("url", "what"), [
+    ("http://me:secret@host/v1", "user name or password"), ("http://secret@host/v1", "user name or password"),
+    ("http://host/v1?key=secret", "must not contain"), ("host:8000/secret", "must begin with"),
+    ("ftp://host/secret", "must begin with"), ("http:///secret", "name a host"), ("http://host:secret/", "no")])
+def test_an_address_with_more_than_an_address_is_refused_unechoed(url, what):
+    with pytest.raises(ValidationError, match=what) as caught:
+        Chat(model="fake", base_url=url)
+    assert "secret" not in str(caught.value)
+
+
+def test_the_address_may_end_with_a_slash():
+    assert Chat(model="fake", base_url="http://host/v1/").options.base_url == "http://host/v1"
+
+
+@pytest.mark.parametrize("field", ["stream", "messages", "model", "n", "api_key", "Authorization"])
+def test_what_the_client_sets_itself_cannot_be_extra(field):
+    with pytest.raises(ValidationError, match=f"must not set {field}"):
+        Chat(model="fake", extra={field: "x"})
+
+
+def test_what_may_change_between_runs_is_marked():
+    from madplug import Volatile
+
+    fields = Chat.Options.model_fields
+    marked = {name for name, info in fields.items() if Volatile in info.metadata}
+    assert marked >= {"base_url", "api_key_env", "organization", "timeout", "max_in_flight", "requests_per_minute"}
+    assert not marked & {"model", "temperature", "top_p", "max_tokens", "stop", "seed", "structured", "extra"}
+
+
+def test_nothing_heavy_is_imported_before_the_model_is_opened():
+    code = ("import sys, madplug_openai; madplug_openai.Chat(model='m'); "
+            "print([m for m in ('aiohttp', 'yarl') if m in sys.modules])")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_proxy_is_for_other_machines(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert proxy_for("https://api.example.org/v1") is None
+    monkeypatch.setenv("https_proxy", "proxy.example.org:3128")
+    monkeypatch.setenv("http_proxy", "http://proxy.example.org:3128")
+    monkeypatch.setenv("no_proxy", ".inside.example.org")
+    assert proxy_for("https://api.example.org/v1") == "http://proxy.example.org:3128"
+    assert proxy_for("https://gpu.inside.example.org/v1") is None
+    assert [proxy_for(f"http://{host}:8000/v1") for host in ("localhost", "127.0.0.1", "[::1]")] == [None] * 3

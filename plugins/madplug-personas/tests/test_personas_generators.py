@@ -1,0 +1,239 @@
+"""Who takes part, with a scripted model that invents personas well or badly."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import Any
+
+import pytest
+
+from madplug import Persona, PersonaGenerator, Plan
+from madplug.testing import Played, play
+from madplug_personas import Expert, Fixed, Ipip, Neutral, NoPersona, Row, madplug_register_personas
+from madplug_personas.markers import MARKERS, describe
+
+LOW = dict.fromkeys(MARKERS, "low")
+CHARACTER = {"role": "Cook", **LOW, "experience": "Expert", "gender": "female"}
+
+
+def expert(role: str) -> str:
+    return json.dumps({"role": role, "description": f"You know all about being a {role}."})
+
+
+def meet(*personas: PersonaGenerator, made: list[str] | None = None, **more: Any) -> Played:
+    """A debate whose first calls are answered by `made`; everybody then says the same."""
+    waiting = list(made or [])
+    return play(personas=personas, replies=lambda r: waiting.pop(0) if r.purpose == "persona" else "42", **more)
+
+
+def people(played: Played) -> list[Persona]:
+    return [agent.persona for agent in played.result.agents]
+
+
+def names(played: Played) -> list[str]:
+    return [persona.name for persona in people(played)]
+
+
+def asked(played: Played) -> list[Any]:
+    return [request for request in played.requests if request.purpose == "persona"]
+
+
+def test_all_five_are_offered() -> None:
+    assert [g.name for g in madplug_register_personas()] == ["none", "expert", "ipip", "fixed", "neutral"]
+
+
+# none
+
+def test_without_personas_participants_are_numbered() -> None:
+    played = meet(NoPersona(), agents=3)
+    assert names(played) == ["Participant 1", "Participant 2", "Participant 3"]
+    assert asked(played) == []
+    assert all(p.role == "participant" and p.votes and p.description for p in people(played))
+
+
+# expert
+
+def test_experts_are_made_one_after_the_other_and_each_sees_those_before() -> None:
+    played = meet(Expert(), agents=3, made=[expert("Cook"), expert("Baker"), expert("Farmer")])
+    assert names(played) == ["Cook", "Baker", "Farmer"]
+    prompts = [r.messages[-1]["content"] for r in asked(played)]
+    assert "so far: none" in prompts[0]
+    assert "- Cook: You know" in prompts[1]
+    assert "- Cook: You know" in prompts[2]
+    assert "- Baker: You know" in prompts[2]
+    assert all("the question" in p and "JSON" in p for p in prompts)
+    assert "personas" not in played.result.notes
+
+
+def test_three_experts_take_three_calls() -> None:
+    assert len(asked(meet(Expert(), agents=3, made=[expert("A"), expert("B"), expert("C")]))) == 3
+
+
+def test_an_expert_s_form_is_sent_as_a_schema() -> None:
+    [request] = asked(meet(Expert(), agents=1, made=[expert("A")]))
+    assert request.form["json_schema"]["required"] == ["role", "description"]
+    assert request.agent is None
+
+
+@pytest.mark.parametrize("reply", [
+    'Here you are:\n```json\n{"role": "Cook", "description": "d"}\n```',
+    "{role: 'Cook', description: 'd'",
+    '[{"role": "Cook", "description": "d"}, {"role": "Baker", "description": "e"}]',
+    '{"role": " Cook\\n", "description": "d", "more": 1}',
+])
+def test_json_is_read_leniently_and_a_list_gives_its_first(reply: str) -> None:
+    assert people(meet(Expert(), agents=1, made=[reply])) == [Persona("Cook", "d")]
+
+
+BAD = ["", "no", "{}", "[]", '{"role": "Cook"}', '{"role": "", "description": "d"}', '{"role": {}, "description": "d"}',
+       '{"role": "Cook", "description": ""}', '{"role": 7, "description": "d"}', "{" * 200_000, "x" * 200_000,
+       json.dumps({"role": "x" * 200_000, "description": "d"}),
+       json.dumps({"role": "Cook", "description": "x" * 200_000})]
+
+
+@pytest.mark.parametrize("generator", [Expert, Ipip])
+@pytest.mark.parametrize("reply", BAD)
+def test_every_failure_counts_and_after_the_last_a_participant_takes_the_place(generator: Any, reply: str) -> None:
+    start = time.perf_counter()
+    played = meet(generator(), agents=1, made=[reply] * 5)
+    assert names(played) == ["Participant 1"]
+    assert len(asked(played)) == 5
+    assert played.result.notes["personas"] == {"persona_fallback": [0]}
+    assert time.perf_counter() - start < 5
+
+
+def test_one_bad_reply_costs_one_more_call_and_no_flag() -> None:
+    played = meet(Expert(attempts=2), agents=1, made=["sorry?", expert("Cook")])
+    assert names(played) == ["Cook"]
+    assert "personas" not in played.result.notes
+
+
+def test_a_taken_name_is_asked_for_once_more() -> None:
+    played = meet(Expert(), agents=2, made=[expert("Cook"), expert("COOK"), expert("Baker")])
+    assert names(played) == ["Cook", "Baker"]
+    assert 'already is a "COOK"' in asked(played)[-1].messages[-1]["content"]
+
+
+def test_a_name_taken_twice_gets_a_number() -> None:
+    played = meet(Expert(), agents=3, made=[expert("Cook"), *[expert("cook")] * 4])
+    assert names(played) == ["Cook", "cook 2", "cook 3"]
+    assert played.result.notes["personas"] == {"renamed": [1, 2]}
+
+
+def test_a_taken_name_is_better_than_none_when_the_tries_run_out() -> None:
+    played = meet(Expert(attempts=2), agents=2, made=[expert("Cook"), expert("Cook"), "sorry?"])
+    assert names(played) == ["Cook", "Cook 2"]
+
+
+def test_a_model_of_its_own_can_make_the_personas() -> None:
+    played = meet(Expert(model="big"), agents=1, made=[expert("Cook")], models=["model", "big"])
+    assert [r.model for r in played.requests] == ["big", "model"]
+
+
+def test_braces_of_a_question_reach_the_prompt() -> None:
+    played = meet(Expert(), agents=1, made=[expert("Cook")], sample="What is {task}?")
+    assert "What is {task}?" in asked(played)[0].messages[-1]["content"]
+
+
+# ipip
+
+def test_there_are_52_pairs_of_markers() -> None:
+    assert [len(pairs) for pairs in MARKERS.values()] == [9, 11, 10, 10, 12]
+    assert len({word for pairs in MARKERS.values() for pair in pairs for word in pair}) == 104
+    assert list(MARKERS) == ["extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness"]
+
+
+@pytest.mark.parametrize("level", ["low", "high"])
+def test_a_description_has_52_adjectives_and_one_more_sentence(level: str) -> None:
+    text = describe(dict.fromkeys(MARKERS, level), "Non-Expert", "non-binary")
+    words = re.findall(r"extremely ([\w -]+?)(?=,| and extremely|\.)", text)
+    wanted = [pair[level == "high"] for pairs in MARKERS.values() for pair in pairs]
+    assert words == wanted
+    assert len(words) == text.count("extremely") == 52
+    assert text.count(".") == 6
+    assert text.endswith(" You are non-binary and, in the matter of the task, not an expert.")
+
+
+def test_each_trait_picks_its_own_pole() -> None:
+    text = describe({**LOW, "openness": "high"}, "Expert", "male")
+    assert "extremely artistic" in text
+    assert "extremely introverted" in text
+
+
+def test_a_character_is_described_by_what_the_model_picked() -> None:
+    played = meet(Ipip(), agents=1, made=[json.dumps(CHARACTER)])
+    assert people(played) == [Persona("Cook", describe(LOW, "Expert", "female"))]
+
+
+def test_case_hyphens_and_a_misspelt_trait_do_not_matter() -> None:
+    said = {**CHARACTER, "neuroticism": None, "neurotiscism": " LOW ", "experience": "non expert"}
+    said = {**said, "gender": "Nonbinary"}
+    said = {("Role" if k == "role" else k): v for k, v in said.items() if v}
+    played = meet(Ipip(), agents=1, made=[json.dumps(said)])
+    assert people(played) == [Persona("Cook", describe(LOW, "Non-Expert", "non-binary"))]
+
+
+@pytest.mark.parametrize("change", [{"openness": "medium"}, {"gender": ""}, {"experience": 3}, {"extraversion": True}])
+def test_a_value_that_is_not_offered_counts_as_a_failure(change: dict[str, Any]) -> None:
+    played = meet(Ipip(attempts=1), agents=1, made=[json.dumps({**CHARACTER, **change})])
+    assert names(played) == ["Participant 1"]
+
+
+# fixed and neutral
+
+def test_a_fixed_list_makes_exactly_its_personas() -> None:
+    rows = ("Ann", {"name": "Bob", "description": "You doubt.", "role": "sceptic", "votes": False})
+    generator = Fixed(personas=rows)
+    played = meet(generator)
+    assert generator.count == 2
+    assert people(played) == [Persona("Ann"), Persona("Bob", "You doubt.", "sceptic", votes=False)]
+
+
+def test_a_fixed_list_rejects_what_a_persona_does_not_have() -> None:
+    with pytest.raises(ValueError, match="votez"):
+        Fixed(personas=[{"name": "Ann", "votez": True}])
+    with pytest.raises(ValueError, match="at least 1"):
+        Fixed(personas=[])
+    assert Row(name="Ann").votes
+
+
+def test_a_list_that_does_not_fit_the_agents_is_a_problem() -> None:
+    generator = Fixed(personas=["Ann", "Bob", "Ann"])
+    problems = list(generator.check(Plan3(generator)))
+    assert problems == ["the name 'Ann' is listed more than once",
+                        "3 personas are listed for 2 agents; leave 'agents' out, or list as many"]
+
+
+class Plan3:
+    """As much of a cell as a check looks at."""
+
+    agents = 2
+
+    def __init__(self, *personas: PersonaGenerator) -> None:
+        self.personas = personas
+
+
+def test_neutral_agents_do_not_vote() -> None:
+    played = meet(Neutral(), NoPersona(), agents=3)
+    assert names(played) == ["Moderator", "Participant 1", "Participant 2"]
+    assert [a.id for a in played.debate.voters] == [1, 2]
+    assert people(played)[0].role == "neutral"
+
+
+def test_several_neutral_agents_are_numbered() -> None:
+    assert names(meet(Neutral(count=2), NoPersona())) == ["Moderator 1", "Moderator 2", "Participant 1"]
+    assert names(meet(Neutral(), NoPersona(), Neutral(), agents=3)) == ["Moderator", "Participant 1", "Moderator 2"]
+
+
+def test_generators_can_be_mixed_and_see_each_other() -> None:
+    made = [expert("Cook"), json.dumps({**CHARACTER, "role": "Baker"})]
+    played = meet(Neutral(), Expert(), Ipip(), NoPersona(), agents=5, made=made)
+    assert names(played) == ["Moderator", "Cook", "Baker", "Participant 3", "Participant 4"]
+    assert "- Cook: " in asked(played)[1].messages[-1]["content"]
+
+
+def test_the_most_calls_for_one_persona() -> None:
+    plan = Plan(agents=3, rounds=1, turns=3)
+    assert [g.calls(plan) for g in (NoPersona(), Fixed(), Neutral(), Expert(), Ipip(attempts=2))] == [0, 0, 0, 5, 2]

@@ -1,0 +1,16 @@
+"""Puzzles made from a seed: questions that no model has seen, with answers that are known to be right."""
+
+from __future__ import annotations
+
+from madplug import hookimpl
+from madplug_puzzles.arithmetic import Arithmetic
+from madplug_puzzles.booleans import Booleans
+from madplug_puzzles.ordering import Ordering
+
+__all__ = ["Arithmetic", "Booleans", "Ordering"]
+
+
+@hookimpl
+def madplug_register_datasets() -> list[type]:
+    """Offer the three kinds of puzzle."""
+    return [Ordering, Arithmetic, Booleans]

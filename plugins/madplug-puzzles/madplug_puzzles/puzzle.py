@@ -1,0 +1,82 @@
+"""What all puzzles share: one generator per question, and no question twice."""
+
+from __future__ import annotations
+
+import random
+from abc import abstractmethod
+from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import islice
+from typing import Annotated
+
+from pydantic import Field
+
+from madplug import Dataset, Options, Sample, UserError
+
+Level = Annotated[int, Field(ge=1, le=5)]
+Made = tuple[str, tuple[str, ...], str]
+"""A question, its choices, and the answer."""
+
+TRIES = 2000
+"""So many puzzles are drawn for one that is new before the options are found too narrow for the size."""
+
+
+class PuzzleOptions(Options):
+    """Options every puzzle has."""
+
+    size: int = Field(default=20, ge=1, le=1_000_000, description="number of puzzles")
+    seed: int = Field(default=7, ge=0, description="of the generator; another seed gives other puzzles")
+    difficulty: Level | tuple[Level, ...] = Field(
+        default=1, description="1 to 5, or a list of levels that the puzzles take in turn")
+
+
+class Puzzle(Dataset):
+    """A data set that writes its own questions."""
+
+    format: str
+    Options = PuzzleOptions
+
+    @abstractmethod
+    def make(self, rng: random.Random, level: int) -> Made:
+        """One puzzle."""
+
+    @property
+    def answers(self) -> str:
+        """The answer format of these puzzles."""
+        return self.format
+
+    def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
+        """The puzzles, made one by one. Every split has puzzles of its own."""
+        seen: set[bytes] = set()
+        for number in range(1, self.options.size + 1):
+            level = self._level(number)
+            question, choices, answer = self._fresh(seen, split or "", number, level)
+            name = f"{self.name}-{self.options.seed}-{f'{split}-' if split else ''}{number:04}"
+            yield Sample(name, question, choices, group=str(level)), (answer,)
+
+    def size(self) -> int:
+        """As the options say."""
+        size: int = self.options.size
+        return size
+
+    def fingerprint(self) -> str:
+        """A digest of the first puzzles: it changes when the generator does."""
+        first = [(s.id, s.question, s.choices, refs) for s, refs in islice(self.samples(), 5)]
+        return blake2b(repr(first).encode(), digest_size=16).hexdigest()
+
+    def _level(self, number: int) -> int:
+        levels = self.options.difficulty
+        return levels if isinstance(levels, int) else levels[(number - 1) % len(levels)]
+
+    def _fresh(self, seen: set[bytes], split: str, number: int, level: int) -> Made:
+        """The first puzzle drawn for this number that is new and belongs to this split."""
+        rng = random.Random(f"{self.name}/{self.options.seed}/{split}/{number}/{level}")
+        for _ in range(TRIES):
+            made = self.make(rng, level)
+            mark = blake2b(made[0].encode(), digest_size=8).digest()
+            # Half of all questions, by their digest, are for training only: the splits cannot share one.
+            if mark not in seen and mark[0] % 2 == bool(split):
+                seen.add(mark)
+                return made
+        raise UserError(f"dataset: puzzles.{self.name} found only {number - 1} different puzzles for these "
+                        "options; ask for a smaller 'size' or a higher 'difficulty'")

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import operator
+import re
+from itertools import islice, permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from madplug import UserError
+from madplug_puzzles import Arithmetic, Booleans, Ordering
+
+ALL = [Ordering, Arithmetic, Booleans]
+ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"]
+STEPS = {"Add": operator.add, "Subtract": operator.sub, "Multiply": operator.mul, "Divide": operator.truediv}
+seeds = st.integers(0, 10**6)
+levels = st.integers(1, 5)
+
+
+def first(puzzle, **options):
+    return next(iter(puzzle(**options).samples()))
+
+
+def worked_out(question: str) -> set[tuple[str, ...]]:
+    """Every row that the sentences of an ordering allow, read from the text alone."""
+    listing, clues = question.split(": ", 1)[1].split(". ", 1)
+    things = [re.sub(r"^an? ", "", t) for t in re.split(r", | and ", listing)]
+    rows = set(permutations(things))
+    for clue in clues.split(". ")[:-1]:
+        rows = {row for row in rows if allows(clue.rstrip("."), row)}
+    return rows
+
+
+def allows(clue: str, row: tuple[str, ...]) -> bool:
+    at = r"The (.+) is (not )?(\w+) (?:from the left|in the queue|in the race|from the west)"
+    if found := re.fullmatch(at, clue):
+        return (row.index(found[1]) == ORDINALS.index(found[3])) != bool(found[2])
+    near = (r"The (.+) (?:stands directly to the left of|waits directly ahead of|finishes right before|"
+            r"is directly west of) the (.+)")
+    if found := re.fullmatch(near, clue):
+        return row.index(found[1]) + 1 == row.index(found[2])
+    far = r"The (.+) (?:stands to the left of|waits ahead of|finishes before|is west of) the (.+)"
+    found = re.fullmatch(far, clue)
+    assert found, f"a clue that says nothing: {clue}"
+    return row.index(found[1]) < row.index(found[2])
+
+
+@settings(max_examples=60, deadline=None)
+@given(seeds, levels)
+def test_ordering_has_one_solution_and_the_reference_names_it(seed, level):
+    sample, (letter,) = first(Ordering, seed=seed, difficulty=level)
+    rows = worked_out(sample.question)
+    assert len(rows) == 1
+    row = rows.pop()
+    place = ORDINALS.index(re.search(r"Which one is (\w+) ", sample.question)[1])
+    assert f"The {row[place]} is {ORDINALS[place]} " in sample.choices["ABCDEFG".index(letter)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(seeds, levels)
+def test_no_clue_of_an_ordering_is_superfluous(seed, level):
+    sample, _ = first(Ordering, seed=seed, difficulty=level)
+    head, rest = sample.question.split(". ", 1)
+    *clues, asked = re.split(r"(?<=\.) ", rest)
+    for i in range(len(clues)):
+        without = " ".join([*clues[:i], *clues[i + 1:], asked])
+        assert len(worked_out(f"{head}. {without}")) > 1
+
+
+@settings(max_examples=50, deadline=None)
+@given(seeds, levels)
+def test_ordering_offers_every_thing_once(seed, level):
+    sample, _ = first(Ordering, seed=seed, difficulty=level)
+    assert len(set(sample.choices)) == level + 2
+
+
+@settings(max_examples=200, deadline=None)
+@given(seeds, levels, st.integers(0, 1000), st.integers(1, 10**6), st.sampled_from(["steps", "expression"]))
+def test_arithmetic_is_right_and_stays_in_its_range(seed, level, low, more, wording):
+    sample, (answer,) = first(Arithmetic, seed=seed, difficulty=level, low=low, high=low + more,
+                              wording=wording)
+    numbers = [int(n) for n in re.findall(r"\d+", sample.question)]
+    assert len(numbers) == level + 2
+    assert all(low <= n <= low + more for n in numbers)
+    assert int(answer) >= 0
+    if wording == "expression":
+        assert eval(re.fullmatch(r"What is (.+)\?", sample.question)[1]) == int(answer)
+        return
+    value = None
+    for word, number in re.findall(r"(Start|Add|Subtract|Multiply|Divide)\D*(\d+)", sample.question):
+        value = int(number) if word == "Start" else STEPS[word](value, int(number))
+        assert value >= 0
+        assert value == int(value)
+    assert value == int(answer)
+
+
+def test_arithmetic_range_that_is_empty_is_refused():
+    with pytest.raises(ValidationError, match="must be smaller than high"):
+        Arithmetic(low=5, high=5)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seeds, levels)
+def test_boolean_reference_is_its_value(seed, level):
+    sample, (answer,) = first(Booleans, seed=seed, difficulty=level)
+    value = eval(sample.question.split("? ", 1)[1])
+    assert answer == ("yes" if value else "no")
+
+
+def test_booleans_are_balanced():
+    answers = [refs[0] for _, refs in Booleans(size=1000, difficulty=3).samples()]
+    assert 430 < answers.count("yes") < 570
+
+
+@pytest.mark.parametrize("puzzle", ALL)
+def test_the_same_options_give_the_same_puzzles(puzzle):
+    assert list(puzzle(size=30).samples()) == list(puzzle(size=30).samples())
+
+
+@pytest.mark.parametrize("puzzle", ALL)
+def test_more_puzzles_begin_with_the_same(puzzle):
+    assert list(puzzle(size=40).samples())[:10] == list(puzzle(size=10).samples())
+
+
+@pytest.mark.parametrize("puzzle", ALL)
+def test_another_seed_gives_other_puzzles(puzzle):
+    texts = [{s.question for s, _ in puzzle(seed=seed, difficulty=3).samples()} for seed in (1, 2)]
+    assert not texts[0] & texts[1]
+
+
+@pytest.mark.parametrize("puzzle", ALL)
+def test_ids_and_questions_are_unique(puzzle):
+    samples = [s for s, _ in puzzle(size=500).samples()]
+    assert len({s.id for s in samples}) == len({s.question for s in samples}) == 500
+
+
+@pytest.mark.parametrize("puzzle", ALL)
+def test_an_id_names_puzzle_seed_and_position(puzzle):
+    assert first(puzzle, seed=7)[0].id == f"{puzzle.name}-7-0001"
+
+
+@pytest.mark.parametrize("puzzle", ALL)
+def test_training_puzzles_are_other_puzzles(puzzle):
+    made = puzzle(size=300)
+    train = {s.question for s, _ in made.samples("train")}
+    assert len(train) == 300
+    assert not train & {s.question for s, _ in made.samples()}
+    assert next(iter(made.samples("train")))[0].id == f"{puzzle.name}-7-train-0001"
+
+
+@pytest.mark.parametrize("puzzle", ALL)
+def test_levels_are_taken_in_turn_and_name_the_group(puzzle):
+    assert [s.group for s, _ in puzzle(size=5, difficulty=[1, 3]).samples()] == ["1", "3", "1", "3", "1"]
+
+
+@pytest.mark.parametrize("puzzle", ALL)
+def test_puzzles_are_made_as_they_are_read(puzzle):
+    assert len(list(islice(puzzle(size=1_000_000).samples(), 3))) == 3
+
+
+@pytest.mark.parametrize("puzzle", ALL)
+def test_fingerprint_depends_on_the_puzzles(puzzle):
+    assert puzzle(size=5).fingerprint() == puzzle(size=50).fingerprint() != puzzle(seed=8).fingerprint()
+
+
+@pytest.mark.parametrize(("puzzle", "digest"), [
+    (Ordering, "2d5e20d53fedfa1dd78e5a642359bf23"), (Arithmetic, "1596ede50d9d01d083282423155dcd45"),
+    (Booleans, "6943000647c18d1d07beb84a999a0997")])
+def test_the_generator_has_not_changed(puzzle, digest):
+    """If this fails, studies on these puzzles no longer continue: change the generator only on purpose."""
+    assert puzzle(difficulty=[1, 2, 3, 4, 5]).fingerprint() == digest
+
+
+@pytest.mark.parametrize("puzzle", ALL)
+def test_size_is_known(puzzle):
+    assert puzzle(size=12).size() == 12
+
+
+def test_options_too_narrow_for_the_size_say_how_many_there_are():
+    with pytest.raises(UserError, match=r"puzzles.arithmetic found only \d+ different puzzles"):
+        list(Arithmetic(low=0, high=1, size=1000).samples())
+
+
+@pytest.mark.parametrize(("puzzle", "answers"), [
+    (Ordering, "answers.choice"), (Arithmetic, "answers.number"), (Booleans, "answers.yesno")])
+def test_the_answer_format_comes_with_the_puzzle(puzzle, answers):
+    assert puzzle().answers == answers

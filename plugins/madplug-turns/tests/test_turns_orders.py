@@ -1,0 +1,125 @@
+"""Who speaks when: the orders of the MALLM paradigms."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from madplug import Persona, PersonaGenerator, TurnOrder
+from madplug.testing import play
+from madplug_turns import DrafterFirst, InnerDebate, RoundRobin, Simultaneous
+
+
+class Cast(PersonaGenerator):
+    """One neutral agent where the text has an N, a participant where it has a P."""
+
+    name = "cast"
+
+    def __init__(self, roles: str) -> None:
+        super().__init__()
+        self.roles = roles
+        self.count = len(roles)
+
+    def generate(self, debate, roster):
+        return [Persona(f"{role}{i}", role="neutral" if role == "N" else "participant", votes=role != "N")
+                for i, role in enumerate(self.roles)]
+
+
+def spoken(order: TurnOrder, roles: str = "PPP", rounds: int = 1) -> list[str]:
+    """`round.wave agent move stage` of every turn of a debate."""
+    played = play(turns=order, personas=[Cast(roles)], rounds=rounds, replies=lambda request: "x")
+    return [f"{m.round}.{m.wave} {m.agent} {m.move} {m.stage}".strip() for m in played.messages]
+
+
+def test_round_robin_lets_one_speak_after_the_other():
+    assert spoken(RoundRobin(), rounds=2) == [
+        "1.0 0 improve", "1.1 1 improve", "1.2 2 improve", "2.0 0 improve", "2.1 1 improve", "2.2 2 improve"]
+
+
+def test_simultaneous_has_one_wave_and_drafts_first():
+    assert spoken(Simultaneous(), rounds=2) == [
+        "1.0 0 draft", "1.0 1 draft", "1.0 2 draft", "2.0 0 improve", "2.0 1 improve", "2.0 2 improve"]
+
+
+def test_drafter_first_begins_every_round_with_a_draft():
+    assert spoken(DrafterFirst(), rounds=2) == [
+        "1.0 0 draft", "1.1 1 improve", "1.2 2 improve", "2.0 0 draft", "2.1 1 improve", "2.2 2 improve"]
+
+
+def test_inner_debate_has_a_draft_and_two_passes_of_the_others():
+    assert spoken(InnerDebate()) == ["1.0 0 draft draft", "1.1 1 improve inner1", "1.2 2 improve inner1",
+                                     "1.3 1 improve inner2", "1.4 2 improve inner2"]
+
+
+@pytest.mark.parametrize(("order", "expected"), [
+    (RoundRobin(), ["1.0 2 draft", "1.1 0 improve", "1.2 1 improve"]),
+    (Simultaneous(), ["1.0 2 draft", "1.1 0 draft", "1.1 1 draft"]),
+    (DrafterFirst(), ["1.0 2 draft", "1.1 0 improve", "1.2 1 improve"]),
+    (InnerDebate(inner=1), ["1.0 2 draft draft", "1.1 0 improve inner1", "1.2 1 improve inner1"]),
+])
+def test_a_neutral_agent_drafts_before_the_others_wherever_it_stands(order, expected):
+    assert spoken(order, "PPN") == expected
+
+
+def test_a_second_neutral_agent_drafts_in_the_inner_debate_too():
+    assert spoken(InnerDebate(inner=1), "NPN") == [
+        "1.0 0 draft draft", "1.1 2 draft inner1", "1.2 1 improve inner1"]
+
+
+def test_an_agent_without_a_vote_that_is_not_neutral_speaks_like_the_others():
+    class Silent(Cast):
+        def generate(self, debate, roster):
+            return [Persona("a"), Persona("b", role="observer", votes=False)]
+
+    played = play(turns=RoundRobin(), personas=[Silent("PP")], replies=lambda request: "x")
+    assert [(m.agent, m.move) for m in played.messages] == [(0, "improve"), (1, "improve")]
+
+
+def test_moves_are_named_by_options_and_declared():
+    order = RoundRobin(first="open", move="reply")
+    assert order.moves == {"open", "reply"}
+    assert spoken(order, rounds=2, roles="P") == ["1.0 0 open", "2.0 0 reply"]
+    assert DrafterFirst(draft="write", move="feedback").moves == {"write", "feedback"}
+    assert RoundRobin().moves == {"improve"}
+    assert InnerDebate().moves == {"draft", "improve"}
+
+
+def test_a_neutral_agent_without_a_style_that_drafts_is_a_problem():
+    class Neutral(Cast):
+        name = "neutral"
+
+    class Improver:
+        moves = frozenset({"improve"})
+
+    class Cell:
+        personas = [Neutral("N")]
+        styles = [type("Bound", (), {"style": Improver()})()]
+
+    assert list(RoundRobin().check(Cell())) == [
+        "a neutral agent is asked for the move 'draft', which no style of this cell writes"]
+    Improver.moves = frozenset({"improve", "draft"})
+    assert list(RoundRobin().check(Cell())) == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(agents=st.integers(1, 7), inner=st.integers(1, 5))
+def test_messages_per_round_are_as_declared(agents, inner):
+    assert {order.turns(agents) for order in (RoundRobin(), Simultaneous(), DrafterFirst())} == {agents}
+    assert InnerDebate(inner=inner).turns(agents) == 1 + inner * (agents - 1)
+    assert len(spoken(InnerDebate(inner=inner), "P" * agents)) == 1 + inner * (agents - 1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(roles=st.text(alphabet="NP", min_size=1, max_size=6), rounds=st.integers(1, 3))
+def test_everybody_speaks_once_a_round_and_neutral_agents_only_draft(roles, rounds):
+    for order in (RoundRobin(), Simultaneous(first="improve"), DrafterFirst()):
+        turns = [line.split() for line in spoken(order, roles, rounds)]
+        assert sorted(int(agent) for _, agent, _ in turns) == sorted([*range(len(roles))] * rounds)
+        assert all(move == "draft" for _, agent, move in turns if roles[int(agent)] == "N")
+
+
+def test_an_inner_debate_without_a_pass_is_refused():
+    with pytest.raises(ValidationError):
+        InnerDebate(inner=0)

@@ -1,0 +1,228 @@
+"""What each agent is shown, message by message."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from madplug import Agent, Extension, Message, Persona, PersonaGenerator, Review, Transcript, Turn, hookimpl
+from madplug.testing import debate_from, play
+from madplug_turns import DrafterFirst, RoundRobin, Simultaneous
+from madplug_turns import InnerDebate as InnerTurns
+from madplug_visibility import Everything, InnerDebate, Own, PreviousRound, Relay, Report
+
+
+class Notes(Extension):
+    """Puts a note on record after every round."""
+
+    name = "notes"
+
+    @hookimpl
+    def madplug_round_ended(self, debate):
+        return Review(say="a note")
+
+
+class Openings(Extension):
+    """Puts these messages on record before round 1."""
+
+    name = "openings"
+
+    def __init__(self, *messages: Message) -> None:
+        super().__init__()
+        self.messages = messages
+
+    @hookimpl(wrapper=True)
+    def madplug_opening(self, debate):
+        yield
+        return self.messages
+
+
+def seen(visibility, turns, *, agents=3, rounds=1, extensions=(), personas=()):
+    """The ids that each agent was shown, message by message."""
+    played = play(turns=turns, visibility=visibility, agents=None if personas else agents, rounds=rounds,
+                  extensions=extensions, personas=personas, replies=lambda request: "x")
+    return [list(m.seen) for m in played.messages if m.agent is not None and m.round > 0]
+
+
+# The tables of the paradigms: three agents, message ids in the order of speech
+
+def test_memory_shows_everything_said_before():
+    assert seen(Everything(), RoundRobin()) == [[], [0], [0, 1]]
+
+
+def test_relay_shows_the_agent_before():
+    assert seen(Relay(), RoundRobin(), rounds=2)[:4] == [[], [0], [1], [0, 2]]
+
+
+def test_report_shows_the_centre_to_all_and_all_to_the_centre():
+    shown = seen(Report(), DrafterFirst(), rounds=2)
+    assert shown[:3] == [[], [0], [0]]
+    assert shown[3] == [0, 1, 2]
+    assert shown[4] == [0, 1, 3]
+
+
+def test_inner_debate_passes_on_in_a_ring_and_closes_with_the_drafter():
+    shown = seen(InnerDebate(), InnerTurns(inner=2), rounds=2)
+    assert shown[:5] == [[], [0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
+    assert shown[5] == [0, 3, 4]
+
+
+def test_collective_refinement_shows_own_then_others_of_the_round_before():
+    shown = seen(PreviousRound(), Simultaneous(), rounds=3)
+    assert shown[:3] == [[], [], []]
+    assert shown[3:6] == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
+    assert shown[6:] == [[3, 4, 5], [4, 3, 5], [5, 3, 4]]
+
+
+def test_own_shows_only_own_messages():
+    assert seen(Own(), RoundRobin(), rounds=2)[3:] == [[0], [1], [2]]
+
+
+def test_relay_with_all_history_piles_up():
+    assert seen(Relay(history="all"), RoundRobin(), rounds=3)[7] == [0, 1, 3, 4, 6]
+    assert seen(Relay(history="last"), RoundRobin(), rounds=3)[7] == [1, 4, 6]
+
+
+def test_with_four_agents_inner_messages_still_reach_only_the_next():
+    shown = seen(InnerDebate(), InnerTurns(inner=1), agents=4, rounds=2)
+    assert shown[:4] == [[], [0], [0, 1], [0, 2]]
+    assert shown[4] == [0, 1, 2, 3]
+    assert shown[5] == [0, 1, 3, 4]  # agent 1 heard agent 3, before it in the ring
+
+
+def test_two_agents_and_one_agent_have_nobody_to_relay_to():
+    assert seen(Relay(), RoundRobin(), agents=1, rounds=2) == [[], [0]]
+    assert seen(InnerDebate(), InnerTurns(inner=1), agents=2, rounds=2) == [[], [0], [0, 1], [0, 1, 2]]
+    assert seen(Report(), DrafterFirst(), agents=1, rounds=2) == [[], [0]]
+
+
+# The window
+
+def test_a_window_of_two_shows_two_rounds_and_the_current_one():
+    shown = seen(Everything(window=2), RoundRobin(), agents=2, rounds=4)
+    assert shown[7] == [2, 3, 4, 5, 6]  # round 4: rounds 2 and 3, and what was said of round 4
+
+
+@pytest.mark.parametrize(("window", "expected"), [(0, [6]), (1, [4, 5, 6]), (None, [0, 1, 2, 3, 4, 5, 6])])
+def test_windows_count_rounds_back(window, expected):
+    assert seen(Everything(window=window), RoundRobin(), agents=2, rounds=4)[7] == expected
+
+
+def test_every_visibility_keeps_to_its_window():
+    assert seen(Own(window=1), RoundRobin(), rounds=3)[6] == [3]
+    assert seen(Relay(window=1, history="all"), RoundRobin(), rounds=3)[6] == [3, 5]
+    assert seen(Report(window=1), DrafterFirst(), rounds=3)[7] == [3, 4, 6]
+    assert seen(InnerDebate(window=1), InnerTurns(inner=1), rounds=3)[6] == [3, 4, 5]
+
+
+def test_the_round_before_is_all_that_previous_round_shows_of_others():
+    assert seen(PreviousRound(window=2), Simultaneous(), rounds=3)[6] == [3, 4, 5]
+    assert seen(PreviousRound(own="all"), Simultaneous(), rounds=3)[6] == [0, 3, 4, 5]
+    assert seen(PreviousRound(own="all", window=1), Simultaneous(), rounds=3)[6] == [3, 4, 5]
+
+
+# What nobody said
+
+EVERY = [Everything(), Own(), PreviousRound(), Relay(), Report(), InnerDebate()]
+
+
+@pytest.mark.parametrize("visibility", EVERY)
+def test_notes_are_shown_to_everybody(visibility):
+    shown = seen(visibility, RoundRobin(), agents=2, rounds=2, extensions=[Notes()])
+    assert all(2 in ids for ids in shown[2:])
+
+
+def test_notes_age_and_openings_of_the_task_do_not():
+    opening = Message(0, 0, 0, None, "say", "a rule of the game")
+    extensions = [Notes(), Openings(opening)]
+    shown = seen(Everything(window=1), RoundRobin(), agents=1, rounds=3, extensions=extensions)
+    assert shown == [[0], [0, 1, 2], [0, 3, 4]]
+    shown = seen(PreviousRound(window=1), RoundRobin(), agents=1, rounds=3, extensions=extensions)
+    assert shown[2] == [0, 3, 4]
+
+
+def test_seeded_answers_are_treated_like_a_round_before_the_first():
+    seeds = [Message(0, 0, 0, i, "draft", f"seed {i}", key="x") for i in range(3)]
+    given = [Openings(*seeds)]
+    assert seen(PreviousRound(), Simultaneous(), extensions=given) == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
+    assert seen(Relay(), RoundRobin(), extensions=given)[0] == [0, 2]
+    assert seen(Everything(window=1), RoundRobin(), rounds=2, extensions=given)[3] == [3, 4, 5]
+
+
+# Neutral agents
+
+def test_the_neutral_agent_is_the_centre():
+    class Cast(PersonaGenerator):
+        name = "cast"
+        count = 3
+
+        def generate(self, debate, roster):
+            return [Persona("a"), Persona("b"), Persona("n", role="neutral", votes=False)]
+
+    shown = seen(Report(), DrafterFirst(), personas=[Cast()], rounds=2)
+    assert shown[:4] == [[], [0], [0], [0, 1, 2]]
+
+
+# Neighbours
+
+def test_neighbours_are_those_whose_messages_may_be_seen():
+    debate = debate_from("A A A A")
+    agents = debate.agents
+
+    def near(visibility):
+        return [list(visibility.neighbours(debate, a, 1)) for a in agents]
+
+    assert near(Everything()) == near(PreviousRound()) == [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]
+    assert near(Own()) == [[], [], [], []]
+    assert near(Relay()) == [[3], [0], [1], [2]]
+    assert near(Report()) == [[1, 2, 3], [0], [0], [0]]
+    assert near(InnerDebate()) == [[1, 2, 3], [0, 3], [0, 1], [0, 2]]
+
+
+# Properties
+
+VISIBILITIES = [*EVERY, Everything(window=1), Relay(history="all", window=2), PreviousRound(own="all")]
+
+
+def held(which, agents, rounds):
+    return play(turns=RoundRobin(), visibility=which, agents=agents, rounds=rounds, replies=lambda r: "x")
+
+
+@settings(max_examples=30, deadline=None)
+@given(agents=st.integers(1, 5), rounds=st.integers(1, 4), which=st.sampled_from(VISIBILITIES))
+def test_own_messages_in_the_window_are_always_shown_and_nothing_twice(agents, rounds, which):
+    played = held(which, agents, rounds)
+    for m in played.messages:
+        assert len(set(m.seen)) == len(m.seen)
+        assert all(i < m.id for i in m.seen)
+        own = [o.id for o in played.transcript.by(m.agent) if o.round == m.round - 1]
+        assert set(own) <= set(m.seen)
+
+
+@settings(max_examples=30, deadline=None)
+@given(agents=st.integers(2, 5), rounds=st.integers(1, 3), which=st.sampled_from(VISIBILITIES))
+def test_who_is_seen_is_a_neighbour(agents, rounds, which):
+    played = held(which, agents, rounds)
+    for m in played.messages:
+        near = {m.agent, *which.neighbours(played.debate, played.debate.agents[m.agent], m.round)}
+        assert {played.messages[i].agent for i in m.seen} <= near
+
+
+@settings(max_examples=30, deadline=None)
+@given(order=st.permutations(range(4)), rounds=st.integers(1, 3), which=st.sampled_from(
+    [Everything(), Own(), PreviousRound(), PreviousRound(own="all"), Everything(window=1)]))
+def test_relabelling_the_agents_relabels_the_view(order, rounds, which):
+    """Where nobody has a special place, numbers decide at most the order in which peers are shown."""
+    def shown(names):
+        debate = debate_from(["x" * rounds] * 4, visibility=which)
+        record = [Message(0, m.round, 0, names[m.agent], "improve", "x") for m in debate.transcript.record]
+        debate.transcript = Transcript()
+        for m in record:
+            debate.transcript.append(m)
+        debate.round = rounds + 1
+        debate.agents = tuple(Agent(i, Persona(str(i)), None) for i in range(4))
+        return {a.id: {(m.agent, m.round) for m in which.view(debate, Turn(a))} for a in debate.agents}
+
+    plain, renamed = shown(range(4)), shown(order)
+    assert renamed == {order[a]: {(order[b], r) for b, r in view} for a, view in plain.items()}

@@ -1,0 +1,136 @@
+"""Ways to present the solutions: anonymous, and seven that say more about them."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from madplug import Agent, Options, ServiceName, Turn
+from madplug_styles import prompts
+from madplug_voting.ballots import clean
+from madplug_voting.nominees import Nominee
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+Presentation = Literal["anonymous", "public", "facts", "history", "confidence", "confidence_log_probs",
+                       "confidence_prompted", "confidence_consistency"]
+
+
+class PresentationOptions(Options):
+    """How the solutions are presented to those who vote."""
+
+    official: Presentation = Field(default="anonymous", description="the presentation whose vote decides")
+    alterations: tuple[Presentation, ...] = Field(default=(), description=(
+        "further presentations to hold the same vote on; their results are logged in the notes and decide nothing"))
+    retriever: ServiceName | None = Field(default=None, description=(
+        "for `facts`: a service with `retrieve(query, k) -> list[str]`"))
+    passages: int = Field(default=3, ge=1, le=100, description="for `facts`: how many passages to retrieve")
+    embedder: ServiceName | None = Field(default=None, description=(
+        "for `confidence_consistency`: a service with `embed(texts) -> list of vectors`"))
+    solution: str = Field(default="Solution {number}: {answer}", description="prompt: one solution. {number}, {answer}")
+    solution_public: str = Field(default="Solution {number}, by {name}: {answer}", description=(
+        "prompt, `public`: one solution. {number}, {name}, {answer}"))
+    solution_confidence: str = Field(default="Solution {number} (confidence {confidence}): {answer}", description=(
+        "prompt, the `confidence` presentations: one solution. {number}, {confidence}, {answer}"))
+    facts: str = Field(default="These passages may help:\n{passages}", description="prompt, `facts`. {passages}")
+    rate: str = Field(default=(
+        "Your final answer is: {answer}\nHow sure are you that it is right? Reply with one whole number from 0 (not at "
+        "all) to 100 (certain) and nothing else."), description="prompt, `confidence_prompted`. {answer}")
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What the presentations say beyond the solutions."""
+
+    passages: tuple[str, ...] = ()
+    confidence: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
+    """By presentation: a percentage for each solution, None where there is none."""
+
+
+async def extras(debate: Debate, slate: Sequence[Nominee], options: Any, wanted: Collection[str],
+                 attempts: int) -> Extras:
+    """Everything the wanted presentations need."""
+    passages: tuple[str, ...] = ()
+    if "facts" in wanted:
+        service: Any = debate.service(options.retriever)
+        found = service.retrieve(debate.sample.question, options.passages)
+        passages = tuple(map(str, await found if inspect.isawaitable(found) else found))
+    confidence: dict[str, Sequence[int | None]] = {}
+    if "confidence" in wanted:
+        confidence["confidence"] = [100] * len(slate)
+    if "confidence_log_probs" in wanted:
+        confidence["confidence_log_probs"] = [by_log_probs(n) for n in slate]
+    if "confidence_prompted" in wanted:
+        confidence["confidence_prompted"] = await debate.ask_all(
+            prompted(debate, n, options.rate, attempts) for n in slate)
+    if "confidence_consistency" in wanted:
+        confidence["confidence_consistency"] = await debate.ask_all(
+            consistency(debate, n, options.embedder) for n in slate)
+    return Extras(passages, confidence)
+
+
+def by_log_probs(nominee: Nominee) -> int | None:
+    """The mean probability of the tokens of the answer as its author wrote it down; None where the model gives none."""
+    logs = nominee.completion.logprobs if nominee.completion else None
+    return int(100 * math.exp(min(0.0, math.fsum(logs) / len(logs)))) if logs else None
+
+
+async def prompted(debate: Debate, nominee: Nominee, rate: str, attempts: int) -> int:
+    """The confidence its author states, with the discussion in view; 0 if it never states one."""
+    author = debate.agent(nominee.agents[0])
+    chat = prompts.merged([
+        prompts.user(debate.sample, prompts.question_parts(debate.sample)), *seen(debate, author),
+        {"role": "user", "content": prompts.fill(rate, answer=nominee.answer)}])
+    form = {"regex": "100|[1-9]?[0-9]"}
+    for _ in range(attempts):
+        said = clean((await debate.ask(chat, agent=author, purpose="confidence", form=form)).text)
+        stated = said.strip(" .%`'\"()[]{}").removeprefix("confidence:").strip()
+        if stated.isdecimal() and len(stated) <= 3 and int(stated) <= 100:
+            return int(stated)
+    return 0
+
+
+async def consistency(debate: Debate, nominee: Nominee, embedder: str) -> int:
+    """How alike its author's own messages are: the mean cosine of all pairs; 100 for a single message."""
+    texts = [m.content for m in debate.transcript.by(nominee.agents[0])]
+    if len(texts) < 2:
+        return 100
+    service: Any = debate.service(embedder)
+    found = service.embed(texts)
+    vectors = [list(map(float, v)) for v in (await found if inspect.isawaitable(found) else found)]
+    pairs = [cosine(a, b) for i, a in enumerate(vectors) for b in vectors[:i]]
+    return int(100 * math.fsum(pairs) / len(pairs) + 1e-9)
+
+
+def cosine(a: Sequence[float], b: Sequence[float]) -> float:
+    """The cosine of the angle between two vectors; 0 where one has no direction."""
+    length = math.hypot(*a) * math.hypot(*b)
+    return math.fsum(x * y for x, y in zip(a, b, strict=True)) / length if length else 0.0
+
+
+def seen(debate: Debate, agent: Agent) -> list[prompts.Chat]:
+    """The discussion as an agent can see it."""
+    turn = Turn(agent, "vote")
+    return prompts.discussion(debate, turn, debate.cell.visibility.view(debate, turn))
+
+
+def lines(debate: Debate, slate: Sequence[Nominee], options: Any, how: str, extra: Extras) -> str:
+    """The solutions, one under the other."""
+    shown = []
+    for i, nominee in enumerate(slate):
+        sure = extra.confidence.get(how, [None] * len(slate))[i]
+        template = options.solution_public if how == "public" else \
+            options.solution_confidence if how.startswith("confidence") else options.solution
+        answer = nominee.answer
+        if len(answer) > options.max_characters:
+            answer = f"{answer[:options.max_characters]} [...]"
+        names = " and ".join(debate.agent(a).persona.name for a in nominee.agents)
+        shown.append(prompts.fill(template, number=i + options.index_base, answer=answer, name=names,
+                                  confidence="unknown" if sure is None else f"{sure}%"))
+    return "\n\n".join(shown)

@@ -1,0 +1,266 @@
+"""How a vote is held: nominations, ballots, a count, and one more round after a tie."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from madplug import Agent, Decision, DecisionProtocol, Plan, Vote
+from madplug_styles import prompts
+from madplug_voting.altered import Extras, PresentationOptions, extras, lines, seen
+from madplug_voting.ballots import Refused
+from madplug_voting.nominees import FinalOptions, Nominee, merged, nominees
+from madplug_voting.tally import Tally, TiePolicy, Weights, broken, count
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+SHOWN = 500
+"""So much of a refused reply is repeated to its author, and kept."""
+
+
+class VotingOptions(FinalOptions, PresentationOptions):
+    """What all votes have in common. Prompts that are empty are left out."""
+
+    vote_round: int = Field(default=3, ge=1, le=10_000, description=(
+        "the first round after which there is a vote; if the debate has fewer, there is one vote at its end"))
+    tie: TiePolicy = Field(default="undecided", description=(
+        "what several leading solutions lead to: one more round and another vote (`undecided`), or the first of them, "
+        "one by lot, or the first by its text"))
+    fallback: Literal["first_agent", "none"] = Field(default="first_agent", description=(
+        "the answer of a debate whose last vote was undecided; it never counts as agreed"))
+    attempts: int = Field(default=10, ge=1, le=100, description=(
+        "times an agent is asked for a ballot until it is valid; then its ballot is missing"))
+    dedupe: Literal["none", "canon"] = Field(default="none", description=(
+        "`none`: every agent's answer is a solution of its own, so that equal answers share the votes; `canon`: equal "
+        "answers are one solution"))
+    self_votes: bool = Field(default=True, description="whether an agent may choose its own solution")
+    index_base: Literal[0, 1] = Field(default=0, description="the number of the first solution")
+    structured: bool = Field(default=False, description=(
+        "ask for a JSON object, and send its schema to models that hold one; ballots in words are read all the same"))
+    hold: bool = Field(default=True, description="send the form of a ballot to models that can hold one")
+    max_characters: int = Field(default=8000, ge=1, description="a longer solution is cut on the list")
+    persona: str = Field(default="You are {name}. {description}", description=(
+        "prompt: who votes. {name}, {description}"))
+    introduction: str = Field(default="These solutions were proposed:\n\n{solutions}", description=(
+        "prompt, after the task: the list. {solutions}"))
+    ask: str = Field(default="", description="prompt: what a ballot is to say")
+    reply: str = Field(default="", description="prompt: the form of a ballot in words. {example}")
+    structure: str = Field(default="Reply with one JSON object and nothing else, such as {example}", description=(
+        "prompt, with `structured`: the form of a ballot, instead of `reply`. {example}"))
+    own: str = Field(default="Solution {number} is your own and not to be chosen.", description=(
+        "prompt, without `self_votes`. {number}"))
+    retry: str = Field(default="That was not counted: {problem}. {ask} {reply}", description=(
+        "prompt, after a reply that is no valid ballot; empty: the same question again. {problem}, {ask}, {reply}"))
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """What an agent handed in."""
+
+    agent: int
+    weights: Weights | None
+    """By the position of a solution on the list; None where no reply was valid."""
+    tries: int
+    said: str
+
+    def vote(self, slate: Sequence[Nominee]) -> Vote:
+        """The ballot as it is kept with the decision."""
+        by_key: dict[str, float] = {}
+        for i, weight in (self.weights or {}).items():
+            by_key[slate[i].key] = by_key.get(slate[i].key, 0.0) + float(weight)
+        return Vote(self.agent, by_key, self.weights is not None)
+
+    def note(self, base: int) -> dict[str, Any]:
+        """The ballot as it is kept in the notes; a refused reply with its text."""
+        given = None if self.weights is None else {str(i + base): float(w) for i, w in self.weights.items()}
+        note: dict[str, Any] = {"agent": self.agent, "ballot": given, "tries": self.tries}
+        return note if given is not None else {**note, "unparsed": True, "said": self.said}
+
+
+class Voting(DecisionProtocol):
+    """What all votes with ballots share."""
+
+    source = "Kaesberg et al. 2025 (Voting or Consensus), section 3.2, appendices C and E.2; Becker et al. 2025 (MALLM)"
+    Options = VotingOptions
+    lowest_wins = False
+
+    # What differs from vote to vote
+
+    @abstractmethod
+    def read(self, text: str, allowed: Collection[int], voters: int) -> Weights:
+        """A ballot's weights by the numbers on the list. Raises `Refused` for a reply that is none."""
+
+    @abstractmethod
+    def example(self, numbers: Sequence[int]) -> str:
+        """A ballot in the form that is asked for."""
+
+    @abstractmethod
+    def pattern(self, numbers: Sequence[int]) -> str:
+        """A regular expression of a ballot in words."""
+
+    @abstractmethod
+    def schema(self, numbers: Sequence[int]) -> Mapping[str, Any]:
+        """The JSON schema of a ballot."""
+
+    # The contract
+
+    async def after_round(self, debate: Debate) -> Decision | None:
+        """A vote from `vote_round` on; None after a tie. The last round's is held by `at_end`."""
+        if debate.round < self.options.vote_round or debate.round >= debate.rounds:
+            return None
+        return (await self.hold(debate))[0]
+
+    async def at_end(self, debate: Debate) -> Decision:
+        """The last vote; without a winner the first agent's answer, as a fallback."""
+        decision, slate, tally, ballots = await self.hold(debate)
+        if decision is not None:
+            return decision
+        if not slate:
+            return Decision.undecided("no voter gave an answer that could be read")
+        why = f"a tie of {len(tally.leading)} in round {debate.round}" if tally.tie else \
+            f"no valid ballot in round {debate.round}"
+        kept = Decision(None, scores=scores(slate, tally), votes=tuple(b.vote(slate) for b in ballots), tie=tally.tie,
+                        reason=why)
+        if self.options.fallback == "none":
+            return kept
+        first = slate[0]
+        return replace(kept, key=first.key, answer=first.answer, fallback=True,
+                       reason=f"{why}; the answer is agent {first.agents[0]}'s")
+
+    async def hold(self, debate: Debate) -> tuple[Decision | None, list[Nominee], Tally, list[Ballot]]:
+        """One vote. The decision is None after a tie or without a valid ballot."""
+        options, presentations = self.options, self._presentations()
+        slate = await nominees(debate, options.final, options.extract,
+                               logprobs="confidence_log_probs" in presentations)
+        if options.dedupe == "canon":
+            slate = merged(slate)
+        if not slate:
+            return None, slate, Tally((), ()), []
+        extra = await extras(debate, slate, options, presentations, options.attempts)
+        held = await debate.ask_all(self._count(debate, slate, how, extra) for how in presentations)
+        tally, ballots = held[0]
+        chosen = self._chosen(debate, slate, tally)
+        self._note(debate, slate, dict(zip(presentations, held, strict=True)), extra)
+        if chosen is None:
+            return None, slate, tally, ballots
+        valid = sum(b.weights is not None for b in ballots)
+        reason = f"vote after round {debate.round}: {float(tally.scores[chosen]):g} for solution " \
+                 f"{chosen + options.index_base}, {valid} of {len(ballots)} ballots valid"
+        decision = Decision(slate[chosen].key, slate[chosen].answer, not tally.tie, scores(slate, tally),
+                            tuple(b.vote(slate) for b in ballots), tally.tie,
+                            reason=f"{reason}; a tie, broken by '{options.tie}'" if tally.tie else reason)
+        return decision, slate, tally, ballots
+
+    def calls(self, plan: Plan) -> int:
+        """Every round's vote, with every ballot asked for as often as it may be."""
+        options, presentations = self.options, self._presentations()
+        votes = max(1, plan.rounds - options.vote_round + 1)
+        extract = plan.agents * (options.final != "recorded" or "confidence_log_probs" in presentations)
+        asked = len(presentations) + ("confidence_prompted" in presentations)
+        return int(votes * (extract + plan.agents * options.attempts * asked))
+
+    def check(self, cell: Any) -> Iterable[str]:
+        """Presentations that need a service have it."""
+        for how, option in (("facts", "retriever"), ("confidence_consistency", "embedder")):
+            if how in self._presentations() and getattr(self.options, option) is None:
+                yield f"the presentation '{how}' needs the option '{option}': the name of a [services.NAME]"
+
+    # A vote
+
+    def _presentations(self) -> tuple[str, ...]:
+        """The official one first, each once."""
+        return tuple(dict.fromkeys((self.options.official, *self.options.alterations)))
+
+    async def _count(self, debate: Debate, slate: Sequence[Nominee], how: str,
+                     extra: Extras) -> tuple[Tally, list[Ballot]]:
+        """The ballots of one presentation. Nobody sees another's ballot."""
+        ballots = await debate.ask_all(self._ballot(debate, voter, slate, how, extra) for voter in debate.voters)
+        valid = (b.weights for b in ballots if b.weights is not None)
+        return count(valid, len(slate), lowest=self.lowest_wins), ballots
+
+    async def _ballot(self, debate: Debate, voter: Agent, slate: Sequence[Nominee], how: str, extra: Extras) -> Ballot:
+        base, voters = self.options.index_base, len(debate.voters)
+        numbers = self._eligible(voter, slate)
+        ask, reply = self._words(numbers)
+        chat = self._chat(debate, voter, slate, how, extra, ask, reply, numbers)
+        form = None if not self.options.hold else {"json_schema": self.schema(numbers)} if self.options.structured \
+            else {"regex": self.pattern(numbers)}
+        again: list[prompts.Chat] = []
+        said = ""
+        for attempt in range(1, self.options.attempts + 1):
+            said = (await debate.ask([*chat, *again], agent=voter, purpose="vote", form=form)).text
+            try:
+                weights = self.read(said, numbers, voters)
+                return Ballot(voter.id, {number - base: w for number, w in weights.items()}, attempt, said[:SHOWN])
+            except Refused as refused:
+                again = self._again(said, str(refused), ask, reply)
+        return Ballot(voter.id, None, self.options.attempts, said[:SHOWN])
+
+    def _eligible(self, voter: Agent, slate: Sequence[Nominee]) -> list[int]:
+        """The numbers a voter may choose from."""
+        base = self.options.index_base
+        return [i + base for i, nominee in enumerate(slate)
+                if self.options.self_votes or len(slate) == 1 or voter.id not in nominee.agents]
+
+    def _words(self, numbers: Sequence[int]) -> tuple[str, str]:
+        """What is asked for, and in which form."""
+        form = self.options.structure if self.options.structured else self.options.reply
+        return self.request(numbers), prompts.fill(form, example=self.example(numbers))
+
+    def request(self, numbers: Sequence[int]) -> str:
+        """What a ballot is to say."""
+        ask: str = self.options.ask
+        return ask
+
+    def _chat(self, debate: Debate, voter: Agent, slate: Sequence[Nominee], how: str, extra: Extras, ask: str,
+              reply: str, numbers: Sequence[int]) -> list[prompts.Chat]:
+        """Task and solutions first, since they are the same for everybody; who votes, and how, last."""
+        options = self.options
+        facts = prompts.fill(options.facts, passages="\n\n".join(extra.passages)) if how == "facts" else ""
+        listed = prompts.fill(options.introduction, solutions=lines(debate, slate, options, how, extra))
+        own = [i + options.index_base for i, n in enumerate(slate) if i + options.index_base not in numbers]
+        who = prompts.fill(options.persona, name=voter.persona.name, description=voter.persona.description)
+        closing = [who.strip(), *(prompts.fill(options.own, number=number) for number in own), ask, reply]
+        return prompts.merged([
+            prompts.user(debate.sample, prompts.question_parts(debate.sample)),
+            *(seen(debate, voter) if how == "history" else ()), {"role": "user", "content": facts},
+            {"role": "user", "content": listed}, {"role": "user", "content": "\n".join(filter(None, closing))}])
+
+    def _again(self, said: str, problem: str, ask: str, reply: str) -> list[prompts.Chat]:
+        if not self.options.retry:
+            return []
+        return [{"role": "assistant", "content": said[:SHOWN].strip() or "(nothing)"},
+                {"role": "user", "content": prompts.fill(self.options.retry, problem=problem, ask=ask, reply=reply)}]
+
+    def _chosen(self, debate: Debate, slate: Sequence[Nominee], tally: Tally) -> int | None:
+        lot = debate.rng(f"voting.{self.name}:tie:{debate.round}")
+        return broken(tally.leading, [n.key for n in slate], self.options.tie, lot)
+
+    def _note(self, debate: Debate, slate: Sequence[Nominee], held: Mapping[str, tuple[Tally, list[Ballot]]],
+              extra: Extras) -> None:
+        """Keep the vote and everything that was counted for comparison only."""
+        base = self.options.index_base
+        results = {how: {"scores": [float(s) for s in tally.scores], "tie": tally.tie,
+                         "leading": [i + base for i in tally.leading], "ballots": [b.note(base) for b in ballots]}
+                   for how, (tally, ballots) in held.items()}
+        official = results.pop(self.options.official)
+        note = {"round": debate.round, "presentation": self.options.official,
+                "solutions": [{"agents": list(n.agents), "key": n.key, "answer": n.answer} for n in slate], **official}
+        if results:
+            note["alterations"] = results
+        if extra.confidence:
+            note["confidence"] = {how: list(values) for how, values in extra.confidence.items()}
+        debate.notes["voting"] = [*debate.notes.get("voting", ()), note]
+
+
+def scores(slate: Sequence[Nominee], tally: Tally) -> dict[str, float]:
+    """The score of each answer: the sum of its solutions'."""
+    found: dict[str, float] = {}
+    for nominee, score in zip(slate, tally.scores, strict=True):
+        found[nominee.key] = found.get(nominee.key, 0.0) + float(score)
+    return found

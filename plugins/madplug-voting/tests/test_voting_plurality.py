@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from madplug import Persona
+from madplug.components import Plan
+from madplug.testing import debate_from, hold, play
+from madplug_voting import Plurality
+
+TRACES = Path(__file__).parents[4] / "shared" / "data" / "traces"
+
+
+def decide(rows, decision=None, **more):
+    return hold((decision or Plurality()).at_end(debate_from(rows, **more)))
+
+
+@pytest.mark.parametrize(("rows", "key", "tie"), [("B A B", "B", False), ("A B C", None, True), ("A - -", "A", False)])
+def test_worked_examples(rows, key, tie):
+    decision = decide(rows)
+    assert (decision.key, decision.tie, decision.agreed) == (key, tie, key is not None)
+
+
+def test_only_the_last_round_counts():
+    assert decide("AB AB AC").key == "B"
+
+
+def test_who_falls_silent_in_the_last_round_does_not_count_unless_the_latest_answers_do():
+    assert decide("A- A- BB").key == "B"
+    assert decide("A- A- BB", Plurality(scope="latest")).key == "A"
+
+
+@pytest.mark.parametrize(("policy", "key"), [("first", "C"), ("lexical", "A"), ("undecided", None)])
+def test_a_tie_follows_the_policy_and_is_reported(policy, key):
+    decision = decide("C A", Plurality(tie=policy))
+    assert (decision.key, decision.tie, decision.agreed, decision.fallback) == (key, True, False, False)
+
+
+def test_the_fallback_is_the_first_agent_and_not_agreed():
+    decision = decide("- C A", Plurality(fallback="first_agent"))
+    assert (decision.key, decision.tie, decision.agreed, decision.fallback) == ("C", True, False, True)
+
+
+def test_scores_and_votes_are_kept():
+    decision = decide("B A B -")
+    assert decision.scores == {"B": 2.0, "A": 1.0}
+    assert [(v.agent, dict(v.weights), v.valid) for v in decision.votes] == [
+        (0, {"B": 1.0}, True), (1, {"A": 1.0}, True), (2, {"B": 1.0}, True), (3, {}, False)]
+
+
+def test_without_an_answer_nothing_is_decided():
+    decision = decide("- -")
+    assert (decision.key, decision.tie, decision.votes[0].valid) == (None, False, False)
+
+
+def test_agents_that_do_not_vote_do_not_count():
+    people = [Persona("M", votes=False), Persona("N", votes=False), Persona("P")]
+    assert decide("A A B", personas=people).key == "B"
+
+
+def test_it_makes_no_call_and_lets_all_rounds_pass():
+    played = play(decision=Plurality(), agents=3, rounds=5, replies=["A"] * 15)
+    assert (played.decision.key, played.result.rounds, len(played.requests)) == ("A", 5, 15)
+
+
+def test_with_a_vote_round_it_ends_the_debate_there_or_after_the_tie():
+    played = play(decision=Plurality(vote_round=3), agents=3, rounds=7, replies=["A", "B", "C"] * 4 + ["A", "B", "A"])
+    assert (played.decision.key, played.result.rounds) == ("A", 5)
+    assert play(decision=Plurality(vote_round=3), agents=2, rounds=7, replies=["A"] * 6).result.rounds == 3
+
+
+def test_final_answers_can_be_asked_for():
+    def say(request):
+        return "x" if request.purpose == "extract" else ""
+    assert play(decision=Plurality(final="ask_if_unread"), agents=2, rounds=1, replies=say).decision.key == "x"
+    assert Plurality().calls(Plan(3, 7, 3)) == 0
+    assert Plurality(final="ask", vote_round=3).calls(Plan(3, 7, 3)) == 15
+
+
+@given(st.lists(st.sampled_from(["A", "B", "C", None]), min_size=1, max_size=7), st.randoms())
+def test_permuting_agents_and_relabelling_answers(keys, rng):
+    decision = decide([[k] for k in keys])
+    moved = decide([[k] for k in rng.sample(keys, len(keys))])
+    assert (decision.key, decision.tie, decision.scores) == (moved.key, moved.tie, moved.scores)
+    names = {"A": "C", "B": "A", "C": "B", None: None}
+    renamed = decide([[names[k]] for k in keys])
+    assert (renamed.key, renamed.tie) == (names[decision.key], decision.tie)
+
+
+@pytest.mark.skipif(not TRACES.is_dir(), reason="the recorded debates are not beside this checkout")
+def test_recorded_debates_have_the_accuracy_that_was_reported():
+    runs = {(run["set"], run["run"]): run for run in json.loads((TRACES / "expected.json").read_text())
+            if "majority_acc_by_round" in run and run["tie_break"] == "first answer in agent order"}
+    right: dict = {}
+    for name in {key[0] for key in runs}:
+        for line in (TRACES / f"{name.replace('-', '_')}.trajectories.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            run = runs.get((name, row.get("run")))
+            if run is None or row.get("split", run["split"]) != run["split"]:
+                continue
+            for k, keys in enumerate(row["answers"]):
+                found = decide([[key] for key in keys], Plurality(tie="first"))
+                right.setdefault((name, row["run"], k), []).append(found.key == row["ref"])
+    assert right
+    for (name, run, k), hits in right.items():
+        assert sum(hits) / len(hits) == pytest.approx(runs[name, run]["majority_acc_by_round"][k], abs=0.01)

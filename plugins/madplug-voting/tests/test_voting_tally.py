@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from madplug_voting.tally import broken, by_place, by_rank, count, equal, within
+
+
+def scores(tally):
+    return [float(s) for s in tally.scores]
+
+
+@pytest.mark.parametrize(("votes", "leading"), [([0, 1, 1], (1,)), ([0, 1, 2], (0, 1, 2)), ([], ())])
+def test_simple(votes, leading):
+    assert count([equal([v]) for v in votes], 3).leading == leading
+
+
+@pytest.mark.parametrize(("ballots", "sums", "leading"), [
+    ([[0, 1], [1], [1, 2]], [1, 3, 1], (1,)), ([[0, 1, 2]] * 3, [3, 3, 3], (0, 1, 2))])
+def test_approval(ballots, sums, leading):
+    tally = count(map(equal, ballots), 3)
+    assert (scores(tally), tally.leading) == (sums, leading)
+
+
+@pytest.mark.parametrize(("ballots", "solutions", "voters", "sums", "leading"), [
+    ([[0, 2, 1], [1, 0, 2], [0, 1, 2]], 3, 3, [8, 6, 4], (0,)),
+    ([[0, 1, 2], [1, 2, 0], [2, 0, 1]], 3, 3, [6, 6, 6], (0, 1, 2)),
+    ([[0], [1, 0], [1, 0]], 2, 3, [7, 6], (0,)),
+    ([[1, 0, 2], [1, 2, 0]], 3, 3, [3, 6, 3], (1,)),
+    ([[0, 1, 2, 3, 4]] * 4 + [[6, 5, 4, 3, 2]] * 3, 7, 7, [20, 16, 15, 14, 13, 12, 15], (0,)),
+])
+def test_ranked_points(ballots, solutions, voters, sums, leading):
+    tally = count([by_place(b, voters) for b in ballots], solutions)
+    assert (scores(tally), tally.leading) == (sums, leading)
+
+
+def test_the_sum_of_ranks_disagrees_with_points_on_partial_ballots():
+    tally = count([by_rank(b) for b in ([0], [1, 0], [1, 0])], 2, lowest=True)
+    assert (scores(tally), tally.leading) == ([2, 0], (1,))
+
+
+def test_a_solution_that_nobody_ranks_does_not_win_by_the_sum_of_ranks():
+    assert count([by_rank([1]), by_rank([0, 1])], 3, lowest=True).leading == (0,)
+
+
+@given(st.lists(st.permutations(range(4)), min_size=1, max_size=6))
+def test_points_and_ranks_agree_on_complete_ballots_where_places_are_worth_something(ballots):
+    assert count([by_place(b, 4) for b in ballots], 4).leading == count(map(by_rank, ballots), 4, lowest=True).leading
+
+
+def test_cumulative():
+    ballots = [{1: 9, 2: 1}, {0: 2, 1: 4, 2: 4}, {0: 1, 1: 2, 2: 7}]
+    tally = count([within(b, 10, exact=True, rescale=False) for b in ballots], 3)
+    assert (scores(tally), tally.leading) == ([3, 15, 12], (1,))
+
+
+def test_too_many_points_are_rejected_or_rescaled():
+    over = {0: 20, 1: 6}
+    assert within(over, 25, exact=False, rescale=False) is None
+    assert within(over, 25, exact=False, rescale=True) == {0: Fraction(500, 26), 1: Fraction(150, 26)}
+    assert [round(float(w), 2) for w in within(over, 25, exact=False, rescale=True).values()] == [19.23, 5.77]
+
+
+def test_fewer_points_are_valid_only_in_a_budget_of_up_to():
+    assert within({0: 5, 1: 3}, 10, exact=True, rescale=True) is None
+    assert within({0: 5, 1: 3}, 25, exact=False, rescale=False) == {0: 5, 1: 3}
+    assert within({0: 0}, 25, exact=False, rescale=True) is None
+
+
+def test_rescaled_points_tie_exactly():
+    thirds = within({0: 7, 1: 7, 2: 7}, 10, exact=True, rescale=True)
+    assert count([thirds] * 3, 3).leading == (0, 1, 2)
+
+
+@pytest.mark.parametrize(("policy", "winner"), [("first", 0), ("lexical", 2), ("undecided", None)])
+def test_ties_are_broken_as_the_policy_says(policy, winner):
+    assert broken((0, 2), ["b", "c", "a"], policy, random.Random(1)) == winner
+
+
+def test_a_lot_reaches_everybody_and_does_not_depend_on_the_order():
+    drawn = {("b", "a")[broken((0, 1), ["b", "a"], "random", random.Random(s))] for s in range(50)}
+    assert drawn == {"a", "b"}
+    for seed in range(20):
+        there = ("b", "a")[broken((0, 1), ["b", "a"], "random", random.Random(seed))]
+        assert there == ("a", "b")[broken((0, 1), ["a", "b"], "random", random.Random(seed))]
+
+
+ballots_of = st.lists(st.dictionaries(st.integers(0, 4), st.integers(0, 9).map(Fraction), min_size=1), max_size=8)
+
+
+@given(ballots_of, st.permutations(range(5)))
+def test_relabelling_the_solutions_relabels_the_count(ballots, names):
+    moved = count([{names[i]: w for i, w in b.items()} for b in ballots], 5)
+    tally = count(ballots, 5)
+    assert {names[i] for i in tally.leading} == set(moved.leading)
+    assert [moved.scores[names[i]] for i in range(5)] == list(tally.scores)
+
+
+@given(ballots_of, st.randoms())
+def test_the_order_of_the_ballots_changes_nothing(ballots, rng):
+    shuffled = rng.sample(ballots, len(ballots))
+    assert count(ballots, 5) == count(shuffled, 5)
