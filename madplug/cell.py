@@ -74,6 +74,10 @@ class Cell:
     lines: Mapping[str, str] = field(default_factory=dict)
     """The study's name for each model this cell may ask, where cells give one name different options."""
 
+    def __post_init__(self) -> None:
+        for label, metric in self.metrics.items():
+            metric.label = label
+
     def components(self) -> list[Component]:
         """Every component of the cell, extensions in their order first."""
         one = [self.dataset, self.answers, self.casting, self.turns, self.visibility, self.decision]

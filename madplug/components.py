@@ -254,7 +254,8 @@ class PersonaGenerator(Component):
 
     kind = "personas"
     count: int | None = None
-    """How many personas this generator makes, where it fixes the number itself."""
+    """How many personas this generator makes, where it fixes the number itself. In a study without
+    `debate.agents` it may make more where the sample says so."""
 
     @abstractmethod
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Maybe[Persona | Sequence[Persona]]:
@@ -360,6 +361,8 @@ class Metric(Component):
     """Measures a debate that has ended, also one read back from a study's directory."""
 
     kind = "metric"
+    label: str = ""
+    """The name of its scores in a cell: its full name, with `#2` for the second of the same."""
 
     @abstractmethod
     def score(self, debate: Debate, references: Sequence[str]) -> Maybe[float | Mapping[str, float | None] | None]:

@@ -344,11 +344,12 @@ async def assemble(debate: Debate) -> tuple[Agent, ...]:
         made = await maybe(generator.generate(debate, tuple(roster)))
         made = [made] if isinstance(made, Persona) else list(made)
         roster += [expect(persona, Persona, generator, "generate") for persona in made]
-        if not made or len(roster) > cell.wanted:
+        if not made or (cell.agents is not None and len(roster) > cell.agents):
             raise ComponentError(f"{type(generator).__qualname__}.generate made {len(made)} personas; "
-                                 f"{len(roster)} are there now, and {cell.wanted} are wanted")
+                                 f"{len(roster)} are there now, and {cell.agents} are wanted")
         generator = next(generators, generator)
     if cell.casting is not None:
+        debate.agents = tuple(Agent(i, p, None) for i, p in enumerate(roster))  # so that places can be looked at
         return tuple(expect(a, Agent, cell.casting, "cast") for a in await maybe(cell.casting.cast(debate, roster)))
     return tuple(Agent(i, p, cell.models[i % len(cell.models)] if cell.models else None)
                  for i, p in enumerate(roster))

@@ -52,6 +52,10 @@ class Study:
         """The names of the models that agents use."""
         return self.cell.models
 
+    def service(self, name: str) -> Service:
+        """The service of this name in the run file."""
+        return self.cell.services[name]
+
     @property
     def spent(self) -> Any:
         """What preparing has used."""

@@ -20,6 +20,8 @@ Wanted = Literal["auto", "letter", "index", "position", "text", "verbatim"]
 PARTS = ("id", "question", "choices", "reference", "context", "images", "group")
 REQUIRED = ("question", "reference")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_KINDS = {b"\x89PN": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF": "image/gif", b"RIF": "image/webp"}
+"""An image's kind by how its bytes begin: a name is not always there, and not always right."""
 
 
 def problem(place: str, message: str) -> UserError:
@@ -99,6 +101,22 @@ class Columns:
             return _at(row, names[0])
         values = [_at(row, name) for name in names]
         return [value for value in values if not _empty(value)] if values else None
+
+
+def taken_twice(name: str, place: str, seen: dict[str, str]) -> None:
+    """Refuses an id that another row has; `seen` keeps who has which."""
+    if name in seen:
+        raise problem(place, f"the id '{name}' is taken by {seen[name]}; ids must differ")
+    seen[name] = place.rpartition(": ")[2]
+
+
+def group_of(row: Row, column: str, place: str) -> str:
+    """The value of the column by which a sample is divided."""
+    if not _has(row, column):
+        raise problem(place, f"has no column '{column}' to stratify by{nearest(column, map(str, row))} "
+                             f"(it has {', '.join(map(str, row))})")
+    value = _at(row, column)
+    return "" if _empty(value) else as_text(value, column)
 
 
 # References
@@ -230,7 +248,7 @@ def as_image(value: Any, folder: Path) -> str:
             raise ValueError(f"the image '{value:.200}' cannot be read: {getattr(error, 'strerror', error)}") from None
     if not isinstance(data, bytes):
         raise ValueError(f"the image is {value!r:.80}; expected an address, a file's path or bytes")
-    kind = mimetypes.guess_type(name)[0] or "image/png"
+    kind = _KINDS.get(data[:3]) or mimetypes.guess_type(name)[0] or "image/png"
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 

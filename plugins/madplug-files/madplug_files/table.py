@@ -11,9 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from madplug import Dataset, Options, Problem, RunPath, Sample, UserError, Volatile
-from madplug_files.columns import Columns, Wanted, known_columns, problem
-from madplug_files.readers import Source, source
+from madplug import Dataset, Problem, RunPath, Sample, UserError, Volatile
+from madplug_files.columns import Columns, Wanted, group_of, known_columns, problem, taken_twice
+from madplug_files.readers import Numbered, Source, source
+from madplug_files.sampling import Draw, SamplingOptions, tally
 
 HEAD = 100
 """A column that none of the first rows has is taken for a mistake."""
@@ -31,7 +32,7 @@ class Table(Dataset):
 
     name = "table"
 
-    class Options(Options):  # noqa: D106
+    class Options(SamplingOptions):  # noqa: D106
         # The file is told from others by its contents, so it may move.
         path: Annotated[RunPath, Volatile] = Field(
             description="the file: .jsonl, .ndjson, .json, .csv, .tsv or .parquet; relative to the run file")
@@ -47,9 +48,6 @@ class Table(Dataset):
                                         "`index` from 0, `position` from 1, `text`; `verbatim`: kept as it is")
         metadata: tuple[str, ...] = Field(
             default=(), description="further columns to keep with the sample; every component can see them")
-        limit: int | None = Field(default=None, ge=1, description="take no more rows than this")
-        shuffle: int | None = Field(
-            default=None, ge=0, description="seed: take the rows in a random order; by default as in the file")
         delimiter: str | None = Field(
             default=None, min_length=1, max_length=1,
             description="of a CSV file, where it is not a comma (in .tsv: a tab)")
@@ -62,14 +60,12 @@ class Table(Dataset):
 
     def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
         """The rows as samples with their references."""
-        options, file = self.options, self._source(split)
+        file = self._source(split)
         columns = self._columns(file)
         seen: dict[str, str] = {}
-        for number, place, row in islice(self._rows(file), options.limit):
+        for number, place, row in self._rows(file, split):
             sample, references = columns.sample(row, place, f"{file.path.stem}-{number}")
-            if sample.id in seen:
-                raise problem(place, f"the id '{sample.id}' is taken by {seen[sample.id]}; ids must differ")
-            seen[sample.id] = place.rpartition(": ")[2]
+            taken_twice(sample.id, place, seen)
             yield sample, references
         if not seen:
             raise problem(str(file.path), "holds no rows")
@@ -77,7 +73,7 @@ class Table(Dataset):
     def size(self) -> int:
         """The rows there are, or the limit."""
         count = self._source(None).count()
-        return min(count, self.options.limit or count)
+        return min(count, Draw.chosen(self.options).size(lambda: count) or count)
 
     def fingerprint(self) -> str:
         """The SHA-256 of the file, or of both files."""
@@ -114,10 +110,15 @@ class Table(Dataset):
             raise UserError(wrong)
         return columns
 
-    def _rows(self, file: Source) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-        if self.options.shuffle is None:
-            return file.rows()
-        return file.shuffled(random.Random(f"files.table/{self.options.shuffle}"))
+    def _rows(self, file: Source, split: str | None) -> Iterator[Numbered]:
+        """The rows that the options ask for; of a second file all of them."""
+        draw = Draw.chosen(self.options) if split is None else Draw(None, None, None)
+        rows = file.rows() if draw.shuffle is None else file.shuffled(random.Random(f"files.table/{draw.shuffle}"))
+
+        def stratum(numbered: Numbered) -> str:
+            return group_of(numbered[2], draw.stratify or "", numbered[1])
+
+        return draw.rows(rows, stratum, lambda: tally(map(stratum, file.rows())), file.count)
 
 
 def digest(path: Path) -> str:

@@ -1,0 +1,17 @@
+"""Answer formats: choice, number, yesno, math, text, free."""
+
+from __future__ import annotations
+
+from madplug import AnswerFormat, hookimpl
+from madplug_answers.choice import Choice
+from madplug_answers.mathematics import Math
+from madplug_answers.number import Number
+from madplug_answers.words import Free, Text, YesNo
+
+__all__ = ["Choice", "Free", "Math", "Number", "Text", "YesNo"]
+
+
+@hookimpl
+def madplug_register_answers() -> list[type[AnswerFormat]]:
+    """The six formats."""
+    return [Choice, Number, YesNo, Math, Text, Free]

@@ -1,0 +1,186 @@
+"""One of several options."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import Field
+
+from madplug import AnswerFormat, Sample
+from madplug_answers.asking import Reading, ReadingOptions
+from madplug_answers.marks import LINE, announced, announcements, boxed, closing, plain
+from madplug_styles.prompts import fill, letter
+
+ASK_ONE = ("When you have decided, end your reply with one line that gives the letter of your choice, in this form: "
+           "{form}")
+ASK_SEVERAL = ("When you have decided, end your reply with one line that gives the letters of all options you take to "
+               "be right, in this form: {form}")
+
+_WRAPPED = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf)\s?\{")
+_AFTER_MARK = re.compile(
+    r"(?i)[\s>\"'$\\(\[{]{0,8}(?:(?:is|be|the|option|choice|letter|answer)(?![a-z])[\s:\"'$(\[{]{1,6}){0,3}"
+    r"([a-z]{1,2})(?![a-z])")
+_NO_ANSWER = re.compile(
+    r"(?i)[\s(\[\"']{0,4}(?:not[ ](?:given|provided|listed|available|present|included|among|one[ ]of|in[ ]the)"
+    r"|none(?![a-z])|n/?a(?![a-z])|unknown|undetermined|cannot[ ]be[ ]determined)")
+_MENTIONS = re.compile(
+    # (B) or [B], but no f(B); in small letters only at an end, since "(a) first" counts something else
+    r"(?<![\w)\]}\\])[(\[][ ]?"
+    r"(?P<inside>[A-Z]{1,2}(?=[ ]?[)\]](?!\w))|[a-z]{1,2}(?=[ ]?[)\]][ ]?(?:[.,;!?\n]|\Z)))[ ]?[)\]]"
+    # B) outside of brackets
+    r"|(?:(?<=[\s\"'])|^)(?P<before>[A-Z]{1,2}(?=\)(?:[\s.,;:!?\"']|\Z))|[a-z]{1,2}(?=\)[ ]?(?:[.,;!?\n]|\Z)))\)"
+    r"|(?P<open>[(\[])|(?P<close>[)\]])|(?P<line>\n)", re.M)
+_NAMED = re.compile(r"(?<!\w)(?i:option|choice)[ ]([A-Z]{1,2})(?![\w'’])")
+_LAST_LINE = re.compile(r"(?:\([^()\n]{1,12}\)\s?)?[\s\"'(\[{$\\]{0,6}([A-Za-z]{1,2})[\s\"')\]}$.!\\]{0,6}\Z")
+_LABEL = re.compile(r"\s{0,9}\(?([A-Z]{1,2})[.:)]\s")
+_SEVERAL = re.compile(r"(?i)[\s(\[{,;&\"']{0,6}(?:and[ ])?[ (\[]{0,3}([a-z]{1,2})(?![a-z])[)\]\"']{0,2}")
+_RUN = re.compile(r"[A-Za-z]{1,26}\Z")
+
+
+def labels(sample: Sample) -> tuple[str, ...]:
+    """The letters of a sample's options; A to Z where it has none."""
+    return tuple(letter(i) for i in range(len(sample.choices) or 26))
+
+
+class Choice(Reading, AnswerFormat):
+    """One of the options, by its letter.
+
+    The canonical answer is a capital letter; a sample without options allows A to Z. In a reply it is, in this order:
+    the whole text as the letter or the words of one option, the letter after the last announcement ("final answer",
+    "answer is", a LaTeX box), the letter that is the whole last line, the last letter in brackets (`(B)`, `[B]`, `B)`),
+    the last one that the last line names (`option B`). Small letters count as capitals, an article does not count as an
+    option, and an announcement that there is no answer ("the answer is not given") voids what stood before it. With
+    `several` the answer is a set of letters, as in `AC`.
+    """
+
+    name = "choice"
+    source = "Becker et al. 2025 (MALLM), section 3.4; Du et al. 2023 (evaluation)"
+
+    class Options(ReadingOptions):
+        """Options of `answers.choice`."""
+
+        several: bool = Field(default=False, description="more than one option may be right; the answer is the set")
+        instruction: str = Field(default=ASK_ONE, description="asks for the closing line, {form}")
+        instruction_several: str = Field(default=ASK_SEVERAL, description="the same, with several = true")
+
+    def instruction(self, sample: Sample) -> str:
+        """Asks for `Final answer: (B)`."""
+        allowed = labels(sample)
+        first, last = allowed[min(1, len(allowed) - 1)], allowed[-1]
+        if self.options.several:
+            return fill(self.options.instruction_several, form=f"`{LINE} ({first}), ({last})`")
+        return fill(self.options.instruction, form=f"`{LINE} ({first})`")
+
+    def pattern(self, sample: Sample) -> str:
+        """The closing line."""
+        one = rf"\(({'|'.join(labels(sample))})\)"
+        more = rf"(, {one}){{0,{len(labels(sample)) - 1}}}" if self.options.several else ""
+        return f"{LINE} {one}{more}"
+
+    def canonical(self, text: str, sample: Sample) -> str | None:
+        """The letter, or with `several` the letters in order."""
+        return self.stated(text, sample)
+
+    def stated(self, text: str, sample: Sample) -> str | None:
+        """The letter or letters that a text gives."""
+        text = plain(text)
+        if self.options.several:
+            return several(text, labels(sample))
+        return whole(text, sample) or in_reply(text, sample) or _labelled(text, sample)
+
+
+def whole(text: str, sample: Sample) -> str | None:
+    """The letter, where the whole text is one, or has the words of one option, with its letter or without."""
+    bare = text.strip().strip(".:()[]\"'").strip()
+    if len(bare) <= 2 and bare.upper() in labels(sample):
+        return bare.upper()
+    if len(bare) > 2 * max(map(len, sample.choices), default=0) + 20:
+        return None
+    label = _LABEL.match(text)
+    name, rest = (label[1], _words(text[label.end():])) if label else ("", "")
+    shown = [(letter(i), _words(plain(choice))) for i, choice in enumerate(sample.choices)]
+    same = [x for x, words in shown if words and (words == _words(text) or (x == name and words == rest))]
+    return same[0] if len(same) == 1 else None
+
+
+def _labelled(text: str, sample: Sample) -> str | None:
+    """The letter that begins a reply of one line: `B. London, since ...`."""
+    label = _LABEL.match(text)
+    return label[1] if label and "\n" not in text.strip() and label[1] in labels(sample) else None
+
+
+def in_reply(text: str, sample: Sample) -> str | None:
+    """The letter that a reply gives."""
+    allowed = labels(sample)
+    text = _WRAPPED.sub(" ", text.replace("\\boxed{", f"\n{LINE} "))
+    starts = announcements(text)
+    if starts and _NO_ANSWER.match(text, starts[-1]):
+        text, starts = text[starts[-1]:], []
+    for start in reversed(starts):
+        if found := _after_mark(text, start, allowed):
+            return found
+    if starts and (found := whole(text[starts[-1]:].split("\n", 1)[0], sample)):
+        return found
+    last_line = text.rstrip().rpartition("\n")[2]
+    return _alone(last_line, sample) or _last_mention(text, allowed) or _last_named(last_line, allowed)
+
+
+def _alone(line: str, sample: Sample) -> str | None:
+    """The letter, where the last line is nothing else, or is an option as it was shown."""
+    alone = _LAST_LINE.match(line[-60:])
+    if alone and alone[1].upper() in labels(sample):
+        return alone[1].upper()
+    return whole(line, sample)
+
+
+def several(text: str, allowed: tuple[str, ...]) -> str | None:
+    """The set of letters a text gives: what follows its last announcement, else the whole of a short text."""
+    after = closing(text) or boxed(text) or announced(text) or (text if len(text) <= 4 * len(allowed) + 40 else "")
+    line = after.strip().split("\n", 1)[0]
+    run = line.strip(" .(){}[]")
+    if _RUN.match(run) and (run.isupper() or len(allowed) < 26) and set(run.upper()) <= set(allowed):
+        return "".join(sorted(set(run.upper())))
+    found: set[str] = set()
+    at = 0
+    while (match := _SEVERAL.match(line, at)) and match[1].upper() in allowed:
+        found.add(match[1].upper())
+        at = match.end()
+    return "".join(sorted(found)) or None
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split()).strip(" .\"'").casefold()
+
+
+def _after_mark(text: str, start: int, allowed: tuple[str, ...]) -> str | None:
+    """The letter right after an announcement, unless it is a word: an article, a pronoun, half of `N/A`."""
+    match = _AFTER_MARK.match(text, start)
+    if match is None or match[1].upper() not in allowed:
+        return None
+    found, rest = match[1], text[match.end(1):match.end(1) + 3]
+    bracketed = text[match.start(1) - 1] in "([{"
+    if not rest or rest[0] in ")]}.,;:!\"$\n" or (bracketed and rest[0] == " "):
+        return found.upper()
+    if not found[0].isupper() or rest[0] not in " \t":
+        return None
+    return None if found in ("A", "I") and rest.strip()[:1].islower() else found
+
+
+def _last_mention(text: str, allowed: tuple[str, ...]) -> str | None:
+    """The last option in brackets."""
+    found, depth = None, 0
+    for match in _MENTIONS.finditer(text):
+        kind: Any = match.lastgroup
+        if kind == "before" and depth:
+            depth -= 1
+        elif kind in ("inside", "before"):
+            found = match[kind].upper() if match[kind].upper() in allowed else found
+        else:
+            depth = 0 if kind == "line" else max(0, depth + (1 if kind == "open" else -1))
+    return found
+
+
+def _last_named(line: str, allowed: tuple[str, ...]) -> str | None:
+    """The last option that a line names as in `option B`."""
+    return next((name for name in reversed(_NAMED.findall(line)) if name in allowed), None)

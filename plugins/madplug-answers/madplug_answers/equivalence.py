@@ -1,0 +1,96 @@
+"""Symbolic equality in a process of its own.
+
+math-verify sets alarms, which only a main thread can do, and an expression can be made to take forever; so it runs
+in a second interpreter that is told a pair a line, and that is ended when it does not answer in time.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import weakref
+from contextlib import suppress
+from typing import IO, Any
+
+KEPT = 100_000
+START = 60.0
+"""Seconds a new process may take to load computer algebra."""
+
+
+class Checker:
+    """Asks one process about pairs of expressions, and remembers what it said."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._process: subprocess.Popen[str] | None = None
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def equal(self, a: str, b: str) -> bool:
+        """Whether two expressions have the same value; False when that takes too long."""
+        pair = (a, b)
+        if pair not in self._known:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            self._known[pair] = self._ask(a, b)
+        return self._known[pair]
+
+    def _ask(self, a: str, b: str) -> bool:
+        process = self._process or self._start()
+        answer = _say(process, {"a": a, "b": b}, self._seconds)
+        if answer is None:
+            _end(process)
+            self._process = None
+        return answer is True
+
+    def _start(self) -> subprocess.Popen[str]:
+        self._process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.PIPE, text=True,
+                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        weakref.finalize(self, _end, self._process)
+        if _say(self._process, {"a": "1", "b": "1"}, START) is not True:
+            raise RuntimeError("math-verify does not work here; answers.math cannot compare symbolically")
+        return self._process
+
+
+def _say(process: subprocess.Popen[str], pair: dict[str, str], seconds: float) -> Any:
+    """The process's answer, or None when it gave none in time."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    timer = threading.Timer(seconds, process.kill)
+    timer.start()
+    try:
+        process.stdin.write(json.dumps(pair) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+    except OSError:
+        return None
+    finally:
+        timer.cancel()
+    return json.loads(line) if line.endswith("\n") else None
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        with suppress(OSError):
+            pipe.close()  # type: ignore[union-attr]
+
+
+def serve(questions: IO[str], answers: IO[str]) -> None:
+    """Answer one pair a line until there is no more."""
+    from math_verify import parse, verify  # type: ignore[import-untyped, unused-ignore]
+
+    for line in questions:
+        pair = json.loads(line)
+        try:
+            equal = bool(verify(parse(f"${pair['a']}$"), parse(f"${pair['b']}$")))
+        except Exception:
+            equal = False
+        answers.write(json.dumps(equal) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve(sys.stdin, sys.stdout)

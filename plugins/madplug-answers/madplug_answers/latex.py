@@ -1,0 +1,91 @@
+r"""One spelling for LaTeX that reads the same.
+
+After the string normalisation that the MATH data set's authors introduced, in our own words: sizes, spaces, units
+and degrees go, fractions and roots get their braces, and what is a plain number becomes its shortest exact form.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from madplug_answers.number import LONGEST, shortest
+
+_SPACES = re.compile(r"\\[,!;: ]|\\(?:quad|qquad|left|right|displaystyle|limits)(?![A-Za-z])|[\s~$]")
+_FRACTIONS = re.compile(r"\\[dtc]frac(?![A-Za-z])")
+_DEGREES = re.compile(r"\^\{?\\circ\}?|\\degree(?![A-Za-z])|°")
+_UNIT = re.compile(r"(?<=[0-9}\s])\s{0,2}\\(?:text|mbox|textrm|mathrm|textbf)\s?\{\s?[A-Za-z][^{}]{0,40}\}"
+                   r"(?:\^\{?[23]\}?)?[\s.$]{0,4}\Z")
+_NAMED_UNIT = re.compile(r"(-?\$?[0-9][0-9,]{0,40}(?:\.[0-9]{1,40})?)\s{1,3}[A-Za-z][A-Za-z ]{1,40}\Z")
+_TEXT = re.compile(r"\\(?:text|mbox|textrm|textbf|textit|mathrm|mathbf|operatorname)\s?\{([^{}]{0,400})\}")
+_NAME = re.compile(r"[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?(?:\([a-z]\))?\Z")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_BARE_ROOT = re.compile(r"\\sqrt(?=[0-9A-Za-z])([0-9A-Za-z])")
+_GROUP = r"(\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\})"
+_BARE_FRACTION = re.compile(rf"\\frac(?:([0-9])([0-9])|([0-9]){_GROUP}|{_GROUP}([0-9]))")
+_SLASH = re.compile(r"(?<![\w/.)])([0-9]{1,40})/([0-9]{1,40})(?![\w/.])")
+_ROWS = (re.compile(r"\\+(?=\\[A-Za-z])"), re.compile(r"\\{2,}"))
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?\Z")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\Z")
+_RATIO = re.compile(r"(-?)\\frac\{(-?[0-9]+)\}\{(-?[0-9]+)\}\Z")
+_WORD = re.compile(r"[A-Za-z]{3,}\Z")
+_SAME_SIGN = (("\\leq", "\\le"), ("\\geq", "\\ge"), ("\\neq", "\\ne"), ("\\lbrace", "\\{"), ("\\rbrace", "\\}"),
+              ("{,}", ","), ("\\%", ""), ("%", ""), ("\\$", ""), ("−", "-"))
+
+
+def normalise(latex: str) -> str:
+    """The one spelling; a spelling of its own is left alone."""
+    for _ in range(8):  # one step can prepare another: a unit that goes leaves a plain number
+        again = _once(latex)
+        if again == latex:
+            break
+        latex = again
+    return latex
+
+
+def _once(text: str) -> str:
+    text = text.strip(" \t\n\"'").rstrip(".,;:").strip(" \t\n\"'")
+    for spelling, sign in _SAME_SIGN:
+        text = text.replace(spelling, sign)
+    text = _NAMED_UNIT.sub(r"\1", _UNIT.sub("", text))
+    text = _SPACES.sub("", _DEGREES.sub("", _FRACTIONS.sub(r"\\frac", text)))
+    text = _TEXT.sub(r"\1", text)
+    text = _ROWS[1].sub(r"\\", _ROWS[0].sub("", text))
+    text = _value(text)
+    text = _BARE_ROOT.sub(r"\\sqrt{\1}", text)
+    text = _BARE_FRACTION.sub(_braced, text)
+    text = _SLASH.sub(r"\\frac{\1}{\2}", text)
+    return _plain(text)
+
+
+def _value(text: str) -> str:
+    """What an expression is said to be: the right side of `x = 5` and of `3 + 4 = 7`; other equations stay."""
+    left, equals, right = text.rpartition("=")
+    if not equals or not right or left.endswith(("\\", "<", ">", "!", ":")):
+        return text
+    computed = not re.search("[A-Za-z]", _COMMAND.sub("", left))
+    return right if computed or _NAME.match(left) else text
+
+
+def _braced(match: re.Match[str]) -> str:
+    above, below = (part if part.startswith("{") else f"{{{part}}}" for part in match.groups() if part is not None)
+    return f"\\frac{above}{below}"
+
+
+def _plain(text: str) -> str:
+    """A plain number in its shortest exact form, a single word in small letters, anything else as it is."""
+    if _WORD.match(text):
+        return text.lower()
+    if len(text) > LONGEST:
+        return text
+    if _THOUSANDS.match(text):
+        text = text.replace(",", "")
+    if _DECIMAL.match(text):
+        return shortest(Fraction(text))
+    ratio = _RATIO.match(text)
+    if ratio is None or not int(ratio[3]):
+        return text
+    value = Fraction(int(ratio[2]), int(ratio[3])) * (-1 if ratio[1] else 1)
+    exact = shortest(value)
+    sign = "-" if value < 0 else ""
+    return exact if "/" not in exact else f"{sign}\\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"

@@ -1,0 +1,96 @@
+"""Expressions in LaTeX."""
+
+import importlib.util
+
+import pytest
+
+from madplug import Sample
+from madplug_answers import Math
+
+ANY = Sample("q1", "What is it?")
+needs_math_verify = pytest.mark.skipif(importlib.util.find_spec("math_verify") is None,
+                                       reason="math-verify is not installed (extra 'math')")
+
+
+def spelling(text: str) -> str | None:
+    return Math().canonical(text, ANY)
+
+
+@pytest.mark.parametrize("same", [
+    [r"\frac{1}{2}", r"\dfrac{1}{2}", r"\tfrac12", "1/2", "0.5", ".50", r"\frac{2}{4}", r"x = \frac{1}{2}",
+    r"$\frac12$"],
+    [r"\frac{-1}{3}", r"-\frac{1}{3}", "-1/3", r"-\frac13"],
+    ["90", r"90^\circ", r"90^{\circ}", "90°", "90."], ["5", r"5 \text{ cm}", r"5\text{ cm}^2", "5 dollars",
+    r"\$5", "005", "5.0"],
+    ["50", r"50\%", "50%"], ["10000", "10,000", r"10,\!000", "10{,}000"], [r"\sqrt{2}", r"\sqrt2"],
+    [r"11\sqrt{2}", r"11 \sqrt 2"],
+    ["evelyn", "Evelyn", r"\text{Evelyn}", r"\text{ Evelyn }", '"Evelyn"'], ["(3,4]", r"\left( 3, 4 \right]",
+    "(3, 4]"],
+    [r"2\pi", r"2 \pi", r"x=2\pi"], [r"x\le3", r"x \leq 3"], ["7", "3+4=7"], [r"\frac{\sqrt{3}}{3}",
+    r"\frac{\sqrt3}3"],
+    [r"\begin{pmatrix}\frac{1}{2}\2\end{pmatrix}", r"\begin{pmatrix} 1/2 \\ 2 \end{pmatrix}"],
+])
+def test_spellings_of_one_expression(same):
+    assert {spelling(text) for text in same} == {spelling(same[0])}
+    assert spelling(same[0]) is not None
+
+
+@pytest.mark.parametrize(("a", "b"), [
+    ("1", "-1"), ("(1,2)", "1,2"), ("a", "A"), ("x^2", "x2"), (r"\frac{1}{2}", r"\frac{2}{1}"), ("12",
+    "1 + 2"), ("10*5", "105"),
+    (r"\begin{pmatrix} 1 \\ 23 \end{pmatrix}", r"\begin{pmatrix} 12 \\ 3 \end{pmatrix}"), ("x^2 + y^2 = 4", "4"),
+])
+def test_different_expressions_stay_different(a, b):
+    assert spelling(a) != spelling(b)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    (r"Thus $\boxed{\dfrac{3}{17}}$, as $x=4$.", r"\frac{3}{17}"), (r"\boxed{1} and then \boxed{\{1, \{2\}\}}",
+    r"\{1,\{2\}\}"),
+    (r"The answer is $\frac{13}{15}$ of the pie.", r"\frac{13}{15}"), ("Therefore, the class average is 84.", "84"),
+    ("The answer is that there are 5 students in both clubs.", "5"), ("The answer is circle.", "circle"),
+    ("Final answer: \\boxed{42}", "42"), ("**Final answer:** $x = -3$", "-3"),
+    (r"so $abc$ is then equal to $-\frac{1000}{27}$.", r"-\frac{1000}{27}"),
+    ("We see that it has to be 4114_6 in base six.", "4114"),
+    ("The answer is correct. So I say it is 9 again.", "9"), ("", None),
+    (r"\boxed{}", r"\boxed{}"),
+])
+def test_reading_a_reply(text, expected):
+    assert spelling(text) == expected
+
+
+def test_answers_keep_their_latex():
+    assert Math().stated(r"so \boxed{\dfrac{1}{2}}", ANY) == r"\dfrac{1}{2}"
+
+
+def test_spelling_is_all_that_counts_by_default():
+    assert not Math().same(r"\sqrt{8}", r"2\sqrt{2}", ANY)
+
+
+@pytest.fixture(scope="module")
+def symbolic():
+    """One for the module: loading computer algebra takes a second or more."""
+    return Math(equality="symbolic", seconds=2)
+
+
+@needs_math_verify
+def test_symbolic_equality_sees_through_the_spelling(symbolic):
+    assert symbolic.same(r"\sqrt{8}", r"2\sqrt{2}", ANY)
+    assert symbolic.same(r"\frac{\sqrt{3}}{3}", r"\frac{1}{\sqrt{3}}", ANY)
+    assert not symbolic.same(r"\sqrt{8}", r"3\sqrt{2}", ANY)
+    assert not symbolic.same(r"\frac{", "}{", ANY)
+
+
+@needs_math_verify
+def test_a_comparison_that_takes_too_long_is_not_equal_and_the_next_one_works(symbolic):
+    symbolic.same("1", "2", ANY)
+    symbolic._checker._seconds = 0.0
+    assert not symbolic.same(r"\sqrt{50}", r"5\sqrt{2}", ANY)
+    symbolic._checker._seconds = 5.0
+    assert symbolic.same(r"\sqrt{18}", r"3\sqrt{2}", ANY)
+
+
+def test_a_missing_math_verify_is_said_before_the_run(monkeypatch):
+    monkeypatch.setattr("madplug_answers.mathematics.find_spec", lambda name: None)
+    assert list(Math().check(None)) == []
+    assert "pip install" in "".join(Math(equality="symbolic").check(None))

@@ -1,0 +1,109 @@
+"""A number, exactly."""
+
+import pytest
+
+from madplug import Sample
+from madplug_answers import Number
+
+ANY = Sample("q1", "How many?")
+
+
+def number(text: str) -> str | None:
+    return Number().canonical(text, ANY)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    (r"so \boxed{1,234}", "1234"),
+    (r"\boxed{-5}", "-5"),                                   # upstream: "5"
+    ("x {} y", None),                                        # upstream: an empty answer
+    ("the total is 3. So 42.", "42"),
+    ("so the answer is 1,234.", "1234"),
+    ("the answer is -3.5 dollars", "-3.5"),
+    ("got 3 then 4.", "4"),
+])
+def test_upstream_vectors_read_without_their_bugs(text, expected):
+    assert number(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("18.00", "18"), ("018", "18"), (".5", "0.5"), ("5.", "5"), ("-0", "0"), ("1,234,567.50", "1234567.5"),
+    ("1e3", "1000"),
+    ("1.5e-3", "0.0015"), (r"3 \times 10^5", "300000"), ("3/4", "0.75"), ("1/3", "1/3"), ("2/6", "1/3"),
+    ("-1/3", "-1/3"),
+    (r"\frac{3}{4}", "0.75"), (r"-\dfrac{1}{3}", "-1/3"), ("50%", "50"), ("$5", "5"), (r"\$45{,}000", "45000"),
+    (r"10\,000", "10000"),
+    ("9007199254740993.1", "9007199254740993.1"),
+])
+def test_the_shortest_exact_form(text, expected):
+    assert number(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("-7", "-7"), ("−7", "-7"), ("x=-3", "-3"), ("= - 5", "-5"), ("-$5", "-5"), ("$-5", "-5"), (r"-\$5", "-5"),
+    ("the answer is -12", "-12"),
+    ("10-5", "5"), ("3-5 apples", "5"), ("- 5 apples", "5"), ("a dash - 5", "5"), ("$45$-$90$", "90"),
+    ("f(x)-2", "2"),
+])
+def test_a_minus_is_a_sign_only_where_it_is_one(text, expected):
+    assert number(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("٣٫٥", "3.5"), ("５", "5"), ("१२", "12"), ("5²", "5"), ("½", None), ("1\u202f234", "1234"), ("Ⅷ", None),
+])
+def test_digits_of_every_script_count_and_superscripts_do_not(text, expected):
+    assert number(text) == expected
+
+
+def test_the_box_wins_over_what_follows_it():
+    assert number(r"\boxed{17 hours}. This includes the 60 minutes of rest.") == "17"
+
+
+def test_the_last_box_that_has_a_number_and_is_closed_counts():
+    assert number(r"\boxed{3}, \boxed{7} and \boxed{30 * 3 = 90") == "7"
+
+
+def test_a_box_without_a_number_is_passed_over():
+    assert number(r"\boxed{the answer is large}, about 12") == "12"
+
+
+def test_after_the_announcement_the_first_number_counts():
+    assert number("The answer is 12, because 3 times 4 is 12 and not 13.") == "12"
+
+
+def test_after_the_announcement_a_sum_counts_as_worked_out():
+    assert number("The answer is 20 + 8 + 20 = 48.") == "48"
+
+
+def test_an_equation_of_words_is_not_worked_out():
+    assert number("The answer is 8 since x = 3.") == "8"
+
+
+def test_markdown_does_not_join_factors():
+    assert number("10*5") == "5"
+
+
+@pytest.mark.parametrize("text", ["", "none", "GSM", "R2D2", "24/7/2024", "0/0", "1/0", "9" * 401, "1e999", "twelve"])
+def test_what_is_no_number_gives_none(text):
+    assert number(text) is None
+
+
+def test_numbers_within_the_tolerance_are_the_same():
+    format = Number()
+    assert format.same("0.333333", "1/3", ANY)
+    assert format.same("2", "2.000001", ANY)
+    assert not format.same("2", "2.0000011", ANY)
+    assert not format.same("-5", "5", ANY)
+
+
+def test_tolerance_is_an_option():
+    assert Number(tolerance=0.5).same("2", "2.5", ANY)
+    assert not Number(tolerance=0).same("2", "2.0000001", ANY)
+
+
+def test_numbers_of_400_digits_compare():
+    assert not Number().same("1" * 400, "2" * 400, ANY)
+
+
+def test_the_instruction_shows_the_closing_line():
+    assert "`Final answer: 42`" in Number().instruction(ANY)

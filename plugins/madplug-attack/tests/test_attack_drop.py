@@ -1,0 +1,112 @@
+import pytest
+
+from madplug import Sample
+from madplug.rows import plain
+from madplug.testing import play
+from madplug_attack import Drop, attacked
+
+Exchange = pytest.importorskip("madplug_som").Exchange
+MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>"}
+
+
+def said(request) -> str:
+    return f"{request.agent},{1 + sum(m['role'] == 'assistant' for m in request.messages)}"
+
+
+def held(*extensions, rounds=3, agents=4, styles=None, **settings):
+    return play(styles=styles or [Exchange(**MARKED)], extensions=extensions, agents=agents, rounds=rounds,
+                **{"replies": said, **settings})
+
+
+def heard(played, round=2) -> list[set[int]]:
+    """By agent: whom it saw in a round, itself apart."""
+    authors = {m.id: m.agent for m in played.messages}
+    return [{authors[i] for i in m.seen} - {m.agent} for m in played.transcript.of_round(round)]
+
+
+def test_an_agent_that_is_cut_off_hears_nobody_and_is_heard_by_all():
+    played = held(Drop(agents=(1,)))
+    for round in (2, 3):
+        assert heard(played, round) == [{1, 2, 3}, set(), {0, 1, 3}, {0, 1, 2}]
+
+
+def test_it_is_asked_to_verify_its_own_answer():
+    played = held(Drop(agents=(1,)))
+    last = [r for r in played.requests if r.agent == 1][-1]
+    assert [m["content"] for m in last.messages] == ["<q>", "1,1", "<verify>", "1,2", "<verify>"]
+
+
+def test_share_zero_changes_no_byte():
+    with_it, without = held(Drop(share=0)), held()
+    assert with_it.requests == without.requests
+    same = {**plain(without.result), "seconds": 0}
+    assert {**plain(with_it.result), "seconds": 0} == same
+
+
+@pytest.mark.parametrize(("share", "agents", "expected"), [
+    (0, 4, 0), (0.25, 4, 1), (0.25, 10, 3), (0.01, 4, 1), (0.5, 3, 2), (0.25, 2, 1), (1, 3, 3), (0.1, 15, 2),
+    (0.15, 10, 2)])
+def test_halves_are_rounded_up_and_a_share_is_at_least_one(share, agents, expected):
+    assert attacked(share, agents) == expected
+
+
+def test_the_agents_are_drawn_by_sample_and_stay():
+    samples = [Sample(f"q{i}", "?") for i in range(12)]
+    played = held(Drop(), sample=samples)
+    drawn = [r.notes["attack.drop"]["agents"] for r in played.store.results()]
+    assert len({tuple(d) for d in drawn}) > 1
+    for result, (agent,) in zip(played.store.results(), drawn, strict=True):
+        cut = [m for m in result.messages if "attack" in m.data]
+        assert {m.agent for m in cut} == {agent}
+        assert len(cut) == 3
+
+
+def test_what_was_dropped_is_on_record():
+    played = held(Drop(agents=(1,)))
+    assert [m.data["attack"]["dropped"] for m in played.transcript.by(1)] == [[], [0, 2, 3], [0, 2, 3, 4, 6, 7]]
+
+
+def test_messages_of_others_record_nothing():
+    played = held(Drop(agents=(1,)))
+    assert not any(m.data for m in played.messages if m.agent != 1)
+
+
+def test_a_frozen_agent_is_asked_once():
+    played = held(Drop(agents=(1,), cut_off="frozen"))
+    assert played.result.calls == 4 + 3 * 2
+    assert [m.content for m in played.transcript.by(1)] == ["1,1"] * 3
+    assert [m.key for m in played.transcript.by(1)] == ["1,1"] * 3
+    assert played.transcript.by(1)[2].data["attack"] == {"frozen": True, "dropped": [0, 2, 3, 4, 6, 7]}
+
+
+def test_a_cut_off_agent_that_keeps_its_answer_scores_36_and_two_thirds():
+    Score = pytest.importorskip("madplug_freemad").Score
+    replies = {0: "abc", 1: "xxx", 2: "def", 3: "ghi"}
+    played = held(Drop(agents=(1,)), replies=replies, decision=Score())
+    assert played.decision.scores["x"] == pytest.approx(36.667, abs=1e-3)
+    assert played.decision.key == "x"
+
+
+def test_calls_stay_the_same():
+    assert held(Drop()).result.calls == held().result.calls == 12
+
+
+def test_openings_by_nobody_reach_everybody():
+    from madplug import Extension, Message, hookimpl
+
+    class Opening(Extension):
+        name = "opening"
+
+        @hookimpl
+        def madplug_opening(self, debate):
+            return [Message(0, 0, 0, None, "note", "read this")]
+
+    played = held(Opening(), Drop(agents=(1,)), rounds=1)
+    assert all(m.seen == (0,) for m in played.messages[1:])
+
+
+def test_agents_that_are_not_there_are_a_problem():
+    class Cell:
+        wanted = 3
+
+    assert list(Drop(agents=(1, 3)).check(Cell())) == ["'agents' names agent 3; there are 3, counted from 0"]

@@ -1,0 +1,122 @@
+"""Castings: which model plays which persona.
+
+Both seat the same models that a debate without a casting would have (`debate.models` in turn), so that a
+comparison is one of seats and not of models.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from madplug import Agent, Casting, ModelName, Options, Persona, hookimpl
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+__all__ = ["Central", "Random", "Seated"]
+
+
+class Random(Casting):
+    """Deals the models to the personas by chance, once for the whole study or anew for every sample.
+
+    `draw = "deal"` shuffles the models that the agents would have in turn, so that each plays as often as
+    it would; `"independent"` draws a model for every persona on its own, so that one may play them all. Per
+    study, every sample and every repeat has the same cast.
+    """
+
+    name = "random"
+    source = "the random-assignment baseline of dynamic role assignment (Meta-Debate), section 4"
+
+    class Options(Options):
+        """Options of `casting.random`."""
+
+        per: Literal["study", "sample"] = Field(default="study", description="how long a cast stays together")
+        draw: Literal["deal", "independent"] = Field(default="deal", description=(
+            "deal: every model as often as in turn; independent: each persona draws from all models"))
+
+    def prepare(self, study: Any) -> None:
+        """What the casts of a whole study are drawn from."""
+        self._seed = study.seed
+
+    def cast(self, debate: Debate, personas: Sequence[Persona]) -> list[Agent]:
+        """The personas in order, each with the model it drew."""
+        rng = debate.rng("casting.random")
+        if self.options.per == "study":
+            rng = random.Random(f"casting.random/{getattr(self, '_seed', 0)}")
+        hand = in_turn(debate.models, len(personas))
+        if self.options.draw == "deal":
+            rng.shuffle(hand)
+        else:
+            hand = [rng.choice(sorted(set(debate.models)) or [None]) for _ in hand]
+        return seat(personas, hand)
+
+
+class Central(Casting):
+    """Puts the strongest models on the seats that are most connected.
+
+    A seat's connections are the agents it may read and those that may read it, as the visibility says for
+    the first round of exchange; equals are taken in order. The strongest model is the first of `order`, or
+    of `debate.models`. Every model plays as often as it would in turn.
+    """
+
+    name = "central"
+    source = "Li et al. 2024, Improving Multi-Agent Debate with Sparse Communication Topology, section 5"
+
+    class Options(Options):
+        """Options of `casting.central`."""
+
+        order: tuple[ModelName, ...] = Field(default=(), description=(
+            "the models from the strongest to the weakest; default: as in debate.models"))
+
+    def cast(self, debate: Debate, personas: Sequence[Persona]) -> list[Agent]:
+        """The personas in order, each with the model of its seat."""
+        order = [*self.options.order, *debate.models, None]
+        hand = sorted(in_turn(debate.models, len(personas)), key=order.index)
+        seated = Seated(debate, seat(personas, in_turn((), len(personas))))
+        degrees = seated.degrees()
+        seats = sorted(range(len(personas)), key=lambda i: -degrees[i])
+        models = dict(zip(seats, hand, strict=True))
+        return seat(personas, [models[i] for i in range(len(personas))])
+
+    def check(self, cell: Any) -> Iterable[str]:
+        """Only models that play can be ordered."""
+        for name in self.options.order:
+            if name not in cell.models:
+                yield f"'order' names '{name}', which no agent uses; debate.models has {', '.join(cell.models)}"
+
+
+class Seated:
+    """A debate whose agents have seats and no models yet; everything else is the debate's own."""
+
+    def __init__(self, debate: Debate, agents: Sequence[Agent]) -> None:
+        self._debate = debate
+        self.agents = tuple(agents)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._debate, name)
+
+    def degrees(self, round: int = 2) -> list[int]:
+        """By seat: the others that it reads, and the others that read it."""
+        see: Any = self._debate.cell.visibility.neighbours
+        reads = [set(see(self, agent, round)) for agent in self.agents]
+        return [len(of) + sum(i in other for other in reads) for i, of in enumerate(reads)]
+
+
+def in_turn(models: Sequence[str], n: int) -> list[str | None]:
+    """The models of n agents that take them in turn; None for each where there are none."""
+    return [models[i % len(models)] if models else None for i in range(n)]
+
+
+def seat(personas: Sequence[Persona], models: Sequence[str | None]) -> list[Agent]:
+    """The personas with their models."""
+    return [Agent(i, persona, model) for i, (persona, model) in enumerate(zip(personas, models, strict=True))]
+
+
+@hookimpl
+def madplug_register_castings() -> list[type[Casting]]:
+    """Offer both."""
+    return [Random, Central]

@@ -1,0 +1,84 @@
+from collections import Counter
+
+import pytest
+
+from madplug import Sample
+from madplug.testing import play
+from madplug_casting import Central, Random
+
+SparseGraph = pytest.importorskip("madplug_sparse").SparseGraph
+MODELS = ("strong", "middle", "weak")
+
+
+def cast(casting, agents=6, models=MODELS, **settings):
+    """The models of the agents, by sample."""
+    samples = [Sample(f"q{i}", "?") for i in range(4)]
+    played = play(casting=casting, agents=agents, models=models, replies=lambda request: "A", sample=samples,
+                  **settings)
+    return [tuple(a.model for a in result.agents) for result in played.store.results()]
+
+
+def test_a_deal_keeps_every_models_share():
+    assert {tuple(sorted(Counter(c).items())) for c in cast(Random(per="sample"))} == {
+        (("middle", 2), ("strong", 2), ("weak", 2))}
+
+
+def test_a_cast_stays_together_for_the_study():
+    assert len(set(cast(Random(), repeats=3))) == 1
+    assert len({cast(Random(), seed=s)[0] for s in range(5)}) > 1
+
+
+def test_every_sample_may_have_its_own_cast():
+    assert len(set(cast(Random(per="sample")))) > 1
+    assert cast(Random(per="sample"), seed=3) == cast(Random(per="sample"), seed=3)
+
+
+def test_independent_draws_may_repeat_a_model():
+    casts = [c for s in range(5) for c in cast(Random(per="sample", draw="independent"), seed=s, agents=3)]
+    assert any(len(set(c)) < 3 for c in casts)
+
+
+def test_the_strongest_sits_in_the_middle_of_a_star():
+    assert cast(Central(), agents=4, visibility=SparseGraph(topology="star", hub=2)) == [
+        ("strong", "middle", "strong", "weak")] * 4
+
+
+def test_the_order_of_strength_is_an_option():
+    star = SparseGraph(topology="star", hub=2)
+    assert cast(Central(order=("weak",)), agents=3, visibility=star)[0] == ("strong", "middle", "weak")
+
+
+def test_readers_count_as_connections():
+    heard_by_two = SparseGraph(topology="edges", edges=((0, 2), (1, 2)), directed=True)
+    assert cast(Central(), agents=3, visibility=heard_by_two)[0] == ("middle", "weak", "strong")
+
+
+def test_where_all_seats_are_equal_the_strongest_comes_first():
+    assert cast(Central(), agents=3)[0] == MODELS
+
+
+@pytest.mark.parametrize("casting", [Random(), Random(draw="independent"), Central()])
+def test_a_debate_without_models_is_cast_without_models(casting):
+    from madplug import Reply, Style
+
+    class Silent(Style):
+        name = "silent"
+        moves = frozenset({"improve"})
+
+        def respond(self, debate, turn, view):
+            return Reply("A")
+
+    assert cast(casting, agents=2, models=(), styles=[Silent()])[0] == (None, None)
+
+
+def test_an_order_of_models_that_do_not_play_is_a_problem():
+    class Cell:
+        models = MODELS
+
+    assert list(Central(order=("big",)).check(Cell())) == [
+        "'order' names 'big', which no agent uses; debate.models has strong, middle, weak"]
+
+
+def test_agents_keep_their_personas_and_ids():
+    played = play(casting=Random(), agents=3, models=MODELS, replies=["A"] * 3)
+    assert [(a.id, a.persona.name) for a in played.result.agents] == [(0, "Agent 1"), (1, "Agent 2"), (2, "Agent 3")]

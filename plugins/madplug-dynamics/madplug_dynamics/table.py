@@ -1,0 +1,53 @@
+"""What voters answered, round by round: the table that every metric here reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from madplug import Debate, DebateResult, Metric
+
+Keys = Sequence[str | None]
+
+
+def columns(debate: Debate) -> list[list[str | None]]:
+    """One list per round: each voter's key, None where there is none."""
+    return [list(column) for column in zip(*debate.transcript.answers(debate.voters), strict=True)]
+
+
+def courses(debate: Debate) -> list[list[str | None]]:
+    """One list per voter: its key in each round in which it spoke."""
+    spoke = {(m.agent, m.round) for m in debate.transcript.messages}
+    rows = zip(debate.voters, debate.transcript.answers(debate.voters), strict=True)
+    return [[key for k, key in enumerate(row, 1) if (agent.id, k) in spoke] for agent, row in rows]
+
+
+def plurality(keys: Keys) -> str | None:
+    """The most frequent key, the first of equals; None where nobody has one."""
+    counts = Counter(key for key in keys if key is not None)
+    return max(counts, key=lambda key: counts[key]) if counts else None
+
+
+def mode(keys: Keys) -> str | None:
+    """The most frequent key, where it is the only one that is."""
+    ranked = Counter(key for key in keys if key is not None).most_common(2)
+    return None if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]) else ranked[0][0]
+
+
+def ratio(part: float, whole: float) -> float | None:
+    """A share; None of nothing."""
+    return part / whole if whole else None
+
+
+def own_scores(metric: Metric, results: Iterable[DebateResult]) -> list[dict[str, Any]]:
+    """Per debate, the parts of this metric's score, without its name, and the repeat."""
+    prefix = f"{metric.label or metric.name}."
+    return [{"repeat": result.repeat, **{name.removeprefix(prefix): value for name, value in result.metrics.items()
+                                         if name.startswith(prefix)}} for result in results]
+
+
+def total(scores: Iterable[dict[str, Any]], part: str) -> float:
+    """The sum of a part over debates; one without it adds nothing."""
+    return sum(score.get(part) or 0.0 for score in scores)

@@ -1,0 +1,134 @@
+"""Answers that are on record before a debate begins."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Generator, Mapping, Sequence
+from itertools import cycle, islice, zip_longest
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from madplug import ComponentError, Extension, Message, Options, hookimpl
+from madplug_styles.prompts import fill, letter
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+Opening = Sequence[Message] | Awaitable[Sequence[Message]]
+
+
+class SeedOptions(Options):
+    """Where the answers come from, how many of them, in which order."""
+
+    messages: tuple[str | dict[str, str], ...] = Field(default=(), description=(
+        "answers for every sample: a text each, or a table {content = \"...\", answer = \"...\"}"))
+    column: str = Field(default="seeds", description=(
+        "the column of the sample's metadata with answers of the same two forms, in lists of any depth; `answers` "
+        "takes those of a recorded debate"))
+    right: int | None = Field(default=None, ge=0, le=10_000, description="so many right answers (needs oracle = true)")
+    wrong: int | None = Field(default=None, ge=0, le=10_000, description="so many wrong answers (needs oracle = true)")
+    order: Literal["given", "right_first", "wrong_first", "alternating"] = Field(default="given", description=(
+        "order on record; all but `given` need oracle = true"))
+    text: str = Field(default="I worked this out step by step, and the answer is {answer}.", description=(
+        "the words of an answer that comes without any; {answer}"))
+
+
+class SeedMessages(Extension):
+    """Puts prior answers on record as messages of round 0, which nobody wrote and everybody sees.
+
+    For instance 40 right and 40 wrong ones, the right first, the wrong first, or in turn. They come from
+    the run file, from a column of the sample, or, where `right` and `wrong` ask for more than there are,
+    from repeating those, and from the reference and the other options where there is none. Whether an
+    answer is right is looked up in the references, which needs `oracle = true`. How many different ones
+    there were is in the debate's notes. A style that shows peers' answers shows these in the first round.
+    """
+
+    name = "seed_messages"
+    source = "MADC 2026, section 5 (scaling with injected contexts)"
+    Options = SeedOptions
+
+    def __init__(self, options: Any = None, **values: Any) -> None:
+        super().__init__(options, **values)
+        o = self.options
+        if o.order != "given" or o.right is not None or o.wrong is not None:
+            self.needs = frozenset({"references"})
+
+    @hookimpl(wrapper=True)
+    def madplug_opening(self, debate: Debate) -> Generator[None, Opening, Opening]:
+        """What is on record so far, and the answers."""
+        before = yield
+        seeds = self.seeds(debate)
+        if not inspect.isawaitable(before):
+            return [*before, *seeds]
+
+        async def both() -> list[Message]:
+            return [*await before, *seeds]
+
+        return both()
+
+    def seeds(self, debate: Debate) -> list[Message]:
+        """The messages, in order."""
+        found = [self._message(debate, *seed) for seed in flat([
+            *self.options.messages, debate.sample.metadata.get(self.options.column)])]
+        if not self.needs:
+            return found
+        good = right_keys(debate)
+        right, wrong = ([m for m in found if (m.key in good) is wanted] for wanted in (True, False))
+        debate.notes["replay.seed_messages"] = {"right": len(right), "wrong": len(wrong)}
+        right = self._as_many(debate, right, self.options.right, list(debate.references[:1]))
+        wrong = self._as_many(debate, wrong, self.options.wrong, wrong_answers(debate, good))
+        return arranged(self.options.order, right, wrong)
+
+    def _as_many(self, debate: Debate, found: list[Message], wanted: int | None, others: list[str]) -> list[Message]:
+        if wanted is None or not wanted:
+            return found if wanted is None else []
+        found = found or [self._message(debate, "", answer) for answer in others]
+        if not found:
+            raise ComponentError(f"replay.seed_messages knows no such answer to sample '{debate.sample.id}'; "
+                                 f"give some in the column '{self.options.column}'")
+        return list(islice(cycle(found), wanted))
+
+    def _message(self, debate: Debate, content: str, answer: str | None) -> Message:
+        key = debate.key(content if answer is None else answer)
+        return Message(0, 0, 0, None, "draft", content or fill(self.options.text, answer=answer or ""),
+                       answer=key if answer is None else answer, key=key)
+
+
+def flat(seeds: Any) -> list[tuple[str, str | None]]:
+    """(content, answer) of every seed in lists of any depth."""
+    if seeds is None:
+        return []
+    if isinstance(seeds, Mapping):
+        answer = seeds.get("answer")
+        return [(str(seeds.get("content", "")), None if answer is None else str(answer))]
+    if isinstance(seeds, Sequence) and not isinstance(seeds, str):
+        return [seed for part in seeds for seed in flat(part)]
+    return [("", str(seeds))]
+
+
+def arranged(order: str, right: list[Message], wrong: list[Message]) -> list[Message]:
+    """Both kinds in their order; given is right first, since the counts leave no other order to keep."""
+    if order == "alternating":
+        return [m for pair in zip_longest(right, wrong) for m in pair if m is not None]
+    return [*wrong, *right] if order == "wrong_first" else [*right, *wrong]
+
+
+def right_keys(debate: Debate) -> set[str | None]:
+    """The keys of the references."""
+    return {debate.key(r) for r in debate.references} - {None}
+
+
+def wrong_answers(debate: Debate, good: set[str | None]) -> list[str]:
+    """The other options; the opposite of yes or no; the numbers that follow; else nothing."""
+    choices = [letter(i) for i in range(len(debate.sample.choices))]
+    if choices:
+        return [a for a in choices if debate.key(a) not in good]
+    reference = next(iter(debate.references), "")
+    if reference.strip().lower() in ("yes", "no"):
+        return ["no" if reference.strip().lower() == "yes" else "yes"]
+    try:
+        number = float(reference)
+    except ValueError:
+        return []
+    return [f"{number + step:g}" for step in (1, 2, 3)]

@@ -1,0 +1,44 @@
+"""Society of minds (Du et al. 2023): everybody answers, reads everybody's answer, and answers again."""
+
+from __future__ import annotations
+
+from madplug import Extension, Paradigm, Style, hookimpl
+from madplug_som.exchange import Exchange, ExchangeOptions, episodes, is_note
+from madplug_som.summary import AgreementIntensity, Summary
+
+__all__ = ["AgreementIntensity", "Debate", "Exchange", "ExchangeOptions", "Summary", "episodes", "is_note"]
+
+
+class Debate(Paradigm):
+    """Simultaneous exchange of all answers, decided by the plurality of the last round.
+
+    `rounds` counts the independent first answers: 2 are one round of debate. Nothing stops a debate early.
+    With `visibility = "visibility.previous_round"` agents remember only their last answer.
+
+    Differs from a port of the authors' code (DebateLLM), where later agents read answers of the same round:
+    rounds are simultaneous.
+    """
+
+    name = "debate"
+    source = "Du et al. 2023, section 2; the authors' code"
+    debate = {
+        "agents": 3, "rounds": 2, "turns": "turns.simultaneous", "visibility": "visibility.everything",
+        "styles": ["som.exchange"], "decision": {"use": "voting.plurality", "tie": "first"}}
+
+
+@hookimpl
+def madplug_register_styles() -> list[type[Style]]:
+    """Offer the exchange."""
+    return [Exchange]
+
+
+@hookimpl
+def madplug_register_extensions() -> list[type[Extension]]:
+    """Offer what changes an exchange."""
+    return [Summary, AgreementIntensity]
+
+
+@hookimpl
+def madplug_register_paradigms() -> list[type[Paradigm]]:
+    """Offer the debate."""
+    return [Debate]

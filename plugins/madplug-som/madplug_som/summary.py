@@ -1,0 +1,116 @@
+"""What changes an exchange from outside: a summary in place of the answers, and how much to trust others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import Field
+
+from madplug import Extension, Message, ModelName, Options, Plan, Request, Review, Turn, hookimpl
+from madplug_som.exchange import is_note
+from madplug_styles.prompts import fill, question_parts, speaker, user
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+T = TypeVar("T")
+Around = Generator[None, T, T]
+
+SUMMARISE = """{question}
+
+Several agents answered this question:
+
+{answers}
+
+Summarise their answers in a few sentences for somebody who has not read them: which answers were \
+given, by how many, and the reasons for each. Do not add an answer of your own."""
+RELY = """Rely on what the other agents say in about {percent} percent of the cases, and disregard it in \
+the others."""
+
+
+class Summary(Extension):
+    """After every round but the last, a summary of all answers, shown instead of the peers.
+
+    The summary is one more call a round, by the first agent's model or another one. It goes on record as a
+    message of nobody, so that a debate shows what its agents read. An agent still sees its own answers. A
+    round that has no summary (another extension spoke first) is shown as it is.
+    """
+
+    name = "summary"
+    source = "Du et al. 2023, section 3.3 (summarised responses); Smit et al. 2024, DebateLLM"
+
+    class Options(Options):
+        """Options of `som.summary`."""
+
+        model: ModelName | None = Field(default=None, description=(
+            "who summarises; default: the first agent's model"))
+        prompt: str = Field(default=SUMMARISE, description=(
+            "the request; {question}, {answers} (one block each)"))
+        block: str = Field(default="--- an agent's answer ---\n{content}", description=(
+            "one answer in {answers}; {content}, {number} (from 1), {name} (who gave it)"))
+
+    def calls(self, plan: Plan) -> int:
+        """One after every round but the last."""
+        return plan.rounds - 1
+
+    @hookimpl
+    def madplug_round_ended(self, debate: Debate) -> Awaitable[Review] | None:
+        """A summary of the round, unless it was the last or nobody spoke."""
+        said = [m for m in debate.transcript.of_round(debate.round) if m.agent is not None]
+        return self.summarise(debate, said) if said and debate.round < debate.rounds else None
+
+    async def summarise(self, debate: Debate, said: Sequence[Message]) -> Review:
+        """One call."""
+        blocks = [fill(self.options.block, content=m.content, number=number, name=speaker(debate, m))
+                  for number, m in enumerate(said, 1)]
+        prompt = fill(self.options.prompt, question=question_parts(debate.sample),
+                      answers="\n\n".join(blocks))
+        summary = await debate.ask(
+            [user(debate.sample, prompt)], purpose="summarise", model=self.options.model,
+            agent=None if self.options.model else debate.agents[0])
+        return Review(say=summary.text)
+
+    @hookimpl(wrapper=True)
+    def madplug_view(self, debate: Debate, turn: Turn) -> Around[Sequence[Message]]:
+        """The peers' messages of a summarised round give way to its summary."""
+        view = yield
+        summarised = {m.round for m in view if is_note(m)}
+        return [m for m in view if m.agent in (None, turn.agent.id) or m.round not in summarised]
+
+
+class AgreementIntensity(Extension):
+    """Tells agents how far to rely on the others, in a sentence after every later prompt.
+
+    `intensity` 0 to 10 is 0 to 100 percent; -1 changes nothing. It modulates the prompt and nothing else,
+    and only of requests in which agents discuss.
+    """
+
+    name = "agreement_intensity"
+    source = "Smit et al. 2024, section 5 (agreement modulation), DebateLLM"
+
+    class Options(Options):
+        """Options of `som.agreement_intensity`."""
+
+        intensity: int = Field(default=-1, ge=-1, le=10, description=(
+            "times 10 percent reliance on others; -1: say nothing about it"))
+        prompt: str = Field(default=RELY, description="the sentence; {percent}, {discard} (100 - percent)")
+
+    @hookimpl(wrapper=True)
+    def madplug_request(self, debate: Debate, request: Request) -> Around[Request]:
+        """Add the sentence."""
+        request = yield
+        if self.options.intensity < 0 or debate.round < 2 or request.purpose != "discuss":
+            return request
+        percent = 10 * self.options.intensity
+        sentence = fill(self.options.prompt, percent=percent, discard=100 - percent)
+        return replace(request, messages=(*request.messages[:-1], _longer(request.messages[-1], sentence)))
+
+
+def _longer(message: Mapping[str, Any], sentence: str) -> dict[str, Any]:
+    """The message with a paragraph more."""
+    content = message["content"]
+    longer = f"{content}\n\n{sentence}" if isinstance(content, str) else \
+        [*content, {"type": "text", "text": sentence}]
+    return {**message, "content": longer}

@@ -1,0 +1,189 @@
+import asyncio
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+
+from madplug import Extension, Message, Sample, Visibility, hookimpl
+from madplug.testing import play
+from madplug_som import AgreementIntensity, Debate, Exchange, Summary
+
+MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>",
+          "summary": "{summary}<c>"}
+"""Prompts whose parts can be counted."""
+
+
+class LastRoundOnly(Visibility):
+    """What was said in the round before."""
+
+    name = "last_round_only"
+
+    def view(self, debate, turn) -> Sequence[Message]:
+        return debate.transcript.of_round(debate.round - 1)
+
+
+def said(request) -> str:
+    return f"<m>{request.agent}{sum(m['role'] == 'assistant' for m in request.messages)}"
+
+
+def tokens(played, q=100, m=200, c=30) -> int:
+    text = "".join(played.prompts)
+    return q * text.count("<q>") + m * text.count("<m>") + c * text.count("<c>")
+
+
+def test_an_agent_answers_alone_first():
+    played = play(styles=[Exchange()], replies=["1", "2", "3"], sample=Sample("q", "2+2?", ("3", "4")))
+    assert len(played.requests) == 3
+    assert all(r.messages == played.requests[0].messages for r in played.requests)
+    (message,) = played.requests[0].messages
+    assert message["role"] == "user"
+    assert message["content"].startswith("2+2?\n\n(A) 3\n(B) 4")
+    assert message["content"].endswith("Reply with the answer and nothing else.")
+
+
+def test_peers_stand_in_agent_order_after_the_own_answer():
+    replies = ["first 0", "first 1", "first 2", "x", "x", "x"]
+    played = play(styles=[Exchange(**MARKED)], replies=replies, rounds=2)
+    assert [m["role"] for m in played.requests[4].messages] == ["user", "assistant", "user"]
+    assert [m["content"] for m in played.requests[4].messages] == ["<q>", "first 1", "first 0\n\nfirst 2<c>"]
+
+
+def test_three_rounds_repeat_the_whole_exchange():
+    played = play(styles=[Exchange(**MARKED)], replies=list("abcdefxyz"), rounds=3)
+    assert [m["content"] for m in played.requests[6].messages] == ["<q>", "a", "b\n\nc<c>", "d", "e\n\nf<c>"]
+
+
+def test_a_prompt_only_grows():
+    played = play(styles=[Exchange()], replies=said, rounds=4, agents=4)
+    for agent in range(4):
+        chats = [r.messages for r in played.requests if r.agent == agent]
+        assert all(later[:len(earlier)] == earlier for earlier, later in pairwise(chats))
+
+
+def test_one_agent_verifies_itself():
+    played = play(styles=[Exchange(**MARKED)], replies=list("abc"), rounds=3, agents=1)
+    assert [m["content"] for m in played.requests[2].messages] == ["<q>", "a", "<verify>", "b", "<verify>"]
+
+
+@pytest.mark.parametrize(("rounds", "visibility", "expected"), [
+    (2, None, 2490), (3, None, 6570), (2, LastRoundOnly(), 2490), (3, LastRoundOnly(), 4680)])
+def test_input_tokens_follow_the_formula(rounds, visibility, expected):
+    played = play(styles=[Exchange(**MARKED)], replies=said, rounds=rounds, visibility=visibility)
+    n, r, q, m, c = 3, rounds - 1, 100, 200, 30
+    full = n * ((r + 1) * q + (n * m + c) * r * (r + 1) // 2)
+    last = n * ((r + 1) * q + r * (n * m + c))
+    assert tokens(played) == expected == (last if visibility else full)
+
+
+@pytest.mark.parametrize(("rounds", "expected"), [(2, 1200), (3, 1800)])
+def test_output_tokens_follow_the_formula(rounds, expected):
+    played = play(styles=[Exchange(**MARKED)], replies=said, rounds=rounds)
+    assert 200 * sum(m.content.count("<m>") for m in played.messages) == expected
+
+
+@pytest.mark.parametrize(("agents", "rounds", "calls"), [(3, 2, 6), (10, 2, 20), (3, 3, 9)])
+def test_calls_are_agents_times_rounds(agents, rounds, calls):
+    assert play(styles=[Exchange()], replies=said, agents=agents, rounds=rounds).result.calls == calls
+
+
+def test_braces_in_answers_and_questions_stay_as_they_are():
+    played = play(styles=[Exchange()], replies=["{format} {0}"] * 6, rounds=2, sample="What is {question}?")
+    assert "What is {question}?" in played.prompts[0]
+    assert "{format} {0}" in played.prompts[3]
+
+
+def test_a_persona_with_a_description_becomes_the_system_message():
+    from madplug import Persona, PersonaGenerator
+
+    class Poet(PersonaGenerator):
+        name = "poet"
+
+        def generate(self, debate, roster):
+            return Persona("Poet", "You write in verse.")
+
+    played = play(styles=[Exchange()], personas=[Poet()], agents=2, replies=["a", "b"])
+    assert played.requests[0].messages[0] == {"role": "system", "content": "You write in verse."}
+
+
+def test_images_come_with_the_question_once():
+    sample = Sample("q", "?", images=("data:image/png,x",))
+    played = play(styles=[Exchange()], replies=said, rounds=2, sample=sample)
+    kinds = [[type(m["content"]) for m in r.messages] for r in played.requests]
+    assert kinds == [[list]] * 3 + [[list, str, str]] * 3
+
+
+class Slow(Extension):
+    """Lets some agents' replies arrive later than others'."""
+
+    name = "slow"
+
+    def __init__(self, waits):
+        super().__init__()
+        self.waits = waits
+
+    @hookimpl(wrapper=True)
+    def madplug_complete(self, debate, request):
+        answered = yield
+
+        async def late():
+            for _ in range(self.waits[request.agent]):
+                await asyncio.sleep(0)
+            return await answered
+
+        return late()
+
+
+@pytest.mark.parametrize("waits", [(0, 0, 0), (20, 0, 10), (0, 10, 20)])
+def test_the_order_of_execution_is_irrelevant(waits):
+    played = play(styles=[Exchange(**MARKED)], replies=said, rounds=3, extensions=[Slow(waits)])
+    assert [m.content for m in played.messages] == [f"<m>{i}{k}" for k in range(3) for i in range(3)]
+    last = {r.agent: [m["content"] for m in r.messages] for r in played.requests}
+    assert last[1] == ["<q>", "<m>10", "<m>00\n\n<m>20<c>", "<m>11", "<m>01\n\n<m>21<c>"]
+
+
+# Extensions
+
+def test_a_summary_replaces_the_peers():
+    def reply(request):
+        return "SUMMARY" if request.purpose == "summarise" else said(request)
+
+    played = play(styles=[Exchange(**MARKED)], extensions=[Summary()], replies=reply, rounds=3)
+    assert played.result.calls == 11
+    assert [m.content for m in played.messages if m.agent is None] == ["SUMMARY", "SUMMARY"]
+    last = played.requests[-1]
+    assert [m["content"] for m in last.messages] == ["<q>", "<m>20", "SUMMARY<c>", "<m>21", "SUMMARY<c>"]
+
+
+def test_a_summary_sees_all_answers_and_is_asked_of_the_first_agents_model():
+    replies = [*"abc", "S", *"def"]
+    played = play(styles=[Exchange()], extensions=[Summary()], replies=replies, rounds=2)
+    (summary,) = [r for r in played.requests if r.purpose == "summarise"]
+    assert all(f"answer ---\n{x}" in summary.messages[0]["content"] for x in "abc")
+    assert summary.agent == 0
+
+
+def test_summary_counts_its_calls():
+    from madplug import Plan
+
+    assert Summary().calls(Plan(agents=3, rounds=3, turns=3)) == 2
+
+
+def test_agreement_intensity_ends_the_later_prompts():
+    played = play(styles=[Exchange()], extensions=[AgreementIntensity(intensity=3)], replies=said, rounds=2)
+    assert ["30 percent" in r.messages[-1]["content"] for r in played.requests] == [False] * 3 + [True] * 3
+
+
+def test_agreement_intensity_of_minus_one_changes_no_byte():
+    plain = play(styles=[Exchange()], replies=said, rounds=2)
+    with_it = play(styles=[Exchange()], extensions=[AgreementIntensity()], replies=said, rounds=2)
+    assert with_it.requests == plain.requests
+
+
+def test_agreement_intensity_of_zero_says_so():
+    played = play(styles=[Exchange()], extensions=[AgreementIntensity(intensity=0)], replies=said, rounds=2)
+    assert "about 0 percent" in played.prompts[-1]
+
+
+def test_the_preset_debates_once():
+    assert Debate.debate["rounds"] == 2
+    assert Debate.debate["decision"]["tie"] == "first"

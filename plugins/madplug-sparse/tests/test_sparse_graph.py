@@ -1,0 +1,118 @@
+import pytest
+from pydantic import ValidationError
+
+from madplug import Metric
+from madplug.testing import debate_from, play
+from madplug_som import Exchange
+from madplug_sparse import SparseGraph, Topology
+
+MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>"}
+
+
+def said(request) -> str:
+    """`<m>agent,round` of whoever is asked."""
+    return f"<m>{request.agent},{1 + sum(m['role'] == 'assistant' for m in request.messages)}"
+
+
+def heard(played) -> list[list[str]]:
+    """By request: the peers' messages in its last user message."""
+    return [r.messages[-1]["content"].replace("<c>", "").split("\n\n") for r in played.requests]
+
+
+def held(rounds=2, agents=5, **options):
+    return play(styles=[Exchange(**MARKED)], visibility=SparseGraph(**options), replies=said, rounds=rounds,
+                agents=agents)
+
+
+def test_a_ring_sends_two_peers_answers():
+    assert heard(held())[5:] == [["<m>1,1", "<m>4,1"], ["<m>0,1", "<m>2,1"], ["<m>1,1", "<m>3,1"],
+                                 ["<m>2,1", "<m>4,1"], ["<m>0,1", "<m>3,1"]]
+
+
+def test_a_star_sends_all_to_the_hub_and_the_hub_to_all():
+    assert heard(held(agents=4, topology="star", hub=2))[4:] == [
+        ["<m>2,1"], ["<m>2,1"], ["<m>0,1", "<m>1,1", "<m>3,1"], ["<m>2,1"]]
+
+
+def test_a_list_of_edges_is_read_as_written():
+    played = held(agents=3, topology="edges", edges=((0, 1), (2, 1)), directed=True)
+    assert heard(played)[3:] == [["<m>1,1"], ["<verify>"], ["<m>1,1"]]
+
+
+def test_full_sends_what_everything_sends():
+    assert held(topology="full").requests == play(
+        styles=[Exchange(**MARKED)], replies=said, rounds=2, agents=5).requests
+
+
+@pytest.mark.parametrize(("window", "topology"), [(1, "ring"), (1, "star"), (None, "full"), (1, "chain")])
+def test_input_tokens_follow_the_formula(window, topology):
+    q, m, c, n, r = 100, 200, 30, 5, 2
+    played = held(rounds=3, agents=n, topology=topology, window=window)
+    text = "".join(played.prompts)
+    degrees = [len(SparseGraph(topology=topology).neighbours(played.debate, a, 2)) for a in played.debate.agents]
+    last = sum((r + 1) * q + r * ((1 + d) * m + c) for d in degrees)
+    full = n * ((r + 1) * q + (n * m + c) * r * (r + 1) // 2)
+    sent = q * text.count("<q>") + m * text.count("<m>") + c * text.count("<c>")
+    assert sent == (full if window is None else last)
+
+
+@pytest.mark.parametrize("topology", ["random_k", "erdos_renyi"])
+def test_a_random_graph_is_drawn_anew_in_every_round(topology):
+    debate, graph = debate_from("AAAA " * 8), SparseGraph(topology=topology)
+    assert len({graph.graph(debate, k) for k in range(1, 6)}) > 1
+    assert graph.graph(debate, 2) == graph.graph(debate, 2)
+
+
+def test_a_random_graph_may_stay():
+    debate, graph = debate_from("AAAA " * 8), SparseGraph(topology="random_k", resample=False)
+    assert len({graph.graph(debate, k) for k in range(1, 6)}) == 1
+
+
+def test_a_random_graph_depends_on_the_sample_and_the_seed():
+    from madplug import Sample
+
+    graph = SparseGraph(topology="random_k", k=2)
+    drawn = {graph.graph(debate_from("A " * 8, sample=Sample(str(i), "?"), seed=s), 1)
+             for i in range(5) for s in (1, 2)}
+    assert len(drawn) == 10
+
+
+def test_what_was_read_once_stays_in_view_under_resampling():
+    played = held(rounds=4, agents=6, topology="random_k", k=2)
+    for agent in range(6):
+        chats = [r.messages for r in played.requests if r.agent == agent]
+        assert all(chats[-1][:len(chat)] == chat for chat in chats)
+        assert all(chat[-1]["content"].count("<m>") == 2 for chat in chats[1:])
+
+
+def test_messages_seen_are_the_neighbours():
+    for message in held(rounds=2, topology="chain").messages[5:]:
+        assert {abs(i - message.agent) for i in message.seen} <= {0, 1}
+
+
+def test_edges_belong_to_the_topology_of_that_name():
+    with pytest.raises(ValidationError, match="and of no other"):
+        SparseGraph(edges=((0, 1),))
+
+
+@pytest.mark.parametrize(("options", "problem"), [
+    ({"topology": "star", "hub": 3}, "hub = 3"), ({"topology": "edges", "edges": ((0, 3),)}, "not there"),
+    ({"topology": "k_regular", "k": 1}, "no 1-regular"), ({"topology": "k_regular", "k": 3}, ""), ({}, "")])
+def test_a_graph_that_does_not_fit_the_agents_is_a_problem(options, problem):
+    class ThreeAgents:
+        wanted = 3
+
+    assert [problem in text for text in SparseGraph(**options).check(ThreeAgents())] == ([True] if problem else [])
+
+
+def test_topology_measures_the_exchange():
+    metric: Metric = Topology()
+    played = play(replies=["A"] * 12, agents=6, rounds=2, visibility=SparseGraph(topology="star"),
+                  metrics={"graph": metric})
+    assert played.metrics == {"graph.density": pytest.approx(1 / 3), "graph.in_degree": pytest.approx(10 / 6),
+                              "graph.diameter": 2.0}
+
+
+def test_topology_of_a_debate_without_exchange_is_missing():
+    played = play(replies=["A"] * 3, metrics={"graph": Topology()})
+    assert set(played.metrics.values()) == {None}
