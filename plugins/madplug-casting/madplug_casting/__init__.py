@@ -76,9 +76,8 @@ class Central(Casting):
         """The personas in order, each with the model of its seat."""
         order = [*self.options.order, *debate.models, None]
         hand = sorted(in_turn(debate.models, len(personas)), key=order.index)
-        seated = Seated(debate, seat(personas, in_turn((), len(personas))))
-        degrees = seated.degrees()
-        seats = sorted(range(len(personas)), key=lambda i: -degrees[i])
+        connected = degrees(debate)
+        seats = sorted(range(len(personas)), key=lambda i: -connected[i])
         models = dict(zip(seats, hand, strict=True))
         return seat(personas, [models[i] for i in range(len(personas))])
 
@@ -89,21 +88,10 @@ class Central(Casting):
                 yield f"'order' names '{name}', which no agent uses; debate.models has {', '.join(cell.models)}"
 
 
-class Seated:
-    """A debate whose agents have seats and no models yet; everything else is the debate's own."""
-
-    def __init__(self, debate: Debate, agents: Sequence[Agent]) -> None:
-        self._debate = debate
-        self.agents = tuple(agents)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._debate, name)
-
-    def degrees(self, round: int = 2) -> list[int]:
-        """By seat: the others that it reads, and the others that read it."""
-        see: Any = self._debate.cell.visibility.neighbours
-        reads = [set(see(self, agent, round)) for agent in self.agents]
-        return [len(of) + sum(i in other for other in reads) for i, of in enumerate(reads)]
+def degrees(debate: Debate, round: int = 2) -> list[int]:
+    """By seat: the others that it reads, and the others that read it."""
+    reads = [set(debate.neighbours(agent, round)) for agent in debate.agents]
+    return [len(of) + sum(i in other for other in reads) for i, of in enumerate(reads)]
 
 
 def in_turn(models: Sequence[str], n: int) -> list[str | None]:

@@ -6,8 +6,12 @@ from madplug import Sample
 from madplug.testing import play
 from madplug_casting import Central, Random
 
-SparseGraph = pytest.importorskip("madplug_sparse").SparseGraph
 MODELS = ("strong", "middle", "weak")
+
+
+def SparseGraph(**options):
+    """The visibility of a sibling, where it is installed."""
+    return pytest.importorskip("madplug_sparse").SparseGraph(**options)
 
 
 def cast(casting, agents=6, models=MODELS, **settings):
