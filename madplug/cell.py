@@ -96,7 +96,8 @@ class Cell:
     @cached_property
     def plan(self) -> Plan:
         """The size of this cell's debates."""
-        plan = Plan(agents=self.wanted, rounds=self.rounds, turns=self.turns.turns(self.wanted))
+        plan = Plan(agents=self.wanted, rounds=self.rounds, turns=self.turns.turns(self.wanted),
+                    models=len(set(self.models)))
         return replace(plan, per_turn=max((s.style.calls(plan) for s in self.styles), default=0))
 
     def worst_calls(self) -> int:

@@ -96,6 +96,8 @@ class Plan:
     """Turns in one round."""
     per_turn: int = 1
     """Calls in one turn."""
+    models: int = 1
+    """Different models that agents use."""
 
 
 # Components

@@ -80,7 +80,7 @@ class Debate:
         self.transcript = Transcript()
         self.decision: Decision | None = None
         self.notes: dict[str, Any] = {}
-        """Facts to keep beside the debate; components write here and do not read."""
+        """Facts to keep beside the debate; a component reads nothing here but its own."""
         self.matched = matched
         """The same sample's result in the cell this one is matched to."""
         self.order = order

@@ -1,0 +1,192 @@
+"""The debates in which a component is looked at, and who watches them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+from pydantic import BaseModel
+
+from madplug.components import Dataset
+from madplug.debate import Debate
+from madplug.hookspecs import hookimpl
+from madplug.records import DebateResult, Message, Reply, Sample, Turn
+from madplug.rows import to_json
+from madplug.testing.defaults import Plain
+from madplug.testing.play import Played
+from madplug.transcript import Transcript
+
+ODD = ("", " ", "{", '{"answer": ', "null", "[]", '{"answer": null}', "A B C", "{agent} {0} %s", "\N{SNOWMAN}\x00",
+       "I cannot help with that.", '{"answer": {"a": [1, 2]}, "confidence": "high", "agree": "perhaps"}')
+"""What a model may say instead of what it was asked for."""
+
+
+_OPAQUE = {"asyncio", "threading", "_thread", "weakref"}
+"""Modules whose objects are about running, not about a debate: locks, and what is kept for an event loop."""
+
+
+class Outspoken(Plain):
+    """The plainest style, which also says whether it agrees, and how sure it is: for components that need either."""
+
+    name = "outspoken"
+    gives = frozenset({"agreement", "confidence"})
+
+    async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
+        """The reply, with a confidence drawn from it; agreement is with the message shown last."""
+        reply = await super().respond(debate, turn, view)
+        agreement = reply.content == view[-1].content if view else None
+        return replace(reply, agreement=agreement, confidence=drawn(reply.content, 11) / 10)
+
+
+def drawn(text: str, below: int) -> int:
+    """A number below a limit, always the same for a text."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") % below
+
+
+class Rows(Dataset):
+    """The debate's sample; other parts of the data keep their references whatever the debate's are."""
+
+    name = "rows"
+
+    def __init__(self, sample: Sample, references: Sequence[str]) -> None:
+        super().__init__()
+        self._row = (sample, tuple(references))
+        self._others = [(replace(sample, id=f"train {i}"), ("A",)) for i in range(3)]
+
+    def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
+        """One sample, or three of another part."""
+        return iter([self._row] if split is None else self._others)
+
+
+@dataclass
+class Witness:
+    """Watches a debate: what went on record, whether it is still there as it was, and what was raised."""
+
+    said: dict[tuple[str, int], str] = field(default_factory=dict)
+    samples: dict[str, str] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    errors: list[BaseException] = field(default_factory=list)
+
+    @hookimpl
+    def madplug_debate_started(self, debate: Debate) -> None:
+        """Remember the sample."""
+        self.samples[debate.sample.id] = to_json(debate.sample)
+
+    @hookimpl
+    def madplug_message(self, debate: Debate, message: Message) -> None:
+        """Remember the message, and look at the earlier ones."""
+        self.said[debate.sample.id, message.id] = to_json(message)
+        self._compare(debate)
+
+    @hookimpl
+    def madplug_debate_finished(self, debate: Debate, result: DebateResult) -> None:
+        """Look once more."""
+        self._compare(debate)
+        if to_json(debate.sample) != self.samples.get(debate.sample.id, to_json(debate.sample)):
+            self.changed.append("the sample")
+
+    @hookimpl
+    def madplug_debate_failed(self, debate: Debate, error: BaseException) -> None:
+        """Keep the error, for its traceback."""
+        self.errors.append(error)
+
+    def _compare(self, debate: Debate) -> None:
+        for message in debate.transcript.record:
+            if to_json(replace(message, retracted=False)) != self.said.get((debate.sample.id, message.id)):
+                self.changed.append(f"message {message.id}")
+        if len(debate.transcript.record) != sum(sample == debate.sample.id for sample, _ in self.said):
+            self.changed.append("the number of messages")
+
+
+@dataclass
+class Held:
+    """A debate that was held with a component, and who watched it."""
+
+    component: Any
+    played: Played
+    witness: Witness
+
+    @property
+    def debate(self) -> Debate:
+        """The debate after its end; its components may still ask."""
+        return self.played.debate
+
+    def ended(self) -> Held:
+        """Itself, if the debate came to its end."""
+        if self.witness.errors:
+            raise AssertionError(f"the debate failed: {self.played.result.error}") from self.witness.errors[0]
+        assert self.played.result.error is None, self.played.result.error
+        return self
+
+    def outcome(self) -> dict[str, Any]:
+        """Everything that two equal debates have in common."""
+        row: dict[str, Any] = json.loads(to_json(self.played.result))
+        return {k: v for k, v in row.items() if k not in ("seconds", "references")}
+
+
+# What is read and compared
+
+def fitting(schema: Any, text: str) -> Any:
+    """A value that fits a JSON schema, drawn from a text."""
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    if not isinstance(schema, Mapping) or "const" in schema:
+        return schema.get("const") if isinstance(schema, Mapping) else None
+    for choices in (schema.get("enum"), schema.get("anyOf"), schema.get("oneOf")):
+        if choices:
+            chosen = choices[drawn(text, len(choices))]
+            return chosen if choices is schema.get("enum") else fitting(chosen, text)
+    if kind == "object" or "properties" in schema:
+        return {name: fitting(part, text + name) for name, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        count = max(schema.get("minItems", 1), 1)
+        return [fitting(schema.get("items", {}), f"{text}{i}") for i in range(count)]
+    low, high = schema.get("minimum", 0), schema.get("maximum", 1)
+    plain = {"integer": low + drawn(text, int(high - low) + 1), "number": low + (high - low) * drawn(text, 11) / 10,
+             "boolean": bool(drawn(text, 2)), "null": None}
+    return plain.get(str(kind), "ABC"[drawn(text, 3)])
+
+
+def state_of(thing: Any, seen: frozenset[int] = frozenset()) -> Any:
+    """What an object holds, as plain values that can be compared."""
+    if thing is None or isinstance(thing, str | bytes | int | float | bool):
+        return thing
+    if isinstance(thing, type) or id(thing) in seen or type(thing).__module__.partition(".")[0] in _OPAQUE:
+        return getattr(thing, "__qualname__", type(thing).__qualname__)
+    if isinstance(thing, random.Random):
+        return hash(thing.getstate())
+    seen = seen | {id(thing)}
+    if isinstance(thing, BaseModel):
+        return thing.model_dump(mode="json")
+    if is_dataclass(thing):
+        return {f.name: state_of(getattr(thing, f.name), seen) for f in fields(thing)}
+    if isinstance(thing, Mapping):
+        return {str(state_of(k, seen)): state_of(v, seen) for k, v in thing.items()}
+    if isinstance(thing, Sequence):
+        return [state_of(part, seen) for part in thing]
+    if isinstance(thing, set | frozenset):
+        return sorted(str(state_of(part, seen)) for part in thing)
+    held = {k: state_of(v, seen) for k, v in getattr(thing, "__dict__", {}).items()}
+    return (type(thing).__qualname__, held)
+
+
+def same_twice(call: Any, what: str) -> Any:
+    """What a method returns, once it has returned the same for the same."""
+    one, two = call(), call()
+    assert to_json(one) == to_json(two), f"{what} gives another answer the second time: {one!r:.200} and {two!r:.200}"
+    return one
+
+
+def variants(held: Held) -> Iterator[tuple[str, Debate]]:
+    """The debate as it ended; before anybody spoke; after one message; and with nothing that could be read."""
+    result = held.played.result
+    unread = tuple(replace(m, answer=None, key=None, agreement=None, confidence=None) for m in result.messages)
+    records = {"as it ended": result.messages, "before anybody spoke": (), "after one message": result.messages[:1],
+               "with no answer that could be read": unread}
+    for name, messages in records.items():
+        debate = Debate.stored(replace(result, messages=messages), held.debate.cell, road=held.debate._road)
+        debate.transcript = Transcript(messages)
+        yield name, debate

@@ -1,0 +1,87 @@
+"""ChatEval from one line of a run file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from madplug.config import load
+from madplug.registry import Registry
+from madplug.store import MemoryStore
+from madplug.study import StudyRun
+from madplug.testing import Scripted
+
+for plugin in ("answers", "files", "openai"):
+    pytest.importorskip(f"madplug_{plugin}")
+REGISTRY = Registry()
+
+
+@pytest.fixture
+def hold(tmp_path):
+    """Loads a run file with this `[debate]` and one question, and holds its debate with these replies."""
+    def held(debate, replies, models=("m",), more="", answers="choice", **row):
+        question = {"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B"} | row
+        (tmp_path / "q.jsonl").write_text(json.dumps({k: v for k, v in question.items() if v is not None}) + "\n")
+        named = "".join(f'[models.{m}]\nuse = "openai.chat"\nmodel = "{m}"\nbase_url = "http://127.0.0.1:9/v1"\n'
+                        for m in models)
+        (tmp_path / "run.toml").write_text(f"""{named}
+[dataset]
+use = "files.table"
+path = "q.jsonl"
+answers = "{answers}"
+{more}
+[debate]
+models = {json.dumps(list(models))}
+{debate}""")
+        plan = load(tmp_path / "run.toml", registry=REGISTRY).plan
+        scripted, store = Scripted(replies), MemoryStore()
+        asyncio.run(StudyRun(replace(plan, models=dict.fromkeys(plan.models, scripted)), store).run())
+        result = list(store.results())[-1]
+        assert result.error is None, result.error
+        return result, scripted.requests, plan
+    return held
+
+
+PAIR = {"choices": None, "responses": ["It is one.", "It is two."], "reference": "2"}
+KEPT = 'metadata = ["responses"]\n'
+
+
+@pytest.mark.parametrize(("name", "calls"), [("one_by_one", 4), ("simultaneous", 4), ("summarised", 5)])
+def test_calls_of_two_referees_in_two_rounds(hold, name, calls):
+    result, requests, plan = hold(f'paradigm = "chateval.{name}"', lambda r: "Final answer: B")
+    assert len(requests) == calls
+    assert plan.cells[0].worst_calls() >= calls
+    assert result.decision.key == "B"
+
+
+@pytest.mark.parametrize(("name", "calls"), [("one_by_one", 8), ("simultaneous", 8), ("summarised", 10)])
+def test_calibration_doubles_the_calls_of_a_pair(hold, name, calls):
+    more = KEPT + '[[extensions]]\nuse = "chateval.swapped"\n[[metrics]]\nuse = "chateval.calibrated"\n'
+    scores = "Score of Assistant 1: 4\nScore of Assistant 2: 9"
+    result, requests, _ = hold(f'paradigm = "chateval.{name}"', lambda r: scores, more=more, answers="text", **PAIR)
+    assert len(requests) == calls
+    assert result.sample.id == "q1~swapped"
+
+
+def test_one_by_one_each_referee_hears_the_one_before(hold):
+    result, _, _ = hold('paradigm = "chateval.one_by_one"', lambda r: "Final answer: B")
+    assert [m.seen for m in result.messages] == [(), (0,), (0, 1), (0, 1, 2)]
+
+
+def test_simultaneous_referees_do_not(hold):
+    result, _, _ = hold('paradigm = "chateval.simultaneous"', lambda r: "Final answer: B")
+    assert [m.seen for m in result.messages] == [(), (), (0, 1), (0, 1)]
+
+
+def test_blind_verdicts_are_one_option(hold):
+    debate = 'paradigm = "chateval.one_by_one"\n[debate.visibility]\nblind_final = true'
+    result, _, _ = hold(debate, lambda r: "Final answer: B")
+    assert [m.seen for m in result.messages] == [(), (0,), (0, 1), (0, 1)]
+
+
+def test_only_the_last_round_has_a_form(hold):
+    requests = hold('paradigm = "chateval.simultaneous"', lambda r: "Final answer: B")[1]
+    assert [r.form is not None for r in requests] == [False, False, True, True]

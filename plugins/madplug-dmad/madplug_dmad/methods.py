@@ -1,0 +1,217 @@
+"""Ways to think: each is one or two prompts, of which the others see what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, create_model
+
+from madplug import Message, Options, Persona, PersonaGenerator, Plan, Reply, Style, Turn
+from madplug_styles.prompts import Chat, fill, merged, question_parts, speaker, user
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+PAPER = "Liu et al. 2025, Breaking Mental Set to Improve Reasoning through Diverse Multi-Agent Debate"
+
+DESCRIPTIONS = {
+    "cot": ("Chain of thought", "Solves the question step by step and then gives the answer."),
+    "step_back": ("Step back", "Asks for the general principle behind the question first, then applies it."),
+    "program": ("Program of thought", "Writes a short program that computes the answer, and runs it."),
+    "io": ("Direct answer", "Answers the question at once."),
+    "ccot": ("Scene graph", "Writes down the objects of the image, their attributes and relations, then answers."),
+    "ddcot": ("Sub-questions", "Breaks the question into smaller ones, answers these, then the question."),
+}
+
+ANSWER = """Give your answer. {format}"""
+EXCHANGE = """These are the solutions of the other participants:
+
+{others}
+
+Use them as far as they help. {ask}"""
+
+
+class Methods(PersonaGenerator):
+    """A persona per way to think, in turn; its role is the name of the method.
+
+    The names and descriptions are for the record and for casting by merit; the methods of this plugin do not show
+    them to the model unless their option `persona` does.
+    """
+
+    name = "methods"
+    source = PAPER
+
+    class Options(Options):
+        """Options of `dmad.methods`."""
+
+        methods: tuple[str, ...] = Field(default=("cot", "step_back", "program"), min_length=1,
+                                         description="methods, in the order of the agents")
+
+    def generate(self, debate: Debate, roster: Sequence[Persona]) -> Persona:
+        """The method whose turn it is."""
+        again, i = divmod(len(roster), len(self.options.methods))
+        role = self.options.methods[i]
+        name, description = DESCRIPTIONS.get(role, (role, ""))
+        return Persona(f"{name} {again + 1}" if again else name, description, role)
+
+
+class MethodOptions(Options):
+    """Options of every method."""
+
+    ask: str = Field(default=ANSWER, description=(
+        "how a turn ends when it is kept in the agent's chat, whatever the method; {format}"))
+    exchange: str = Field(default=EXCHANGE, description=(
+        "stands before a turn from the second round on; {others} (solutions), {ask} (what is asked)"))
+    max_characters: int | None = Field(default=None, ge=1, le=1_000_000, description=(
+        "longest text before the answer that a model held to a form may write; unset: any length"))
+    persona: str = Field(default="", description="a system message; {name}, {description}; empty: none")
+
+
+class Method(Style):
+    """What all methods share: the chat that an agent keeps, and the steps of a turn.
+
+    The chat holds, for each earlier turn, the others' solutions with a plain request for an answer, and what came of
+    the turn; the prompts of the method itself are not kept. A method's prompts follow after it.
+    """
+
+    source = PAPER + ", section 3; the authors' code"
+    moves = frozenset({"draft", "improve"})
+
+    async def think(self, debate: Debate, turn: Turn, view: Sequence[Message], asked: str, purpose: str) -> str:
+        """What the model says to the chat with a method's prompt as its last message.
+
+        purpose: `discuss` for the step that ends with the answer.
+        """
+        form = debate.answers.form(debate.sample, body=self.body) if purpose == "discuss" else None
+        said = await debate.ask(self.chat(debate, turn, view, asked), agent=turn.agent, purpose=purpose, form=form)
+        return said.text
+
+    @property
+    def body(self) -> int | None:
+        """The most characters before the answer."""
+        most: int | None = self.options.max_characters
+        return most
+
+    async def reply(self, debate: Debate, turn: Turn, content: str, text: str, **data: Any) -> Reply:
+        """A reply whose answer is read from the text of its last step alone."""
+        answer, _ = await debate.read(turn, Reply(text))
+        return Reply(content, answer or "", data={"dmad": data} if data else {})
+
+    def fill(self, debate: Debate, template: str, **values: object) -> str:
+        """A prompt with its placeholders filled in."""
+        return fill(template, format=debate.answers.instruction(debate.sample), **values)
+
+    def chat(self, debate: Debate, turn: Turn, view: Sequence[Message], asked: str) -> list[Chat]:
+        """The agent's own chat, and what it is asked now."""
+        persona, ask = turn.agent.persona, self.fill(debate, self.options.ask)
+        system = fill(self.options.persona, name=persona.name, description=persona.description).strip()
+        chat: list[Chat] = [{"role": "system", "content": system}] if system else []
+        new = {m.id: m for m in view if m.agent != turn.agent.id}
+        first = True
+        for own in (m for m in view if m.agent == turn.agent.id):
+            heard = [new.pop(i) for i in own.seen if i in new]
+            chat += [self._asked(debate, heard, ask, first=first), {"role": "assistant", "content": own.content}]
+            first = False
+        return merged([*chat, self._asked(debate, list(new.values()), asked, first=first)])
+
+    def _asked(self, debate: Debate, heard: Sequence[Message], ask: str, *, first: bool) -> Chat:
+        text = ask
+        if heard:
+            others = "\n\n".join(f"{speaker(debate, m)}:\n{m.content}" for m in heard)
+            text = fill(self.options.exchange, others=others, ask=ask)
+        return user(debate.sample, f"{question_parts(debate.sample)}\n\n{text}") if first else {
+            "role": "user", "content": text}
+
+
+class OneStep(Method):
+    """A method with one prompt."""
+
+    async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
+        """One call."""
+        text = await self.think(debate, turn, view, self.fill(debate, self.options.prompt), "discuss")
+        return await self.reply(debate, turn, fill(self.options.shown, solution=text), text)
+
+
+class TwoSteps(Method):
+    """A method that prepares before it answers."""
+
+    def calls(self, plan: Plan) -> int:
+        """One per step."""
+        return 2
+
+    async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
+        """Two calls, the second with what came of the first."""
+        first = await self.think(debate, turn, view, self.fill(debate, self.options.first), "think")
+        second = self.fill(debate, self.options.second, first=first)
+        text = await self.think(debate, turn, view, second, "discuss")
+        return await self.reply(debate, turn, fill(self.options.shown, first=first, solution=text), text)
+
+
+def prompts(**defaults: str) -> type[Options]:
+    """The options of a method with prompts of its own."""
+    about = {"prompt": "the method's prompt; {format}", "first": "the first step's prompt; {format}",
+             "second": "the second step's prompt; {first} (what came of the first), {format}",
+             "shown": "what the others see; {solution}, and {first} where there are two steps"}
+    fields: dict[str, Any] = {name: (str, Field(default=text, description=about[name]))
+                              for name, text in defaults.items()}
+    return create_model("Options", __base__=MethodOptions, __doc__=MethodOptions.__doc__, **fields)
+
+
+class Cot(OneStep):
+    """Thinks step by step, then answers (chain of thought)."""
+
+    name = "cot"
+    Options = prompts(prompt="Think step by step, then give your answer. {format}", shown="{solution}")
+
+
+class Io(OneStep):
+    """Answers at once, without reasoning first."""
+
+    name = "io"
+    Options = prompts(prompt="Answer at once, without any explanation. {format}",
+                      shown="Direct answer: {solution}")
+
+    @property
+    def body(self) -> int | None:
+        """Nothing stands before the answer."""
+        return 0
+
+
+class StepBack(TwoSteps):
+    """Takes a step back to the principle behind the question, then solves the question with it.
+
+    Differs from the paper: the prompts of the text methods were not published; these are our own.
+    """
+
+    name = "step_back"
+    Options = prompts(
+        first="Take a step back: which more general question lies behind this one, and which principle, law or rule "
+              "answers it? State that principle. Do not solve the question yet.",
+        second="The principle behind the question:\n{first}\n\nSolve the question with this principle, step by step, "
+               "then give your answer. {format}",
+        shown="Principle:\n{first}\n\nSolution:\n{solution}")
+
+
+class CCoT(TwoSteps):
+    """Writes a scene graph of the image as JSON, then answers with it (compositional chain of thought)."""
+
+    name = "ccot"
+    Options = prompts(
+        first="Describe the image as a scene graph for this question, in JSON: the objects that matter, their "
+              "attributes, and the relations between them. Do not answer the question yet.",
+        second="A scene graph of the image:\n{first}\n\nUse the image and the scene graph to give your answer. "
+               "{format}",
+        shown="Scene graph:\n{first}\n\nSolution:\n{solution}")
+
+
+class DDCoT(TwoSteps):
+    """Breaks the question into sub-questions, answers those, then the question (duty-distinct chain of thought)."""
+
+    name = "ddcot"
+    Options = prompts(
+        first="Break the question into the smaller questions that have to be answered first, and answer each. Where "
+              "the image is needed, look at it; say so if something cannot be told.",
+        second="Sub-questions and their answers:\n{first}\n\nUse the image and these to give your answer, with your "
+               "reasons. {format}",
+        shown="Sub-questions:\n{first}\n\nSolution:\n{solution}")

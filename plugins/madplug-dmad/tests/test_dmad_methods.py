@@ -1,0 +1,208 @@
+"""Diverse debate: the steps of each method, what is kept, what the others see, and what it costs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from madplug import AnswerFormat, Sample
+from madplug.cell import BoundStyle
+from madplug.testing import play
+from madplug_dmad import Bubblewrap, CCoT, Cot, DDCoT, Io, Methods, Program, StepBack, Text, Vision
+from madplug_dmad.program import program_in
+
+
+class Number(AnswerFormat):
+    """The last word, when it is a number."""
+
+    name = "number"
+
+    def instruction(self, sample):
+        return "End with a number."
+
+    def canonical(self, text, sample):
+        last = text.split()[-1] if text.split() else ""
+        return last if last.lstrip("-").isdigit() else None
+
+
+def block(program):
+    return f"Here it is:\n```python\n{program}\n```\nDone."
+
+
+def held(styles, replies, rounds=3, **options):
+    bound = [BoundStyle(s, s.name, (i,)) for i, s in enumerate(styles)]
+    return play(**{"styles": bound, "agents": len(styles), "rounds": rounds, "replies": replies, "answers": Number(),
+                   **options})
+
+
+def counting(request):
+    return block("print(1)") if request.purpose == "program" else f"agent {request.agent} says 1"
+
+
+def test_three_generations_of_the_vision_methods_cost_fifteen_calls():
+    assert len(held([Io(), CCoT(), DDCoT()], counting).requests) == 15
+
+
+def test_three_generations_of_the_text_methods_cost_twelve_calls_and_three_programs():
+    played = held([Cot(), StepBack(), Program()], counting)
+    assert len(played.requests) == 12
+    assert [m.data["dmad"]["status"] for m in played.transcript.by(2)] == ["ok"] * 3
+
+
+@pytest.mark.parametrize(("style", "calls"), [
+    (Io(), 1), (Cot(), 1), (StepBack(), 2), (CCoT(), 2), (DDCoT(), 2), (Program(), 1), (Program(conclude="always"), 2),
+])
+def test_calls_are_announced(style, calls):
+    assert style.calls(None) == calls
+    assert len(held([style], counting, rounds=1).requests) == calls
+
+
+def test_the_second_step_holds_what_came_of_the_first():
+    played = held([StepBack()], ["Work is force times distance.", "so 12"], rounds=1)
+    assert "Work is force" in played.prompts[1]
+    assert "Work is force" not in played.prompts[0]
+    assert played.messages[0].content == "Principle:\nWork is force times distance.\n\nSolution:\nso 12"
+
+
+def test_the_answer_is_read_from_the_last_step_only():
+    assert held([StepBack()], ["The principle is 7", "no idea"], rounds=1).messages[0].key is None
+    assert held([StepBack()], ["The principle is 7", "it is 9"], rounds=1).messages[0].key == "9"
+
+
+def test_the_others_see_the_composed_message_in_agent_order_and_not_the_prompts_of_the_method():
+    played = held([Io(), StepBack(), Cot()], {0: ["1", "1"], 1: ["principle", "2", "p", "2"], 2: ["3", "3"]}, 2)
+    last = played.prompts[-1]
+    assert "Principle:\nprinciple" in last
+    asked = [r for r in played.requests if r.agent == 2][1].messages[-1]["content"]
+    assert asked.index("Direct answer: 1") < asked.index("Principle:")
+    assert "Take a step back" not in last
+    first = next(p for r, p in zip(played.requests, played.prompts, strict=True) if r.agent == 2)
+    assert "Direct answer" not in first
+
+
+def test_the_kept_chat_has_a_plain_request_and_the_composed_result():
+    played = held([StepBack(), Io()], {0: ["p1", "s1", "p2", "s2"], 1: ["i1", "i2"]}, 2)
+    chat = [r for r in played.requests if r.agent == 0][-1].messages
+    assert [m["role"] for m in chat] == ["user", "assistant", "user"]
+    assert chat[1]["content"] == "Principle:\np1\n\nSolution:\ns1"
+    assert "Take a step back" not in json.dumps(chat)
+    assert "i1" in chat[2]["content"]
+    assert "p2" in chat[2]["content"]
+
+
+def test_a_chat_only_grows_up_to_its_last_message():
+    played = held([Cot(), Io()], {0: ["c1", "c2", "c3"], 1: ["i1", "i2", "i3"]})
+    second, third = [r.messages for r in played.requests if r.agent == 0][1:]
+    assert third[:2] == second[:2]
+    assert "i1" in third[2]["content"]
+    assert "i2" in third[4]["content"]
+    assert "i1" not in third[4]["content"]
+
+
+def test_images_are_in_the_messages_of_every_step():
+    sample = Sample("q1", "what is this?", images=("data:image/png;base64,AAAA", "https://example.org/b.png"))
+    played = held([Io(), CCoT(), DDCoT()], counting, sample=sample)
+    for request in played.requests:
+        parts = [p for m in request.messages if isinstance(m["content"], list) for p in m["content"]]
+        assert [p["image_url"]["url"] for p in parts if p["type"] == "image_url"] == list(sample.images)
+
+
+def test_the_output_of_the_program_is_the_answer():
+    played = held([Program()], [block("print(6 * 7)")], rounds=1)
+    assert played.messages[0].key == "42"
+    assert "print(6 * 7)" in played.messages[0].content
+    assert "Output:\n42" in played.messages[0].content
+
+
+@pytest.mark.parametrize(("reply", "status", "told"), [
+    (block("1 / 0"), "error", "division by zero"), (block("x = 1"), "silent", "printed nothing"),
+    (block("while True: pass"), "timeout", "longer than 0.3 seconds"), ("", "error", "no program"),
+    (block("import numpy"), "unsupported", "could not be run here"), (block("print('9' * 10**6)"), "output", "printed"),
+    ("I would say it is 9", "error", ""), ("{" * 500, "error", ""), ("```", "error", "no program"),
+])
+def test_a_program_that_fails_gives_no_answer_and_the_others_are_told_why(reply, status, told):
+    played = held([Program(seconds=0.3)], [reply], rounds=1)
+    message = played.messages[0]
+    assert (message.key, message.data["dmad"]["status"]) == (None, status)
+    assert told in message.content
+
+
+def test_an_output_that_is_no_answer_can_be_concluded_by_the_model():
+    replies = [block("print('forty-two')"), "that is 42"]
+    never = held([Program()], replies, rounds=1)
+    unread = held([Program(conclude="unread")], replies, rounds=1)
+    assert (never.messages[0].key, len(never.requests)) == (None, 1)
+    assert (unread.messages[0].key, len(unread.requests)) == ("42", 2)
+    assert "forty-two" in unread.prompts[1]
+
+
+def test_a_readable_output_is_not_concluded_unless_always():
+    replies = [block("print(42)"), "it is 7"]
+    assert held([Program(conclude="unread")], replies, rounds=1).messages[0].key == "42"
+    assert held([Program(conclude="always")], replies, rounds=1).messages[0].key == "7"
+
+
+@pytest.mark.parametrize(("text", "program"), [
+    ("```python\na\n```", "a"), ("```\na\nb\n```", "a\nb"),
+    ("x ```py\na = 1\n``` y ```python\nbb = 22\n```", "bb = 22"),
+    ("```python\ncut off", "cut off"), ("print(1)", "print(1)"), ("```Python\r\na\r\n```", "a\r"), ("", ""),
+])
+def test_programs_are_found_in_replies(text, program):
+    assert program_in(text) == program
+
+
+def test_a_service_runs_the_programs_when_one_is_named():
+    from madplug_dmad import Execution, Sandbox
+
+    class Says(Sandbox):
+        name = "says"
+
+        async def execute(self, program):
+            return Execution("ok", "99\n")
+
+    played = held([Program(sandbox="box")], [block("print(1)")], rounds=1, services={"box": Says()})
+    assert played.messages[0].key == "99"
+
+
+def test_a_service_that_is_no_sandbox_is_refused():
+    from madplug import Service
+    from madplug.cell import Cell
+    from madplug.testing import Everybody, LastRound, OpenEar, StrippedText
+
+    class Search(Service):
+        name = "search"
+
+    style = Program(sandbox="box")
+    cell = Cell("x", StrippedText(), Everybody(), OpenEar(), LastRound(), [BoundStyle(style)], 1,
+                services={"box": Search()})
+    assert "no sandbox" in next(iter(style.check(cell)))
+    cell.services["box"] = Bubblewrap()
+    assert list(style.check(cell)) == []
+
+
+def test_hostile_replies_never_end_a_debate():
+    for text in ("", "{first} {format}", "```python\nimport os; os._exit(1)\n```", "\x00", "{" * 1000):
+        assert held([Cot(), StepBack(), Program()], lambda r, text=text: text, rounds=2).result.error is None
+
+
+def test_personas_name_the_methods_in_turn():
+    played = play(personas=[Methods()], agents=4, replies=counting)
+    assert [a.persona.role for a in played.debate.agents] == ["cot", "step_back", "program", "cot"]
+    assert played.debate.agents[3].persona.name == "Chain of thought 2"
+
+
+def test_no_persona_reaches_the_model_by_default():
+    played = held([Cot()], ["1"], rounds=1, personas=[Methods()])
+    assert [m["role"] for m in played.requests[0].messages] == ["user"]
+    told = held([Cot(persona="{name}: {description}")], ["1"], rounds=1, personas=[Methods()])
+    assert told.requests[0].messages[0]["content"].startswith("Chain of thought: ")
+
+
+@pytest.mark.parametrize(("preset", "methods"), [
+    (Text, ["cot", "step_back", "program"]), (Vision, ["io", "ccot", "ddcot"])])
+def test_paradigms_bind_a_method_to_each_agent(preset, methods):
+    assert (preset.debate["agents"], preset.debate["rounds"]) == (3, 3)
+    assert [(s["use"], s["for"][:2]) for s in preset.debate["styles"]] == [
+        (f"dmad.{m}", [i, i + 3]) for i, m in enumerate(methods)]
+    assert preset.debate["decision"] == {"use": "voting.plurality", "tie": "random"}

@@ -1,0 +1,103 @@
+"""Exchange-of-Thought (Yin et al. 2023): latest solutions pass along one of four topologies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from madplug import Paradigm, hookimpl
+from madplug_eot.confidence import Confidence, Unanimous, steadiness
+from madplug_eot.decision import Consistent
+from madplug_eot.exchange import Exchange, Students
+from madplug_eot.peers import Peers, sees
+
+__all__ = ["Confidence", "Consistent", "Exchange", "Peers", "Students", "Unanimous", "sees", "steadiness"]
+
+_SOURCE = "Yin et al. 2023, Exchange-of-Thought, section 3"
+
+
+def _debate(topology: str) -> dict[str, Any]:
+    return {"agents": 3, "rounds": 6, "personas": ["eot.students"], "turns": "turns.simultaneous",
+            "visibility": {"use": "eot.peers", "topology": topology}, "styles": ["eot.exchange"],
+            "decision": "eot.consistent"}
+
+
+class Memory(Paradigm):
+    """Exchange-of-Thought where everybody reads everybody's latest solution.
+
+    Rounds are simultaneous; the debate ends when all answers are the same, which may be after the first
+    round, and by plurality after the last. `rounds` counts the independent first answers: 6 are the paper's
+    5 exchanges.
+    """
+
+    name = "memory"
+    source = _SOURCE
+    debate = _debate("memory")
+
+
+class Report(Paradigm):
+    """Exchange-of-Thought around a centre: agent 0 reads everybody, the others read agent 0.
+
+    As `eot.memory` in everything but who reads whom.
+    """
+
+    name = "report"
+    source = _SOURCE
+    debate = _debate("report")
+
+
+class Relay(Paradigm):
+    """Exchange-of-Thought in a ring: every agent reads the one after it.
+
+    As `eot.memory` in everything but who reads whom.
+    """
+
+    name = "relay"
+    source = _SOURCE
+    debate = _debate("relay")
+
+
+class Debate(Paradigm):
+    """Exchange-of-Thought in a tree: agent 0 reads all, the others read each other in pairs.
+
+    As `eot.memory` in everything but who reads whom.
+    """
+
+    name = "debate"
+    source = _SOURCE
+    debate = _debate("debate")
+
+
+@hookimpl
+def madplug_register_personas() -> list[type]:
+    """Offer the three students."""
+    return [Students]
+
+
+@hookimpl
+def madplug_register_styles() -> list[type]:
+    """Offer the exchange."""
+    return [Exchange]
+
+
+@hookimpl
+def madplug_register_visibilities() -> list[type]:
+    """Offer the topologies."""
+    return [Peers]
+
+
+@hookimpl
+def madplug_register_decisions() -> list[type]:
+    """Offer the stop at consistent answers."""
+    return [Consistent]
+
+
+@hookimpl
+def madplug_register_extensions() -> list[type]:
+    """Offer the same stop and the same confidence for other paradigms."""
+    return [Unanimous, Confidence]
+
+
+@hookimpl
+def madplug_register_paradigms() -> list[type]:
+    """Offer the paper's four ways to communicate."""
+    return [Memory, Report, Relay, Debate]

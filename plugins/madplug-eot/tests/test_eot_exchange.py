@@ -1,0 +1,213 @@
+"""Exchange-of-Thought: who reads whom, what is sent, confidence, and when it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from madplug.testing import debate_from, play
+from madplug_eot import (
+    Confidence,
+    Consistent,
+    Debate,
+    Exchange,
+    Memory,
+    Peers,
+    Relay,
+    Report,
+    Students,
+    Unanimous,
+    sees,
+    steadiness,
+)
+
+MEMORY = {"styles": [Exchange()], "decision": Consistent(), "personas": [Students()], "agents": 3}
+
+
+def exchange(replies, topology="memory", rounds=6, **options):
+    return play(**{**MEMORY, "visibility": Peers(topology=topology), "rounds": rounds, "replies": replies,
+                   **options})
+
+
+@pytest.mark.parametrize(("topology", "rows", "arcs"), [
+    ("memory", [(1, 2), (0, 2), (0, 1)], 6),
+    ("report", [(1, 2), (0,), (0,)], 4),
+    ("relay", [(1,), (2,), (0,)], 3),
+    ("debate", [(1, 2), (2,), (1,)], 4),
+])
+def test_three_agents_read_whom_the_paper_says(topology, rows, arcs):
+    assert [sees(topology, i, 3) for i in range(3)] == rows
+    assert sum(map(len, rows)) == arcs
+
+
+@pytest.mark.parametrize("n", [2, 5, 8])
+def test_arcs_of_any_number_of_agents(n):
+    def arcs(topology):
+        return sum(len(sees(topology, i, n)) for i in range(n))
+
+    assert (arcs("memory"), arcs("report"), arcs("relay")) == (n * (n - 1), 2 * (n - 1), n)
+
+
+def test_children_of_the_debate_tree_are_paired_and_never_read_the_root():
+    assert [sees("debate", i, 5) for i in range(1, 5)] == [(2,), (1,), (4,), (3,)]
+    assert sees("debate", 3, 4) == (2,)
+    assert sees("debate", 1, 2) == ()
+    assert all(sees(t, 0, 1) == () for t in ("memory", "report", "relay", "debate"))
+
+
+@pytest.mark.parametrize(("topology", "heard"), [
+    ("memory", ["KBP", "KBP", "KBP"]), ("report", ["KBP", "KB", "KP"]), ("relay", ["KB", "BP", "KP"]),
+    ("debate", ["KBP", "BP", "BP"]),
+])
+def test_a_prompt_holds_the_latest_solutions_of_the_visible_peers_and_no_others(topology, heard):
+    names = {"K": "from Kitty", "B": "from Ben", "P": "from Peter"}
+    said = {i: [f"{name} in {k}" for k in "xyz"] for i, name in enumerate(names.values())}
+    played = exchange(said, topology, rounds=3)
+    for k, now, before in ((1, "x", "-"), (2, "y", "x")):
+        for i, prompt in enumerate(played.prompts[3 * k:3 * k + 3]):
+            assert "".join(c for c, name in names.items() if f"{name} in {now}" in prompt) == heard[i]
+            assert all(f"{name} in {before}" not in prompt for name in names.values())
+
+
+def test_own_message_comes_first_in_a_view_then_the_peers_in_agent_order():
+    played = exchange({0: ["a", "b"], 1: ["c", "d"], 2: ["e", "f"]}, rounds=2)
+    assert [m.seen for m in played.messages[3:]] == [(0, 1, 2), (1, 0, 2), (2, 0, 1)]
+
+
+def test_first_answers_are_independent():
+    played = exchange({0: ["a", "b"], 1: ["c", "d"], 2: ["e", "f"]}, rounds=2)
+    assert all("latest solution" not in prompt for prompt in played.prompts[:3])
+    assert all("latest solution" in prompt for prompt in played.prompts[3:])
+
+
+@pytest.mark.parametrize(("answers", "value"), [
+    ([8, 8], 1.0), ([9, 8], 0.5), ([9, 8, 8], 2 / 3), ([9, 8, 8, 7], 0.5), ([1, 2, 3], 1 / 3),
+])
+def test_confidence_is_the_share_of_the_most_frequent_answer(answers, value):
+    assert steadiness([str(a) for a in answers]) == value
+
+
+def test_unread_answers_count_in_the_denominator_of_a_confidence():
+    assert steadiness(["8", None]) == 0.5
+    assert steadiness([None, None]) == 0.0
+
+
+def test_style_records_confidence_from_the_second_answer_on():
+    played = exchange({0: ["9", "8", "8", "7"], 1: ["8", "8", "8", "8"], 2: ["1", "2", "3", "4"]}, rounds=4)
+    assert [m.confidence for m in played.transcript.by(0)] == [None, 0.5, 2 / 3, 0.5]
+    assert [m.confidence for m in played.transcript.by(1)] == [None, 1.0, 1.0, 1.0]
+    assert [m.confidence for m in played.transcript.by(2)] == [None, 0.5, 1 / 3, 0.25]
+
+
+def test_confidences_are_shown_from_the_third_round_on():
+    played = exchange({0: ["9", "8", "8"], 1: ["8", "8", "8"], 2: ["1", "2", "3"]}, rounds=3)
+    assert all("confidence" not in prompt for prompt in played.prompts[:6])
+    kitty, ben, peter = played.prompts[6:]
+    assert "Ben (confidence 1.00)" in kitty
+    assert "Peter (confidence 0.50)" in kitty
+    assert "Kitty (confidence 0.50)" in ben
+    assert "Below 0.5" in ben
+    assert "Ben (confidence 1.00)" in peter
+
+
+def test_confidences_can_be_left_out():
+    played = exchange({0: ["9", "8", "8"], 1: ["8", "8", "8"], 2: ["1", "2", "3"]}, rounds=3,
+                      styles=[Exchange(confidence=False)])
+    assert all("confidence" not in prompt for prompt in played.prompts)
+    assert {m.confidence for m in played.messages} == {None}
+
+
+def test_extension_gives_another_style_the_same_confidences():
+    played = play(extensions=[Confidence()], rounds=3,
+                  replies={0: ["9", "8", "8"], 1: ["1", "2", "3"], 2: ["4", "4", "4"]})
+    assert [m.confidence for m in played.transcript.by(0)] == [None, 0.5, 2 / 3]
+    assert [m.confidence for m in played.transcript.by(1)] == [None, 0.5, 1 / 3]
+    assert [m.key for m in played.messages if m.round == 3] == ["8", "3", "4"]
+
+
+def test_extension_keeps_a_reply_that_could_not_be_read_unread():
+    played = play(extensions=[Confidence()], agents=1, rounds=2, replies=["8", " "])
+    assert played.messages[1].key is None
+    assert played.messages[1].confidence == 0.5
+
+
+def test_early_agreement_needs_one_more_round_and_six_calls():
+    played = exchange({0: ["8", "8"], 1: ["9", "8"], 2: ["8", "8"]})
+    assert len(played.requests) == 6
+    assert played.decision.key == "8"
+    assert played.decision.agreed
+
+
+def test_unanimous_first_answers_end_the_debate_after_three_calls():
+    played = exchange({0: ["8"], 1: ["8"], 2: ["8"]})
+    assert len(played.requests) == 3
+    assert played.decision.agreed
+
+
+def test_disagreement_to_the_end_costs_three_calls_a_round():
+    played = exchange({0: ["7"] * 6, 1: ["8"] * 6, 2: ["8"] * 6})
+    assert len(played.requests) == 18
+    assert (played.decision.key, played.decision.agreed, played.decision.fallback) == ("8", False, True)
+
+
+def test_an_unread_answer_prevents_the_early_end_and_is_not_counted():
+    played = exchange({0: ["8"] * 2, 1: ["", ""], 2: ["8"] * 2}, rounds=2)
+    assert len(played.requests) == 6
+    assert (played.decision.key, played.decision.agreed) == ("8", False)
+
+
+def test_nothing_readable_at_all_is_undecided():
+    played = exchange({0: ["", ""], 1: ["", ""], 2: [" ", ""]}, rounds=2)
+    assert played.decision.key is None
+
+
+@pytest.mark.parametrize(("tie", "key"), [("first", "B"), ("lexical", "A"), ("undecided", None)])
+def test_ties_after_the_last_round(tie, key):
+    decision = Consistent(tie=tie).at_end(debate_from("B A C"))
+    assert (decision.key, decision.tie) == (key, True)
+
+
+def test_random_ties_depend_on_the_seed_only():
+    def chosen(seed):
+        return Consistent(tie="random").at_end(debate_from("B A C", seed=seed)).key
+
+    assert {chosen(seed) for seed in range(40)} == {"A", "B", "C"}
+    assert chosen(3) == chosen(3)
+
+
+def test_unanimous_stops_any_paradigm_and_leaves_the_decision_alone():
+    played = play(extensions=[Unanimous()], rounds=5, replies=lambda request: "8")
+    assert len(played.requests) == 3
+    assert played.decision.key == "8"
+
+
+def test_unanimous_can_be_told_to_wait():
+    played = play(extensions=[Unanimous(after_round=3)], rounds=5, replies=lambda request: "8")
+    assert len(played.requests) == 9
+
+
+def test_a_majority_is_not_unanimous():
+    played = play(extensions=[Unanimous()], rounds=2, replies=lambda r: "8" if r.agent else "9")
+    assert len(played.requests) == 6
+
+
+def test_students_return_with_a_number():
+    played = play(personas=[Students()], agents=5, replies=lambda r: "8")
+    assert [a.persona.name for a in played.debate.agents] == ["Kitty", "Ben", "Peter", "Kitty 2", "Ben 2"]
+
+
+def test_braces_and_placeholders_in_replies_stay_text():
+    played = exchange({0: ["{peers} {own}", "1"], 1: ["{question}", "2"], 2: ["{0}", "3"]}, rounds=2)
+    assert "{peers} {own}" in played.prompts[3]
+    assert "{question}" in played.prompts[3]
+
+
+def test_prompts_do_not_depend_on_who_answers_first():
+    replies = {0: ["a", "b"], 1: ["c", "d"], 2: ["e", "f"]}
+    again = exchange(lambda r: replies[r.agent][int("latest solution" in str(r.messages))], rounds=2)
+    assert sorted(exchange(replies, rounds=2).prompts) == sorted(again.prompts)
+
+
+@pytest.mark.parametrize("preset", [Memory, Report, Relay, Debate])
+def test_paradigms_count_the_first_round(preset):
+    assert preset.debate["rounds"] == 6
+    assert preset.debate["visibility"]["topology"] == preset.name

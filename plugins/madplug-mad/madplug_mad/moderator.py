@@ -1,0 +1,129 @@
+"""The moderator: reads both sides after every round and says whether one of them has it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from madplug import Message, Options, Plan, Reply, Style, Turn
+from madplug_mad.sides import PAPER
+from madplug_styles.prompts import Chat, as_text, fill, merged, question_parts, read_json, speaker, user
+
+if TYPE_CHECKING:
+    from madplug import Completion, Debate
+
+SCHEMA: dict[str, Any] = {
+    "type": "object", "additionalProperties": False,
+    "required": ["preference", "supported_side", "reason", "answer"],
+    "properties": {"preference": {"enum": ["Yes", "No"]}, "supported_side": {"type": "string"},
+                   "reason": {"type": "string"}, "answer": {"type": "string"}}}
+
+META = """You are the moderator of a debate between two sides about a question. After each round you weigh what they \
+have said and decide whether one answer is right."""
+FIRST = """The question of the debate:
+
+{question}
+
+"""
+ROUND = """Round {round} of the debate is over.
+
+{statements}
+
+Is one of these answers right? If so, end the debate; if not, it goes on. Reply with one JSON object that has the \
+fields "preference" ("Yes" if you have made up your mind, else "No"), "supported_side" (the side you prefer), "reason" \
+and "answer" (the answer you hold to be right; an empty string while you have none). For the answer this holds: \
+{format}"""
+AGAIN = """That could not be read. Reply with nothing but one JSON object with the fields {fields}."""
+NONE_YET = frozenset({"", "none", "n/a", "null", "nil", "-", "undecided"})
+
+
+class Moderator(Style):
+    """Hears both sides and names the answer it holds to be right, or none yet.
+
+    After each round it gets the debaters' new texts and the number of the round, in a chat that keeps its
+    own earlier replies, and answers in JSON: whether it has a preference, for which side, why, and the
+    answer. A reply that cannot be read is asked for again at most `retries` times and then counts as no
+    preference, flagged `unparsed`. Preference and side are kept in the message's data.
+
+    Differs from the paper's code: that fails on JSON it cannot read.
+    """
+
+    name = "moderator"
+    source = PAPER + "; the authors' code"
+    moves = frozenset({"moderate"})
+
+    class Options(Options):
+        """Options of `mad.moderator`."""
+
+        meta: str = Field(default=META,
+                          description="what the moderator is told about itself; {name}, {description}")
+        first: str = Field(default=FIRST, description="stands before the first round; {question}")
+        round: str = Field(default=ROUND, description="after a round; {round}, {statements}, {format}")
+        again: str = Field(default=AGAIN, description="after a reply that could not be read; {fields}")
+        retries: int = Field(default=3, ge=0, le=10,
+                             description="times to ask again for a reply that can be read")
+
+    def calls(self, plan: Plan) -> int:
+        """One, and the times it is asked again."""
+        return 1 + int(self.options.retries)
+
+    async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
+        """One call, or a few until the reply can be read."""
+        def ask(chat: Sequence[Chat]) -> Awaitable[Completion]:
+            return debate.ask(chat, agent=turn.agent, purpose="moderate", form={"json_schema": SCHEMA})
+
+        again = fill(self.options.again, fields='"preference", "supported_side", "reason", "answer"')
+        text, found = await ask_for_json(ask, self.chat(debate, turn, view), again, self.options.retries,
+                                         ("answer",))
+        if found is None:
+            return Reply(text, "", data={"mad": {"unparsed": True}})
+        prefers = as_text(found.get("preference")).lower() in ("yes", "true")
+        answer = as_text(found["answer"])
+        if not prefers and answer.lower().rstrip(".") in NONE_YET:
+            answer = ""
+        return Reply(text, answer, data={"mad": {
+            "preference": prefers, "supported_side": as_text(found.get("supported_side")),
+            "reason": as_text(found.get("reason"))}})
+
+    def chat(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> list[Chat]:
+        """The rounds so far, each as the moderator was asked about it, and what it replied."""
+        persona = turn.agent.persona
+        meta = fill(self.options.meta, name=persona.name, description=persona.description)
+        chat: list[Chat] = [{"role": "system", "content": meta}]
+        before = fill(self.options.first, question=question_parts(debate.sample))
+        for number, said in groupby(view, key=lambda m: m.round):
+            messages = list(said)
+            if number == 0:  # on record before the debate
+                before += transcribed(debate, messages) + "\n\n"
+                continue
+            statements = [m for m in messages if m.agent != turn.agent.id]
+            text = before + fill(self.options.round, round=number, statements=transcribed(debate, statements),
+                                 format=debate.answers.instruction(debate.sample))
+            chat.append(user(debate.sample, text) if before else {"role": "user", "content": text})
+            chat += [{"role": "assistant", "content": m.content} for m in messages
+                     if m.agent == turn.agent.id]
+            before = ""
+        return merged(chat)
+
+
+def transcribed(debate: Debate, messages: Sequence[Message]) -> str:
+    """Messages as a text, each under its author's name."""
+    return "\n\n".join(f"{speaker(debate, m)}:\n{m.content}" for m in messages)
+
+
+async def ask_for_json(ask: Callable[[Sequence[Chat]], Awaitable[Completion]], chat: Sequence[Chat],
+                       again: str,
+                       retries: int, needed: Sequence[str]) -> tuple[str, dict[str, Any] | None]:
+    """The reply and the object in it with the `needed` fields; None when the last try could not be read either."""
+    asked = list(chat)
+    for _ in range(retries + 1):
+        text = (await ask(asked)).text
+        found = read_json(text)
+        if found is not None and all(field in found for field in needed):
+            return text, found
+        asked = [*chat, {"role": "assistant", "content": text or "(nothing)"},
+                 {"role": "user", "content": again}]
+    return text, None

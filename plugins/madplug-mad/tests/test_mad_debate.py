@@ -1,0 +1,260 @@
+"""Tit for tat: who hears whom, the moderator's word, the judge, and what they cost."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from madplug import AnswerFormat, Sample
+from madplug.testing import play
+from madplug_mad import Moderated, Moderator, Opponent, Roles, Side, Sides, TitForTat
+
+
+class OneLetter(AnswerFormat):
+    """Reads a single capital letter and nothing else."""
+
+    name = "one_letter"
+
+    def instruction(self, sample):
+        return "A single letter."
+
+    def canonical(self, text, sample):
+        return text.strip() if len(text.strip()) == 1 and text.strip().isupper() else None
+
+
+def verdict(answer="", preference=None, **more):
+    preference = preference or ("Yes" if answer else "No")
+    return json.dumps({"preference": preference, "supported_side": "", "reason": "r", "answer": answer,
+                       **more})
+
+
+def debate(replies, rounds=3, agents=3, **options):
+    return play(**{"personas": [Roles()], "turns": Sides(), "visibility": Opponent(), "decision": Moderated(),
+                   "styles": [Side(), Moderator()], "agents": agents, "rounds": rounds, "replies": replies,
+                   "answers": OneLetter(), **options})
+
+
+def sides(*moderator, judge=()):
+    return {0: ["A", "A", "A"], 1: ["B", "B", "B"], 2: [*moderator, *judge]}
+
+
+NEVER = (verdict(), verdict(), verdict())
+
+
+@pytest.mark.parametrize(("replies", "calls"), [
+    (sides(verdict("A")), 3),
+    (sides(verdict(), verdict("B")), 6),
+    (sides(*NEVER, judge=["A or B", '{"answer": "B", "reason": "r"}']), 11),
+])
+def test_calls_of_a_debate_settled_in_the_first_round_the_second_or_never(replies, calls):
+    played = debate(replies)
+    assert len(played.requests) == calls
+    assert played.decision.agreed
+
+
+def test_affirmative_then_negative_then_moderator_in_every_round():
+    played = debate(sides(verdict(), verdict("B")))
+    assert [(m.agent, m.move, m.round) for m in played.messages] == [
+        (0, "draft", 1), (1, "improve", 1), (2, "moderate", 1), (0, "improve", 2), (1, "improve", 2),
+        (2, "moderate", 2)]
+
+
+def test_debaters_hear_the_other_side_and_never_the_moderator():
+    played = debate(sides(verdict(reason="secret"), verdict("B")))
+    assert [m.seen for m in played.messages] == [(), (0,), (0, 1), (0, 1), (0, 1, 3), (0, 1, 2, 3, 4)]
+    for request, prompt in zip(played.requests, played.prompts, strict=True):
+        assert ("secret" in prompt) == (request.agent == 2 and len(request.messages) > 2)
+
+
+def test_debaters_do_not_see_each_others_meta_prompt():
+    played = debate(sides(verdict("A")))
+    aff, neg, mod = played.prompts
+    assert "affirmative side and argues" not in neg
+    assert Roles().options.affirmative in aff
+    assert Roles().options.affirmative not in neg + mod
+    assert Roles().options.negative not in aff + mod
+
+
+def test_a_debaters_chat_holds_its_own_turns_and_only_grows():
+    played = debate(sides(*NEVER, judge=["", '{"answer": "B"}']))
+    for agent in (0, 1, 2):
+        chats = [r.messages for r in played.requests if r.agent == agent and r.purpose != "judge"]
+        assert [[m["role"] for m in chat] for chat in chats] == [
+            ["system", "user"] + ["assistant", "user"] * k for k in range(3)]
+        for shorter, longer in pairwise(chats):
+            assert longer[:len(shorter)] == shorter
+
+
+def test_the_negative_side_gets_the_affirmative_text_verbatim_and_is_told_to_disagree():
+    played = debate({0: ["I hold {question} A"], 1: ["B"], 2: [verdict("B")]})
+    assert "I hold {question} A" in played.prompts[1]
+    assert "You disagree" in played.prompts[1]
+    assert "You disagree" not in played.prompts[0]
+
+
+def test_later_turns_ask_whether_the_debater_agrees_with_the_latest_text_only():
+    played = debate({0: ["a1", "a2"], 1: ["n1", "n2"], 2: [verdict(), verdict("B")]})
+    third, fourth = (r.messages[-1]["content"] for r in played.requests[3:5])
+    assert "n1" in third
+    assert "Do you agree" in third
+    assert "a2" in fourth
+    assert "a1" not in fourth
+
+
+def test_the_moderator_gets_both_texts_of_the_round_and_its_number():
+    played = debate({0: ["a1", "a2"], 1: ["n1", "n2"], 2: [verdict(), verdict("B")]})
+    asked = played.requests[5].messages[-1]["content"]
+    assert "Round 2" in asked
+    assert all(text in asked for text in ("a2", "n2"))
+    assert not any(text in asked for text in ("a1", "n1"))
+    assert all(f'"{f}"' in asked for f in ("preference", "supported_side", "reason", "answer"))
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_the_level_is_told_to_both_debaters_and_not_to_the_moderator(level):
+    played = debate(sides(verdict("A")), styles=[Side(level=level), Moderator()])
+    aff, neg, mod = played.prompts
+    for i, text in enumerate(Side().options.levels):
+        assert (text in aff, text in neg, text in mod) == (i == level, i == level, False)
+
+
+def test_the_default_level_is_two():
+    assert Side().options.level == 2
+
+
+@pytest.mark.parametrize("answer", ["", "   ", "none", "N/A", None])
+def test_an_empty_answer_lets_the_debate_go_on(answer):
+    played = debate(sides(verdict(answer, "No"), verdict("A")))
+    assert len(played.requests) == 6
+
+
+def test_a_readable_answer_ends_the_debate_whatever_the_preference_says():
+    assert len(debate(sides(verdict("A", "No"))).requests) == 3
+
+
+def test_with_preference_required_an_answer_alone_does_not_end_it():
+    replies = sides(verdict("A", "No"), verdict("A", "Yes"))
+    assert len(debate(replies, decision=Moderated(ends_on="preference")).requests) == 6
+
+
+def test_the_judge_reads_the_whole_debate_and_never_the_moderator():
+    replies = {0: ["a1", "a2"], 1: ["n1", "n2"],
+               2: [verdict(reason="secret"), verdict(), "", '{"answer": "A"}']}
+    played = debate(replies, rounds=2)
+    judge = played.prompts[-2]
+    assert all(text in judge for text in ("a1", "a2", "n1", "n2"))
+    assert "secret" not in judge
+
+
+def test_the_judge_can_be_shown_the_first_round_only():
+    replies = {0: ["a1", "a2"], 1: ["n1", "n2"], 2: [verdict(), verdict(), "", '{"answer": "A"}']}
+    judge = debate(replies, rounds=2, decision=Moderated(history="first_round")).prompts[-2]
+    assert ("a1" in judge, "a2" in judge) == (True, False)
+
+
+def test_the_judge_may_have_a_model_of_its_own():
+    played = debate(sides(*NEVER, judge=["", '{"answer": "A"}']), models=("small", "large"),
+                    decision=Moderated(model="large"))
+    assert [r.model for r in played.requests if r.purpose == "judge"] == ["large", "large"]
+
+
+def test_an_unreadable_judge_is_asked_again_then_the_negative_side_wins_the_tie():
+    played = debate(sides(*NEVER, judge=["", "?", "?", "?", "?"]))
+    assert len(played.requests) == 9 + 2 + 3
+    decision = played.decision
+    assert (decision.key, decision.agreed, decision.fallback, decision.tie) == ("B", False, True, True)
+
+
+@pytest.mark.parametrize(("tie", "key"), [("first", "B"), ("lexical", "A"), ("undecided", None)])
+def test_ties_of_the_fallback(tie, key):
+    played = debate(sides(*NEVER, judge=["", "?"]), decision=Moderated(retries=0, tie=tie))
+    assert played.decision.key == key
+
+
+def test_debaters_who_came_to_agree_need_no_tie():
+    replies = {0: ["A", "C"], 1: ["B", "C"], 2: [verdict(), verdict(), "", "?"]}
+    decision = debate(replies, rounds=2, decision=Moderated(retries=0)).decision
+    assert (decision.key, decision.tie) == ("C", False)
+
+
+def test_nothing_readable_anywhere_is_undecided():
+    played = debate(lambda r: "}{ {{{", rounds=1)
+    assert played.decision.key is None
+    assert len(played.requests) == 2 + 4 + 1 + 4
+
+
+def test_an_unreadable_moderator_is_asked_three_more_times_and_then_has_no_preference():
+    played = debate(sides("?", "?", "?", "?", verdict("A")))
+    assert len(played.requests) == 2 + 4 + 3
+    assert played.messages[2].data["mad"] == {"unparsed": True}
+    assert played.requests[3].messages[-1]["content"].startswith("That could not be read")
+
+
+def test_a_moderator_that_answers_when_asked_again_is_heard():
+    assert len(debate(sides("hm", verdict("B"))).requests) == 4
+
+
+def test_broken_json_of_the_moderator_is_read():
+    assert debate(sides("I think {'preference': 'Yes', 'answer': 'B',")).decision.key == "B"
+
+
+@pytest.mark.parametrize("text",
+                         ["", "[]", "{" * 2000, '{"answer": {"a": []}}', '{"answer": []}', "\x00", "null"])
+def test_hostile_replies_end_in_some_decision(text):
+    assert debate(lambda r: text, rounds=2).result.error is None
+
+
+def test_a_base_answer_costs_one_more_call_and_is_there_to_defend():
+    played = debate({0: ["C", "A"], 1: ["B"], 2: [verdict("A")]}, styles=[Side(base=True), Moderator()])
+    assert len(played.requests) == 4
+    assert played.requests[0].purpose == "base"
+    assert "yours to defend:\nC" in played.prompts[1]
+
+
+def test_four_debaters_speak_one_by_one_and_hear_all_before_them():
+    played = debate({0: ["A"], 1: ["B"], 2: [verdict("B")], 3: ["A"], 4: ["B"]}, agents=5)
+    assert [(m.agent, m.seen) for m in played.messages] == [
+        (0, ()), (1, (0,)), (3, (0, 1)), (4, (0, 1, 2)), (2, (0, 1, 2, 3))]
+    assert [a.persona.name for a in played.debate.agents] == [
+        "Affirmative side", "Negative side", "Moderator", "Affirmative side 2", "Negative side 2"]
+    assert "You disagree" not in played.prompts[2]
+
+
+def test_two_agents_debate_without_a_moderator_and_leave_it_to_the_judge():
+    played = debate({0: ["A"], 1: ["B"], None: ["", '{"answer": "B"}']}, agents=2, rounds=1)
+    assert played.decision.key == "B"
+
+
+def test_the_moderator_has_no_vote():
+    played = debate(sides(verdict("A")))
+    assert [a.id for a in played.debate.voters] == [0, 1]
+
+
+def test_images_reach_both_sides_the_moderator_and_the_judge():
+    sample = Sample("q1", "what is this?", images=("data:image/png;base64,AAAA",))
+    played = debate(sides(*NEVER, judge=["", '{"answer": "A"}']), sample=sample)
+    for request in played.requests:
+        shown = [p for m in request.messages if isinstance(m["content"], list) for p in m["content"]]
+        assert sum(p["type"] == "image_url" for p in shown) == 1
+
+
+def test_paradigm_counts_the_moderator_and_three_rounds():
+    assert (TitForTat.debate["agents"], TitForTat.debate["rounds"]) == (3, 3)
+
+
+def test_what_was_on_record_before_the_debate_is_no_round():
+    from madplug import Extension, Message, hookimpl
+
+    class Opens(Extension):
+        name = "opens"
+
+        @hookimpl(wrapper=True)
+        def madplug_opening(self, debate):
+            return [*(yield), Message(0, 0, 0, None, "note", "mind the units")]
+
+    played = debate(sides(verdict("A")), extensions=[Opens()])
+    assert all("mind the units" in prompt for prompt in played.prompts)
+    assert "Round 0" not in played.prompts[2]
+    assert "Round 1" in played.prompts[2]

@@ -1,0 +1,62 @@
+"""Meta-Debate: models apply for the roles of a debate, review each other's applications, and the best one plays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from madplug import Paradigm, hookimpl
+from madplug_dmad import Text
+from madplug_dmad.methods import DESCRIPTIONS
+from madplug_mad import Roles, TitForTat
+from madplug_metadebate.cast import Cast
+from madplug_metadebate.review import chosen, means, read_scores
+
+__all__ = ["Cast", "Dmad", "Mad", "chosen", "means", "read_scores"]
+
+_ROLES = Roles.Options()
+
+
+class Mad(Paradigm):
+    """Two sides and a moderator, each played by the model that its peers found best for the role on this question.
+
+    `mad.tit_for_tat` after a casting by `metadebate.cast`: every model of `debate.models` applies for every role, the
+    negative side and the moderator in view of the winning applications before theirs. Three models cost 18 calls and
+    the debate. The criteria are made once for the data set.
+    """
+
+    name = "mad"
+    source = "Meta-Debate (dynamic role assignment for multi-agent debate), sections 3 and 4"
+    debate: ClassVar[Mapping[str, Any]] = {**TitForTat.debate, "casting": {
+        "use": "metadebate.cast",
+        "setting": "Two sides debate a question, one turn each in a round, and a moderator decides when it has heard "
+                   "enough.",
+        "roles": {"affirmative": _ROLES.affirmative, "negative": _ROLES.negative, "moderator": _ROLES.moderator}}}
+
+
+class Dmad(Paradigm):
+    """Three ways to think, each taken by the model that its peers found best for it on this question.
+
+    `dmad.text` after a casting by `metadebate.cast`. The applications do not build on each other, since the first
+    answers of that debate do not. Three models cost 18 calls and the debate.
+    """
+
+    name = "dmad"
+    source = Mad.source
+    debate: ClassVar[Mapping[str, Any]] = {**Text.debate, "casting": {
+        "use": "metadebate.cast", "proposal_context": "none",
+        "setting": "Several participants solve a question, each by a method of its own, and read each other's "
+                   "solutions.",
+        "roles": {role: DESCRIPTIONS[role][1] for role in ("cot", "step_back", "program")}}}
+
+
+@hookimpl
+def madplug_register_castings() -> list[type]:
+    """Offer the casting."""
+    return [Cast]
+
+
+@hookimpl
+def madplug_register_paradigms() -> list[type]:
+    """Offer it on top of two debates."""
+    return [Mad, Dmad]

@@ -1,0 +1,353 @@
+"""Meta-Debate: proposals, reviews, who is cast, and what it costs."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from madplug import AnswerFormat, Persona, PersonaGenerator, Sample
+from madplug.testing import play
+from madplug_mad import Moderated, Moderator, Opponent, Roles, Side, Sides
+from madplug_metadebate import Cast, Dmad, Mad, chosen, means, read_scores
+from madplug_metadebate.criteria import BUILT_IN, read_criteria
+
+THREE = ("a", "b", "c")
+NAMES = ["Role fulfilment", "Correctness"]
+
+
+class OneLetter(AnswerFormat):
+    """Reads a single capital letter and nothing else."""
+
+    name = "one_letter"
+
+    def instruction(self, sample):
+        return "A single letter."
+
+    def canonical(self, text, sample):
+        return text.strip() if len(text.strip()) == 1 and text.strip().isupper() else None
+
+
+class Parts(PersonaGenerator):
+    """The two parts of a small play."""
+
+    name = "parts"
+    count = 2
+
+    def generate(self, debate, roster):
+        return [Persona("First", "opens", "first"), Persona("Second", "answers", "second")]
+
+
+def scores(*means_, names=NAMES):
+    return json.dumps({f"Agent {i + 1}": dict.fromkeys(names, m) | {"explanation": "e"} for i, m in enumerate(means_)})
+
+
+def votes_for(best, n=3):
+    return scores(*(5 if j == best else 2 for j in range(n)))
+
+
+def scripted(review, rest="A"):
+    """Proposals name model and role; reviews are what `review(request)` says."""
+    def say(request):
+        text = request.messages[-1]["content"]
+        if request.purpose == "propose":
+            part = text.split("You take this part: ")[1].split(".")[0]
+            return f"<{request.model} as {part}>"
+        if request.purpose == "review":
+            return review(request)
+        if request.purpose == "moderate":
+            return '{"preference": "Yes", "supported_side": "", "reason": "", "answer": "A"}'
+        return rest
+    return say
+
+
+def mad(say, **options):
+    return play(**{"personas": [Roles()], "turns": Sides(), "visibility": Opponent(), "decision": Moderated(),
+                   "styles": [Side(), Moderator()], "agents": 3, "rounds": 3, "models": THREE, "casting": Cast(),
+                   "answers": OneLetter(), "replies": say, **options})
+
+
+def small(say, **options):
+    return play(**{"personas": [Parts()], "models": THREE, "replies": say, "answers": OneLetter(), **options})
+
+
+# Goldens of the scores
+
+def test_the_worked_example_chooses_the_second_model():
+    rows = [[3.5, 4.5, 3], [4, 4, 4], [3, 4.5, 5]]
+    assert [round(float(m), 3) for m in means(rows)] == [3.5, 4.333, 4.0]
+    assert chosen(rows) == 1
+
+
+def test_without_self_scores_the_second_model_wins_too():
+    rows = [[3.5, 4.5, 3], [4, 4, 4], [3, 4.5, 5]]
+    assert [float(m) for m in means(rows, self_scores=False)] == [3.5, 4.5, 3.5]
+    assert chosen(rows, self_scores=False) == 1
+
+
+def test_equal_candidates_go_to_the_first():
+    assert chosen([[4, 4], [3, 3]]) == 0
+
+
+def test_of_equal_means_the_higher_median_wins():
+    assert chosen([[1, 2], [4, 3], [4, 4]]) == 0
+    assert chosen([[2, 1], [3, 4], [4, 4]]) == 1
+
+
+@pytest.mark.parametrize(("tie", "index"), [("first", 0), ("lexical", 1), ("undecided", None)])
+def test_tie_policies(tie, index):
+    assert chosen([[4, 4], [3, 3]], tie=tie, names=["z", "a"]) == index
+
+
+def test_a_dropped_reviewer_does_not_count():
+    assert means([None, [4, 2], [2, 4]]) == [3, 3]
+    assert chosen([None, None]) is None
+
+
+def test_a_lone_model_without_self_scores_has_none():
+    assert means([[5]], self_scores=False) is None
+
+
+@pytest.mark.parametrize("value", [0, 6, "N/A", None, 3.5, True, "", [4], {"x": 1}, -1, "five", 10 ** 30])
+def test_scores_out_of_the_scale_are_invalid(value):
+    assert read_scores(json.dumps({"Agent 1": {"Role fulfilment": value, "Correctness": 4}}), 1, NAMES) is None
+
+
+@pytest.mark.parametrize("text", [
+    '{"Agent 1": {"Role fulfilment": 4, "Correctness": 3}}',
+    '{"agent_1": {"role_fulfilment": "4", "CORRECTNESS": 3.0}}',
+    '{"1": {"scores": {"Role fulfilment": "4/5", "Correctness": 3}}}', '{"Agent 1": [4, 3]}',
+    'Sure!\n```json\n{"Agent 1": {"Role fulfilment": {"score": 4}, "Correctness": 3, "explanation": "x"},}\n```',
+])
+def test_scores_are_read_in_many_forms(text):
+    assert read_scores(text, 1, NAMES) == [Fraction(7, 2)]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "{" * 2000, '{"Agent 1": {}}', '{"Agent 1": 4}',
+                                  '{"Agent 1": [4]}', "\x00", '{"Agent 2": {"Role fulfilment": 4, "Correctness": 3}}'])
+def test_hostile_reviews_are_invalid_and_never_fatal(text):
+    assert read_scores(text, 1, NAMES) is None
+
+
+# Calls
+
+def test_three_models_cost_eighteen_calls_and_a_debate_settled_at_once_three():
+    played = mad(scripted(lambda r: votes_for(0)))
+    assert len(played.requests) == 21
+    assert [r.purpose for r in played.requests][:6] == ["propose"] * 3 + ["review"] * 3
+
+
+def test_single_reviews_cost_thirty_six_calls():
+    played = mad(scripted(lambda r: scores(4)), casting=Cast(reviews="single"))
+    assert len(played.requests) == 36 + 3
+
+
+def test_one_model_is_cast_for_everything():
+    played = mad(scripted(lambda r: scores(3)), models=("only",))
+    assert [a.model for a in played.debate.agents] == ["only"] * 3
+    assert len(played.requests) == 6 + 3
+
+
+# Casting
+
+def test_each_role_goes_to_the_model_that_its_peers_score_best():
+    best = {"Affirmative side": 2, "Negative side": 0, "Moderator": 1}
+
+    def review(request):
+        part = request.messages[-1]["content"].split("in this part: ")[1].split(".")[0]
+        return votes_for(best[part])
+
+    played = mad(scripted(review))
+    assert [a.model for a in played.debate.agents] == ["c", "a", "b"]
+    assert [r.model for r in played.requests[18:]] == ["c", "a", "b"]
+    seats = played.result.notes["metadebate"]["seats"]
+    assert seats[0]["scores"] == {"a": 2.0, "b": 2.0, "c": 5.0}
+
+
+def test_the_same_model_may_play_every_role():
+    played = mad(scripted(lambda r: votes_for(1)))
+    assert [a.model for a in played.debate.agents] == ["b"] * 3
+
+
+def test_reviews_are_anonymous_and_hold_all_proposals_with_the_criteria():
+    played = mad(lambda r: scripted(lambda q: votes_for(0))(r) if r.purpose != "propose" else f"text of {ord(r.model)}")
+    for prompt in [p for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "review"]:
+        assert [prompt.index(f"Agent {i + 1}:\ntext of {97 + i}") for i in range(3)] == sorted(
+            prompt.index(f"Agent {i + 1}:\ntext of {97 + i}") for i in range(3))
+        assert all(name in prompt for name, _ in BUILT_IN)
+
+
+def test_later_roles_see_the_winning_proposals_before_them():
+    played = mad(scripted(lambda r: votes_for(1)))
+    proposals = [p for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "propose"]
+    assert all("said before you" not in p for p in proposals[:3])
+    assert all("<b as Affirmative side>" in p and "<a as" not in p for p in proposals[3:6])
+    assert all("<b as Affirmative side>" in p and "<b as Negative side>" in p for p in proposals[6:])
+
+
+def test_independent_proposals_see_the_models_own_earlier_ones():
+    played = mad(scripted(lambda r: votes_for(1)), casting=Cast(proposal_context="independent"))
+    proposals = [(r.model, p) for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "propose"]
+    for model, prompt in proposals[6:]:
+        assert f"<{model} as Affirmative side>" in prompt
+        assert sum(f"<{other} as" in prompt for other in THREE) == 1
+
+
+def test_proposals_without_context_see_nothing():
+    played = mad(scripted(lambda r: votes_for(1)), casting=Cast(proposal_context="none"))
+    assert not any(" as " in p and "<" in p for r, p in zip(played.requests, played.prompts, strict=True)
+                   if r.purpose == "propose")
+
+
+def test_an_invalid_review_is_asked_for_again_then_its_reviewer_is_dropped():
+    played = small(scripted(lambda r: scores(0, 6, 3) if r.model == "a" else votes_for(2)), casting=Cast())
+    assert sum(r.purpose == "review" for r in played.requests) == 2 * (2 + 1 + 1)
+    assert [s["dropped"] for s in played.result.notes["metadebate"]["seats"]] == [["a"], ["a"]]
+    assert [a.model for a in played.debate.agents] == ["c", "c"]
+
+
+def test_without_a_readable_review_the_default_model_plays_and_the_notes_say_so():
+    played = small(scripted(lambda r: "I like them all"), casting=Cast(default="b", retries=0))
+    assert [a.model for a in played.debate.agents] == ["b", "b"]
+    assert all(s["fallback"] for s in played.result.notes["metadebate"]["seats"])
+    assert [a.model for a in small(scripted(lambda r: ""), casting=Cast()).debate.agents] == ["a", "a"]
+
+
+def test_an_undecided_tie_goes_to_the_default_model():
+    played = small(scripted(lambda r: scores(3, 3, 3)), casting=Cast(tie="undecided", default="c"))
+    assert [a.model for a in played.debate.agents] == ["c", "c"]
+
+
+def test_random_ties_follow_the_seed():
+    def cast(seed):
+        played = small(scripted(lambda r: scores(3, 3, 3)), casting=Cast(tie="random"), seed=seed)
+        return tuple(a.model for a in played.debate.agents)
+
+    assert len({cast(s) for s in range(12)}) > 1
+    assert cast(5) == cast(5)
+
+
+def test_the_random_baseline_is_one_draw_for_the_whole_study_and_asks_nobody():
+    samples = [Sample(f"q{i}", "?") for i in range(4)]
+    played = small(lambda r: "A", casting=Cast(assignment="random"), sample=samples, seed=3)
+    casts = {tuple(a.model for a in result.agents) for result in played.store.results()}
+    assert len(casts) == 1
+    assert all(r.purpose == "discuss" for r in played.requests)
+    others = {tuple(a.model for a in small(lambda r: "A", casting=Cast(assignment="random"), seed=s).debate.agents)
+              for s in range(12)}
+    assert len(others) > 1
+
+
+def test_the_uniform_baseline_gives_every_role_to_one_model():
+    played = small(lambda r: "A", casting=Cast(assignment="uniform", default="c"))
+    assert [a.model for a in played.debate.agents] == ["c", "c"]
+    assert len(played.requests) == 2
+
+
+def test_a_reused_proposal_is_the_first_message_and_saves_the_call():
+    played = mad(scripted(lambda r: votes_for(1)), casting=Cast(reuse_proposals=True))
+    assert len(played.requests) == 18 + 1
+    assert [m.content for m in played.messages[:2]] == ["<b as Affirmative side>", "<b as Negative side>"]
+    assert "<b as Negative side>" in played.prompts[-1]
+
+
+def test_the_second_turn_is_not_reused():
+    played = small(scripted(lambda r: votes_for(0)), casting=Cast(reuse_proposals=True), rounds=2)
+    assert [m.content for m in played.messages] == ["<a as First>", "<a as Second>", "A", "A"]
+
+
+def test_images_come_with_proposals_and_reviews():
+    sample = Sample("q1", "?", images=("data:image/png;base64,AAAA",))
+    played = small(lambda r: scores(3, 3, 3), casting=Cast(), sample=sample)
+    for request in played.requests:
+        if request.purpose in ("propose", "review"):
+            assert any(p["type"] == "image_url" for p in request.messages[0]["content"])
+
+
+# Criteria
+
+ROLES = {"first": "opens the play", "second": "answers it"}
+MADE = {"criteria": [{"name": "Wit", "explanation": "It is witty."}, {"name": "Truth", "explanation": "It is true."}]}
+
+
+def witty(criteria=None, names=("Wit", "Truth")):
+    return lambda r: criteria or json.dumps(MADE) if r.purpose == "criteria" else scripted(lambda q: scores(3, 5, 2,
+                                                                                                            names=names))(r)
+
+
+def test_criteria_are_made_once_for_each_role_whatever_the_number_of_questions():
+    samples = [Sample(f"q{i}", f"question {i}?") for i in range(5)]
+    played = small(witty(), casting=Cast(roles=ROLES), sample=samples)
+    made = [p for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "criteria"]
+    assert len(made) == 2
+    assert all(f"question {i}?" in prompt for prompt in made for i in range(3))
+    assert "question 3?" not in made[0]
+    assert "opens the play" in made[0]
+    assert len({r.purpose for r in played.requests}) == 4
+
+
+def test_reviews_use_the_criteria_that_were_made():
+    played = small(witty(), casting=Cast(roles=ROLES))
+    review = next(p for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "review")
+    assert "Wit: It is witty." in review
+    assert "Correctness" not in review
+    assert [a.model for a in played.debate.agents] == ["b", "b"]
+    assert not any("built_in_criteria" in s for s in played.result.notes["metadebate"]["seats"])
+
+
+def test_references_reach_no_prompt():
+    played = small(witty(), casting=Cast(roles=ROLES), references=("the-secret-reference",))
+    assert not any("the-secret-reference" in prompt for prompt in played.prompts)
+
+
+def test_a_model_of_its_own_may_make_the_criteria():
+    played = small(witty(), casting=Cast(roles=ROLES, criteria_model="c"))
+    assert {r.model for r in played.requests if r.purpose == "criteria"} == {"c"}
+
+
+def test_criteria_that_cannot_be_read_fall_back_to_the_built_in_ones_and_are_flagged():
+    played = small(witty("no idea", NAMES), casting=Cast(roles=ROLES))
+    assert sum(r.purpose == "criteria" for r in played.requests) == 2 * 2
+    assert all(s["built_in_criteria"] for s in played.result.notes["metadebate"]["seats"])
+    assert [a.model for a in played.debate.agents] == ["b", "b"]
+
+
+def test_no_criteria_are_made_for_the_baselines():
+    played = small(lambda r: "A", casting=Cast(roles=ROLES, assignment="random"))
+    assert all(r.purpose == "discuss" for r in played.requests)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"criteria": "Wit"}', '{"criteria": [{"name": "Wit"}]}',
+                                  '{"criteria": [1, null]}', '{"criteria": [{"name": "A", "explanation": "x"}]}',
+                                  '{"criteria": [{"name": "A", "explanation": "x"}, {"name": "A", "explanation": "y"}]}'
+                                  ])
+def test_unusable_criteria_are_none(text):
+    assert read_criteria(text) == []
+
+
+def test_no_more_than_three_criteria_are_taken():
+    many = {"criteria": [{"name": f"n{i}", "explanation": "e"} for i in range(6)]}
+    assert len(read_criteria(json.dumps(many))) == 3
+
+
+def test_braces_in_proposals_stay_text():
+    played = small(lambda r: "{criteria} {0} {role}" if r.purpose == "propose" else votes_for(0), casting=Cast())
+    review = next(p for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "review")
+    assert "{criteria} {0} {role}" in review
+
+
+def test_paradigms_are_the_debates_with_a_casting():
+    assert Mad.debate["casting"]["roles"].keys() == {"affirmative", "negative", "moderator"}
+    assert Dmad.debate["casting"]["roles"].keys() == {"cot", "step_back", "program"}
+    assert Dmad.debate["styles"][2]["use"] == "dmad.program"
+    assert Mad.debate["decision"] == "mad.moderated"
+
+
+def test_a_default_that_is_no_candidate_is_refused():
+    from madplug.cell import Cell
+    from madplug.testing import Everybody, LastRound, OpenEar, StrippedText
+
+    cell = Cell("x", StrippedText(), Everybody(), OpenEar(), LastRound(), [], 1, models=("a", "b"))
+    assert "'z'" in next(iter(Cast(default="z").check(cell)))
+    assert list(Cast(default="b").check(cell)) == []

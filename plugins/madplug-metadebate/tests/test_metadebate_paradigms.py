@@ -1,0 +1,97 @@
+"""Meta-Debate from one line of a run file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from madplug.config import load
+from madplug.registry import Registry
+from madplug.store import MemoryStore
+from madplug.study import StudyRun
+from madplug.testing import Scripted
+
+for plugin in ("answers", "files", "openai"):
+    pytest.importorskip(f"madplug_{plugin}")
+REGISTRY = Registry()
+
+
+@pytest.fixture
+def hold(tmp_path):
+    """Loads a run file with this `[debate]` and one question, and holds its debate with these replies."""
+    def held(debate, replies, models=("m",), more="", **row):
+        question = {"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B", **row}
+        (tmp_path / "q.jsonl").write_text(json.dumps(question) + "\n")
+        named = "".join(f'[models.{m}]\nuse = "openai.chat"\nmodel = "{m}"\nbase_url = "http://127.0.0.1:9/v1"\n'
+                        for m in models)
+        (tmp_path / "run.toml").write_text(f"""{named}
+[dataset]
+use = "files.table"
+path = "q.jsonl"
+answers = "choice"
+{more}
+[debate]
+models = {json.dumps(list(models))}
+{debate}""")
+        plan = load(tmp_path / "run.toml", registry=REGISTRY).plan
+        scripted, store = Scripted(replies), MemoryStore()
+        asyncio.run(StudyRun(replace(plan, models=dict.fromkeys(plan.models, scripted)), store).run())
+        result = list(store.results())[-1]
+        assert result.error is None, result.error
+        return result, scripted.requests, plan
+    return held
+
+
+THREE = ("a", "b", "c")
+
+
+def scripted(request):
+    if request.purpose == "criteria":
+        return json.dumps({"criteria": [{"name": "Wit", "explanation": "e"}, {"name": "Truth", "explanation": "e"}]})
+    if request.purpose == "review":
+        score = {"Wit": 3, "Truth": 3, "explanation": ""}
+        return json.dumps({"Agent 1": score, "Agent 2": score | {"Truth": 5}, "Agent 3": score})
+    if request.purpose == "moderate":
+        return json.dumps({"preference": "Yes", "supported_side": "", "reason": "", "answer": "(B)"})
+    return "```python\nprint('B')\n```" if request.purpose == "program" else "Final answer: B"
+
+
+def of_debate(requests):
+    return [r for r in requests if r.purpose != "criteria"]
+
+
+def test_mad_costs_eighteen_calls_and_its_debate_and_criteria_once_for_each_role(hold):
+    result, requests, _ = hold('paradigm = "metadebate.mad"', scripted, models=THREE)
+    assert len(of_debate(requests)) == 21 == result.calls
+    assert len(requests) == 21 + 3
+    assert [a.model for a in result.agents] == ["b", "b", "b"]
+    assert result.decision.key == "B"
+
+
+def test_dmad_costs_eighteen_calls_and_its_debate(hold):
+    result, requests, _ = hold('paradigm = "metadebate.dmad"', scripted, models=THREE)
+    assert len(of_debate(requests)) == 18 + 12
+    assert not any("said before you" in json.dumps(r.messages) for r in requests)
+    assert [seat["role"] for seat in result.notes["metadebate"]["seats"]] == ["cot", "step_back", "program"]
+
+
+@pytest.mark.parametrize("name", ["mad", "dmad"])
+def test_one_model_is_enough(hold, name):
+    def lone(request):
+        score = {"Wit": 3, "Truth": 3, "explanation": ""}
+        return json.dumps({"Agent 1": score}) if request.purpose == "review" else scripted(request)
+
+    result, _, _ = hold(f'paradigm = "metadebate.{name}"', lone)
+    assert result.decision.key == "B"
+    assert not any("fallback" in seat for seat in result.notes["metadebate"]["seats"])
+
+
+@pytest.mark.parametrize("assignment", ["random", "uniform"])
+def test_the_baselines_cost_nothing(hold, assignment):
+    debate = f'paradigm = "metadebate.mad"\n[debate.casting]\nassignment = "{assignment}"'
+    result, requests, _ = hold(debate, scripted, models=THREE)
+    assert len(requests) == 3
+    assert result.decision.key == "B"

@@ -1,0 +1,281 @@
+"""ReConcile: weights, groups, what is sent, and when the table rises."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from madplug import AnswerFormat, Dataset, Extension, Review, Sample, hookimpl
+from madplug.testing import debate_from, play
+from madplug_reconcile import Discussion, Grouped, RoundTable, Weighted, recalibrated
+from madplug_reconcile.reply import SCHEMA, read, share
+
+
+class OneLetter(AnswerFormat):
+    """Reads a single capital letter and nothing else."""
+
+    name = "one_letter"
+
+    def instruction(self, sample):
+        return "A single letter."
+
+    def canonical(self, text, sample):
+        return text.strip() if len(text.strip()) == 1 and text.strip().isupper() else None
+
+
+def said(answer, confidence=0.9, reasoning="because"):
+    return json.dumps({"reasoning": reasoning, "answer": answer, "confidence": confidence})
+
+
+def table(replies, rounds=3, **options):
+    return play(**{"styles": [Discussion()], "visibility": Grouped(), "decision": Weighted(), "agents": 3,
+                   "rounds": rounds, "replies": replies, **options})
+
+
+def weigh(keys, confidences, **options):
+    return Weighted(**options).at_end(debate_from([[k] for k in keys], confidence=list(confidences)))
+
+
+@pytest.mark.parametrize(("p", "weight"), [
+    (0.6, "0.1"), (0.61, "0.3"), (0.79, "0.3"), (0.8, "0.5"), (0.89, "0.5"), (0.9, "0.8"), (0.99, "0.8"),
+    (1, "1"),
+    (0.0, "0.1"), (None, "0.1"), (1.7, "1"), (-1, "0.1"),
+])
+def test_recalibration_table(p, weight):
+    assert recalibrated(p) == Fraction(weight)
+
+
+@pytest.mark.parametrize(("keys", "confidences", "winner", "tie", "scores"), [
+    (("yes", "no", "no"), (.95, .70, .75), "yes", False, {"yes": .8, "no": .6}),
+    (("yes", "no", "no"), (.9, .85, .7), "yes", True, {"yes": .8, "no": .8}),
+    ("ABB", (.8, .6, .65), "A", False, {"A": .5, "B": .4}),
+    ("ABC", (.5, .6, .2), "A", True, {"A": .1, "B": .1, "C": .1}),
+    ("ABBB", (.7, .5, .5, .5), "A", True, {"A": .3, "B": .3}),
+])
+def test_worked_votes(keys, confidences, winner, tie, scores):
+    decision = weigh(keys, confidences)
+    assert (decision.key, decision.tie, decision.scores) == (winner, tie, scores)
+
+
+def test_one_sure_agent_outweighs_a_majority_and_the_majority_is_noted():
+    debate = debate_from([["yes"], ["no"], ["no"]], confidence=[.95, .7, .75])
+    assert Weighted().at_end(debate).key == "yes"
+    assert debate.notes["reconcile"]["majority"] == "no"
+
+
+def test_without_recalibration_the_raw_sums_decide():
+    decision = weigh(("yes", "no", "no"), (.95, .70, .75), recalibrate=False)
+    assert (decision.key, decision.scores) == ("no", {"yes": .95, "no": 1.45})
+
+
+def test_an_unread_answer_has_no_weight_whatever_its_confidence():
+    decision = weigh((None, "A", "B"), (1.0, .5, .7))
+    assert (decision.key, decision.scores) == ("B", {"A": .1, "B": .3})
+    assert [v.valid for v in decision.votes] == [False, True, True]
+
+
+def test_nothing_readable_is_undecided():
+    assert weigh((None, None), (.9, .9)).key is None
+
+
+@pytest.mark.parametrize(("tie", "key"), [("first", "C"), ("lexical", "A"), ("undecided", None)])
+def test_tie_policies(tie, key):
+    decision = weigh("CAB", (.5, .5, .5), tie=tie)
+    assert (decision.key, decision.tie, decision.agreed) == (key, True, False)
+
+
+def test_random_ties_follow_the_seed():
+    def chosen(seed):
+        debate = debate_from([["C"], ["A"], ["B"]], confidence=.5, seed=seed)
+        return Weighted(tie="random").at_end(debate).key
+
+    assert {chosen(s) for s in range(40)} == {"A", "B", "C"}
+    assert chosen(1) == chosen(1)
+
+
+def test_unanimous_start_costs_three_calls():
+    played = table({i: [said("A")] for i in range(3)})
+    assert len(played.requests) == 3
+    assert (played.decision.key, played.decision.agreed) == ("A", True)
+
+
+def test_two_rounds_of_discussion_cost_nine_calls():
+    played = table({0: [said("A")] * 3, 1: [said("B")] * 3, 2: [said("B")] * 3})
+    assert len(played.requests) == 9
+
+
+def test_agreement_reached_in_the_discussion_ends_it():
+    played = table({0: [said("A"), said("B")], 1: [said("B")] * 2, 2: [said("B")] * 2})
+    assert len(played.requests) == 6
+    assert played.decision.agreed
+
+
+def test_an_unread_answer_is_not_unanimity():
+    played = table({0: ["", ""], 1: [said("B")] * 2, 2: [said("B")] * 2}, rounds=2)
+    assert len(played.requests) == 6
+
+
+def test_early_stop_can_be_switched_off():
+    played = table({i: [said("A")] * 2 for i in range(3)}, rounds=2, decision=Weighted(early=False))
+    assert len(played.requests) == 6
+
+
+def test_groups_stand_largest_first_and_hold_the_own_message():
+    played = table({0: [said("A", .9, "r0")] * 2, 1: [said("B", .8, "r1")] * 2,
+                    2: [said("B", .7, "r2")] * 2}, 2)
+    assert {m.seen for m in played.messages if m.round == 2} == {(1, 2, 0)}
+    prompt = played.prompts[3]
+    order = ["2 participants with the answer B", "r1", "Confidence: 0.8", "r2",
+             "1 participant with the answer A",
+             "r0", "Confidence: 0.9"]
+    places = [prompt.index(text) for text in order]
+    assert places == sorted(places)
+
+
+def test_equally_large_groups_stand_in_agent_order():
+    played = table({i: [said(k)] * 2 for i, k in enumerate("CAB")}, 2)
+    assert played.messages[3].seen == (0, 1, 2)
+
+
+def test_three_answers_are_all_shown_unless_the_two_largest_groups_are_asked_for():
+    replies = {i: [said(k, reasoning=f"r{i}")] * 2 for i, k in enumerate("ABC")}
+    assert "r2" in table(replies, 2).prompts[3]
+    hidden = table(replies, 2, visibility=Grouped(groups=2))
+    assert all("r2" not in prompt and "r0" in prompt for prompt in hidden.prompts[3:])
+
+
+def test_unread_messages_come_last_and_claim_no_answer():
+    played = table({0: ["no idea {"] * 2, 1: [said("B")] * 2, 2: [said("B")] * 2}, 2,
+                   styles=[Discussion()], answers=OneLetter())
+    assert played.messages[3].seen == (1, 2, 0)
+    assert "(none that can be read)" in played.prompts[3]
+
+
+def test_nobody_sees_a_chat_of_its_own():
+    played = table({i: [said(k)] * 3 for i, k in enumerate("ABC")})
+    assert all([m["role"] for m in r.messages] == ["user"] for r in played.requests)
+    assert all("r1" not in p for p in played.prompts)
+
+
+def test_first_answers_are_independent_and_ask_for_json():
+    played = table({i: [said(k)] * 2 for i, k in enumerate("ABC")}, 2)
+    assert all("everybody at the table" not in p and '"confidence"' in p for p in played.prompts[:3])
+    assert all(r.form == {"json_schema": SCHEMA} for r in played.requests)
+
+
+@pytest.mark.parametrize(("value", "number"), [
+    (0.8, .8), ("0.8", .8), ("85%", .85), ("85 %", .85), (85, .85), (1.2, 1.0), (-3, 0.0),
+    ("about .7", .7), ("high", None), (None, None), (True, None), ([], None), (float("nan"), None),
+    (float("inf"), None), (10 ** 400, None), (1, 1.0),
+])
+def test_confidences_in_the_wild(value, number):
+    assert share(value) == number
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[1]", "```json\n{\"answer\": ", "}{",
+                                  '{"answer": null}', "{" * 3000,
+                                  '{"answer": {"a": [1]}, "confidence": {"x": 1}}'])
+def test_hostile_replies_are_recorded_and_never_fatal(text):
+    reply = read(text)
+    assert reply.confidence is None
+    assert isinstance(reply.content, str)
+    played = table(lambda request: text, rounds=2)
+    assert len(played.messages) in (3, 6)
+
+
+def test_broken_json_is_read_and_prose_is_flagged():
+    assert read("Sure: {'answer': 'B', 'confidence': '85%', 'reasoning': 'x',}").answer == "B"
+    assert read("It is B.").data == {"reconcile": {"unparsed": True}}
+
+
+def test_paradigm_counts_the_first_round():
+    assert RoundTable.debate["rounds"] == 3
+
+
+# Convincing samples
+
+TRAIN = [Sample(f"t{i}", f"train {i}?", metadata={"explanation": f"why {i}"}) for i in range(6)]
+
+
+class Both(Dataset):
+    """A question, and a part to train on."""
+
+    name = "both"
+
+    def samples(self, split=None):
+        if split == "train":
+            return iter([(sample, ("A",)) for sample in TRAIN])
+        return iter([(Sample("q1", "the question"), ("A",))])
+
+
+def learner(request):
+    """Errs on every training question but the first, and believes explanations but the second's."""
+    text = str(request.messages)
+    right = "train 0?" in text or ("An expert explains" in text and "why 1" not in text)
+    return said("A" if right else "B") if request.purpose == "convince" else said("C", .5,
+                                                                                  f"I am {request.model}")
+
+
+def convinced(**options):
+    return play(styles=[Discussion(convincing=2, **options)], visibility=Grouped(), decision=Weighted(),
+                agents=2,
+                models=("one", "two"), dataset=Both(), answers=OneLetter(), replies=learner)
+
+
+def test_samples_whose_explanation_corrected_a_model_are_shown_to_the_others():
+    played = convinced()
+    for prompt in [p for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "discuss"]:
+        assert "why 2" in prompt
+        assert "why 3" in prompt
+        assert not any(f"why {i}" in prompt for i in (0, 1, 4, 5))
+
+
+def test_mining_stops_at_the_number_wanted_and_is_no_part_of_the_debate():
+    played = convinced()
+    mining = [r for r in played.requests if r.purpose == "convince"]
+    assert len(mining) == 2 * (1 + 2 + 2 + 2)
+    assert played.result.calls == 2
+
+
+def test_mining_looks_at_no_more_samples_than_told():
+    assert sum(r.purpose == "convince" for r in convinced(look_at=2).requests) == 2 * (1 + 2)
+
+
+def test_no_samples_are_mined_by_default():
+    played = play(styles=[Discussion()], replies=learner, dataset=Both())
+    assert all(r.purpose == "discuss" for r in played.requests)
+
+
+def test_a_convincing_sample_is_never_shown_for_its_own_question():
+    class Same(Dataset):
+        name = "same"
+
+        def samples(self, split=None):
+            return iter([(TRAIN[2], ("A",))])
+
+    played = play(styles=[Discussion(convincing=1)], agents=1, models=("one",), answers=OneLetter(),
+                  dataset=Same(), replies=learner)
+    assert "why 2" not in played.prompts[-1]
+
+
+def test_a_note_is_shown_before_the_groups_and_is_nobodys_answer():
+    class Says(Extension):
+        name = "says"
+
+        @hookimpl
+        def madplug_round_ended(self, debate):
+            return Review(say="mind the units")
+
+    played = table({0: ["?"] * 2, 1: [said("B")] * 2, 2: [said("C")] * 2}, 2, extensions=[Says()],
+                   answers=OneLetter())
+    prompt = played.prompts[3]
+    assert prompt.index("mind the units") < prompt.index("1 participant")
+    assert prompt.count("1 participant with") == 3
+
+
+@pytest.mark.parametrize("text",
+                         ['{"reasoning": "cut off at', '{"confidence": 0.9}', '{"steps": [1, 2], "confidence": 7}'])
+def test_a_confidence_is_never_taken_for_the_answer(text):
+    assert read(text).answer == ""
