@@ -95,7 +95,7 @@ def _print_listing(found: dict[str, Any], only_problems: bool) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(name: str, as_json: bool) -> None:
-    """Show a component: what it does, its source, its options, and TOML to paste."""
+    """Show a component, its options, and TOML to paste."""
     from madplug.describe import component, page
     from madplug.errors import nearest
     from madplug.registry import Registry
@@ -118,7 +118,10 @@ _settings = click.option("--set", "settings", metavar="K=V", multiple=True,
 @_file
 @_settings
 def check(file: Path, settings: tuple[str, ...]) -> None:
-    """Check a run FILE: its cells, samples and worst-case number of model calls. No model is called."""
+    """Check a run FILE without calling a model.
+
+    Shows its cells and samples, and the most model calls it can make.
+    """
     from madplug.config import load
 
     resolved = load(file, settings)
@@ -148,7 +151,7 @@ def check(file: Path, settings: tuple[str, ...]) -> None:
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--watch", is_flag=True, help="Show every message as it is recorded.")
 def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool, watch: bool) -> None:
-    """Run the study of a run FILE, or continue it where it stopped."""
+    """Run a study, or continue it where it stopped."""
     from madplug.config import load
     from madplug.launch import launch
 
@@ -164,7 +167,10 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool,
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The new study's directory.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def decide(folder: Path, decision: str, settings: tuple[str, ...], output: Path, quiet: bool) -> None:
-    """Decide the recorded debates in DIR again, another way; no debate is held again."""
+    """Decide recorded debates again, another way.
+
+    No debate in DIR is held again, and only the new decision may ask a model.
+    """
     from madplug.decide import DecideAgain, price, resolve_again
     from madplug.launch import launch
     from madplug.runfile import setting
@@ -191,7 +197,7 @@ def decide(folder: Path, decision: str, settings: tuple[str, ...], output: Path,
 @_folder
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(folder: Path, as_json: bool) -> None:
-    """Show how far the study in DIR is, also while it runs."""
+    """Show how far a study is, also while it runs."""
     from madplug.inspect import status_of
 
     facts = status_of(folder)

@@ -13,6 +13,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import importlib_metadata
@@ -52,6 +54,7 @@ class Source:
     load: Any
     distribution: str
     version: str
+    module: str = ""
 
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}"
@@ -112,8 +115,10 @@ class Registry:
             self._load(plugin)
 
     def add_commands(self, cli: Any) -> None:
-        """Let every plugin add its commands to the program."""
-        self.load_all()
+        """Let every plugin that has commands add them to the program; the others are not loaded for it."""
+        for plugin, source in self._sources.items():
+            if _mentions(source.module, "madplug_register_commands"):
+                self._load(plugin)
         self._manager.hook.madplug_register_commands(cli=cli)
 
     def source(self, plugin: str) -> Source | None:
@@ -180,7 +185,16 @@ def installed() -> Iterator[Source]:
     for point in importlib_metadata.entry_points(group="madplug"):
         distribution = point.dist
         yield Source(point.name, point.load, distribution.name if distribution else "?",
-                     distribution.version if distribution else "?")
+                     distribution.version if distribution else "?", point.module)
+
+
+def _mentions(module: str, word: str) -> bool:
+    """Whether a module's source has a word; a hook that is never named there is not implemented there."""
+    try:
+        spec = find_spec(module)
+        return spec is None or spec.origin is None or word in Path(spec.origin).read_text(encoding="utf-8")
+    except (ImportError, OSError, ValueError):  # not to be read as text: loading it will tell
+        return True
 
 
 def _misspelt(module: Any) -> Iterator[str]:
