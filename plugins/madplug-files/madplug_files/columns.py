@@ -82,19 +82,19 @@ class Columns:
             raise problem(place, str(error)) from None
 
     def _sample(self, row: Row, name: str) -> tuple[Sample, tuple[str, ...]]:
-        choices = as_choices(self._value(row, "choices"))
+        choices = as_choices(self.value(row, "choices"))
         if "id" in self.named:
-            name = as_text(self._value(row, "id"), "id")
-        group = self._value(row, "group")
+            name = as_text(self.value(row, "id"), "id")
+        group = self.value(row, "group")
         sample = Sample(
-            name, as_text(self._value(row, "question"), "question"), choices.texts,
-            tuple(as_text(v, "context") for v in as_list(self._value(row, "context"))),
-            tuple(as_image(v, self.folder) for v in as_list(self._value(row, "images"))),
+            name, as_text(self.value(row, "question"), "question"), choices.texts,
+            tuple(as_text(v, "context") for v in as_list(self.value(row, "context"))),
+            tuple(as_image(v, self.folder) for v in as_list(self.value(row, "images"))),
             "" if _empty(group) else as_text(group, "group"),
             {column: _at(row, column) for column in self.kept if _has(row, column)})
-        return sample, references(self._value(row, "reference"), choices, self.wanted)
+        return sample, references(self.value(row, "reference"), choices, self.wanted)
 
-    def _value(self, row: Row, part: str) -> Any:
+    def value(self, row: Row, part: str) -> Any:
         """What the columns of a part hold: one value, or the list of several columns' values."""
         names = self.named.get(part, ())
         if len(names) == 1:
