@@ -1,0 +1,105 @@
+"""What is kept: hostile text, calls before debates, and every hook of a run heard once."""
+
+import asyncio
+import json
+
+import pytest
+
+from madplug import Completion, Extension, Sample, hookimpl, runspecs
+from madplug.cell import BoundStyle, Cell
+from madplug.records import DebateResult, Usage
+from madplug.store import Call, CallRow, StudyStore
+from madplug.study import StudyPlan, StudyRun
+from madplug.testing import Everybody, LastRound, OpenEar, Plain, Scripted, StrippedText, play
+from madplug.testing.play import Listed
+
+
+def study(store, replies, **parts):
+    cell = Cell(slug="c", answers=StrippedText(), turns=Everybody(), visibility=OpenEar(), decision=LastRound(),
+                styles=[BoundStyle(Plain())], rounds=1, agents=1, models=("m",), lines={"m": "m"},
+                dataset=Listed([(Sample("q", "?"), ())]), **parts)
+    return StudyRun(StudyPlan("s", [cell], {"m": Scripted(replies)}), store)
+
+
+@pytest.mark.parametrize("text", [
+    "\x1b]0;title\x07\x00\x9b", "\ud800 alone", "x" * 10_000_000, "'; DROP TABLE calls; --",
+                                  "\u202egnp.exe", ""])
+def test_hostile_text_is_kept_and_read_back(tmp_path, text):
+    store = StudyStore(tmp_path, write=True)
+    summary = asyncio.run(study(store, lambda request: text).run())
+    assert summary["cells"][0]["done"] == 1
+    store.close()
+    kept = next(StudyStore(tmp_path).results())
+    assert kept.messages[0].content == text.encode("utf-8", "replace").decode()
+
+
+def test_a_call_is_on_disk_before_the_debate_goes_on(tmp_path):
+    store = StudyStore(tmp_path, write=True)
+    seen = []
+
+    class Look(Extension):
+        """Reads the database when a message goes on record."""
+
+        name = "look"
+
+        @hookimpl
+        def madplug_message(self, debate, message):
+            other = StudyStore(tmp_path)
+            seen.append([row["text"] for row in other.recorded()])
+            other.close()
+
+    asyncio.run(study(store, ["A"], extensions=[Look()]).run())
+    store.close()
+    assert seen == [["A"]]
+
+
+def test_what_is_written_together_is_durable_together_and_in_order(tmp_path):
+    store = StudyStore(tmp_path, write=True)
+
+    async def write():
+        rows = [CallRow(bytes([i]), "c", 0, "q", 0, "discuss", "m", "{}") for i in range(50)]
+        await asyncio.gather(*(store.keep_call(row, Call(Completion(str(i)))) for i, row in enumerate(rows)))
+        return [store.call(row.key).completion.text for row in rows]
+
+    assert asyncio.run(write()) == [str(i) for i in range(50)]
+    assert store.totals().calls == 50
+    store.close()
+
+
+def test_a_failure_is_replaced_by_the_debate_that_succeeds(tmp_path):
+    store = StudyStore(tmp_path, write=True)
+
+    async def write():
+        failed = DebateResult("c", 0, Sample("q", "?"), (), error="no")
+        await store.keep_debate(failed)
+        assert store.done() == set()
+        await store.keep_debate(DebateResult("c", 0, Sample("q", "?"), ("A",), tokens=Usage(1, 2)))
+
+    asyncio.run(write())
+    assert store.done() == {("c", 0, "q")}
+    assert [r.references for r in store.results()] == [("A",)]
+    store.close()
+
+
+def test_a_row_reads_back_as_the_result_it_was(tmp_path):
+    from madplug.rows import from_row, to_json
+
+    played = play(replies={0: ["A", "B"], 1: ["B", "B"]}, agents=2, rounds=2, references=["A"])
+    assert from_row(json.loads(to_json(played.result))) == played.result
+
+
+def test_every_hook_of_a_run_is_heard():
+    """If this fails: a hook is declared that nothing calls."""
+    heard = set()
+
+    def hears(name):
+        arguments = [a for a in getattr(runspecs, name).__code__.co_varnames if a != "return"]
+        space = {"heard": heard, "hookimpl": hookimpl}
+        exec(f"@hookimpl\ndef {name}(self, {', '.join(arguments)}):\n    heard.add('{name}')\n", space)
+        return space[name]
+
+    names = [n for n in vars(runspecs) if n.startswith("madplug_")]
+    Ear = type("Ear", (Extension,), {"__doc__": "Hears.", "name": "ear", **{n: hears(n) for n in names}})
+    play(replies=["A", "A"], agents=1, rounds=2, extensions=[Ear()])
+    play(replies=[], agents=1, extensions=[Ear()], fails=True)
+    assert heard == set(names)
