@@ -1,0 +1,54 @@
+"""Regular expressions as grammars, read back as regular expressions and tried on the same texts."""
+
+import re
+
+import pytest
+
+from madplug_llamacpp.grammar import NoGrammar, grammar_of
+
+TEXTS = ["", "a", "b", "ab", "abc", "a\nb", "a\n", "\n", "-7", "12.5", "1.", "Final answer: (B)", "x" * 20, "é", "大",
+         "why\nFinal answer: (C)", "a-b", "]", "^", "\\", '"', "say \"hi\"", "A b_9", "[AGREE] yes", "\t"]
+PATTERNS = [
+    r"[\s\S]*\n", r"[\s\S]{0,400}\n", r"[\s\S]*\nFinal answer: \((A|B|C)\)", r"-?[0-9]+(\.[0-9]+)?",
+    r"Final answer: \([A-D]\)", r"\[(?:AGREE|DISAGREE)\] [\s\S]{1,9}", r"", r"a|", r"a|b\n|", r"[^a]", r".*", r"(?s).*",
+    r"(?s:.)b", r"^a$", r"\w{2,}", r"\D", r"\d+", r"(?a)[^\w\s]", r"[\]\-^\\]", r"(?:a(b)?c?){1,2}", r"a*?b?",
+    r"(?P<x>a)b", r"say \"\w+\"", r"[é大]", r"\x41 \w\S{2}", r"x{20}", r"(ab|ac)+", r"\"", r"\\", r"[^\n]{1,200}"]
+
+
+def as_expression(grammar):
+    """A grammar of one rule is a regular expression, once its texts are groups and the spaces between them gone."""
+    body = grammar.removeprefix("root ::= ")
+    pieces = re.findall(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|[^" \[]+', body)
+    return re.compile("".join(f"(?:{_quoted(p[1:-1])})" if p[0] == '"' else p for p in pieces))
+
+
+def _quoted(text):
+    return re.sub(r"\\[nxuU][0-9A-F]*|(.)", lambda m: re.escape(m[1]) if m[1] else m[0], text)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_grammar_has_the_texts_that_its_pattern_matches(pattern):
+    held = as_expression(grammar_of(pattern))
+    for text in TEXTS:
+        assert bool(held.fullmatch(text)) == bool(re.fullmatch(pattern, text)), text
+
+
+def test_a_reply_with_a_closing_line_reads_well():
+    assert grammar_of(r"[\s\S]{0,400}\nFinal answer: \((A|B|C)\)") == (
+        r'root ::= [^\x00]{0,400} "\nFinal answer: (" ([ABC]) ")"')
+
+
+@pytest.mark.parametrize(("pattern", "end"), [
+    ("[ab]{0,2000}", "{0,2000}"), ("[ab]{0,2001}", "*"), ("[ab]{1,9000}", "+"), ("[ab]{3,9000}", "{3,}"),
+    ("[ab]{3}", "{3}")])
+def test_a_bound_beyond_what_the_engine_takes_becomes_none(pattern, end):
+    assert grammar_of(pattern) == f"root ::= [ab]{end}"
+
+
+@pytest.mark.parametrize(("pattern", "reason"), [
+    (r"(?=a)b", "assert"), (r"(?<!a)b", "assert"), (r"(a)\1", "groupref"), (r"a\bb", "anchors"), (r"a^b", "anchors"),
+    (r"$a", "anchors"), (r"(?i)a", "flags"), (r"(?i:a)", "flags"), (r"[a]{2001}", "2000"), (r"(", "unterminated"),
+    (r"[a-", "unterminated"), ("[^\\x00-\U0010ffff]", "no character"), (r"a{99999999999}", "large")])
+def test_what_no_grammar_says_is_named(pattern, reason):
+    with pytest.raises(NoGrammar, match=reason):
+        grammar_of(pattern)

@@ -1,0 +1,211 @@
+"""Where weights come from, with small files in the place of large ones."""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from madplug import ModelError
+from madplug_llamacpp import Chat
+from madplug_llamacpp.weights import EXTRAS, Parts, found, joined, ways
+
+HERE = Path(__file__).parent.parent
+PIECES = [b"GGUF-first", b"-second-", b"third"]
+
+
+def install(site, number, data, version="1.0", code="raise AssertionError('the package was imported')"):
+    """A package as an installer leaves it."""
+    package = site / f"fake_weights_part{number}"
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").write_text(code)
+    (package / "data" / f"part{number:02}.bin").write_bytes(data)
+    info = site / f"fake_weights_part{number}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: fake-weights-part{number}\nVersion: {version}\n")
+    (info / "RECORD").write_text(f"{package.name}/__init__.py,,\n{package.name}/data/part{number:02}.bin,,\n")
+
+
+def parts_of(pieces=PIECES, version="1.0"):
+    whole = b"".join(pieces)
+    return Parts("Fake", "fake-weights-part{}", version, len(pieces), len(whole), hashlib.sha256(whole).hexdigest())
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    for number, data in enumerate(PIECES, 1):
+        install(folder, number, data)
+    return folder
+
+
+def test_parts_are_joined_in_order_without_being_imported(site, tmp_path):
+    path = joined("fake", parts_of(), tmp_path / "cache")
+    assert path.read_bytes() == b"GGUF-first-second-third"
+    assert not [m for m in sys.modules if m.startswith("fake_weights")]
+
+
+def test_ten_parts_and_more_keep_their_order(tmp_path, monkeypatch):
+    pieces = [bytes([n]) for n in range(1, 13)]
+    for number, data in enumerate(pieces, 1):
+        install(tmp_path / "site", number, data)
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    assert joined("fake", parts_of(pieces), tmp_path).read_bytes() == bytes(range(1, 13))
+
+
+def test_weights_are_joined_only_once(site, tmp_path):
+    first = joined("fake", parts_of(), tmp_path / "cache")
+    made = first.stat().st_mtime_ns
+    for package in site.iterdir():  # the packages are not even looked for
+        package.rename(tmp_path / package.name)
+    again = joined("fake", parts_of(), tmp_path / "cache")
+    assert (again, again.stat().st_mtime_ns) == (first, made)
+
+
+def test_a_file_cut_short_is_joined_again(site, tmp_path):
+    path = joined("fake", parts_of(), tmp_path)
+    path.write_bytes(b"GGUF-fir")
+    assert joined("fake", parts_of(), tmp_path).read_bytes() == b"".join(PIECES)
+
+
+def test_changed_data_is_refused_and_nothing_is_left_of_it(site, tmp_path):
+    (site / "fake_weights_part2" / "data" / "part02.bin").write_bytes(b"-SECOND-")
+    with pytest.raises(ModelError, match=r"SHA-256 .* not .*weights = \"path/to/file.gguf\""):
+        joined("fake", parts_of(), tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_what_is_missing_is_named_with_every_way_to_get_weights(site, tmp_path):
+    with pytest.raises(ModelError) as error:
+        joined("fake", Parts("Fake", "fake-weights-part{}", "1.0", 5, 9, "0" * 64), tmp_path)
+    said = str(error.value)
+    assert "missing: fake-weights-part4==1.0, fake-weights-part5==1.0" in said
+    for way in ("path/to/file.gguf", "madplug-llamacpp[qwen-0-5b]", "madplug-llamacpp[qwen-1-5b]", "hf:owner/repo"):
+        assert way in said
+
+
+def test_another_version_of_a_package_does_not_count(site, tmp_path):
+    with pytest.raises(ModelError, match=re.escape("fake-weights-part1==2.0")):
+        joined("fake", parts_of(version="2.0"), tmp_path)
+
+
+def test_several_processes_at_once_make_one_file(site, tmp_path):
+    big = [bytes([n]) * 3_000_000 for n in range(3)]
+    for number, data in enumerate(big, 1):
+        (site / f"fake_weights_part{number}" / "data" / f"part{number:02}.bin").write_bytes(data)
+    parts = parts_of(big)
+    code = (f"import sys; sys.path.insert(0, {str(site)!r}); from pathlib import Path\n"
+            "from madplug_llamacpp.weights import Parts, joined\n"
+            f"print(joined('fake', {parts!r}, Path({str(tmp_path)!r})))")
+    running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    paths = {process.communicate(timeout=60)[0].strip() for process in running}
+    assert [process.returncode for process in running] == [0, 0, 0]
+    assert len(paths) == 1
+    assert hashlib.sha256(Path(paths.pop()).read_bytes()).hexdigest() == parts.sha256
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_what_a_killed_process_left_is_removed_later(site, tmp_path):
+    target = joined("fake", parts_of(), tmp_path)
+    target.unlink()
+    old, new = (tmp_path / f".{target.name}.{end}.part" for end in ("old", "new"))
+    for left in (old, new):
+        left.write_bytes(b"half")
+    os.utime(old, (time.time() - 7200,) * 2)
+    joined("fake", parts_of(), tmp_path)
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_a_cache_that_cannot_be_written_is_named_with_the_option(site, tmp_path):
+    (tmp_path / "cache").write_text("a file in the way")
+    with pytest.raises(ModelError, match=r"cache.*cannot be put there.*cache_dir"):
+        joined("fake", parts_of(), tmp_path / "cache")
+
+
+def test_the_cache_is_the_users(monkeypatch, tmp_path):
+    from madplug_llamacpp.weights import default_cache
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache().parts[-2:] == ("madplug", "weights")
+
+
+@pytest.mark.parametrize("name", sorted(EXTRAS))
+def test_every_extra_installs_the_packages_that_are_read(name):
+    declared = (HERE / "pyproject.toml").read_text(encoding="utf-8")
+    block = re.search(rf"^{name} = \[(.*?)\]", declared, re.M | re.S)
+    assert tuple(re.findall(r'"([^"]+)"', block[1])) == EXTRAS[name].requirements
+
+
+def test_the_licence_of_the_weights_comes_along():
+    text = (HERE / "madplug_llamacpp" / "LICENSE-weights.txt").read_text(encoding="utf-8")
+    assert "Qwen2.5-Coder" in text
+    assert "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION" in text
+    assert all(name in text for name in EXTRAS)
+
+
+# Sources in a run file
+
+def refused(**options):
+    with pytest.raises(ValidationError) as error:
+        Chat(**options)
+    return error.value.errors()[0]["msg"]
+
+
+def test_a_mistyped_extra_is_refused_with_the_nearest():
+    said = refused(weights="qwen-0.5b")
+    assert "did you mean 'qwen-0-5b'?" in said
+    assert ways() in said
+
+
+def test_a_file_that_is_not_there_is_refused():
+    assert "there is no file nowhere/model.gguf; weights come from" in refused(weights="nowhere/model.gguf")
+
+
+@pytest.mark.parametrize("weights", ["hf:owner", "hf:owner/repo", "hf:owner/repo/model.bin", "hf:a/b@/c.gguf"])
+def test_an_address_on_the_hub_names_a_file(weights):
+    assert "hf:owner/repo/file.gguf" in refused(weights=weights)
+
+
+def test_a_path_is_relative_to_the_run_file(tmp_path):
+    (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
+    options = Chat.Options.model_validate({"weights": "tiny.gguf"}, context={"folder": tmp_path})
+    assert options.weights == str(tmp_path / "tiny.gguf")
+    assert found(options.weights) == tmp_path / "tiny.gguf"
+
+
+def test_other_weights_than_the_pinned_are_refused(tmp_path):
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"GGUF")
+    right = hashlib.sha256(b"GGUF").hexdigest()
+    assert found(str(file), sha256=right.upper()) == file
+    with pytest.raises(ModelError, match="other weights"):
+        found(str(file), sha256="0" * 64)
+
+
+def test_a_file_of_the_hub_is_taken_from_its_cache_without_the_network(tmp_path, monkeypatch):
+    constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is not installed")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    revision = "a" * 40
+    stored = tmp_path / "models--owner--repo"
+    (stored / "snapshots" / revision / "deep").mkdir(parents=True)
+    (stored / "snapshots" / revision / "deep" / "tiny.gguf").write_bytes(b"GGUF")
+    (stored / "refs").mkdir()
+    (stored / "refs" / "main").write_text(revision)
+    assert found("hf:owner/repo/deep/tiny.gguf").read_bytes() == b"GGUF"
+    assert found(f"hf:owner/repo@{revision}/deep/tiny.gguf").read_bytes() == b"GGUF"
+    with pytest.raises(ModelError, match=r"'hf:owner/repo/other.gguf' cannot be fetched: .*; weights come from"):
+        found("hf:owner/repo/other.gguf")
+
+
+def test_the_hub_is_named_with_its_library_where_that_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ModelError, match=re.escape("pip install 'madplug-llamacpp[hub]'")):
+        found("hf:owner/repo/file.gguf")
