@@ -363,6 +363,8 @@ class Metric(Component):
     """Measures a debate that has ended, also one read back from a study's directory."""
 
     kind = "metric"
+    proportion: bool = False
+    """Scores are 0 or 1, so that their mean is a share; its interval is then Wilson's."""
     label: str = ""
     """The name of its scores in a cell: its full name, with `#2` for the second of the same."""
 

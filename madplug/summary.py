@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -40,24 +40,29 @@ class CellFigures:
             if value is not None:
                 self._scores[name][row["repeat"]][row["sample"]] = value
 
-    def metrics(self) -> dict[str, Any]:
-        """Mean, spread over repeats, and a 95 % interval over samples, by metric."""
-        return {name: spread(list(by_repeat.values())) for name, by_repeat in sorted(self._scores.items())}
+    def metrics(self, proportions: Collection[str] = ()) -> dict[str, Any]:
+        """Mean, spread over repeats, and a 95 % interval over samples, by metric.
 
-    def report(self) -> dict[str, Any]:
+        proportions: the metrics whose scores are 0 or 1.
+        """
+        return {name: spread(list(scores.values()),
+                             proportion=any(name == p or name.startswith(f"{p}.") for p in proportions))
+                for name, scores in sorted(self._scores.items())}
+
+    def report(self, proportions: Collection[str] = ()) -> dict[str, Any]:
         """The figures as in `summary.json`."""
         return {
-            "done": self.done, "failed": self.failed, "undecided": self.undecided, "metrics": self.metrics(),
+            "done": self.done, "failed": self.failed, "undecided": self.undecided, "metrics": self.metrics(proportions),
             "calls": self.calls, "retries": self.retries,
             "tokens": {"prompt": self.prompt, "completion": self.completion, "cached": self.cached},
             "cost_usd": self.cost, "seconds": round(self.seconds, 3)}
 
 
-def spread(repeats: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+def spread(repeats: Sequence[Mapping[str, float]], *, proportion: bool = False) -> dict[str, Any]:
     """Mean over everything; sample standard deviation of the repeats' means; interval over samples.
 
-    repeats: scores by sample id, one mapping per repeat. The interval is Wilson's where every score is 0 or 1
-    and there is one repeat, else normal on the samples' means over repeats; None with fewer than two samples.
+    repeats: scores by sample id, one mapping per repeat. The interval is Wilson's for a proportion in one repeat,
+    else normal on the samples' means over repeats; None with fewer than two samples.
     """
     per_repeat = [fmean(scores.values()) for scores in repeats]
     by_sample: dict[str, list[float]] = defaultdict(list)
@@ -66,7 +71,8 @@ def spread(repeats: Sequence[Mapping[str, float]]) -> dict[str, Any]:
             by_sample[sample].append(value)
     means = [fmean(values) for values in by_sample.values()]
     return {"mean": fmean(per_repeat), "std": stdev(per_repeat) if len(per_repeat) > 1 else None,
-            "ci95": interval(means, binary=len(repeats) == 1 and set(means) <= {0.0, 1.0}), "per_repeat": per_repeat}
+            "ci95": interval(means, binary=proportion and len(repeats) == 1 and set(means) <= {0.0, 1.0}),
+            "per_repeat": per_repeat}
 
 
 def interval(values: Sequence[float], *, binary: bool) -> list[float] | None:
@@ -114,7 +120,7 @@ def summarise(run: StudyRun) -> dict[str, Any]:
                  (value := metric.summarise(store.results(cell.slug)))}
         cells.append({"cell": cell.slug, "settings": dict(cell.settings), "oracle": cell.oracle,
                       "repeats": run.plan.repeats, "samples": max(0, found.done + found.failed) // run.plan.repeats,
-                      **found.report(), **({"figures": extra} if extra else {}),
+                      **found.report([n for n, m in cell.metrics.items() if m.proportion]), **({"figures": extra} if extra else {}),
                       "prepared": {"calls": study.spent.calls, "tokens": study.spent.prompt + study.spent.completion}})
     totals = store.totals()
     return {"study": run.plan.name, "status": run.status, "reason": run.gateway.stopping, "problems": run.problems,

@@ -21,15 +21,12 @@ from __future__ import annotations
 from madplug.testing.contracts.base import ComponentContract, contract_tests
 from madplug.testing.contracts.debates import (
     CastingContract,
-    DecisionContract,
-    ExtensionContract,
-    MetricContract,
     PersonaContract,
-    PhaseContract,
     StyleContract,
     TurnOrderContract,
     VisibilityContract,
 )
+from madplug.testing.contracts.endings import DecisionContract, ExtensionContract, MetricContract, PhaseContract
 from madplug.testing.contracts.imports import HEAVY, heavy_imports
 from madplug.testing.contracts.supplies import (
     AnswerContract,

@@ -1,27 +1,18 @@
-"""The contracts of the parts of a debate, one class per kind."""
+"""The contracts of who debates, who is asked for what, and who sees it."""
 
 from __future__ import annotations
 
-import inspect
 import json
-import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from madplug import runspecs
 from madplug.debate import Debate, maybe
-from madplug.records import Decision, Message, Persona, Reply, Turn
+from madplug.records import Message, Persona, Reply, Turn
 from madplug.rows import to_json
 from madplug.testing.contracts.base import DebateContract
 from madplug.testing.contracts.scene import Outspoken, same_twice, variants
 from madplug.testing.defaults import AnyMove, Everybody
-from madplug.testing.play import debate_from
 from madplug.testing.play import hold as wait
-
-BALLOTS = 24
-
 
 class EveryMove(Everybody):
     """A wave of everybody for each move of a style."""
@@ -142,9 +133,9 @@ class StyleContract(DebateContract):
         held = self.held()
         most = held.component.calls(held.debate.cell.plan)
         for debate, turn in self.turns():
-            before = len(held.played.requests)
+            before = debate.spent.calls
             wait(maybe(held.component.respond(debate, turn, debate.transcript.messages)))
-            assert len(held.played.requests) - before <= most
+            assert debate.spent.calls - before <= most
 
 
 class TurnOrderContract(DebateContract):
@@ -193,7 +184,7 @@ class VisibilityContract(DebateContract):
 
     def views(self) -> Iterator[tuple[Debate, str, Sequence[Message]]]:
         """What every agent is shown, in every state of the debate."""
-        for state, debate in variants(self.held()):
+        for state, debate in variants(self.held().ended()):
             debate.round += 1
             for agent in debate.agents:
                 turn = Turn(agent, "improve")
@@ -205,9 +196,9 @@ class VisibilityContract(DebateContract):
 
         If this fails: take random choices from `debate.rng(...)`, and sort before drawing; put calls elsewhere.
         """
-        before = len(self.held().ended().played.requests)
-        assert list(self.views())
-        assert len(self.held().played.requests) == before
+        shown = list(self.views())
+        assert shown
+        assert not any(debate.spent.calls for debate, _, _ in shown), "it asks a model"
 
     def test_a_view_shows_messages_that_stand(self) -> None:
         """Every message shown is on record as it is shown, stands, and is shown once.
@@ -232,197 +223,3 @@ class VisibilityContract(DebateContract):
                 near = list(self.held().component.neighbours(debate, agent, max(debate.round, 1)))
                 assert set(near) <= known, near
                 assert len(near) == len(set(near)), near
-
-
-class DecisionContract(DebateContract):
-    """What a decision protocol keeps."""
-
-    agents_alike: bool = False
-    """Set this where all agents count the same: exchanging them must change nothing but ties."""
-    answers_alike: bool = False
-    """Set this where all answers count the same: renaming them must rename the decision and change nothing else."""
-
-    def slot(self, component: Any) -> dict[str, Any]:
-        """In its slot."""
-        return {"decision": component}
-
-    def decide(self, debate: Debate) -> Decision:
-        """What it decides when a debate has ended as this one has."""
-        component = self.held().component
-        notes = dict(debate.notes)
-
-        def at_end() -> Decision:
-            debate.notes.clear()
-            debate.notes.update(notes)
-            decision = wait(component.at_end(debate))
-            assert isinstance(decision, Decision), f"at_end returned {decision!r:.80}; expected Decision"
-            return decision
-
-        decision: Decision = same_twice(at_end, "at_end")
-        return decision
-
-    def test_it_decides_however_a_debate_has_gone(self) -> None:
-        """`at_end` gives a decision also when nobody spoke, or nothing could be read.
-
-        If this fails: return `Decision.undecided("why")` where there is nothing to decide.
-        """
-        for state, debate in variants(self.held().ended()):
-            decision = self.decide(debate)
-            assert decision.key is not None or decision.reason, f"{state}: undecided, and no reason"
-
-    def test_what_it_decides_was_said(self) -> None:
-        """A decision that no model wrote has a key of the record, and an undecided debate has not agreed.
-
-        If this fails: decide on `message.key`, not on `message.answer`; agreed is False where the key is None.
-        """
-        for state, debate in variants(self.held().ended()):
-            decision = self.decide(debate)
-            said = {m.key for m in debate.transcript.record}
-            assert debate.spent.calls or decision.key in {None, *said}, f"{state}: nobody said {decision.key!r}"
-            assert not (decision.agreed and decision.key is None), f"{state}: agreed on nothing"
-            assert not (decision.agreed and decision.fallback), f"{state}: a fallback is no agreement"
-
-    def test_ballots_are_of_agents_of_the_debate(self) -> None:
-        """`votes` holds at most one ballot of an agent, and numbers by key; so does `scores`.
-
-        If this fails: `Vote(agent.id, {key: points})`, one for each agent that votes.
-        """
-        for state, debate in variants(self.held().ended()):
-            decision = self.decide(debate)
-            voted = [vote.agent for vote in decision.votes]
-            assert set(voted) <= {a.id for a in debate.agents}, state
-            assert len(voted) == len(set(voted)), f"{state}: an agent has two ballots"
-            for weights in (decision.scores, *(vote.weights for vote in decision.votes)):
-                assert all(isinstance(w, int | float) for w in weights.values()), f"{state}: {weights!r}"
-
-    def test_after_a_round_it_decides_or_waits(self) -> None:
-        """`after_wave` and `after_round` give a decision or None, the same for the same transcript.
-
-        If this fails: return None to go on.
-        """
-        for _, debate in islice(variants(self.held().ended()), 1):
-            for method in (self.held().component.after_wave, self.held().component.after_round):
-                decision = same_twice(lambda m=method, d=debate: wait(m(d)), method.__name__)
-                assert decision is None or isinstance(decision, Decision), f"{method.__name__}: {decision!r:.80}"
-
-    def elections(self) -> Iterator[tuple[list[list[str]], Debate]]:
-        """Four agents, two rounds, three answers, in many ways; agreement and confidence with them."""
-        rng = random.Random(7)
-        for _ in range(BALLOTS):
-            rows = [[rng.choice("ABC") for _ in range(2)] for _ in range(4)]
-            yield rows, self.election(rows)
-
-    def election(self, rows: Sequence[Sequence[str]]) -> Debate:
-        """A debate with these keys; what agents say of agreement and confidence depends on the keys alone."""
-        flat = [row[k] for k in range(2) for row in rows]
-        return debate_from(rows, decision=self.held().component, agreement=[True] * len(flat),
-                           confidence=[0.5] * len(flat), replies=self.reply)
-
-    def test_agents_that_count_the_same_can_be_exchanged(self) -> None:
-        """Where `agents_alike`: with the agents in another order the same answer wins, ties apart.
-
-        If this fails: the decision looks at ids or positions; or do not claim `agents_alike`.
-        """
-        for rows, debate in self.elections() if self.agents_alike else ():
-            one, other = self.decide(debate), self.decide(self.election(rows[::-1]))
-            assert one.tie or other.tie or one.key == other.key, rows
-
-    def test_answers_that_count_the_same_can_be_renamed(self) -> None:
-        """Where `answers_alike`: with the answers renamed the renamed answer wins, ties apart.
-
-        If this fails: the decision prefers an answer by its text; or do not claim `answers_alike`.
-        """
-        new = {"A": "C", "B": "A", "C": "B"}
-        for rows, debate in self.elections() if self.answers_alike else ():
-            one, other = self.decide(debate), self.decide(self.election([[new[key] for key in row] for row in rows]))
-            assert one.tie or other.tie or new.get(str(one.key)) == other.key, rows
-
-
-class PhaseContract(DebateContract):
-    """What a phase keeps."""
-
-    def slot(self, component: Any) -> dict[str, Any]:
-        """As the only phase."""
-        return {"phases": [component]}
-
-    def test_it_follows_any_decision(self) -> None:
-        """It gives a decision or None, also after a debate that was not decided.
-
-        If this fails: return None to leave the decision; look at `decision.key` before using it.
-        """
-        for state, debate in variants(self.held().ended()):
-            for decision in (Decision("A", answer="A"), Decision.undecided("nobody spoke")):
-                debate.decision = decision
-                after = wait(self.held().component.run(debate, decision))
-                assert after is None or isinstance(after, Decision), f"{state}: run returned {after!r:.80}"
-
-    def test_its_notes_can_be_kept(self) -> None:
-        """What it leaves in `debate.notes` goes into JSON.
-
-        If this fails: notes are tables of text, numbers, lists and tables, under the plugin's name.
-        """
-        notes = self.held().ended().played.result.notes
-        assert json.loads(json.dumps(notes)) == json.loads(to_json(notes))
-
-
-class MetricContract(DebateContract):
-    """What a metric keeps."""
-
-    def slot(self, component: Any) -> dict[str, Any]:
-        """As the only metric."""
-        return {"metrics": {component.name: component}}
-
-    def test_it_scores_however_a_debate_has_gone(self) -> None:
-        """`score` gives numbers or None also for a debate that failed, or was not decided, the same each time.
-
-        If this fails: return None, or 0.0, where there is nothing to measure.
-        """
-        for state, debate in variants(self.held().ended()):
-            for decision in (self.held().played.decision, Decision.undecided(state)):
-                debate.decision = decision
-                score = same_twice(lambda d=debate: wait(self.held().component.score(d, self.references)), state)
-                values = list(score.values()) if isinstance(score, Mapping) else [score]
-                assert all(value is None or isinstance(value, int | float) for value in values), f"{state}: {score!r}"
-
-    def test_it_sums_up_whatever_there_is(self) -> None:
-        """`summarise` gives a table that goes into JSON: of many debates, of none, and of one that failed.
-
-        If this fails: results are streamed, so go through them once; a failed debate has no decision.
-        """
-        result = self.held().ended().played.result
-        failed = replace(result, decision=None, metrics={}, error="failed")
-        for results in ([], [result], [failed], [result, replace(result, repeat=1), failed]):
-            figures = self.held().component.summarise(iter(results))
-            assert json.loads(to_json(figures)) == json.loads(json.dumps(json.loads(to_json(figures))))
-            assert isinstance(figures, Mapping), figures
-
-
-class ExtensionContract(DebateContract):
-    """What an extension keeps."""
-
-    def slot(self, component: Any) -> dict[str, Any]:
-        """As the only extension."""
-        return {"extensions": [component]}
-
-    def test_its_hooks_exist_and_are_marked(self) -> None:
-        """Every method named `madplug_...` is a hook of `madplug/runspecs.py` and marked with `@hookimpl`.
-
-        If this fails: a hook that is misspelt or unmarked is never called.
-        """
-        named = {n: f for n, f in inspect.getmembers(self.component, callable) if n.startswith("madplug_")}
-        assert named, "it implements no hook"
-        unknown = sorted(n for n in named if not hasattr(runspecs, n))
-        assert not unknown, f"no such hook: {', '.join(unknown)}"
-        unmarked = sorted(n for n, f in named.items() if getattr(f, "madplug_impl", None) is None)
-        assert not unmarked, f"not marked with @hookimpl: {', '.join(unmarked)}"
-
-    def test_what_it_wraps_goes_on(self) -> None:
-        """A hook around something is a wrapper, so that the host and other extensions are heard too.
-
-        If this fails: `@hookimpl(wrapper=True)`, `result = yield`, and return what is to stand. Without `yield` the
-        extension stands in the place of all that come after it.
-        """
-        around = {n for n, spec in vars(runspecs).items() if getattr(spec, "madplug_spec", {}).get("firstresult")}
-        for name in sorted(around & set(dir(self.component))):
-            assert getattr(self.component, name).madplug_impl["wrapper"], f"{name} is no wrapper"
-

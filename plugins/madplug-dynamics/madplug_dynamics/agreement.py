@@ -108,6 +108,7 @@ class Decided(Metric):
     """
 
     name = "decided"
+    proportion = True
     source = "Becker et al. 2025 (MALLM), figure 9; Kaesberg et al. 2025 (Voting or Consensus)"
 
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float] | None:

@@ -28,6 +28,7 @@ class Accuracy(Metric):
     """
 
     name = "accuracy"
+    proportion = True
     source = "Becker et al. 2025 (MALLM), section 3.4; Du et al. 2023 (evaluation); Chen et al. 2024 (ReConcile)"
 
     class Options(Options):
@@ -69,6 +70,7 @@ class Oracle(Metric):
     """Whether any voter was right: what the best possible choice among the answers would have reached."""
 
     name = "oracle"
+    proportion = True
     source = "Smit et al. 2024 (DebateLLM, any_correct_answer)"
 
     class Options(Options):

@@ -35,6 +35,7 @@ class ExactMatch(Metric):
     """
 
     name = "exact_match"
+    proportion = True
     source = "Rajpurkar et al. 2018 (SQuAD 2.0); Becker et al. 2025 (MALLM)"
     Options = SpanOptions
 
@@ -70,6 +71,7 @@ class Includes(Metric):
     """Whether the answer contains a reference, letter by letter but for case. Used for MuSR."""
 
     name = "includes"
+    proportion = True
     source = "Becker et al. 2025 (MALLM)"
 
     def score(self, debate: Debate, references: Sequence[str]) -> float | None:
@@ -84,6 +86,7 @@ class Answerability(Metric):
     """Whether the debate says `unknown` exactly where a question has no answer. An undecided debate is wrong."""
 
     name = "answerability"
+    proportion = True
     source = "Becker et al. 2025 (MALLM)"
 
     def score(self, debate: Debate, references: Sequence[str]) -> float:
