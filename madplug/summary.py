@@ -110,17 +110,18 @@ def row_of(result: DebateResult) -> dict[str, Any]:
 def summarise(run: StudyRun) -> dict[str, Any]:
     """The summary of a run: what is in the store now, cell by cell."""
     store = run.store
-    figures = getattr(store, "figures", None)
-    by_cell = add_up(figures() if figures else map(row_of, store.results()))
+    rows = getattr(store, "figures", None)
+    by_cell = add_up(rows() if rows else map(row_of, store.results()))
     cells = []
     for study in run.studies.values():
         cell, found = study.cell, by_cell[study.cell.slug]
         extra = {name: value for name, metric in cell.metrics.items()
                  if type(metric).summarise is not _default() and
                  (value := metric.summarise(store.results(cell.slug)))}
+        figures = found.report([name for name, metric in cell.metrics.items() if metric.proportion])
         cells.append({"cell": cell.slug, "settings": dict(cell.settings), "oracle": cell.oracle,
                       "repeats": run.plan.repeats, "samples": max(0, found.done + found.failed) // run.plan.repeats,
-                      **found.report([n for n, m in cell.metrics.items() if m.proportion]), **({"figures": extra} if extra else {}),
+                      **figures, **({"figures": extra} if extra else {}),
                       "prepared": {"calls": study.spent.calls, "tokens": study.spent.prompt + study.spent.completion}})
     totals = store.totals()
     return {"study": run.plan.name, "status": run.status, "reason": run.gateway.stopping, "problems": run.problems,

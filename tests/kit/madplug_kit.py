@@ -159,6 +159,7 @@ class Right(Metric):
     """Whether the decision is a reference."""
 
     name = "right"
+    proportion = True
 
     def score(self, debate, references):
         """1 or 0."""

@@ -88,6 +88,8 @@ class Table(Dataset):
                 number, place, row = next(file.rows(), (0, "", None))
                 if row is None:
                     raise problem(str(file.path), "holds no rows")
+                if self.options.stratify and part is None:
+                    group_of(row, self.options.stratify, place)
                 columns.sample(row, place, f"{file.path.stem}-{number}")
         except UserError as error:
             yield from map(str, error.problems)
