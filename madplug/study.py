@@ -120,7 +120,6 @@ class StudyRun:
                                report=self.problem)
         self.studies = {cell.slug: Study(cell, self.gateway, store, plan.seed) for cell in plan.cells}
         self.failed = 0
-        self.left = 0
         self._ended: dict[tuple[str, int, str], asyncio.Future[DebateResult | None]] = {}
         self._waited_for = {cell.match["cell"] for cell in plan.cells if cell.match}
         self._kept: set[asyncio.Task[None]] = set()
@@ -216,6 +215,9 @@ class StudyRun:
         for repeat in range(self.plan.repeats):
             sources = [(study, self._samples(study, repeat)) for study in studies]
             while sources:
+                if self.gateway.stopping is not None:
+                    self._release()
+                    return
                 for source in list(sources):
                     study, samples = source
                     found = await anext(samples, None)
@@ -239,15 +241,11 @@ class StudyRun:
         """One debate: hold it, score it, store it."""
         cell, loop = job.study.cell, asyncio.get_running_loop()
         ended = self._future(cell.slug, job.repeat, job.sample.id) if cell.slug in self._waited_for else None
-        result: DebateResult | None = None
-        if self.gateway.stopping is None or cell.lines:
-            debate = Debate(cell, job.sample, job.references, road=self.gateway, repeat=job.repeat,
-                            seed=self.plan.seed, order=job.order)
-            result = await self._held(job, debate, loop.time())
+        debate = Debate(cell, job.sample, job.references, road=self.gateway, repeat=job.repeat,
+                        seed=self.plan.seed, order=job.order)
+        result = await self._held(job, debate, loop.time())
         if ended is not None and not ended.done():
             ended.set_result(result)
-        if result is None:
-            self.left += 1
         return result
 
     async def _held(self, job: Job, debate: Debate, started: float) -> DebateResult | None:
@@ -288,12 +286,20 @@ class StudyRun:
         name = (match["cell"], job.repeat, job.sample.id)
         result = self.store.result(*name)
         if result is None or result.error:
+            if self.gateway.stopping is not None:
+                raise StudyStopped(self.gateway.stopping)
             result = await asyncio.shield(self._future(*name))
         if result is None:
             raise StudyStopped("stopped before the matched debate ended")
         if result.error:
             raise ComponentError(f"the debate of cell '{match['cell']}' this one is matched to failed: {result.error}")
         return result
+
+    def _release(self) -> None:
+        """Let nobody wait for a debate that will not be held in this run."""
+        for future in self._ended.values():
+            if not future.done():
+                future.set_result(None)
 
     def _future(self, cell: str, repeat: int, sample: str) -> asyncio.Future[DebateResult | None]:
         name = (cell, repeat, sample)

@@ -14,6 +14,7 @@ from madplug.testing.contracts.scene import Outspoken, same_twice, variants
 from madplug.testing.defaults import AnyMove, Everybody
 from madplug.testing.play import hold as wait
 
+
 class EveryMove(Everybody):
     """A wave of everybody for each move of a style."""
 

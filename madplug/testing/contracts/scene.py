@@ -47,15 +47,18 @@ def drawn(text: str, below: int) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") % below
 
 
+TRAINING = Sample("train", "Which of these is a fruit?", choices=("a pear", "a chair", "a cloud"))
+
+
 class Rows(Dataset):
-    """The debate's sample; other parts of the data keep their references whatever the debate's are."""
+    """The debate's sample; the other parts of the data are the same, whatever the debate's is."""
 
     name = "rows"
 
     def __init__(self, sample: Sample, references: Sequence[str]) -> None:
         super().__init__()
         self._row = (sample, tuple(references))
-        self._others = [(replace(sample, id=f"train {i}"), ("A",)) for i in range(3)]
+        self._others = [(replace(TRAINING, id=f"train {i}"), ("A",)) for i in range(3)]
 
     def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
         """One sample, or three of another part."""
