@@ -56,7 +56,7 @@ class Chat(Model):
             default=None, description="where weights from data packages are put together; by default the user's "
             "cache directory")
         max_in_flight: Annotated[int, Volatile] = Field(
-            default=4, ge=1, le=256, description="requests at the same time: the slots of the engine")
+            default=8, ge=1, le=256, description="requests at the same time: the slots of the engine")
         context: Annotated[int, Volatile] = Field(
             default=4096, ge=256, le=1_048_576, description="the most tokens of a prompt and its reply together; "
             "every slot has as many")
