@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from madplug.errors import MadplugError, UserError
-from madplug.text import columns
+from madplug.text import columns, safe
 
 
 class Program(click.Group):
@@ -42,10 +42,10 @@ class Program(click.Group):
             return super().invoke(ctx)
         except UserError as error:
             for problem in error.problems:
-                click.echo(f"madplug: {problem}", err=True)
+                click.echo(f"madplug: {safe(str(problem))}", err=True)
             ctx.exit(2)
         except MadplugError as error:
-            click.echo(f"madplug: {error}", err=True)
+            click.echo(f"madplug: {safe(str(error))}", err=True)
             ctx.exit(1)
         except BrokenPipeError:
             sys.stderr.close()
@@ -180,6 +180,7 @@ def decide(folder: Path, decision: str, settings: tuple[str, ...], output: Path,
         raise UserError(f"--output {output}: is the study itself; name another directory")
     options = {key: value for text in settings for key, value in setting(text).items()}
     resolved, recorded = resolve_again(folder, decision, options), StudyStore(folder)
+    resolved.recorded_from = recorded.fact("identity")
     if not quiet:
         click.echo(f"at most {price(resolved, recorded):,} model calls, retries apart", err=True)
 
@@ -204,7 +205,7 @@ def status(folder: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
-    rows = [(c["cell"], str(c["done"]), str(c["failed"]), str(c["undecided"]), str(c["calls"]), str(c["tokens"]))
+    rows = [(safe(c["cell"]), str(c["done"]), str(c["failed"]), str(c["undecided"]), str(c["calls"]), str(c["tokens"]))
             for c in facts["cells"]]
     click.echo(columns(rows, ("cell", "done", "failed", "undecided", "calls", "tokens")))
     left = "unknown" if facts["left"] is None else str(facts["left"])
@@ -212,7 +213,7 @@ def status(folder: Path, as_json: bool) -> None:
     click.echo(f"{facts['done']} done, {facts['failed']} failed, {left} left; {facts['calls']} calls paid, "
                f"{facts['tokens']} tokens{cost}")
     for problem in facts["problems"]:
-        click.echo(f"problem: {problem}")
+        click.echo(f"problem: {safe(problem)}")
 
 
 @main.command()

@@ -64,13 +64,15 @@ class Resolved:
     """The run file after its layers were merged."""
     offers: dict[tuple[str, str], Offer] = field(default_factory=dict)
     datasets: dict[str, Dataset] = field(default_factory=dict)
+    recorded_from: Any = None
+    """The identity of the study whose debates are decided again."""
 
     @property
     def identity(self) -> dict[str, Any]:
         """What makes two runs the same study."""
         plan = self.plan
         return {"seed": plan.seed, "repeats": plan.repeats, "share_completions": plan.share_completions,
-                "oracle": any(cell.oracle for cell in plan.cells),
+                "oracle": any(cell.oracle for cell in plan.cells), "recorded_from": self.recorded_from,
                 "data": {key: d.fingerprint() for key, d in self.datasets.items()},
                 "cells": {c.slug: resolved(c, plan.models, volatile=False) for c in plan.cells}}
 
@@ -164,7 +166,8 @@ class CellResolver:
 
     def cell(self, table: Table) -> Cell | None:
         """The cell, or None when something is wrong with it."""
-        debate = self._expand(table.get("debate") or {})
+        debate = table.get("debate", {})
+        debate = self._expand(debate) if isinstance(debate, Mapping) else debate
         self._table, _ = shaped(CellTable, {**table, "debate": debate}, self.problems, "a cell")
         dataset = self._dataset()
         parts = self._debate_parts()
@@ -451,6 +454,9 @@ def _matches(found: Sequence[Cell]) -> Iterator[Problem]:
         if other is None:
             yield Problem(f"cell '{cell.slug}': match.cell",
                           f"there is no cell '{cell.match['cell']}'{nearest(cell.match['cell'], by_slug)}")
+        elif other.dataset_key != cell.dataset_key:
+            yield Problem(f"cell '{cell.slug}': match.cell",
+                          f"'{other.slug}' has another data set, so there are no equal samples to match")
         elif other.match is not None:
             yield Problem(f"cell '{cell.slug}': match.cell", f"'{other.slug}' is itself matched to another cell")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,10 @@ class Line:
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
+class _OwnerCancelled(Exception):
+    """Whoever paid for a call was cancelled; somebody who waits for it has to pay instead."""
+
+
 class Gateway:
     """Answers requests on behalf of debates."""
 
@@ -91,8 +96,9 @@ class Gateway:
         """Answer one request: from the record, from an identical request in flight, or from the model."""
         row = self._row(debate, request)
         call = self._store.call(row.key)
-        if call is None and row.key in self._pending:
-            call = await asyncio.shield(self._pending[row.key])
+        while call is None and row.key in self._pending:
+            with suppress(_OwnerCancelled):
+                call = await asyncio.shield(self._pending[row.key])
         if call is None:
             call = await self._first(debate, request, row)
         debate.spent.add(call.completion.usage, call.retries)
@@ -104,7 +110,7 @@ class Gateway:
         try:
             call = await self._pay(debate, replace(request, seed=int.from_bytes(row.key[:4], "big") >> 1), row)
         except BaseException as error:
-            pending.set_exception(error if isinstance(error, Exception) else StudyStopped("interrupted"))
+            pending.set_exception(error if isinstance(error, Exception) else _OwnerCancelled())
             pending.exception()  # nobody else may be waiting
             raise
         else:
@@ -139,7 +145,7 @@ class Gateway:
         retrying = AsyncRetrying(
             sleep=self._pause, wait=_wait, reraise=True, retry=retry_if_exception_type(TransientError),
             stop=lambda state: state.attempt_number >= options.attempts
-            or time.monotonic() - failed >= options.deadline)
+            or time.monotonic() - failed + state.upcoming_sleep >= options.deadline)
         try:
             return await retrying(once)
         except TransientError as last:
@@ -194,17 +200,20 @@ class Gateway:
         for line in self.lines.values():
             if line.opened:
                 line.opened = False
-                closing = line.model.close()
-                if closing is not None:
-                    await closing
+                try:
+                    closing = line.model.close()
+                    if closing is not None:
+                        await closing
+                except Exception as error:
+                    self.report(f"model '{line.name}': close raised {type(error).__name__}: {error}")
 
     async def _admit(self, line: Line) -> None:
         """Pass the rates and the limits, or raise `StudyStopped`."""
         if line.requests is not None:
-            await line.requests.acquire()
+            await self._or_stop(line.requests.acquire())
         if line.tokens is not None:
             mean = line.used / line.answered if line.answered else 1.0
-            await line.tokens.acquire(min(max(mean, 1.0), line.tokens.max_rate))
+            await self._or_stop(line.tokens.acquire(min(max(mean, 1.0), line.tokens.max_rate)))
         over = self._over()
         if over and self.stopping is None:
             self.stop(over)
@@ -212,6 +221,15 @@ class Gateway:
             raise StudyStopped(self.stopping)
         self.paid += 1
         self.totals.calls += 1
+
+    async def _or_stop(self, waiting: Coroutine[Any, Any, None]) -> None:
+        """Wait, unless the study is being stopped."""
+        tasks = [asyncio.ensure_future(waiting), asyncio.ensure_future(self._stopped.wait())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
 
     def _over(self) -> str | None:
         limits, totals = self._limits, self.totals

@@ -66,7 +66,8 @@ async def _run(resolved: Resolved, store: StudyStore, folder: Path, log: Any, wa
         watcher.say("stopped; the same command continues")
         return INTERRUPTED
     except StudyError as error:
-        log.error("stopped", reason=str(error))
+        with suppress(OSError):  # the log lies on the same disk
+            log.error("stopped", reason=str(error))
         raise
     _write(folder / "summary.json", json.dumps(plain(summary), indent=2, ensure_ascii=False))
     log.info("ended", status=summary["status"], reason=summary["reason"], paid=summary["paid"])
@@ -75,7 +76,9 @@ async def _run(resolved: Resolved, store: StudyStore, folder: Path, log: Any, wa
 
 
 def planned(resolved: Resolved) -> int | None:
-    """How many debates the study has, where the data sets know their size."""
+    """How many debates the study has, where the data sets know their size and no extension chooses samples."""
+    if any(hasattr(e, "madplug_samples") for cell in resolved.plan.cells for e in cell.extensions):
+        return None
     sizes = [cell.dataset.size() if cell.dataset else None for cell in resolved.plan.cells]
     known = [size for size in sizes if size is not None]
     return sum(known) * resolved.plan.repeats if len(known) == len(sizes) else None

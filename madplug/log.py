@@ -44,7 +44,10 @@ def open_log(folder: Path) -> Any:
 
     class ToStructlog(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            logger.log(record.levelno, record.getMessage(), logger=record.name)
+            try:
+                logger.log(record.levelno, record.getMessage(), logger=record.name)
+            except Exception:  # a log must not fail what it reports on
+                self.handleError(record)
 
     root = logging.getLogger()
     root.handlers = [h for h in root.handlers if type(h).__name__ != "ToStructlog"]

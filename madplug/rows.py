@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
+from math import isfinite
 from typing import Any
 
 from madplug.records import Agent, DebateResult, Decision, Message, Persona, Sample, Usage, Vote
@@ -25,12 +26,27 @@ def _open(value: Any) -> Any:
     return str(value)
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_open).encode
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_open, allow_nan=False).encode
+
+
+def _tame(value: Any) -> Any:
+    """What JSON cannot hold, in a form it can: keys become text, numbers that are none become null."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, str | int) or value is None:
+        return value
+    opened = value if isinstance(value, Mapping | list | tuple) else _open(value)
+    if isinstance(opened, Mapping):
+        return {str(k): _tame(v) for k, v in opened.items()}
+    return [_tame(v) for v in opened] if isinstance(opened, list | tuple) else opened
 
 
 def to_json(value: Any) -> str:
     """A record, and everything in it, as one line of JSON; what no encoding can hold is replaced."""
-    text = _encode(value)
+    try:
+        text = _encode(value)
+    except (TypeError, ValueError):
+        text = _encode(_tame(value))
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

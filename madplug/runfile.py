@@ -90,7 +90,7 @@ class RunTable(CellTable):
     repeats: int = Field(default=1, ge=1)
     share_completions: bool = True
     oracle: bool = False
-    sweep: dict[str, list[Any]] = {}
+    sweep: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     cells: list[dict[str, Any]] = []
     limits: LimitsTable = LimitsTable()
     execution: Slot | None = None
@@ -225,7 +225,7 @@ _WORDS = {"missing": "is required", "int_type": "expected a whole number", "int_
           "string_type": "expected text", "bool_type": "expected true or false", "list_type": "expected a list",
           "bool_parsing": "expected true or false", "dict_type": "expected a table", "model_type": "expected a table",
           "float_type": "expected a number", "float_parsing": "expected a number", "tuple_type": "expected a list"}
-_SECRET = re.compile(r"(sk|rk|pk|hf|gsk|xai|ghp|AIza|Bearer )[-_A-Za-z0-9 ]{15,}")
+_SECRET = re.compile(r"((sk|rk|pk|xai)-|(hf|gsk|ghp|sk|pk)_|AIza|Bearer )(?=\S*\d)[-_A-Za-z0-9]{15,}")
 _SECRET_NAME = re.compile(r"(^|[_-])(api[_-]?key|access[_-]?token|auth[_-]?token|password|secret|authorization)$",
                           re.IGNORECASE)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from madplug.errors import StudyError, UserError
+from madplug.errors import ComponentError, StudyError, UserError
 from madplug.records import Completion, DebateResult, Usage
 from madplug.rows import from_row, to_json
 
@@ -309,6 +309,9 @@ def _open(path: Path, write: bool) -> sqlite3.Connection:
         db.close()
         raise UserError(f"{path.parent}: made by a newer madplug (layout {version}, this one knows {VERSION}); "
                         "upgrade madplug to use it")
+    if version == 0 and not write:
+        db.close()
+        raise UserError(f"{path.parent}: no study here yet (study.db is empty)")
     if version == 0 and write:
         db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;")
     return db
@@ -360,19 +363,28 @@ class _Writer:
         db.close()
 
     def _commit(self, db: sqlite3.Connection, batch: Sequence[Any]) -> None:
-        error: BaseException | None = None
+        error: Exception | None = None
         try:
             db.execute("BEGIN IMMEDIATE")
             for sql, values, _ in batch:
                 db.execute(sql, values)
             db.execute("COMMIT")
-        except (sqlite3.Error, OSError, ValueError) as problem:
+        except Exception as problem:  # whatever it is, whoever waits must hear of it
             with suppress(sqlite3.Error):
                 db.execute("ROLLBACK")
-            error = StudyError(f"{self._path.parent}: cannot write: {problem}; everything before this is kept: "
-                               "make room and run the same command again")
+            if len(batch) > 1:  # a row that cannot be kept must not take the others along
+                for row in batch:
+                    self._commit(db, [row])
+                return
+            error = self._explained(problem)
         with suppress(RuntimeError):  # the loop has been closed: nobody waits any more
             batch[0][2].get_loop().call_soon_threadsafe(_wake, [done for _, _, done in batch], error)
+
+    def _explained(self, problem: Exception) -> Exception:
+        if isinstance(problem, sqlite3.OperationalError | OSError):
+            return StudyError(f"{self._path.parent}: cannot write: {problem}; everything before this is kept: "
+                              "make room and run the same command again")
+        return ComponentError(f"a component gave something that cannot be kept: {problem}")
 
 
 def _wake(waiting: Sequence[asyncio.Future[None]], error: BaseException | None) -> None:

@@ -6,20 +6,24 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from math import isfinite
 from typing import Any, TypeVar
 
 from madplug.cell import Cell
-from madplug.components import Executor, Model, Service
+from madplug.components import Component, Executor, Metric, Model, Service
 from madplug.debate import Debate, each, maybe, run_debate, together
 from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
 from madplug.gateway import Gateway, Limits
 from madplug.log import redact
 from madplug.records import Completion, DebateResult, Decision, Sample
+from madplug.rows import plain
 from madplug.schedule import Lane, stream
 from madplug.store import Store
 from madplug.summary import summarise
 
 T = TypeVar("T")
+Sampled = tuple[Sample, tuple[str, ...]]
 
 
 @dataclass
@@ -86,7 +90,7 @@ class Study:
         """
         kept = self._store.fact(f"kept.{name}")
         if kept is None:
-            kept = await maybe(value() if callable(value) else value)
+            kept = plain(await maybe(value() if callable(value) else value))  # as it will be read back
             await self._store.keep_fact(f"kept.{name}", kept)
         return kept  # type: ignore[no-any-return]
 
@@ -121,6 +125,8 @@ class StudyRun:
         self.studies = {cell.slug: Study(cell, self.gateway, store, plan.seed) for cell in plan.cells}
         self.failed = 0
         self._ended: dict[tuple[str, int, str], asyncio.Future[DebateResult | None]] = {}
+        self._issued: set[tuple[str, int, str]] = set()
+        self._read: set[tuple[str, int]] = set()
         self._waited_for = {cell.match["cell"] for cell in plan.cells if cell.match}
         self._kept: set[asyncio.Task[None]] = set()
         for cell in plan.cells:
@@ -134,7 +140,7 @@ class StudyRun:
 
     def problem(self, text: str) -> None:
         """Record a problem of the study; nothing stops for it."""
-        text = redact(text)
+        text = redact(text).encode("utf-8", "replace").decode()
         if text not in self.problems:
             self.problems.append(text)
             self._report(text)
@@ -156,10 +162,13 @@ class StudyRun:
         finally:
             if timer:
                 timer.cancel()
-            await asyncio.gather(*self._kept)
             await self.gateway.close()
             for service in reversed(opened):
-                await maybe(service.close())
+                try:
+                    await maybe(service.close())
+                except Exception as error:
+                    self.problem(f"service {service.name}: close raised {explain(error)}")
+            await asyncio.gather(*self._kept)
         summary = summarise(self)
         for study in self.studies.values():
             study.cell.tell("madplug_study_finished", self.problem, study=study, summary=summary)
@@ -177,7 +186,7 @@ class StudyRun:
         """Open the services; a model is opened before its first request."""
         services = {id(s): s for study in self.studies.values() for s in study.cell.services.values()}
         for service in services.values():
-            await maybe(service.open())
+            await orderly(service, "open", service.open)
             opened.append(service)
 
     async def _prepare(self) -> None:
@@ -186,7 +195,7 @@ class StudyRun:
             for component in study.cell.components():
                 if id(component) not in done:
                     done.add(id(component))
-                    await maybe(component.prepare(study))
+                    await orderly(component, "prepare", partial(component.prepare, study))
             if study.read:
                 await self.store.keep_fact(f"trained.{study.cell.slug}", study.read)
             study.cell.tell("madplug_study_started", self.problem, study=study)
@@ -220,18 +229,41 @@ class StudyRun:
                     return
                 for source in list(sources):
                     study, samples = source
-                    found = await anext(samples, None)
+                    found = await self._next(study, samples)
                     if found is None:
                         sources.remove(source)
+                        self._exhausted(study.cell.slug, repeat)
                         continue
                     sample, references = found
+                    if study.cell.slug in self._waited_for:
+                        self._issued.add((study.cell.slug, repeat, sample.id))
                     if (study.cell.slug, repeat, sample.id) not in done:
                         yield Job(self, study, repeat, sample, references, order)
                     order += 1
 
+    async def _next(self, study: Study, samples: AsyncIterator[Sampled]) -> Sampled | None:
+        """The next sample; data that cannot be read ends the study, and what is in flight is kept."""
+        try:
+            return await anext(samples, None)
+        except StudyError:
+            raise
+        except Exception as error:
+            self.gateway.hopeless = True
+            self.stop(f"cell '{study.cell.slug}': the samples cannot be read: {explain(error)}")
+            return None
+
+    def _exhausted(self, cell: str, repeat: int) -> None:
+        """A cell has no further sample in this repeat: whoever waits for one it does not have must not wait."""
+        self._read.add((cell, repeat))
+        for name, future in self._ended.items():
+            if name[:2] == (cell, repeat) and name not in self._issued and not future.done():
+                future.set_result(None)
+
     async def _samples(self, study: Study, repeat: int) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
         seen: set[str] = set()
         async for sample, references in each(await maybe(study.cell.hooks.madplug_samples(study=study))):
+            if not isinstance(sample.id, str):
+                raise StudyError(f"dataset: the sample id {sample.id!r:.80} is no text")
             if sample.id in seen:
                 raise StudyError(f"dataset: two samples have the id '{sample.id}'")
             seen.add(sample.id)
@@ -254,7 +286,9 @@ class StudyRun:
         try:
             debate.matched = await self._matched(job)
             await self._run_debate(debate)
-        except (StudyStopped, StudyError):
+        except StudyError:
+            raise
+        except StudyStopped:
             if self.gateway.stopping is None:
                 raise
             return None
@@ -262,12 +296,12 @@ class StudyRun:
             error = problem
         result = debate.result(error=explain(error) if error else None, seconds=round(loop.time() - started, 4))
         try:
-            result = replace(result, metrics=await score(debate, result))
+            metrics, problem_of_metric = await score(debate, result)
         except StudyStopped:
             return None
-        except Exception as problem:
-            error = error or problem
-            result = replace(result, error=explain(error), decision=None)
+        error = error or problem_of_metric
+        result = replace(result, metrics=metrics, error=explain(error) if error else None,
+                         decision=None if error else result.decision)
         await self.store.keep_debate(result)
         if error is not None:
             self.failed += 1
@@ -288,9 +322,13 @@ class StudyRun:
         if result is None or result.error:
             if self.gateway.stopping is not None:
                 raise StudyStopped(self.gateway.stopping)
-            result = await asyncio.shield(self._future(*name))
-        if result is None:
+            missing = name[:2] in self._read and name not in self._issued
+            result = None if missing else await asyncio.shield(self._future(*name))
+        if result is None and self.gateway.stopping is not None:
             raise StudyStopped("stopped before the matched debate ended")
+        if result is None:
+            raise ComponentError(f"cell '{match['cell']}', which this one is matched to, has no sample "
+                                 f"'{job.sample.id}'")
         if result.error:
             raise ComponentError(f"the debate of cell '{match['cell']}' this one is matched to failed: {result.error}")
         return result
@@ -308,23 +346,47 @@ class StudyRun:
         return self._ended[name]
 
 
-async def score(debate: Debate, result: DebateResult) -> dict[str, float | None]:
-    """Every metric of the cell on one debate; a failed debate is scored as one without an answer."""
+async def score(debate: Debate, result: DebateResult) -> tuple[dict[str, float | None], Exception | None]:
+    """Every metric of the cell on one debate, and the first error; a failed debate is scored as without an answer.
+
+    A metric that fails does not take the others along: a debate must not leave one mean because of another.
+    """
     if result.error:
         debate.decision = Decision.undecided(f"failed: {result.error}")
     scores: dict[str, float | None] = {}
+    first: Exception | None = None
     for name, metric in debate.cell.metrics.items():
-        value = await maybe(metric.score(debate, result.references))
-        parts = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
-        for part, number in parts.items():
-            if number is not None and not isinstance(number, int | float):
-                raise ComponentError(f"{type(metric).__qualname__}.score gave {number!r:.40} for {part}; "
-                                     "expected a number")
-            scores[part] = None if number is None else float(number)
-    return scores
+        try:
+            scores |= parts(name, metric, await maybe(metric.score(debate, result.references)))
+        except (StudyStopped, StudyError):
+            raise
+        except Exception as error:
+            first = first or error
+    return scores, first
+
+
+def parts(name: str, metric: Metric, value: Any) -> dict[str, float | None]:
+    """A metric's score by name: one number, or several."""
+    found = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
+    for part, number in found.items():
+        if number is not None and not (isinstance(number, int | float) and isfinite(number)):
+            raise ComponentError(f"{type(metric).__qualname__}.score gave {number!r:.40} for {part}; "
+                                 "expected a number")
+    return {part: None if number is None else float(number) for part, number in found.items()}
+
+
+async def orderly(component: Component, what: str, step: Callable[[], Any]) -> None:
+    """A step before the first debate; what it raises ends the study with the component's name."""
+    try:
+        await maybe(step())
+    except MadplugError:
+        raise
+    except Exception as error:
+        name = getattr(component, "full_name", component.name)
+        raise StudyError(f"{component.kind} {name}: {what} failed: {explain(error)}") from error
 
 
 def explain(error: BaseException) -> str:
     """An error as one line: madplug's own speak for themselves, others say what they are."""
-    text = redact(" ".join(str(error).split()))[:2000]
+    text = redact(" ".join(str(error).split()))[:2000].encode("utf-8", "replace").decode()
     return text if isinstance(error, MadplugError) else f"{type(error).__name__}: {text}"

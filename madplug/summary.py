@@ -10,6 +10,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from madplug.cell import Cell
     from madplug.records import DebateResult
     from madplug.study import StudyRun
 
@@ -115,9 +116,7 @@ def summarise(run: StudyRun) -> dict[str, Any]:
     cells = []
     for study in run.studies.values():
         cell, found = study.cell, by_cell[study.cell.slug]
-        extra = {name: value for name, metric in cell.metrics.items()
-                 if type(metric).summarise is not _default() and
-                 (value := metric.summarise(store.results(cell.slug)))}
+        extra = _own_figures(run, cell)
         figures = found.report([name for name, metric in cell.metrics.items() if metric.proportion])
         cells.append({"cell": cell.slug, "settings": dict(cell.settings), "oracle": cell.oracle,
                       "repeats": run.plan.repeats, "samples": max(0, found.done + found.failed) // run.plan.repeats,
@@ -128,7 +127,16 @@ def summarise(run: StudyRun) -> dict[str, Any]:
             "paid": {"calls": totals.calls, "tokens": totals.tokens, "cost_usd": totals.cost_usd}, "cells": cells}
 
 
-def _default() -> Any:
+def _own_figures(run: StudyRun, cell: Cell) -> dict[str, Any]:
+    """What a cell's metrics say of the cell as a whole; one that fails is a problem of the study."""
     from madplug.components import Metric
 
-    return Metric.summarise
+    figures: dict[str, Any] = {}
+    for name, metric in cell.metrics.items():
+        if type(metric).summarise is Metric.summarise:
+            continue
+        try:
+            figures[name] = dict(metric.summarise(run.store.results(cell.slug)))
+        except Exception as error:
+            run.problem(f"metric {name}: summarise raised {type(error).__name__}: {error}")
+    return {name: value for name, value in figures.items() if value}

@@ -33,7 +33,7 @@ def test_several_mistakes_are_reported_together_each_with_its_place_and_the_near
     assert len(found) == 6
 
 
-@pytest.mark.parametrize("line", ['api_key = "sk-abcdefghijklmnopqrstuv"', 'letters = "sk-abcdefghijklmnopqrstuv"',
+@pytest.mark.parametrize("line", ['api_key = "sk-abcdefghijklm4nopqrstuv"', 'letters = "sk-abcdefghijklm4nopqrstuv"',
                                   'password = "hunter2hunter2"'])
 def test_a_key_is_refused_without_being_echoed(write, line):
     found = problems(write(RUN.replace('use = "kit.hash"', f'use = "kit.hash"\n{line}')))

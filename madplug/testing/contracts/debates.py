@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from madplug.debate import Debate, maybe
-from madplug.records import Message, Persona, Reply, Turn
+from madplug.records import Agent, Message, Persona, Reply, Turn
 from madplug.rows import to_json
 from madplug.testing.contracts.base import DebateContract
 from madplug.testing.contracts.scene import Outspoken, same_twice, variants
@@ -70,6 +70,7 @@ class CastingContract(DebateContract):
         assert {a.model for a in agents} <= set(held.debate.models)
         people = [Persona(f"P{i}", votes=i != 1) for i in range(len(agents))]
         debate = Debate(held.debate.cell, self.sample, road=held.debate._road)
+        debate.agents = tuple(Agent(i, p, None) for i, p in enumerate(people))  # as the host seats them
         again = wait(held.component.cast(debate, people))
         assert [a.persona for a in again] == people
 

@@ -42,7 +42,7 @@ class Consistent(DecisionProtocol):
     def at_end(self, debate: Debate) -> Decision:
         """The plurality of the last round."""
         rows = debate.transcript.answers(debate.voters)
-        last = (row[debate.round - 1] for row in rows if len(row) >= debate.round)
+        last = (row[debate.round - 1] for row in rows if 0 < debate.round <= len(row))
         counts = Counter(key for key in last if key is not None)
         if not counts:
             return Decision.undecided("no voter gave an answer that could be read in the last round")
