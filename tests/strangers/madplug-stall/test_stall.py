@@ -1,0 +1,36 @@
+"""A debate is stopped once the entropy has not fallen for two rounds."""
+
+import pytest
+
+from madplug.testing import debate_from, play
+from madplug.testing.contracts import ExtensionContract
+from madplug_stall import Stalled, entropy
+
+
+@pytest.mark.parametrize(("rows", "stops"), [
+    ("AA BB", False),          # one round without a fall
+    ("AAA BBB", True),         # two
+    ("AAA BBA CCC", False),    # it fell, and rose again
+    ("AAAA BBAA CCCC", False),
+    ("AABAA BBBBB CCCCC", True),
+])
+def test_it_stops_after_two_rounds_without_a_fall(rows, stops):
+    review = Stalled().madplug_round_ended(debate_from(rows))
+    assert (review is not None and review.stop) == stops
+
+
+def test_entropy_in_bits():
+    assert [entropy(keys) for keys in ("AAAA", "AABB", "ABCD")] == [0, 1, 2]
+    assert entropy([None, None]) == 0
+
+
+def test_a_stopped_debate_is_decided_and_says_why():
+    played = play(replies=lambda request: "AB"[request.agent], agents=2, rounds=9, extensions=[Stalled()])
+    assert played.result.rounds == 3
+    assert played.result.notes == {"stall": {"stopped_after": 3, "entropy": [1.0, 1.0, 1.0]}}
+    assert played.decision.tie
+
+
+class TestStalled(ExtensionContract):
+    component = Stalled
+    around = {"rounds": 4}

@@ -1,0 +1,175 @@
+"""Every component of this repository keeps the contract of its kind: found by discovery, not by a list.
+
+A component is looked at in the plainest debate there is; where a preset of the repository names it, in that
+preset's debate; where its plugin has a data set, on a sample of that.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from madplug.config import Resolver
+from madplug.errors import ComponentError, UserError
+from madplug.registry import Registry
+from madplug.runfile import LISTS, SLOTS
+from madplug.testing import contracts
+from madplug.testing.contracts.base import DebateContract
+from madplug.testing.contracts.supplies import slots
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = Path(__file__).parent / "recorded"
+OURS = {path.parent.name for path in (*ROOT.glob("plugins/*/pyproject.toml"), *ROOT.glob("examples/*/pyproject.toml"))}
+
+ROWS = ROOT.parent / "shared" / "data" / "benchmarks"
+OPTIONS = {
+    "datasets.hub": {"path": RECORDED / "questions.jsonl"},
+    "cassette.replay": {"path": RECORDED / "calls.jsonl"}, "openai.chat": {"model": "small"},
+    "litellm.chat": {"model": "openai/small"}, "files.table": {"path": RECORDED / "questions.jsonl"},
+    "replay.trajectories": {"path": RECORDED / "debates.jsonl"},
+}
+"""Options by name, for components that can do nothing without any."""
+AGENTS_ALIKE = {"baselines.most_common", "eot.consistent", "voting.plurality"}
+ANSWERS_ALIKE = {"baselines.most_common", "baselines.last", "eot.consistent", "voting.plurality", "freemad.score"}
+
+
+@cache
+def registry():
+    return Registry()
+
+
+@cache
+def offers():
+    return [offer for offer in registry().offers() if offer.distribution in OURS]
+
+
+@cache
+def dataset(plugin):
+    """The data set of a plugin, where it has one."""
+    found = (o for o in offers() if o.kind == "dataset" and o.name.partition(".")[0] == plugin)
+    offer = next(found, None)
+    return offer and offer.component(offer.component.Options(**OPTIONS.get(offer.name, {})))
+
+
+@cache
+def rows(offer):
+    """A local file with rows of a data set that comes from a network, where there is one."""
+    for path in sorted(ROWS.glob("*.jsonl")):
+        if path.name.startswith(offer.name.partition(".")[2]):
+            try:
+                if next(iter(offer.component(offer.component.Options(path=path)).samples())):
+                    return path
+            except UserError:
+                continue
+    return None
+
+
+def preset(offer):
+    """The preset that names a component; its own plugin's before others."""
+    own = offer.name.partition(".")[0]
+    paradigms = [o for o in offers() if o.kind == "paradigm"]
+    for paradigm in sorted(paradigms, key=lambda p: p.name.partition(".")[0] != own):
+        if (offer.kind, offer.name) in [(kind, slot["use"]) for kind, slot in slots(paradigm.component.debate)]:
+            return paradigm
+    return None
+
+
+@cache
+def cell(paradigm):
+    """A preset's debate, resolved."""
+    size = {} if "agents" in registry().find("paradigm", paradigm).component.debate else {"agents": 3}
+    table = {"models": {"m": {"use": "openai.chat", "model": "m"}}, "answers": "answers.choice", "oracle": True,
+             "debate": {"paradigm": paradigm, **size}}
+    return Resolver(table, ROOT, registry(), recorded=True).resolve().plan.cells[0]
+
+
+def around(offer):
+    """What is to be around a component, as arguments of `play`."""
+    paradigm = preset(offer)
+    if paradigm is None:
+        return {}
+    there = cell(paradigm.name)
+    scene = {slot: getattr(there, slot) for slot in (*SLOTS, *LISTS, "agents", "services", "answers")}
+    scene["rounds"] = min(there.rounds, 3)
+    if offer.kind == "style":  # the preset's other styles write what this one does not
+        scene["styles"] = [s for s in there.styles if not isinstance(s.style, offer.component)]
+    return scene
+
+
+class Discovered:
+    """Mixed into the contract of each component."""
+
+    offer = None
+
+    @pytest.fixture(autouse=True)
+    def reachable(self, request):
+        """A data set that comes from a network needs a local file of it, and some components an extra package."""
+        if request.node.originalname in contracts.contract_tests(contracts.ComponentContract):
+            return  # it is looked at, and not used
+        if self.offer.distribution == "madplug-benchmarks" and not self.options:
+            pytest.skip(f"no rows of {self.offer.name} beside the checkout")
+        if missing := lacking(type(self)):
+            pytest.skip(missing)
+
+    @property
+    def options(self):
+        if self.offer.name in OPTIONS or self.offer.distribution != "madplug-benchmarks":
+            return OPTIONS.get(self.offer.name, {})
+        found = rows(self.offer)
+        return {"path": found} if found else {}
+
+    @property
+    def agents_alike(self):
+        return self.offer.name in AGENTS_ALIKE
+
+    @property
+    def answers_alike(self):
+        return self.offer.name in ANSWERS_ALIKE
+
+    @property
+    def around(self):
+        return around(self.offer)
+
+    def make(self):
+        made = super().make()
+        made.full_name = self.offer.name
+        return made
+
+    @property
+    def sample(self):
+        data = dataset(self.offer.name.partition(".")[0])
+        return next(iter(data.samples()))[0] if data else contracts.DecisionContract.sample
+
+
+def name_of(offer):
+    return f"Test{offer.kind.title()}_{offer.name.replace('.', '_')}"
+
+
+@cache
+def lacking(contract):
+    """What a component says that it needs and that is not installed here; nothing where all is there."""
+    if not issubclass(contract, DebateContract):
+        return ""
+    try:
+        contract().held()
+    except ComponentError as error:
+        return str(error) if "needs" in str(error) else ""
+    return ""
+
+
+for found in offers():
+    globals()[name_of(found)] = type(name_of(found), (Discovered, contracts.CONTRACTS[found.kind]),
+                                     {"component": found.component, "offer": found, "__module__": __name__})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported_at_once():
+    """One interpreter for all modules."""
+    contracts.heavy_imports(sorted({offer.component.__module__ for offer in offers()}))
+
+
+def test_every_component_of_every_distribution_has_a_contract():
+    """If this fails: a distribution offers nothing, or is not installed (`pip install -r requirements-dev.txt`)."""
+    silent = OURS - {offer.distribution for offer in offers()} - {"madplug-report"}  # which adds commands only
+    assert not silent
+    assert all(name_of(offer) in globals() for offer in offers())

@@ -1,0 +1,342 @@
+"""What may be combined works together: every paradigm, decision and style, through run files, with scripted agents.
+
+Agents that agree decide; agents that cannot decide fall back, and nobody calls that agreement; the calls are those of
+the arithmetic; and what makes no sense is refused, with the reason, before a model is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from madplug import UserError
+from madplug.config import load
+from madplug.registry import Registry
+from madplug.store import MemoryStore
+from madplug.study import StudyRun
+from madplug.testing import Scripted
+
+REGISTRY = Registry()
+HEAD = """
+dataset = {use = "files.table", path = "q.jsonl", answers = "answers.choice"}
+models.m = {use = "openai.chat", model = "m", base_url = "http://127.0.0.1:9/v1"}
+"""
+ROW = {"id": "q1", "question": "Which one?", "choices": ["one", "two", "three", "four"], "reference": "B"}
+
+
+def writer(folder):
+    """Writes a run file with this `[debate]` and these further lines, and loads it."""
+    (folder / "q.jsonl").write_text(json.dumps(ROW) + "\n")
+
+    def study(debate, more=""):
+        (folder / "run.toml").write_text(f"{HEAD}\n{more}\n[debate]\n{debate}\n")
+        return load(folder / "run.toml", registry=REGISTRY)
+
+    return study
+
+
+@pytest.fixture
+def study(tmp_path):
+    return writer(tmp_path)
+
+
+def held(resolved, replies):
+    """The debates of a study by cell, held with these replies."""
+    store = MemoryStore()
+    plan = replace(resolved.plan, models={name: Scripted(replies) for name in resolved.plan.models})
+    asyncio.run(StudyRun(plan, store).run())
+    results = {result.cell: result for result in store.results()}
+    for cell, result in results.items():
+        assert result.error is None, (cell, result.error)
+    return results
+
+
+# Agents
+
+class Agents:
+    """Says in every form that is asked for what these agents have to say.
+
+    answers: of the agents, in order, for each round that they speak in; the last row stays. agree: whether they say
+    so. split: ballots that nobody wins, until the vote of this number. judged: what the moderator answers in each
+    round; "" for none. disagree: the agents that challenge a decision.
+    """
+
+    def __init__(self, *answers, agree=True, split=0, judged=("B",), disagree=()):
+        self.answers, self.agree, self.split = answers or ("BBBBBBBBBB",), agree, split
+        self.judged, self.disagree = judged, disagree
+        self.times = Counter()
+
+    def __call__(self, request):
+        """The reply to a request."""
+        agent = request.agent or 0
+        if request.purpose == "vote":
+            return self.ballot(str(request.messages[-1]["content"]), agent)
+        times = self.times[request.purpose, request.model, agent]
+        self.times[request.purpose, request.model, agent] += 1
+        if request.purpose == "challenge" and request.agent is None:
+            return "Final answer: (D)"
+        if request.purpose == "challenge":
+            return "DISAGREE\nFinal answer: (C)" if agent in self.disagree else "AGREE"
+        judged = self.judged[min(times, len(self.judged) - 1)]
+        answer = f"({self.answers[min(times, len(self.answers) - 1)][agent]})"
+        if request.form and "json_schema" in request.form:
+            given = {"preference": "Yes" if judged else "No", "answer": f"({judged})" if judged else ""}
+            given = given if request.purpose in ("moderate", "judge") else {"answer": answer}
+            return json.dumps(_instance(request.form["json_schema"], sum(self.times.values())) | given)
+        if request.purpose == "judge":
+            return f"Final answer: ({judged})" if judged else "I cannot say."
+        if request.purpose == "program":
+            return f"```python\nprint('Final answer: {answer}')\n```"
+        return f"[{'AGREE' if self.agree else 'DISAGREE'}] It is so.\nFinal answer: {answer}"
+
+    def ballot(self, text, agent):
+        """A ballot for one solution; where nobody is to win, for a different one by each voter."""
+        n = len(re.findall(r"^Solution \d+", text, re.MULTILINE))
+        first = agent % n if self.times["vote", agent] < self.split else 0
+        self.times["vote", agent] += 1
+        if re.search("rank", text, re.IGNORECASE):
+            return " ".join(str((first + i) % n) for i in range(min(n, 5)))
+        return json.dumps({str(first): 10}) if "points" in text else str(first)
+
+
+def _instance(schema, lot):
+    """A small value of a schema; texts differ with the lot."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    if schema.get("type") == "object":
+        return {k: _instance(v, lot) for k, v in schema.get("properties", {}).items()}
+    if schema.get("type") == "array":
+        return [_instance(schema["items"], lot + i) for i in range(max(2, schema.get("minItems", 1)))]
+    return schema.get("minimum", f"words {lot}")
+
+
+# The grid: one run file with a cell for each combination
+
+SHIPPED = {folder.name.removeprefix("madplug-") for folder in (Path(__file__).parents[2] / "plugins").iterdir()}
+ALONE = {"baselines.io", "baselines.cot", "baselines.self_improvement"}  # one agent, who agrees with itself
+SAMPLES = "baselines.self_consistency"
+NOT_HERE = {"replay.debate", "dmad.vision"}  # recorded answers, images
+
+
+def shipped(kind):
+    return [offer.name for offer in REGISTRY.offers(kind) if offer.name.partition(".")[0] in SHIPPED]
+
+
+PARADIGMS = [name for name in shipped("paradigm") if name not in NOT_HERE]
+DECISIONS = shipped("decision")
+STYLES = [name for name in shipped("style") if name.partition(".")[0] in (
+    "styles", "som", "freemad", "mallm", "reconcile", "eot", "baselines")]
+BOTH = ["som.debate", "mallm.relay"]  # one in which all speak at the same time, one in which they take turns
+COMBINED = sorted({(p, d, "") for p in PARADIGMS for d in DECISIONS}
+                  | {(p, d, s) for p in BOTH for d in DECISIONS for s in STYLES}
+                  | {(p, d, s) for p in PARADIGMS for d in ("voting.plurality", "consensus.majority") for s in STYLES})
+
+
+def grid(study, combined):
+    """A study with a cell for each of these."""
+    cells = []
+    for paradigm, decision, style in combined:
+        agents = "debate.agents = 4\n" if paradigm == SAMPLES else ""
+        cells.append(f'[[cells]]\nname = "{paradigm} {decision} {style}"\ndebate.paradigm = "{paradigm}"\n{agents}'
+                     + f'debate.decision = "{decision}"\n' + (f'debate.styles = ["{style}"]\n' if style else ""))
+    return study("", "\n".join(cells))
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory):
+    """The problems of the combinations that `check` refuses, by cell."""
+    with pytest.raises(UserError) as error:
+        grid(writer(tmp_path_factory.mktemp("refused")), COMBINED)
+    problems = defaultdict(list)
+    for problem in error.value.problems:
+        cell, place = re.fullmatch(r"cell '([^']*)': (.*)", problem.place).groups()
+        problems[cell].append((place, problem.message))
+    return problems
+
+
+@pytest.fixture(scope="module")
+def accepted(refused, tmp_path_factory):
+    """The study of all others."""
+    return grid(writer(tmp_path_factory.mktemp("accepted")), [c for c in COMBINED if " ".join(c) not in refused])
+
+
+@pytest.fixture(scope="module")
+def agreeing(accepted):
+    """Its debates among agents that agree."""
+    return held(accepted, Agents())
+
+
+@pytest.fixture(scope="module")
+def differing(accepted):
+    """Its debates among agents that all say something else, and never agree."""
+    return held(accepted, Agents("ABCDABCD", agree=False, split=9999, judged=("",)))
+
+
+def test_most_combinations_may_be_held(accepted, refused):
+    assert min(len(PARADIGMS), len(DECISIONS), len(STYLES)) >= 10
+    assert len(accepted.plan.cells) > len(refused)
+
+
+def test_a_combination_is_refused_for_what_its_decision_needs_or_its_turns_ask_for(refused):
+    needing = {"agreement": "consensus.", "confidence": "reconcile.weighted"}
+    for cell, problems in refused.items():
+        decision = cell.split(" ")[1]
+        for place, message in problems:
+            needs = re.fullmatch(rf"{decision} needs '(\w+)', which no component of this cell gives", message)
+            asks = re.fullmatch(r"no style writes the move '\w+' that \S+ asks for \(they write .+\)", message)
+            assert (needs and place == "debate.decision" and decision.startswith(needing[needs[1]])) or (
+                asks and place == "debate.styles"), (cell, place, message)
+
+
+def test_a_consensus_needs_agents_that_say_whether_they_agree(refused):
+    reason = "consensus.majority needs 'agreement', which no component of this cell gives"
+    for paradigm in ("mallm.collective_refinement", "som.debate", "freemad.n", "reconcile.round_table"):
+        assert refused[f"{paradigm} consensus.majority "] == [("debate.decision", reason)]
+    assert "mallm.relay consensus.majority " not in refused
+    assert "som.debate consensus.majority styles.simple" not in refused
+
+
+def test_a_moderated_debate_needs_its_moderator(refused):
+    assert refused["mad.tit_for_tat voting.plurality som.exchange"] == [("debate.styles", (
+        "no style writes the move 'moderate' that mad.sides asks for (they write draft, improve)"))]
+
+
+def test_agents_that_agree_decide_in_every_combination(accepted, agreeing):
+    assert len(agreeing) == len(accepted.plan.cells)
+    for cell, result in agreeing.items():
+        decision = result.decision
+        if cell.startswith(f"{SAMPLES} consensus."):  # samples do not hear each other, so nobody supports another
+            assert (decision.key, decision.agreed) == ("B", False), cell
+            continue
+        assert (decision.key, decision.agreed, decision.fallback) == ("B", True, False), (cell, decision)
+
+
+def test_agents_that_cannot_decide_fall_back_and_never_agree(differing):
+    for cell, result in differing.items():
+        paradigm, decision, _ = cell.split(" ")
+        if paradigm not in ALONE and decision != "baselines.last":  # the last answer always decides
+            made = result.decision
+            assert not made.agreed, (cell, made)
+            assert made.fallback or made.tie or made.key is None, (cell, made)
+
+
+def test_no_debate_makes_more_calls_than_check_says(accepted, agreeing, differing):
+    for cell in accepted.plan.cells:
+        assert max(agreeing[cell.slug].calls, differing[cell.slug].calls) <= cell.worst_calls(), cell.slug
+
+
+# Calls
+
+def calls(study, debate, agents=None, more=""):
+    """The calls of the one debate of a study."""
+    return held(study(debate, more), agents or Agents())["main"].calls
+
+
+DIFFER = "ABCDABCDAB"
+NEVER = {
+    "baselines.io": 1, "baselines.cot": 1, "baselines.self_consistency": 5, "baselines.self_improvement": 1,
+    "som.debate": 3 * 2, "sparse.debate": 3 * 2, "madc.debate": 3 * 2,
+    "freemad.n": 3 * 2, "freemad.c": 3 * 2, "freemad.baseline1": 3 * 2, "freemad.baseline2": 3 * 2,
+    "mad.tit_for_tat": 3 * 3 + 2, "dmad.text": 3 * (1 + 2 + 1), "dmad.vision": 3 * (1 + 2 + 2),
+    "reconcile.round_table": 3 * (1 + 2),
+    "chateval.one_by_one": 2 * 2, "chateval.simultaneous": 2 * 2, "chateval.summarised": 2 * 2 + 1,
+    "eot.memory": 3 * (1 + 5), "eot.report": 3 * (1 + 5), "eot.relay": 3 * (1 + 5), "eot.debate": 3 * (1 + 5),
+    "mallm.memory": 3 * 7, "mallm.relay": 3 * 7, "mallm.report": 3 * 7, "mallm.debate": 7 * (1 + 2 * 2),
+    "mallm.collective_refinement": 3 * 7 + 5 * 3,  # votes after rounds 3 to 7
+    "metadebate.mad": 2 * 3 * 1 + 3 * 3 + 2, "metadebate.dmad": 2 * 3 * 1 + 12}
+"""The calls of a question on which nobody ever agrees."""
+
+
+def test_every_paradigm_that_calls_a_model_is_counted():
+    assert set(NEVER) == set(shipped("paradigm")) - {"replay.debate"}
+
+
+@pytest.mark.parametrize("paradigm", NEVER)
+def test_a_debate_that_nothing_ends_costs_what_the_arithmetic_says(study, paradigm):
+    agents = Agents(DIFFER, agree=False, split=9999, judged=("", "", "", "B"))
+    assert calls(study, f'paradigm = "{paradigm}"', agents) == NEVER[paradigm]
+
+
+@pytest.mark.parametrize("paradigm", ["som.debate", "sparse.debate", "freemad.n", "freemad.c", "madc.debate"])
+def test_exchanges_make_agents_times_rounds_calls(study, paradigm):
+    assert calls(study, f'paradigm = "{paradigm}"\nagents = 10') == 10 * 2
+    assert calls(study, f'paradigm = "{paradigm}"\nrounds = 4') == 3 * 4
+
+
+def test_a_summary_is_one_call_after_every_round_but_the_last(study):
+    assert calls(study, 'paradigm = "som.debate"\nrounds = 3', more='extensions = ["som.summary"]') == 9 + 2
+
+
+def test_who_is_cut_off_is_asked_all_the_same_unless_frozen(study):
+    cut = 'extensions = [{use = "attack.drop", share = 0.25, cut_off = "%s"}]'
+    assert calls(study, 'paradigm = "freemad.n"\nagents = 4', more=cut % "asked") == 8
+    assert calls(study, 'paradigm = "freemad.n"\nagents = 4', more=cut % "frozen") == 8 - 1
+
+
+@pytest.mark.parametrize("paradigm", ["reconcile.round_table", "eot.memory", "eot.relay"])
+def test_equal_answers_end_a_round_table_and_an_exchange_of_thought(study, paradigm):
+    assert calls(study, f'paradigm = "{paradigm}"') == 3
+    assert calls(study, f'paradigm = "{paradigm}"', Agents("ABA", "AAA")) == 6
+
+
+@pytest.mark.parametrize(("judged", "expected"), [(("B",), 3), (("", "B"), 6), (("", "", "B"), 9)])
+def test_a_moderator_ends_the_debate_in_any_round(study, judged, expected):
+    assert calls(study, 'paradigm = "mad.tit_for_tat"', Agents(DIFFER, judged=judged)) == expected
+
+
+MORE = "\n".join(f'models.{name} = {{use = "openai.chat", model = "{name}", base_url = "http://127.0.0.1:9/v1"}}'
+                 for name in ("x", "y"))
+
+
+def test_roles_cast_among_three_models_cost_eighteen_calls_before_the_debate(study):
+    debate = 'paradigm = "metadebate.mad"\nmodels = ["m", "x", "y"]\n'
+    assert calls(study, debate, more=MORE) == 18 + 3
+    assert calls(study, f'{debate}casting = {{reviews = "single"}}', more=MORE) == 36 + 3
+    assert calls(study, f'{debate}casting = {{assignment = "random"}}', more=MORE) == 3
+
+
+def test_a_challenge_costs_a_call_per_agent_and_setting_one_per_new_answer_and_a_wrong_one(study):
+    debate = ('paradigm = "som.debate"\nmodels = ["m"]\n'
+              'phases = [{use = "challenge.final", challenger_model = "x"}]')
+    assert calls(study, debate, more=MORE) == 6 + 4 * 3 + 1
+    assert calls(study, debate, Agents(disagree=(1,)), more=MORE) == 6 + 4 * 3 + 4 + 1
+
+
+# MALLM with generated personas, a style of two calls (the stance, then the message; a draft has no stance), and a vote
+# before which every agent is asked for its answer: personas + messages + stances + votes * (answers + ballots)
+
+SPLIT = 'personas = ["personas.expert"]\nstyles = ["styles.split"]\n'
+ASKED = SPLIT + 'decision = {use = "voting.simple", final = "ask"}\n'
+
+
+@pytest.mark.parametrize(("debate", "ties", "expected"), [
+    ('paradigm = "mallm.memory"\n', 0, 3 + 9 + 8 + (3 + 3)),
+    ('paradigm = "mallm.memory"\n', 1, 3 + 12 + 11 + 2 * (3 + 3)),
+    ('paradigm = "mallm.memory"\n', 2, 3 + 15 + 14 + 3 * (3 + 3)),
+    ('paradigm = "mallm.memory"\nagents = 5\n', 0, 5 + 15 + 14 + (5 + 5)),
+    ('paradigm = "mallm.relay"\n', 0, 3 + 9 + 8 + (3 + 3)),
+    ('paradigm = "mallm.debate"\n', 0, 3 + 15 + 12 + (3 + 3))])
+def test_personas_messages_stances_answers_and_votes_add_up(study, debate, ties, expected):
+    assert calls(study, debate + ASKED, Agents(agree=False, split=ties)) == expected
+
+
+def test_a_majority_at_the_second_message_costs_the_personas_and_two_messages(study):
+    assert calls(study, f'paradigm = "mallm.memory"\n{SPLIT}decision = "consensus.majority"') == 3 + 1 + 2
+
+
+def test_self_consistency_makes_the_calls_of_the_debate_it_is_matched_to(study):
+    results = held(study('paradigm = "som.debate"', """
+[[cells]]
+name = "debate"
+[[cells]]
+name = "samples"
+debate.paradigm = "baselines.self_consistency"
+match = {cell = "debate", by = "calls"}
+"""), Agents())
+    assert results["samples"].calls == results["debate"].calls == 6
