@@ -1,0 +1,158 @@
+"""A data set made from a recipe."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from textwrap import fill
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Field, create_model
+
+from madplug import Sample, UserError, Volatile, nearest
+from madplug_benchmarks.recipe import Recipe
+from madplug_datasets import Hub, HubOptions
+from madplug_datasets.hub import folder, refuse_missing
+from madplug_datasets.loading import Rows, Where
+from madplug_files.columns import PARTS, Columns, Row, known_columns, problem
+
+
+class Preset(Hub):
+    """What all presets share."""
+
+    recipe: ClassVar[Recipe]
+
+    @property
+    def subset(self) -> str | None:
+        """The part of the benchmark that is meant."""
+        subset: str | None = getattr(self.options, "subset", None)
+        return subset
+
+    @property
+    def answers(self) -> str | Mapping[str, Any] | None:
+        """As the options say, else the recipe."""
+        recipe = self.recipe
+        return self.options.answers or recipe.by_subset.get(self.subset or "", recipe.answers)
+
+    def where(self, split: str | None) -> Where:
+        """The hub's copy with its subset, or the local file."""
+        options, recipe = self.options, self.recipe
+        config, own = options.config, options.split
+        if recipe.subset_of == "config" and self.subset:
+            config = self.subset
+        if recipe.subset_of == "split" and self.subset:
+            own = self.subset
+        return self.place(split, options.id, config, own)
+
+    def layout(self, present: Row, where: Where) -> Columns:
+        """The first layout whose columns are all there; else what the nearest one lacks."""
+        options, recipe = self.options, self.recipe
+        named = [{**layout, **options.columns} for layout in recipe.layouts]
+        layouts = [Columns({part: (n,) if isinstance(n, str) else tuple(n) for part, n in layout.items()},
+                           options.metadata, recipe.reference_as, folder(where)) for layout in named]
+        best = min(layouts, key=lambda columns: len(list(columns.missing(present))))
+        refuse_missing(best, present, where)
+        return best
+
+    def sample(self, columns: Columns, row: Row, place: str, name: str) -> tuple[Sample, tuple[str, ...]]:
+        """The sample of a row, after the recipe's changes."""
+        recipe = self.recipe
+        cells = {part: columns.value(row, part) for part in columns.named}
+        if recipe.change:
+            try:
+                cells |= recipe.change(cells, self._rng(cells.get("id") or name))
+            except (ValueError, TypeError, IndexError, AttributeError) as error:
+                raise problem(place, str(error)) from None
+        if self.options.instruction:
+            cells["question"] = f"{self.options.instruction}\n\n{cells['question']}"
+        if cells.get("id") is None:
+            cells.pop("id", None)
+        if recipe.subset_of in ("config", "split") and self.subset and not self.options.path:
+            cells["group"] = self.subset
+        inner = Columns({part: (f"part {part}",) for part in cells}, columns.kept, columns.wanted, columns.folder)
+        return inner.sample({**row, **{f"part {part}": cell for part, cell in cells.items()}}, place, name)
+
+    @property
+    def selects(self) -> bool:  # type: ignore[override]
+        """Whether rows are left out."""
+        return self.recipe.keep is not None or (self.recipe.subset_of == "column" and bool(self.subset))
+
+    def wanted(self, row: Row) -> bool:
+        """Whether a row belongs to the benchmark and its subset."""
+        recipe, subset = self.recipe, self.subset
+        if recipe.keep and not recipe.keep(row, subset):
+            return False
+        return recipe.subset_of != "column" or not subset or str(row.get(self._group)) == subset
+
+    def empty(self, rows: Rows, where: Where) -> UserError:
+        """Names the subsets there are."""
+        if self.recipe.subset_of != "column" or not self.subset:
+            return super().empty(rows, where)
+        there = sorted({str(row.get(self._group)) for _, row in rows})
+        return problem("dataset.subset", f"there is no '{self.subset}'{nearest(self.subset, there)} "
+                                         f"(there are {', '.join(there)})")
+
+    def check(self, cell: Any) -> list[str]:
+        """The first row; and whether the subset can be had."""
+        recipe = self.recipe
+        if self.subset and recipe.subsets and self.subset not in recipe.subsets:
+            return [f"subset: there is no '{self.subset}'{nearest(self.subset, recipe.subsets)} "
+                    f"(there are {', '.join(recipe.subsets)})"]
+        return list(super().check(cell))
+
+    def stem(self, where: Where) -> str:
+        """The benchmark's name, and its subset."""
+        part = self.subset if self.recipe.subset_of in ("config", "split") else None
+        return where.path.stem if where.path else "-".join(filter(None, (self.recipe.name, part)))
+
+    @property
+    def _group(self) -> str:
+        column = self.options.columns.get("group", self.recipe.layouts[0].get("group", ""))
+        return column if isinstance(column, str) else column[0]
+
+    def _rng(self, row: Any) -> random.Random:
+        return random.Random(f"benchmarks.{self.recipe.name}/{getattr(self.options, 'choice_seed', 0)}/{row}")
+
+
+def preset(recipe: Recipe) -> type[Preset]:
+    """The data set of a recipe."""
+    title = "".join(word.capitalize() for word in recipe.name.split("_"))
+    return type(title, (Preset,), {
+        "__doc__": describe(recipe), "__module__": __name__, "name": recipe.name, "source": recipe.source,
+        "recipe": recipe, "Options": options(recipe)})
+
+
+def options(recipe: Recipe) -> type[HubOptions]:
+    """The options of a preset, with the recipe's values as defaults."""
+    fields: dict[str, Any] = {}
+    if recipe.subset_of:
+        what = {"config": "a configuration of the hub's copy; a local file is one already", "rows": "which questions",
+                "split": "a split of the hub's copy; a local file is one already", "column": "only this group"}
+        of = f": {', '.join(recipe.subsets)}" if recipe.subsets else ""
+        fields["subset"] = (str | None, Field(default=recipe.subset, description=what[recipe.subset_of] + of))
+    if recipe.choice_seed:
+        fields["choice_seed"] = (int, Field(default=0, ge=0, description="seed of the order of the choices"))
+    return create_model(
+        "Options", __base__=HubOptions, **fields,
+        instruction=(str, Field(default=recipe.instruction, description="what is asked, before the row's own text")),
+        answers=(str | dict[str, Any] | None, Field(
+            default=None, description="another answer format than the benchmark's")),
+        id=(str | None, Field(default=recipe.hub, description="the data set on the hub; another copy of it")),
+        config=(str | None, Field(default=recipe.config, description="the configuration on the hub")),
+        split=(str, Field(default=recipe.split, description="the split the study is about")),
+        revision=(Annotated[str | None, Volatile], Field(
+            default=recipe.revision, description=HubOptions.model_fields["revision"].description)),
+        columns=(Annotated[Mapping[str, str | tuple[str, ...]], BeforeValidator(known_columns)], Field(
+            default={}, description=f"columns that are named differently: {', '.join(PARTS)}")))
+
+
+def describe(recipe: Recipe) -> str:
+    """What `madplug show` prints."""
+    columns = "; ".join(f"{part} from {' + '.join((n,) if isinstance(n, str) else n)}"
+                        for part, n in recipe.layouts[0].items())
+    answers = recipe.answers if isinstance(recipe.answers, str) else \
+        f"{recipe.answers['use']} ({', '.join(k for k in recipe.answers if k != 'use')})"
+    facts = [f"On the hub: {recipe.hub}. Columns: {columns}. Answer format: {answers}.",
+             f"Metric: {recipe.metric}.", f"Licence: {recipe.licence}."]
+    head, _, rest = recipe.about.partition("\n\n")
+    return "\n\n".join([head, *([fill(rest, 110)] if rest else []), fill(" ".join(facts), 110)])

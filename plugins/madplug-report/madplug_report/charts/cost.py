@@ -1,0 +1,137 @@
+"""Accuracy against what it cost: the front of the best, and what more samples alone would have given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from madplug_report.charts import Chart
+from madplug_report.charts.style import ROW, WIDTH, Sheet, colour, legend, logarithmic, names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Point = tuple[float, float]
+NAMED = 4
+"""More cells than this have numbers beside their points, and a key below."""
+NUMBERED = 24
+"""Of more cells than this, only the front and the baseline have numbers."""
+PLACES = [(dx, dy) for distance in (7, 13, 22, 34, 50) for dx, dy in (
+    (distance, 0), (-distance, 0), (0, distance), (0, -distance), (distance, distance), (-distance, distance),
+    (distance, -distance), (-distance, -distance))]
+"""Where a label may stand, in points from what it names; the nearest that is free is taken."""
+
+
+def against(report: Mapping[str, Any]) -> Chart | None:
+    """The metric against tokens and calls."""
+    metric = report["metric"]
+    cells = [c for c in report["cells"] if metric in c["metrics"]]
+    if not cells:
+        return None
+    key = _key(report, cells)
+    lines = -(-len(key) // 2) if len(cells) > NAMED else 0
+    sheet = Sheet(report, ("oracle", "unfinished", "repeats", "samples", "uneven"), plot=3.6, top=0.65,
+                  bottom=0.55 + ROW * 0.8 * lines)
+    for i, cost in enumerate(("tokens", "calls")):
+        axes = sheet.axes(i * 0.515, 0.485)
+        _points(axes, cells, cost, metric)
+        _front(axes, [c for name in report["pareto"][cost] for c in cells if c["cell"] == name], cost, metric)
+        curves = [c for c in cells if c["vote_of_first"] and len(c["vote_of_first"]) > 1]
+        for k, cell in enumerate(curves):
+            _curve(axes, cell, cost, first=k == 0)
+        _scales(axes, [c[cost] for c in cells] + [c[cost] / len(c["vote_of_first"]) for c in curves])
+        axes.set_xlabel(f"{cost} per debate")
+        axes.set_ylabel(metric if i == 0 else "")
+        _name(sheet, axes, {n: (c[cost], c["metrics"][metric]["mean"]) for n, c in key.items()},
+              [(c[cost], c["metrics"][metric]["mean"]) for c in cells])
+        if i == 0:
+            legend(axes, sheet, 2)
+    if lines:
+        _write_key(report, sheet, key, lines)
+    luck = " Of so many cells some are there by luck." if len(cells) > 12 else ""
+    some = " Only the front and the baseline are named." if len(key) < len(cells) else ""
+    return sheet.chart("cost", "Accuracy against tokens and calls",
+                       f"On the front no other cell is as good for less.{luck}{some} The curve is the vote of the "
+                       "first 1, 2, 3, ... of a cell's independent samples, their tokens taken in proportion.")
+
+
+def _key(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The cells to name on the chart, by what stands beside their points: a name, or a number where they are many."""
+    if len(cells) <= NAMED:
+        return dict(zip(names(report, cells), cells, strict=True))
+    front = {name for names_ in report["pareto"].values() for name in names_} | {report["baseline"]}
+    return {str(i): c for i, c in enumerate(cells, 1) if len(cells) <= NUMBERED or c["cell"] in front}
+
+
+def _write_key(report: Mapping[str, Any], sheet: Sheet, key: Mapping[str, Mapping[str, Any]], lines: int) -> None:
+    texts = names(report, list(key.values()))
+    for i, (number, text) in enumerate(zip(key, texts, strict=True)):
+        x, y = 0.3 + 4.4 * (i // lines), sheet.bottom - 0.6 - ROW * 0.8 * (i % lines)
+        sheet.figure.text(x / WIDTH, y / sheet.height, f"{number}  {text}", fontsize=8, va="center")
+
+
+def _scales(axes: Axes, values: Sequence[float]) -> None:
+    if min(values) > 0 and max(values) > 8 * min(values):
+        logarithmic(axes)
+        axes.margins(x=0.12)
+    else:
+        axes.set_xlim(left=0, right=max(values) * 1.15 or 1)
+    axes.margins(y=0.15)
+
+
+def _points(axes: Axes, cells: Sequence[Mapping[str, Any]], cost: str, metric: str) -> None:
+    x, y = [c[cost] for c in cells], [c["metrics"][metric]["mean"] for c in cells]
+    if len(cells) <= 15:
+        for a, c in zip(x, cells, strict=True):
+            if c["metrics"][metric]["ci95"]:
+                axes.plot([a, a], c["metrics"][metric]["ci95"], color=colour("blue"), lw=1, alpha=0.55, zorder=2)
+    axes.plot(x, y, "o", color=colour("blue"), ms=5 if len(cells) <= 40 else 3.5, alpha=0.9, ls="", label="a cell",
+              zorder=3)
+
+
+def _front(axes: Axes, front: Sequence[Mapping[str, Any]], cost: str, metric: str) -> None:
+    x, y = [c[cost] for c in front], [c["metrics"][metric]["mean"] for c in front]
+    axes.step(x, y, where="post", color=colour("orange"), lw=1.3, ls="--", zorder=1)
+    axes.plot(x, y, "s", mfc="none", mec=colour("orange"), ms=9, mew=1.4, label="Pareto front", zorder=4)
+
+
+def _curve(axes: Axes, cell: Mapping[str, Any], cost: str, *, first: bool) -> None:
+    curve = cell["vote_of_first"]
+    x = [cell[cost] * k / len(curve) for k in range(1, len(curve) + 1)]
+    axes.plot(x, curve, color=colour("green"), lw=1.4, marker=".", ms=5, zorder=2,
+              label="self-consistency, 1 to all samples" if first else "_")
+
+
+def _name(sheet: Sheet, axes: Axes, key: Mapping[str, Point], points: Sequence[Point]) -> None:
+    """Write what stands beside points, each where it covers nothing; what finds no place is left out."""
+    renderer = FigureCanvasAgg(sheet.figure).get_renderer()  # type: ignore[no-untyped-call]
+    sheet.figure.draw_without_rendering()
+    at = [axes.transData.transform(point) for point in points]
+    taken = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in at]
+    room = axes.get_window_extent(renderer)
+    line = {"arrowstyle": "-", "color": colour("quiet"), "lw": 0.5, "shrinkA": 0, "shrinkB": 3}
+    paper = {"facecolor": colour("page"), "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
+    for name, point in key.items():
+        text = axes.annotate(name, point, textcoords="offset points", fontsize=7.5, zorder=5, arrowprops=line,
+                             bbox=paper)
+        for box in _tried(text, renderer):
+            inside = box.x0 >= room.x0 and box.x1 <= room.x1 and box.y0 >= room.y0 and box.y1 <= room.y1
+            if inside and not any(box.overlaps(other) for other in taken):
+                taken.append(box)
+                break
+        else:
+            text.remove()
+
+
+def _tried(text: Any, renderer: Any) -> Iterator[Bbox]:
+    """The label's box in each place it may take."""
+    for dx, dy in PLACES:
+        text.set_position((dx, dy))
+        text.set_ha("left" if dx > 0 else "right" if dx < 0 else "center")
+        text.set_va("bottom" if dy > 0 else "top" if dy < 0 else "center")
+        text.update_positions(renderer)
+        yield Text.get_window_extent(text, renderer).padded(2)  # without the line to what it names

@@ -1,0 +1,169 @@
+"""How all charts look: colours that the page can change, text that fits, and warnings on the chart itself."""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from madplug_report.charts import Chart
+from madplug_report.escape import distinct, width
+from madplug_report.tables import label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, which people with the common kinds of colour blindness tell apart, made darker or lighter
+# until each stands out from the page; the first value is the chart's own, the pair is for light and dark pages.
+COLOURS = {
+    "text": ("#1b1b1d", "#ececee"), "quiet": ("#5a5a5f", "#a9a9b0"), "grid": ("#d9d9dd", "#3b3b42"),
+    "page": ("#fdfdfe", "#17171a"), "warn": ("#9a4a00", "#ffb454"),
+    "blue": ("#0072b1", "#56b4e8"), "orange": ("#b36b00", "#e69f01"), "green": ("#00805d", "#2fc49a"),
+    "purple": ("#a8487f", "#e08fbf"), "red": ("#c24d00", "#ff8a4c"), "sky": ("#2f87b8", "#9ad4f5"),
+    "grey": ("#75757b", "#97979e")}
+SERIES = ("blue", "orange", "green", "purple", "sky", "red")
+MARKERS = "os^DvP"
+DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
+WIDTH = 9.0
+"""Inches, at 72 units each."""
+ROW = 0.22
+"""Inches for a line of text."""
+TALL = 30
+"""A chart with more rows has its scale at both ends."""
+LABEL = 46
+"""So many characters of a cell's name are shown beside a chart."""
+_CHARACTER = 0.071
+"""Inches of an average character at the size of labels, on the wide side."""
+
+
+def colour(name: str) -> str:
+    """The chart's own value of a colour."""
+    return COLOURS[name][0]
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Nobody's own matplotlib settings count, only these."""
+    ours: Any = {
+        "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9, "xtick.labelsize": 8,
+        "ytick.labelsize": 8, "legend.fontsize": 8, "text.color": colour("text"), "text.parse_math": False,
+        "axes.edgecolor": colour("quiet"), "axes.labelcolor": colour("text"), "xtick.color": colour("quiet"),
+        "ytick.color": colour("quiet"), "xtick.labelcolor": colour("text"), "ytick.labelcolor": colour("text"),
+        "axes.facecolor": "none", "figure.facecolor": "none", "savefig.facecolor": "none", "axes.spines.top": False,
+        "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True, "grid.color": colour("grid"),
+        "grid.linewidth": 0.6, "legend.frameon": False, "legend.labelcolor": colour("text"), "svg.fonttype": "none",
+        "svg.hashsalt": "madplug", "hatch.color": colour("page"), "hatch.linewidth": 0.8, "axes.unicode_minus": True}
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # letters that the layout's font does not have
+        mpl.rcdefaults()
+        mpl.rcParams.update(ours)
+        yield
+
+
+class Sheet:
+    """A figure of fixed width: margins for names on the left, and warnings below."""
+
+    def __init__(self, report: Mapping[str, Any], about: Sequence[str], *, plot: float, left: float = 0.6,
+                 top: float = 0.25, bottom: float = 0.5, right: float = 0.25) -> None:
+        self.warnings = said(report, about)
+        self.lines = [line for text in self.warnings for line in textwrap.wrap(f"read with care: {text}", 112)]
+        self.left, self.top, self.plot = left, top, plot
+        self.inner = WIDTH - left - right
+        self.bottom = bottom + (0.12 + 0.17 * len(self.lines) if self.lines else 0)
+        self.height = top + plot + self.bottom
+        self.figure = Figure((WIDTH, self.height), dpi=72)  # an SVG's own unit: text measures as it will be shown
+        for i, line in enumerate(reversed(self.lines)):
+            self.figure.text(0.08 / WIDTH, (0.07 + 0.17 * i) / self.height, line, color=colour("warn"), fontsize=8)
+
+    def axes(self, x: float = 0.0, wide: float = 1.0, y: float = 0.0, high: float = 1.0) -> Axes:
+        """Axes over a part of the plot: shares of its inner width and height, from the lower left."""
+        return self.figure.add_axes((
+            (self.left + x * self.inner) / WIDTH, (self.bottom + y * self.plot) / self.height,
+            wide * self.inner / WIDTH, high * self.plot / self.height))
+
+    def chart(self, name: str, title: str, caption: str) -> Chart:
+        """The finished chart."""
+        return Chart(name, title, caption, svg(self.figure, name, title))
+
+
+def said(report: Mapping[str, Any], about: Sequence[str]) -> list[str]:
+    """The report's notes on these matters."""
+    return [note["text"] for note in report["notes"] if note["about"] in about]
+
+
+def names(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of some of the report's cells, short enough for a margin; the same on every chart, and all different."""
+    every = report["cells"]
+    short = dict(zip((c["cell"] for c in every), distinct([label(c) for c in every], LABEL), strict=True))
+    return [short[c["cell"]] for c in cells]
+
+
+def margin(texts: Sequence[str]) -> float:
+    """Inches that the longest of these texts needs."""
+    return 0.25 + _CHARACTER * max(map(width, texts), default=0)
+
+
+def rows(axes: Axes, texts: Sequence[str]) -> None:
+    """A row for each text, the first on top; where they are many, the scale stands above them too."""
+    axes.set_yticks([])
+    axes.set_ylim(len(texts) - 0.5, -0.5)
+    axes.tick_params(axis="x", labeltop=len(texts) > TALL)
+    beside(axes, range(len(texts)), texts)
+
+
+def beside(axes: Axes, at: Iterable[float], texts: Sequence[str]) -> None:
+    """Text to the left of the axes; plain text, because hundreds of ticks take seconds."""
+    for y, text in zip(at, texts, strict=True):
+        axes.annotate(text, (0, y), (-4, 0), axes.get_yaxis_transform(), "offset points", ha="right", va="center",
+                      fontsize=8, annotation_clip=False)
+
+
+def logarithmic(axes: Axes) -> None:
+    """A logarithmic x axis whose numbers are written out."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.12g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def legend(axes: Axes, sheet: Sheet, columns: int) -> None:
+    """A legend above the axes."""
+    above = 0.25 if sheet.plot > ROW * TALL else 0.05
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1 + above / sheet.plot), ncols=columns, borderaxespad=0,
+                handlelength=2.2)
+
+
+def svg(figure: Figure, name: str, title: str) -> str:
+    """As text to put into a page: names of its own, and colours that the page can change."""
+    file = io.StringIO()
+    FigureCanvasSVG(figure).print_svg(file, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
+    text = file.getvalue()
+    text = text[text.index("<svg"):]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = re.sub(r'xlink:href="#', f'xlink:href="#{name}-', text)
+    text = re.sub(r"url\(#", f"url(#{name}-", text)
+    text = re.sub(r' width="[\d.]+pt" height="[\d.]+pt"', "", _recoloured(text), count=1)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
+
+
+def _recoloured(text: str) -> str:
+    by_value: dict[str, str] = {light: name for name, (light, _) in COLOURS.items()}
+    change: Callable[[re.Match[str]], str] = lambda m: f"var(--{by_value[m.group()]}, {m.group()})"  # noqa: E731
+    return re.sub("|".join(by_value), change, text)
+
+
+def css() -> str:
+    """The colours for light and dark pages."""
+    light, dark = ("".join(f"--{n}:{pair[i]};" for n, pair in COLOURS.items()) for i in (0, 1))
+    return (f":root{{color-scheme:light dark;{light}}}\n"
+            f"@media (prefers-color-scheme:dark){{:root:not(.light){{{dark}}}}}\n:root.dark{{{dark}}}")

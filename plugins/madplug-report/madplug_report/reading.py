@@ -1,0 +1,190 @@
+"""The debates of studies as columns of numbers, read once, one at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from madplug.errors import UserError
+from madplug.store import StudyStore
+from madplug_report.rounds import CellRounds
+from madplug_report.studies import CellFacts, Study
+
+UNKNOWN = math.nan
+UNPARSED = '"unparsed":true'
+"""As it stands in a record; text of a model cannot contain it, because its quotes are escaped there."""
+FAILED, UNDECIDED, FALLBACK, DECIDED, AGREED = range(5)
+"""How a debate ended."""
+
+
+class _Metadata(msgspec.Struct, frozen=True, gc=False):
+    pair: Any = None
+
+
+class _Sample(msgspec.Struct, gc=False):
+    id: str
+    question: str = ""
+    choices: list[str] = []
+    metadata: _Metadata = _Metadata()
+
+
+class _Persona(msgspec.Struct, gc=False):
+    votes: bool = True
+
+
+class _Agent(msgspec.Struct, gc=False):
+    id: int
+    persona: _Persona
+
+
+class SaidMessage(msgspec.Struct, gc=False):
+    """What the report needs of a message."""
+
+    round: int
+    agent: int | None
+    move: str
+    stage: str = ""
+    answer: str | None = None
+    key: str | None = None
+    retracted: bool = False
+    data: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Decision(msgspec.Struct, gc=False):
+    key: str | None
+    agreed: bool = False
+    fallback: bool = False
+
+
+class _Tokens(msgspec.Struct, gc=False):
+    prompt: int = 0
+    completion: int = 0
+    cost_usd: float | None = None
+
+
+class _Debate(msgspec.Struct, gc=False):
+    cell: str
+    repeat: int
+    sample: _Sample
+    references: list[str]
+    agents: list[_Agent]
+    messages: list[SaidMessage]
+    decision: _Decision | None
+    metrics: dict[str, float | None]
+    calls: int
+    tokens: _Tokens
+    seconds: float
+    error: str | None
+
+
+class Debates:
+    """Every debate of the studies as a row of numbers, and what goes on in the rounds of each cell."""
+
+    def __init__(self, studies: Sequence[Study], metric: str | None = None) -> None:
+        self.cells: list[CellFacts] = [cell for study in studies for cell in study.cells]
+        self.rounds = [CellRounds(cell.independent) for cell in self.cells]
+        self.metric = metric
+        """The metric in question; unless given, `qa.accuracy` or the first one met whose values are shares."""
+        self.metrics: dict[str, array[float]] = {}
+        self.sample_ids: list[str] = []
+        self.cell, self.repeat, self.sample, self.end = array("i"), array("i"), array("i"), array("b")
+        self.held_rounds, self.calls, self.tokens = array("i"), array("q"), array("q")
+        self.seconds, self.cost = array("d"), array("d")
+        self._unscored: list[int] = []
+        self._samples: dict[tuple[str, int], int] = {}
+        self._decode = msgspec.json.Decoder(_Debate).decode
+        for number, study in enumerate(studies):
+            self._read(number, study)
+        column = self.metrics.get(self.metric or "")
+        for row in self._unscored if column else ():
+            column[row] = 0.0  # type: ignore[index]
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    def _read(self, number: int, study: Study) -> None:
+        position = {c.slug: i for i, c in enumerate(self.cells) if c.study == number}
+        store = StudyStore(study.folder)
+        try:
+            for record in store.records():
+                debate = self._read_one(record)
+                cell = position.get(debate.cell)
+                if cell is None:  # one that appeared since the study was opened waits for the next report
+                    continue
+                self._add(cell, debate)
+                if UNPARSED in record:
+                    self.rounds[cell].flagged += sum(UNPARSED.encode() in bytes(m.data) for m in debate.messages)
+        except (sqlite3.Error, msgspec.MsgspecError, KeyError, ValueError) as error:
+            raise UserError(f"{study.folder}: study.db cannot be read: {error}") from None
+        finally:
+            store.close()
+
+    def _read_one(self, record: str) -> _Debate:
+        try:
+            return self._decode(record)
+        except msgspec.DecodeError:  # NaN and Infinity, which are no JSON but may be found in it
+            return self._decode(json.dumps(json.loads(record, parse_constant=lambda _: None)))
+
+    def _add(self, cell: int, debate: _Debate) -> None:
+        rows = len(self.cell)
+        for name, value in debate.metrics.items():
+            if name not in self.metrics:
+                self.metrics[name] = array("d", [UNKNOWN]) * rows
+            known = value is not None and math.isfinite(value)
+            self.metrics[name].append(value if known else UNKNOWN)  # type: ignore[arg-type]
+        for column in self.metrics.values():
+            if len(column) == rows:
+                column.append(UNKNOWN)
+        if debate.error is not None and not debate.metrics:
+            self._unscored.append(rows)  # whose metric failed: wrong, like every failed debate
+        self.cell.append(cell)
+        self.repeat.append(debate.repeat)
+        self.sample.append(self._sample(debate))
+        self.end.append(_end(debate))
+        self.calls.append(debate.calls)
+        self.tokens.append(debate.tokens.prompt + debate.tokens.completion)
+        self.seconds.append(debate.seconds)
+        self.cost.append(UNKNOWN if debate.tokens.cost_usd is None else debate.tokens.cost_usd)
+        if self.metric is None:
+            self.metric = _first(debate.metrics)
+        voters = {a.id for a in debate.agents if a.persona.votes}
+        said = [m for m in debate.messages if not m.retracted]
+        self.held_rounds.append(max((m.round for m in said), default=0))
+        if debate.error is None:
+            score = debate.metrics.get(self.metric or "")
+            key = debate.decision.key if debate.decision else None
+            self.rounds[cell].add(said, voters, debate.references, key, score)
+
+    def _sample(self, debate: _Debate) -> int:
+        """The number of a question: the same in two cells only if its text and choices are the same.
+
+        The two presentations of a pair count as one question, because they are not independent.
+        """
+        sample, pair = debate.sample, debate.sample.metadata.pair
+        name = sample.id if pair is None else str(pair)
+        content = hash((sample.question, *sorted(sample.choices)))
+        known = self._samples.setdefault((name, content), len(self._samples))
+        if known == len(self.sample_ids):
+            self.sample_ids.append(name)
+        return known
+
+
+def _end(debate: _Debate) -> int:
+    if debate.error is not None or debate.decision is None:
+        return FAILED
+    if debate.decision.key is None:
+        return UNDECIDED
+    return AGREED if debate.decision.agreed else FALLBACK if debate.decision.fallback else DECIDED
+
+
+def _first(metrics: Mapping[str, float | None]) -> str | None:
+    """The metric to look at first."""
+    if "qa.accuracy" in metrics:
+        return "qa.accuracy"
+    return next((name for name, value in metrics.items() if value is not None and 0 <= value <= 1), None)

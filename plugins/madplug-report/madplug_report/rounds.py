@@ -1,0 +1,195 @@
+"""What goes on from round to round in the debates of a cell, added up one debate at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import log2
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from madplug_report.reading import SaidMessage
+
+Keys = dict[int, str | None]
+"""Answers of one round by voter; None where an answer could not be read."""
+
+
+@dataclass
+class Round:
+    """Sums over the debates that held a round in which an answer was given."""
+
+    debates: int = 0
+    entropy: float = 0.0
+    agreement: float = 0.0
+    pairs: int = 0
+    """Debates with at least two voters, over which the agreement is."""
+    turns: int = 0
+    """Voters who also spoke in the round before."""
+    changed: int = 0
+    judged: int = 0
+    """Of these turns, those in debates where it is known which answers are right."""
+    to_right: int = 0
+    to_wrong: int = 0
+
+    def figures(self, number: int) -> dict[str, Any]:
+        """Means and shares; None where there is nothing to divide by."""
+        return {"round": number, "debates": self.debates, "entropy": _share(self.entropy, self.debates),
+                "agreement": _share(self.agreement, self.pairs), "changed": _share(self.changed, self.turns),
+                "to_right": _share(self.to_right, self.judged), "to_wrong": _share(self.to_wrong, self.judged)}
+
+
+@dataclass
+class CellRounds:
+    """The rounds of a cell."""
+
+    pool: bool = False
+    """Whether its messages are independent samples, whose votes can be counted at every smaller number of samples."""
+    rounds: list[Round] = field(default_factory=list)
+    kinds: dict[tuple[str, str, int], list[int]] = field(default_factory=dict)
+    """Turns of voters by move, stage and round: how many, and how many of their answers could be read."""
+    flagged: int = 0
+    messages: int = 0
+    as_written: int = 0
+    """Debates decided rightly, by an answer that is spelled like a reference."""
+    respelled: int = 0
+    """Debates decided rightly, by one that is not."""
+    right_votes: list[int] = field(default_factory=list)
+    pools: list[int] = field(default_factory=list)
+
+    def add(self, said: Sequence[SaidMessage], voters: Collection[int], references: Sequence[str], key: str | None,
+            score: float | None) -> None:
+        """One debate: its messages, who votes, and how its decision was scored."""
+        table = self._table(said, voters)
+        self.messages += len(said)
+        right = right_answers(references, key, score)
+        if score == 1 and key is not None:
+            self.as_written += key in references
+            self.respelled += key not in references
+        if self.pool:
+            self._vote([m.key for m in said if m.agent in voters], right)
+        before: Keys | None = None
+        for number in sorted(table):
+            keys = table[number]
+            if any(k is not None for k in keys.values()):
+                self._add(number, keys, before, right)
+                before = keys
+
+    def _table(self, said: Sequence[SaidMessage], voters: Collection[int]) -> dict[int, Keys]:
+        """Each voter's last key of each round; the turns are counted on the way."""
+        table: dict[int, Keys] = {}
+        kinds = self.kinds
+        for m in said:
+            number, agent, key = m.round, m.agent, m.key
+            if agent is None or agent not in voters or number < 1:
+                continue
+            keys = table.get(number)
+            if keys is None:
+                keys = table[number] = {}
+            if key is not None or agent not in keys:
+                keys[agent] = key
+            if m.answer == "":  # the turn was not to give one
+                continue
+            kind = (m.move, m.stage, number)
+            counts = kinds.get(kind)
+            if counts is None:
+                counts = kinds[kind] = [0, 0]
+            counts[0] += 1
+            counts[1] += key is not None
+        return table
+
+    def _add(self, number: int, keys: Keys, before: Keys | None, right: Collection[str] | None) -> None:
+        while len(self.rounds) < number:
+            self.rounds.append(Round())
+        r = self.rounds[number - 1]
+        r.debates += 1
+        bits, same = spread(keys.values())
+        r.entropy += bits
+        if same is not None:
+            r.agreement += same
+            r.pairs += 1
+        if before is None:
+            return
+        both = [(before[a], k) for a, k in keys.items() if a in before]
+        r.turns += len(both)
+        r.judged += len(both) if right is not None else 0
+        for was, now in both:
+            if was != now:
+                r.changed += 1
+                if right is not None:
+                    r.to_right += now in right and was not in right
+                    r.to_wrong += was in right and now not in right
+
+    def _vote(self, keys: Sequence[str | None], right: Collection[str] | None) -> None:
+        """Whether the most common of the first k answers is right, for every k; the first of equals counts."""
+        while len(self.pools) < len(keys):
+            self.pools.append(0)
+            self.right_votes.append(0)
+        counts: Counter[str] = Counter()
+        leader: str | None = None
+        order: dict[str, int] = {}
+        for i, key in enumerate(keys):
+            if key is not None:
+                counts[key] += 1
+                order.setdefault(key, i)
+                if leader is None or (counts[key], -order[key]) > (counts[leader], -order[leader]):
+                    leader = key
+            self.pools[i] += 1
+            self.right_votes[i] += right is not None and leader in right
+
+    def unread(self) -> tuple[int, int]:
+        """How many answers could not be read, and how many were to be given.
+
+        The record does not tell a turn that gives no answer from one whose answer could not be read. Turns of a kind
+        (move, stage and round) none of which ever gave an answer in this cell were not to give one; but if nothing
+        was ever read, everything was unreadable.
+        """
+        kinds = [counts for counts in self.kinds.values() if counts[1]] or list(self.kinds.values())
+        expected = sum(turns for turns, _ in kinds)
+        return expected - sum(read for _, read in kinds), expected
+
+    @property
+    def judges(self) -> bool:
+        """Whether answers other than the decision's can be judged: references are spelled as answers are."""
+        return self.as_written > 0 and self.respelled <= 0.02 * self.as_written
+
+    def curve(self) -> list[float]:
+        """Accuracy of the vote of the first k of the pool, for k = 1, 2, ...; as far as every debate goes."""
+        held = self.pools[0] if self.pools else 0
+        return [right / held for right, n in zip(self.right_votes, self.pools, strict=True) if n == held]
+
+
+def right_answers(references: Sequence[str], key: str | None, score: float | None) -> frozenset[str] | None:
+    """The keys that are right, as far as a record shows without the study's answer format; None where it does not.
+
+    The references count as they are written, and so does the key of a decision that was scored right. A score that
+    is neither right nor wrong tells nothing, nor does one that contradicts the references.
+    """
+    if score == 1 and key is not None:
+        return frozenset((key, *references))
+    return frozenset(references) if score == 0 and references and key not in references else None
+
+
+def spread(keys: Collection[str | None]) -> tuple[float, float | None]:
+    """How spread the answers of a round are.
+
+    The entropy in bits of those that could be read; and the share of pairs of voters with the same answer, where one
+    that could not be read is like no other (None for a single voter).
+    """
+    counts: dict[str, int] = {}
+    for key in keys:
+        if key is not None:
+            counts[key] = counts.get(key, 0) + 1
+    return _spread(tuple(sorted(counts.values())), len(keys))
+
+
+@lru_cache(4096)
+def _spread(counts: tuple[int, ...], n: int) -> tuple[float, float | None]:
+    read = sum(counts)
+    bits = -sum(c / read * log2(c / read) for c in counts) if len(counts) > 1 else 0.0
+    return bits, sum(c * (c - 1) for c in counts) / (n * (n - 1)) if n > 1 else None
+
+
+def _share(part: float, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -1,0 +1,137 @@
+"""What studies say about themselves, without any of their plugins: names, cells, settings, and how far they are."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from madplug.errors import UserError, nearest
+from madplug.store import StudyStore
+
+
+@dataclass
+class CellFacts:
+    """One cell, as its study describes it."""
+
+    study: int
+    slug: str
+    name: str = ""
+    """How the report calls it: the slug, behind the study's name where that alone would be ambiguous."""
+    oracle: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What tells the cell from others of its study."""
+    resolved: Mapping[str, Any] = field(default_factory=dict)
+    """The cell with all its components, where the study has kept it."""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """What metrics found about the cell as a whole."""
+
+    @property
+    def label(self) -> str:
+        """The name, marked where components saw the references."""
+        return f"{self.name} (oracle)" if self.oracle else self.name
+
+    @property
+    def debate(self) -> Mapping[str, Any]:
+        """The cell's `debate` table."""
+        table: Mapping[str, Any] = self.resolved.get("debate") or {}
+        return table
+
+    @property
+    def match(self) -> Mapping[str, str]:
+        """The cell this one is matched to, and by what; empty where it is not."""
+        return self.resolved.get("match") or {}
+
+    @property
+    def independent(self) -> bool:
+        """Whether its agents answer once, unseen by each other, and the most common answer counts."""
+        use = [str((self.debate.get(slot) or {}).get("use", "")) for slot in ("turns", "decision")]
+        return use == ["baselines.samples", "baselines.most_common"]
+
+
+@dataclass
+class Study:
+    """One study's directory."""
+
+    folder: Path
+    name: str
+    planned: int | None
+    repeats: int | None
+    status: str | None
+    problems: Sequence[str]
+    manifest: Mapping[str, Any]
+    cells: list[CellFacts]
+    oracle: bool = False
+
+
+def open_studies(folders: Sequence[Path]) -> list[Study]:
+    """The studies in these directories. Raises `UserError` where there is none."""
+    same = [folder for folder, count in Counter(f.resolve() for f in folders).items() if count > 1]
+    if same:
+        raise UserError(f"report: {same[0]} is named twice")
+    studies = [_open(i, folder) for i, folder in enumerate(folders)]
+    _name(studies)
+    return studies
+
+
+def cell_named(cells: Sequence[CellFacts], name: str) -> int:
+    """The position of a cell by its name, or by its slug where only one has it."""
+    for names in ([c.name for c in cells], [c.slug for c in cells]):
+        if names.count(name) == 1:
+            return names.index(name)
+    raise UserError(f"--baseline: there is no cell '{name}'{nearest(name, [c.name for c in cells])}")
+
+
+def _open(number: int, folder: Path) -> Study:
+    store = StudyStore(folder)
+    try:
+        identity, planned = store.fact("identity") or {}, store.fact("planned")
+        problems, held = store.problems(), _slugs(store)
+    finally:
+        store.close()
+    summary, manifest = _json(folder / "summary.json"), _json(folder / "manifest.json")
+    of_cell = {str(c.get("cell")): c for c in summary.get("cells", ()) if isinstance(c, Mapping)}
+    resolved: Mapping[str, Any] = identity.get("cells") or {}
+    cells = []
+    for slug in dict.fromkeys([*resolved, *of_cell, *held]):
+        table, ended = resolved.get(slug) or {}, of_cell.get(slug) or {}
+        cells.append(CellFacts(
+            number, slug, slug, oracle=bool(table.get("oracle") or ended.get("oracle")),
+            settings=ended.get("settings") or {}, resolved=table, figures=ended.get("figures") or {}))
+    return Study(folder, str(summary.get("study") or _name_of(folder)), planned, identity.get("repeats"),
+                 summary.get("status"), problems, manifest, cells, any(c.oracle for c in cells))
+
+
+def _slugs(store: StudyStore) -> Iterable[str]:
+    """Cells with debates, in the order of their names; for studies that keep no facts."""
+    return dict.fromkeys(row["cell"] for row in store.figures()) if store.fact("identity") is None else ()
+
+
+def _name_of(folder: Path) -> str:
+    """The study's name while it has no summary: from its expanded run file, else the directory's."""
+    from madplug.runfile import read
+
+    with suppress(UserError, OSError):
+        return str(read(folder / "study.toml", (), {}).get("name") or folder.resolve().name)
+    return folder.resolve().name
+
+
+def _json(path: Path) -> Mapping[str, Any]:
+    with suppress(OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found if isinstance(found, Mapping) else {}
+    return {}
+
+
+def _name(studies: Sequence[Study]) -> None:
+    """Put the study's name, or where that is not enough its directory, before the names that several studies use."""
+    titles = Counter(s.name for s in studies)
+    slugs = Counter(c.slug for s in studies for c in s.cells)
+    for study in studies:
+        title = study.name if titles[study.name] == 1 else str(study.folder)
+        for cell in study.cells:
+            cell.name = cell.slug if slugs[cell.slug] == 1 else f"{title}/{cell.slug}"

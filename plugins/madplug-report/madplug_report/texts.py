@@ -1,0 +1,67 @@
+"""The report in words: for a terminal, as Markdown and as LaTeX, and how its figures were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from madplug_report import tables
+from madplug_report.escape import in_latex, in_markdown, line
+
+
+def headline(report: Mapping[str, Any]) -> str:
+    """Which studies, how many debates."""
+    names = ", ".join(s["name"] for s in report["studies"])
+    debates = sum(s["debates"] for s in report["studies"])
+    mark = " (oracle)" if report["oracle"] else ""
+    cells = len(report["cells"])
+    return f"{names}{mark}: {cells} cell{'s' * (cells != 1)}, {debates} debate{'s' * (debates != 1)}"
+
+
+def terminal(report: Mapping[str, Any]) -> str:
+    """For a terminal."""
+    parts = [line(headline(report))]
+    for table in tables.tables(report):
+        title = [] if table.title == "Cells" else [line(table.title)]
+        parts.append("\n".join([*title, tables.in_terminal(table)]))
+    said = [f"note: {line(note['text'])}" for note in report["notes"]]
+    return "\n\n".join([*parts, "\n".join(said)] if said else parts)
+
+
+def markdown_file(report: Mapping[str, Any]) -> str:
+    """As a file of Markdown."""
+    parts = [f"# {in_markdown(headline(report))}", *(f"> {in_markdown(note['text'])}" for note in report["notes"])]
+    for table in tables.tables(report):
+        parts += [f"## {in_markdown(table.title)}", tables.markdown(table)]
+    return "\n\n".join([*parts, "## How these figures were made", *map(in_markdown, method(report))]) + "\n"
+
+
+def latex_file(report: Mapping[str, Any]) -> str:
+    """As LaTeX to `\\input`."""
+    head = ["needs \\usepackage{booktabs}, and longtable for long tables; letters beyond Latin need LuaLaTeX",
+            headline(report), *(note["text"] for note in report["notes"])]
+    parts = ["\n".join(f"% {line(text)}" for text in head)]
+    for table in tables.tables(report):
+        parts.append(tables.latex(table))
+    marks = "\n".join(in_latex(n["text"]) + "." for n in report["notes"] if n["about"] in ("oracle", "unfinished"))
+    return "\n\n".join([*parts, marks] if marks else parts) + "\n"
+
+
+def method(report: Mapping[str, Any]) -> Iterator[str]:
+    """How the figures were made, a sentence or two each."""
+    yield ("Every share and mean is over all debates, undecided and failed ones included: without an answer a debate "
+           "is wrong. A cell's mean is over samples, each the mean over its repeats; 'std of repeats' is the sample "
+           "standard deviation of the repeats' means, which one repeat does not have.")
+    made = sorted({m["ci_method"] for c in report["cells"] for m in c["metrics"].values() if m["ci_method"]}
+                  | {c["ci_method"] for c in report["comparisons"] if c["ci_method"]})
+    yield (f"Intervals are of 95% over samples ({', '.join(made) or 'none could be made'}; bootstraps seeded with "
+           f"{report['seed']}): they say how much other samples would change the figure, not other prompts or models.")
+    tests = sorted({c["test"] for c in report["comparisons"]})
+    if tests:
+        yield (f"Differences are paired, on the samples both cells have. Tests are two-sided ({'; '.join(tests)}), "
+               f"corrected after Holm for all {report['family']} of this report. 'Gained/lost' counts samples that the "
+               "cell has better or worse; 'detectable' is the smallest true difference that this many samples show "
+               f"with a power of {report['power']:.0%}, 'samples to settle' how many would show one as large as this.")
+    yield ("Calls and tokens are means per debate, whoever paid for them: cells that share completions count them "
+           "each. 'Tokens/right' are all tokens for each right answer. 'Unread' is the share of voters' answers that "
+           "could not be read; it tells broken replies from wrong ones.")

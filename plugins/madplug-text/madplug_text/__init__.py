@@ -1,0 +1,16 @@
+"""Metrics of free text: bleu, rouge, meteor, bertscore."""
+
+from __future__ import annotations
+
+from madplug import Metric, hookimpl
+from madplug_text.bertscore import BertScore
+from madplug_text.meteor import Meteor
+from madplug_text.overlap import Bleu, Rouge
+
+__all__ = ["BertScore", "Bleu", "Meteor", "Rouge"]
+
+
+@hookimpl
+def madplug_register_metrics() -> list[type[Metric]]:
+    """Everything that compares a text with the references by how much it has in common with them."""
+    return [Bleu, Rouge, Meteor, BertScore]
