@@ -26,6 +26,7 @@ class Checker:
         self._seconds = seconds
         self._process: subprocess.Popen[str] | None = None
         self._known: dict[tuple[str, str], bool] = {}
+        self._one_at_a_time = threading.Lock()
 
     def equal(self, a: str, b: str) -> bool:
         """Whether two expressions have the same value; False when that takes too long."""
@@ -33,7 +34,8 @@ class Checker:
         if pair not in self._known:
             if len(self._known) >= KEPT:
                 self._known.clear()
-            self._known[pair] = self._ask(a, b)
+            with self._one_at_a_time:  # answers of different pairs must not be mixed
+                self._known[pair] = self._ask(a, b)
         return self._known[pair]
 
     def _ask(self, a: str, b: str) -> bool:
