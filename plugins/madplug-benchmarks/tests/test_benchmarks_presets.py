@@ -313,7 +313,7 @@ def test_math_vision_by_kind_of_question(tmp_path):
 
 def test_real_world_qa_takes_addresses_and_stored_bytes(tmp_path):
     import datasets
-    from PIL import Image
+    Image = pytest.importorskip("PIL.Image")
 
     row = {"image": "https://x.org/1.jpg", "question": "what?", "answer": "Two"}
     assert one("real_world_qa", tmp_path, row)[0].images == ("https://x.org/1.jpg",)

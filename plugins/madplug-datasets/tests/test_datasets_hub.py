@@ -137,7 +137,7 @@ def test_images_become_addresses(tmp_path):
 
 def test_images_of_the_hub_are_their_stored_bytes(tmp_path):
     import datasets
-    from PIL import Image
+    Image = pytest.importorskip("PIL.Image")
 
     data = datasets.Dataset.from_dict(
         {"question": ["what?"], "answer": ["red"], "image": [Image.new("RGB", (2, 2), "red")]},

@@ -110,7 +110,13 @@ def test_gelu_is_exact_to_single_precision(x):
         0.5 * x * (1 + erf(x / 2 ** 0.5)), abs=2e-6, rel=2e-6)
 
 
+def needs_the_libraries():
+    for library in ("numpy", "safetensors", "tokenizers", "threadpoolctl"):
+        pytest.importorskip(library)
+
+
 def test_a_model_that_is_not_here_is_never_fetched(monkeypatch):
+    needs_the_libraries()
     (said,) = Sentences(model="nobody/nothing").check(None)
     assert said == "the model 'nobody/nothing' is not on this machine: name the folder of one"
     monkeypatch.setattr("madplug_embeddings.sentences.PACKAGED", {"all-MiniLM-L6-v2": "no_such_package"})
@@ -125,6 +131,7 @@ def test_without_the_libraries_the_extra_is_named(monkeypatch):
 
 
 def test_another_family_of_models_is_refused(tmp_path):
+    needs_the_libraries()
     (tmp_path / "config.json").write_text('{"model_type": "t5", "hidden_act": "relu"}')
     with pytest.raises(ComponentError, match="of the family 't5' with 'relu'"):
         Sentences(model=str(tmp_path)).open()
