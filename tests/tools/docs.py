@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PROGRESS = re.compile(r"^\d+(/\d+)? debates  .*\n", re.MULTILINE)
+"""Shown every few seconds of a run: not what a document is about."""
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
@@ -46,7 +48,8 @@ def run(command: str, folder: Path) -> str:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"COLUMNS": "120", "PATH": path}
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True,
                           timeout=300, check=False, stdin=subprocess.DEVNULL)
-    return (done.stdout + done.stderr).rstrip() + "\n" if done.stdout + done.stderr else ""
+    printed = PROGRESS.sub("", done.stdout + done.stderr)
+    return printed.rstrip() + "\n" if printed else ""
 
 
 def matches(expected: str, printed: str) -> bool:
