@@ -139,7 +139,7 @@ class Analysis:
         pairs = [(i, self.baseline, "baseline") for i in range(len(cells))
                  if self.baseline is not None and i != self.baseline]
         pairs += [(i, j, f"matched by {facts.match['by']}") for i, facts in enumerate(cells)
-                  if (j := self._matched(facts)) is not None and j != self.baseline and i != j]
+                  if (j := self.matched(facts)) is not None and j != self.baseline and i != j]
         found: list[dict[str, Any]] = []
         left: list[dict[str, str]] = []
         wait: list[tuple[int, NDArray[np.float64]]] = []
@@ -161,7 +161,8 @@ class Analysis:
             entry["p_holm"] = p
         return found, left
 
-    def _matched(self, facts: CellFacts) -> int | None:
+    def matched(self, facts: CellFacts) -> int | None:
+        """The position of the cell that a cell is matched to."""
         return next((j for j, other in enumerate(self.debates.cells)
                      if other.study == facts.study and other.slug == facts.match.get("cell")), None)
 

@@ -23,7 +23,7 @@ def build(folders: Sequence[Path], baseline: str | None = None, metric: str | No
     held = [0] * len(studies)
     for i, facts in enumerate(analysis.debates.cells):
         held[facts.study] += cells[i]["debates"]
-        match = analysis._matched(facts)
+        match = analysis.matched(facts)
         cells[i] |= {"study": studies[facts.study].name, "slug": facts.slug,
                      "matched_to": None if match is None else cells[match]["cell"]}
     report: dict[str, Any] = {
@@ -95,7 +95,7 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     measured = [c for c in cells if metric in c["metrics"]]
     if metric is None:
         yield "metric", "no metric is there to compare cells by"
-    elif max(c["repeats"] for c in measured) == 1:
+    elif max((c["repeats"] for c in measured), default=0) == 1:
         yield "repeats", "one repeat: how much a repetition would differ is not known"
     least = min((c["samples"] for c in cells), default=0)
     if least < FEW:
@@ -108,6 +108,10 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     failed = max(c["failed"] for c in cells)
     if failed:
         yield "failed", f"up to {100 * failed:.1f}% of a cell's debates failed; they count as wrong"
+    yield from _apart(report)
+
+
+def _apart(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     apart: dict[str, list[str]] = {}
     for left in report["not_compared"]:
         apart.setdefault(left["reason"], []).append(left["cell"])

@@ -37,7 +37,7 @@ def page(report: Mapping[str, Any]) -> str:
 <title>{title}</title><style>{css()}{STYLE}</style></head><body>
 <h1>{title}</h1>
 {"".join(_notes(report))}
-{"".join(f"<h2>{in_html(t.title)}</h2>{tables.html(t)}" for t in tables.tables(report))}
+{"".join(f"<h2>{in_html(t.title)}</h2>{tables.html(t)}" for t in tables.more_tables(report))}
 {"".join(_charts(report))}
 <h2>How these figures were made</h2><div class="method">{"".join(f"<p>{in_html(s)}</p>" for s in method(report))}</div>
 <footer>{"".join(f"<p>{in_html(s)}</p>" for s in _provenance(report))}</footer>

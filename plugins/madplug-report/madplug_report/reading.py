@@ -132,7 +132,27 @@ class Debates:
             return self._decode(json.dumps(json.loads(record, parse_constant=lambda _: None)))
 
     def _add(self, cell: int, debate: _Debate) -> None:
+        self._add_metrics(debate)
+        self.cell.append(cell)
+        self.repeat.append(debate.repeat)
+        self.sample.append(self._sample(debate))
+        self.end.append(_end(debate))
+        self.calls.append(debate.calls)
+        self.tokens.append(debate.tokens.prompt + debate.tokens.completion)
+        self.seconds.append(debate.seconds)
+        self.cost.append(UNKNOWN if debate.tokens.cost_usd is None else debate.tokens.cost_usd)
+        voters = {a.id for a in debate.agents if a.persona.votes}
+        said = [m for m in debate.messages if not m.retracted]
+        self.held_rounds.append(max((m.round for m in said), default=0))
+        if debate.error is None:
+            score = debate.metrics.get(self.metric or "")
+            key = debate.decision.key if debate.decision else None
+            self.rounds[cell].add(said, voters, debate.references, key, score)
+
+    def _add_metrics(self, debate: _Debate) -> None:
         rows = len(self.cell)
+        if self.metric is None:
+            self.metric = _first(debate.metrics)
         for name, value in debate.metrics.items():
             if name not in self.metrics:
                 self.metrics[name] = array("d", [UNKNOWN]) * rows
@@ -143,23 +163,6 @@ class Debates:
                 column.append(UNKNOWN)
         if debate.error is not None and not debate.metrics:
             self._unscored.append(rows)  # whose metric failed: wrong, like every failed debate
-        self.cell.append(cell)
-        self.repeat.append(debate.repeat)
-        self.sample.append(self._sample(debate))
-        self.end.append(_end(debate))
-        self.calls.append(debate.calls)
-        self.tokens.append(debate.tokens.prompt + debate.tokens.completion)
-        self.seconds.append(debate.seconds)
-        self.cost.append(UNKNOWN if debate.tokens.cost_usd is None else debate.tokens.cost_usd)
-        if self.metric is None:
-            self.metric = _first(debate.metrics)
-        voters = {a.id for a in debate.agents if a.persona.votes}
-        said = [m for m in debate.messages if not m.retracted]
-        self.held_rounds.append(max((m.round for m in said), default=0))
-        if debate.error is None:
-            score = debate.metrics.get(self.metric or "")
-            key = debate.decision.key if debate.decision else None
-            self.rounds[cell].add(said, voters, debate.references, key, score)
 
     def _sample(self, debate: _Debate) -> int:
         """The number of a question: the same in two cells only if its text and choices are the same.

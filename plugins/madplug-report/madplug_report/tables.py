@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,12 @@ def tables(report: Mapping[str, Any]) -> list[Table]:
     return [table for table in made if table.rows]
 
 
+def more_tables(report: Mapping[str, Any]) -> list[Table]:
+    """These, and what metrics found about cells as a whole: for pages, which have room."""
+    whole = of_cells(report)
+    return [*tables(report), *([whole] if whole.rows else [])]
+
+
 def figures(report: Mapping[str, Any]) -> Table:
     """Cell by cell."""
     metric = report["metric"]
@@ -52,7 +58,7 @@ def figures(report: Mapping[str, Any]) -> Table:
 def comparisons(report: Mapping[str, Any]) -> Table:
     """Every cell against the baseline, on the samples both have."""
     head = ["cell", "samples", "difference", "95%", "p", "p (Holm)", "gained/lost", "Cohen's h", "odds ratio",
-            "detectable", "samples to settle", "undecided", "failed"]
+            "detectable", "samples to settle", "undecided", "failed", "test"]
     by_name = {cell["cell"]: cell for cell in report["cells"]}
     rows = []
     for c in report["comparisons"]:
@@ -63,10 +69,10 @@ def comparisons(report: Mapping[str, Any]) -> Table:
                      p_value(c["p"]), p_value(c["p_holm"]), f"{c['gained']}/{c['lost']}",
                      signed(c["effects"].get("cohen_h")), number(c["effects"].get("odds_ratio"), 2),
                      number(c["detectable"]), number(c["samples_to_settle"], 0),
-                     percent(cell["undecided"]), percent(cell["failed"])])
+                     percent(cell["undecided"]), percent(cell["failed"]), c["test"]])
     base = by_name.get(report["baseline"])
     return Table(f"Against {label(base)}" if base else "Comparisons", head, rows,
-                 frozenset({"p", "gained/lost", "odds ratio", "detectable", "samples to settle"}))
+                 frozenset({"p", "gained/lost", "odds ratio", "detectable", "samples to settle", "test"}))
 
 
 def matched(report: Mapping[str, Any]) -> Table:
@@ -97,6 +103,27 @@ def other_metrics(report: Mapping[str, Any]) -> Table:
         rows.append([label(cell), *(number(f.get("mean")) for f in found), percent(cell["undecided"]),
                      percent(cell["failed"])])
     return Table("Other metrics", ["cell", *names, "undecided", "failed"], rows)
+
+
+def of_cells(report: Mapping[str, Any]) -> Table:
+    """What metrics found about cells as a whole, as the summary of a study that has ended tells it."""
+    found = [dict(_numbers(cell["figures"])) for cell in report["cells"]]
+    names = list(dict.fromkeys(name for numbers in found for name in numbers))
+    rows = [[label(cell), *(_plain(numbers.get(name)) for name in names), percent(cell["undecided"]),
+             percent(cell["failed"])] for cell, numbers in zip(report["cells"], found, strict=True)]
+    return Table("Cells as their metrics sum them up", ["cell", *names, "undecided", "failed"], rows if names else [])
+
+
+def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _numbers(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield name, value
+
+
+def _plain(value: float | None) -> str:
+    return str(value) if isinstance(value, int) else number(value)
 
 
 # Outputs

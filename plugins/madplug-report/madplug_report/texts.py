@@ -31,7 +31,7 @@ def terminal(report: Mapping[str, Any]) -> str:
 def markdown_file(report: Mapping[str, Any]) -> str:
     """As a file of Markdown."""
     parts = [f"# {in_markdown(headline(report))}", *(f"> {in_markdown(note['text'])}" for note in report["notes"])]
-    for table in tables.tables(report):
+    for table in tables.more_tables(report):
         parts += [f"## {in_markdown(table.title)}", tables.markdown(table)]
     return "\n\n".join([*parts, "## How these figures were made", *map(in_markdown, method(report))]) + "\n"
 

@@ -7,6 +7,7 @@ import json
 import random
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,41 +33,55 @@ class Drawn:
     stop_when_agreed: bool = False
 
     def resolved(self):
-        """The cell as a study keeps it."""
+        """The cell as a study keeps it: of components that nobody has installed."""
         table = {"debate": {"agents": self.agents, "rounds": self.rounds}, "oracle": self.oracle,
                  "dataset": {"use": "none.such"}, "metrics": [{"use": "qa.accuracy"}]}
         return {**table, **self.table, "debate": {**table["debate"], **self.table.get("debate", {})}}
 
 
-def debate(cell: Drawn, sample: int, repeat: int = 0, seed: int = 0, size: int = 20, question: str = "question") -> DebateResult:
+def debate(cell, sample, repeat=0, *, seed=0, size=20, question="question"):
     """One debate: agents answer, then adopt a peer's answer with some chance, and the plurality decides."""
-    dice, ease = random.Random(f"{seed} {cell.name} {sample} {repeat}"), random.Random(f"{seed} {sample}").random() - 0.5
+    dice = random.Random(f"{seed} {cell.name} {sample} {repeat}")
+    ease = random.Random(f"{seed} {sample}").random() - 0.5
     agents = tuple(Agent(i, Persona(f"Agent {i + 1}"), "m") for i in range(cell.agents))
-    right, said, keys = "A", [], []
+    said, keys = [], []
     for number in range(1, cell.rounds + 1):
-        before, keys = keys, []
-        for a in agents:
-            fresh = right if dice.random() < cell.skill + 0.6 * ease else dice.choice("BCD")
-            keep = before and dice.random() < 0.7
-            key = (dice.choice(before) if dice.random() < cell.conform else before[a.id]) if keep else fresh
-            key = None if dice.random() < cell.unread else key
+        keys = [_answer(cell, dice, ease, a.id, keys) for a in agents]
+        for a, key in zip(agents, keys, strict=True):
             text = (f"so {key} " * (1 + size // 6))[:size]
             said.append(Message(len(said), number, 0, a.id, "improve", text, answer=key, key=key))
-            keys.append(key)
         if cell.stop_when_agreed and len(set(keys)) == 1:
             break
-    counts = {k: keys.count(k) for k in keys if k is not None}
-    best = max(counts, key=counts.get) if counts else None
-    agreed = best is not None and counts[best] > len(keys) / 2
-    decision = Decision.undecided("no answer") if best is None or dice.random() < cell.undecided else \
-        Decision(best, best, agreed=agreed, fallback=not agreed, scores=counts)
+    decision = _decision(cell, dice, keys)
     error = "ModelError: gave up" if dice.random() < cell.failed else None
-    score = float(error is None and decision.key == right)
+    calls = len(said)
     return DebateResult(
         cell=cell.name, repeat=repeat, sample=Sample(f"q{sample:05}", f"{question} {sample}?", ("w", "x", "y", "z")),
-        references=(right,), agents=agents, messages=tuple(said), decision=None if error else decision,
-        metrics={"qa.accuracy": score}, calls=len(said), tokens=Usage(len(said) * (80 + len(said) * 20), len(said) * 40),
-        seconds=round(dice.lognormvariate(0, 0.5) * cell.rounds, 3), error=error)
+        references=("A",), agents=agents, messages=tuple(said), decision=None if error else decision,
+        metrics={"qa.accuracy": float(error is None and decision.key == "A")}, calls=calls,
+        tokens=Usage(calls * (80 + calls * 20), calls * 40), error=error,
+        seconds=round(dice.lognormvariate(0, 0.5) * cell.rounds, 3))
+
+
+def _answer(cell, dice, ease, agent, before):
+    fresh = "A" if dice.random() < cell.skill + 0.6 * ease else dice.choice("BCD")
+    if before and dice.random() < 0.7:
+        fresh = dice.choice(before) if dice.random() < cell.conform else before[agent]
+    return None if dice.random() < cell.unread else fresh
+
+
+def _decision(cell, dice, keys):
+    counts = {k: keys.count(k) for k in keys if k is not None}
+    if not counts or dice.random() < cell.undecided:
+        return Decision.undecided("no answer")
+    best = max(counts, key=counts.get)
+    agreed = counts[best] > len(keys) / 2
+    return Decision(best, best, agreed=agreed, fallback=not agreed, scores=counts)
+
+
+def draw(cells, samples, repeats=1, **more):
+    """Every debate of these cells."""
+    return (debate(c, s, r, **more) for c in cells for r in range(repeats) for s in range(samples))
 
 
 def write(folder: Path, debates, cells=(), *, repeats=1, planned=None, summary=True, name=None) -> Path:
@@ -93,25 +108,27 @@ def write(folder: Path, debates, cells=(), *, repeats=1, planned=None, summary=T
     return folder
 
 
-def draw(cells, samples, repeats=1, **more):
-    """Every debate of these cells."""
-    return (debate(c, s, r, **more) for c in cells for r in range(repeats) for s in range(samples))
-
-
 @pytest.fixture
 def study(tmp_path):
     """Draw a study and get its directory: `study([Drawn("a"), Drawn("b")], samples=50)`."""
     def study(cells, samples=40, repeats=1, name="study", planned=None, summary=True, change=lambda d: d, **more):
         debates = [change(d) for d in draw(cells, samples, repeats, **more)]
-        return write(tmp_path / name, debates, cells, repeats=repeats, planned=planned, summary=summary, name=name)
+        return write(tmp_path / name, filter(None, debates), cells, repeats=repeats, planned=planned, summary=summary,
+                     name=name)
     return study
 
 
 @pytest.fixture
 def kit():
-    """The names above: tests are not a package."""
-    class Kit:
-        pass
-    for thing in (Drawn, debate, write, draw, replace):
-        setattr(Kit, thing.__name__, staticmethod(thing))
-    return Kit
+    """The functions above, for tests that need more than a drawn study."""
+    return SimpleNamespace(Drawn=Drawn, debate=debate, draw=draw, write=write, replace=replace)
+
+
+@pytest.fixture
+def madplug():
+    """Run the program: `madplug("report", folder)`."""
+    from click.testing import CliRunner
+
+    from madplug.cli import main
+
+    return lambda *words: CliRunner().invoke(main, [str(w) for w in words], prog_name="madplug")

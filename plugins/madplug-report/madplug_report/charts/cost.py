@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.text import Text
+from matplotlib.lines import Line2D
+from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
 from madplug_report.charts import Chart
@@ -14,6 +17,7 @@ from madplug_report.charts.style import ROW, WIDTH, Sheet, colour, legend, logar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 Point = tuple[float, float]
 NAMED = 4
@@ -38,13 +42,7 @@ def against(report: Mapping[str, Any]) -> Chart | None:
                   bottom=0.55 + ROW * 0.8 * lines)
     for i, cost in enumerate(("tokens", "calls")):
         axes = sheet.axes(i * 0.515, 0.485)
-        _points(axes, cells, cost, metric)
-        _front(axes, [c for name in report["pareto"][cost] for c in cells if c["cell"] == name], cost, metric)
-        curves = [c for c in cells if c["vote_of_first"] and len(c["vote_of_first"]) > 1]
-        for k, cell in enumerate(curves):
-            _curve(axes, cell, cost, first=k == 0)
-        _scales(axes, [c[cost] for c in cells] + [c[cost] / len(c["vote_of_first"]) for c in curves])
-        axes.set_xlabel(f"{cost} per debate")
+        _draw(report, axes, cells, cost)
         axes.set_ylabel(metric if i == 0 else "")
         _name(sheet, axes, {n: (c[cost], c["metrics"][metric]["mean"]) for n, c in key.items()},
               [(c[cost], c["metrics"][metric]["mean"]) for c in cells])
@@ -53,10 +51,23 @@ def against(report: Mapping[str, Any]) -> Chart | None:
     if lines:
         _write_key(report, sheet, key, lines)
     luck = " Of so many cells some are there by luck." if len(cells) > 12 else ""
+    curve = (" The curve is the vote of the first 1, 2, 3, ... of a cell's independent samples, their tokens taken in "
+             "proportion.") if any(c["vote_of_first"] for c in cells) else ""
     some = " Only the front and the baseline are named." if len(key) < len(cells) else ""
     return sheet.chart("cost", "Accuracy against tokens and calls",
-                       f"On the front no other cell is as good for less.{luck}{some} The curve is the vote of the "
-                       "first 1, 2, 3, ... of a cell's independent samples, their tokens taken in proportion.")
+                       f"On the front no other cell is as good for less.{luck}{some}{curve}")
+
+
+def _draw(report: Mapping[str, Any], axes: Axes, cells: Sequence[Mapping[str, Any]], cost: str) -> None:
+    """The cells, the front, and the curves of independent samples."""
+    metric = report["metric"]
+    _points(axes, cells, cost, metric)
+    _front(axes, [c for name in report["pareto"][cost] for c in cells if c["cell"] == name], cost, metric)
+    curves = [c for c in cells if c["vote_of_first"] and len(c["vote_of_first"]) > 1]
+    for k, cell in enumerate(curves):
+        _curve(axes, cell, cost, first=k == 0)
+    _scales(axes, [c[cost] for c in cells] + [c[cost] / len(c["vote_of_first"]) for c in curves])
+    axes.set_xlabel(f"{cost} per debate")
 
 
 def _key(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -107,31 +118,49 @@ def _curve(axes: Axes, cell: Mapping[str, Any], cost: str, *, first: bool) -> No
 
 
 def _name(sheet: Sheet, axes: Axes, key: Mapping[str, Point], points: Sequence[Point]) -> None:
-    """Write what stands beside points, each where it covers nothing; what finds no place is left out."""
+    """Write what stands beside points: over no other point or name, and over no line if that can be."""
     renderer = FigureCanvasAgg(sheet.figure).get_renderer()  # type: ignore[no-untyped-call]
     sheet.figure.draw_without_rendering()
-    at = [axes.transData.transform(point) for point in points]
-    taken = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in at]
+    taken = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in axes.transData.transform(points)]
+    lines = np.vstack([_along(line) for line in axes.get_lines()])
     room = axes.get_window_extent(renderer)
     line = {"arrowstyle": "-", "color": colour("quiet"), "lw": 0.5, "shrinkA": 0, "shrinkB": 3}
     paper = {"facecolor": colour("page"), "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
     for name, point in key.items():
         text = axes.annotate(name, point, textcoords="offset points", fontsize=7.5, zorder=5, arrowprops=line,
                              bbox=paper)
-        for box in _tried(text, renderer):
-            inside = box.x0 >= room.x0 and box.x1 <= room.x1 and box.y0 >= room.y0 and box.y1 <= room.y1
-            if inside and not any(box.overlaps(other) for other in taken):
-                taken.append(box)
-                break
-        else:
+        free = [(place, box) for place, box in _tried(text, renderer)
+                if box.x0 >= room.x0 and box.x1 <= room.x1 and box.y0 >= room.y0 and box.y1 <= room.y1
+                and not any(box.overlaps(other) for other in taken)]
+        if not free:
             text.remove()
+            continue
+        place, box = next((p for p in free if not p[1].count_contains(lines)), free[0])
+        _put(text, place)
+        taken.append(box)
 
 
-def _tried(text: Any, renderer: Any) -> Iterator[Bbox]:
-    """The label's box in each place it may take."""
-    for dx, dy in PLACES:
-        text.set_position((dx, dy))
-        text.set_ha("left" if dx > 0 else "right" if dx < 0 else "center")
-        text.set_va("bottom" if dy > 0 else "top" if dy < 0 else "center")
+def _along(line: Line2D) -> NDArray[np.float64]:
+    """Points along a line, as it is drawn, close enough that no name slips between."""
+    corners = line.get_transform().transform(line.get_xydata())
+    if line.get_drawstyle() == "steps-post":
+        turns = np.column_stack([corners[1:, 0], corners[:-1, 1]])
+        corners = np.vstack([np.column_stack([corners[:-1], turns]).reshape(-1, 2), corners[-1:]])
+    if line.get_linestyle() == "None" or len(corners) < 2:
+        return corners
+    parts = [np.linspace(a, b, max(2, int(np.hypot(*(b - a)) / 3))) for a, b in itertools.pairwise(corners)]
+    return np.vstack(parts)
+
+
+def _tried(text: Annotation, renderer: Any) -> Iterator[tuple[Point, Bbox]]:
+    """The places that a name may take, and its box in each."""
+    for place in PLACES:
+        _put(text, place)
         text.update_positions(renderer)
-        yield Text.get_window_extent(text, renderer).padded(2)  # without the line to what it names
+        yield place, Text.get_window_extent(text, renderer).padded(2)  # without the line to what it names
+
+
+def _put(text: Annotation, place: Point) -> None:
+    dx, dy = place
+    text.set(position=place, horizontalalignment="left" if dx > 0 else "right" if dx < 0 else "center",
+             verticalalignment="bottom" if dy > 0 else "top" if dy < 0 else "center")

@@ -40,7 +40,9 @@ def fields(axes: Any, values: Any, low: float, high: float, write: str = "") -> 
 def scale(sheet: Sheet, mesh: Any, x: float, wide: float, title: str) -> None:
     """What the shades mean, above the plot."""
     bar = sheet.axes(x, wide, 1 + 0.1 / sheet.plot, 0.1 / sheet.plot)
-    sheet.figure.colorbar(mesh, cax=bar, orientation="horizontal")
+    shades = sheet.figure.colorbar(mesh, cax=bar, orientation="horizontal").solids
+    if shades is not None:
+        shades.set(rasterized=False, edgecolor="face")  # a picture in the picture is what the page's policy forbids
     bar.xaxis.set_ticks_position("top")
     bar.tick_params(labelsize=7, length=2, pad=1)
     bar.set_title(title, loc="left", pad=13)
@@ -82,6 +84,13 @@ def rounds(report: Mapping[str, Any]) -> Chart | None:
     return sheet.chart("rounds", "Rounds held", "Shares of the debates of a cell that did not fail.")
 
 
+def _sides(axes: Any, agents: Sequence[int], counts: Sequence[int]) -> None:
+    axes.set_xticks(np.arange(len(counts)) + 0.5, [str(c) for c in counts])
+    axes.set_yticks(np.arange(len(agents)) + 0.5, [str(a) for a in agents])
+    axes.set_ylim(0, len(agents))
+    axes.set_xlabel("rounds")
+
+
 def surface(report: Mapping[str, Any]) -> Chart | None:
     """The metric over agents and rounds, a panel for each set of cells that differ in nothing else."""
     metric, surfaces = report["metric"], report["surfaces"][:PANELS]
@@ -97,19 +106,16 @@ def surface(report: Mapping[str, Any]) -> Chart | None:
     about = ("oracle", "unfinished", "repeats", "samples", "uneven")
     sheet = Sheet(report, about, plot=down * (tall + 0.8), top=0.6, bottom=0.05)
     shown = [mean[name] for s in surfaces for _, _, name in s["points"]]
+    wide = sheet.inner * 0.88 / across / len(counts)
     for i, s in enumerate(surfaces):
+        y = 1 - (i // across + 1) / down + 0.5 / sheet.plot
+        axes = sheet.axes(i % across / across, 0.88 / across, y, tall / sheet.plot)
         values = np.full((len(agents), len(counts)), np.nan)
         for a, r, name in s["points"]:
             values[agents.index(a), counts.index(r)] = mean[name]
-        axes = sheet.axes(i % across / across, 0.88 / across, 1 - (i // across + 1) / down + 0.5 / sheet.plot,
-                          tall / sheet.plot)
-        wide = sheet.inner * 0.88 / across / len(counts)
         mesh = fields(axes, values, min(shown), max(shown), ".2f" if wide > 0.34 else "")
-        axes.set_xticks(np.arange(len(counts)) + 0.5, [str(c) for c in counts])
-        axes.set_yticks(np.arange(len(agents)) + 0.5, [str(a) for a in agents])
-        axes.set_ylim(0, len(agents))
-        axes.set_xlabel("rounds")
         axes.set_ylabel("agents" if i % across == 0 else "")
+        _sides(axes, agents, counts)
         mark = " (oracle)" if any(by_name[name]["oracle"] for _, _, name in s["points"]) else ""
         axes.set_title(shortened(f"{s['of']}{mark}", int(sheet.inner / across / 0.085)), loc="left", fontsize=8)
     scale(sheet, mesh, 0, 2.2 / sheet.inner, metric)

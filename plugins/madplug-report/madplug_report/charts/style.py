@@ -28,7 +28,7 @@ COLOURS = {
     "text": ("#1b1b1d", "#ececee"), "quiet": ("#5a5a5f", "#a9a9b0"), "grid": ("#d9d9dd", "#3b3b42"),
     "page": ("#fdfdfe", "#17171a"), "warn": ("#9a4a00", "#ffb454"),
     "blue": ("#0072b1", "#56b4e8"), "orange": ("#b36b00", "#e69f01"), "green": ("#00805d", "#2fc49a"),
-    "purple": ("#a8487f", "#e08fbf"), "red": ("#c24d00", "#ff8a4c"), "sky": ("#2f87b8", "#9ad4f5"),
+    "purple": ("#a8487f", "#cf72ab"), "red": ("#c24d00", "#ff8a4c"), "sky": ("#2f87b8", "#9ad4f5"),
     "grey": ("#75757b", "#97979e")}
 SERIES = ("blue", "orange", "green", "purple", "sky", "red")
 MARKERS = "os^DvP"
@@ -39,7 +39,7 @@ ROW = 0.22
 """Inches for a line of text."""
 TALL = 30
 """A chart with more rows has its scale at both ends."""
-LABEL = 46
+LABEL = 52
 """So many characters of a cell's name are shown beside a chart."""
 _CHARACTER = 0.071
 """Inches of an average character at the size of labels, on the wide side."""

@@ -1,0 +1,354 @@
+"""What `madplug report --json` says about studies of every kind."""
+
+import asyncio
+import json
+import tracemalloc
+
+import pytest
+
+from madplug import Decision, Message, Sample
+from madplug.store import StudyStore
+
+
+@pytest.fixture
+def reported(madplug):
+    """The report of directories, as data."""
+    def reported(*words):
+        done = madplug("report", *words, "--json")
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+    return reported
+
+
+def by_name(report):
+    return {cell["cell"]: cell for cell in report["cells"]}
+
+
+def about(report):
+    return {note["about"]: note["text"] for note in report["notes"]}
+
+
+def outcomes(study, kit, name, right):
+    """A study with one cell whose debates are right (1), wrong (0) or missing (None), sample by sample."""
+    scores = dict(enumerate(right))
+
+    def change(d):
+        score = scores[int(d.sample.id[1:])]
+        key = "A" if score else "B"
+        return None if score is None else kit.replace(d, decision=Decision(key), metrics={"qa.accuracy": float(score)})
+    return study([kit.Drawn(name)], samples=len(right), name=name, change=change)
+
+
+# Denominators
+
+def test_undecided_and_failed_debates_are_in_every_denominator(study, kit, reported):
+    cell = kit.Drawn("c", skill=1.5, undecided=0.3, failed=0.2)
+    found = reported(study([cell], samples=200))["cells"][0]
+    assert found["debates"] == 200
+    ends = found["outcomes"]
+    assert sum(ends.values()) == 200
+    assert ends["failed"] > 20
+    assert ends["undecided"] > 20
+    assert found["failed"] == ends["failed"] / 200
+    assert found["undecided"] == ends["undecided"] / 200
+    right = ends["agreed"] + ends["decided"] + ends["fallback"]
+    assert found["metrics"]["qa.accuracy"]["mean"] == pytest.approx(right / 200, abs=0.03)
+    assert found["metrics"]["qa.accuracy"]["n"] == 200
+
+
+def test_a_debate_that_failed_before_it_could_be_scored_is_wrong(study, kit, reported):
+    def change(d):
+        return d if d.sample.id > "q00004" else kit.replace(d, error="boom", decision=None, metrics={})
+    found = reported(study([kit.Drawn("c", skill=1.5)], samples=10, change=change))["cells"][0]
+    assert found["metrics"]["qa.accuracy"]["n"] == 10
+    assert found["metrics"]["qa.accuracy"]["mean"] <= 0.5
+
+
+def test_a_sample_to_which_the_metric_does_not_apply_is_left_out_of_its_mean(study, kit, reported):
+    def change(d):
+        return kit.replace(d, metrics={"qa.accuracy": None}) if d.sample.id < "q00004" else d
+    found = reported(study([kit.Drawn("c")], samples=10, change=change))["cells"][0]
+    assert (found["debates"], found["metrics"]["qa.accuracy"]["n"]) == (10, 6)
+
+
+def test_means_are_per_debate_and_tokens_per_right_answer_count_the_wrong_ones_too(study, kit, reported):
+    folder = outcomes(study, kit, "c", [1, 0, 0, 1])
+    found = reported(folder)["cells"][0]
+    assert found["tokens_per_right"] == pytest.approx(found["tokens"] * 2)
+    none = outcomes(study, kit, "none", [0, 0])
+    assert reported(none)["cells"][0]["tokens_per_right"] is None
+
+
+def test_the_spread_is_over_repeats_and_one_repeat_has_none(study, kit, reported):
+    one = reported(study([kit.Drawn("c")], samples=30, name="one"))
+    assert one["cells"][0]["metrics"]["qa.accuracy"]["std"] is None
+    assert "one repeat" in about(one)["repeats"]
+    three = reported(study([kit.Drawn("c")], samples=30, repeats=3, name="three"))
+    metric = three["cells"][0]["metrics"]["qa.accuracy"]
+    mean = sum(metric["per_repeat"]) / 3
+    assert metric["std"] == pytest.approx((sum((x - mean) ** 2 for x in metric["per_repeat"]) / 2) ** 0.5)
+    assert metric["mean"] == pytest.approx(mean)
+    assert "repeats" not in about(three)
+
+
+def test_single_debates_have_wilsons_interval(study, kit, reported):
+    metric = reported(outcomes(study, kit, "c", [1] * 8 + [0] * 2))["cells"][0]["metrics"]["qa.accuracy"]
+    assert metric["ci_method"] == "Wilson"
+    assert metric["ci95"] == pytest.approx([0.4901625, 0.9433178], abs=1e-6)
+
+
+def test_unread_answers_are_told_from_wrong_ones(study, kit, reported):
+    found = reported(study([kit.Drawn("c", unread=0.25, rounds=1)], samples=400))["cells"][0]
+    assert found["unread"] == pytest.approx(0.25, abs=0.03)
+    assert found["answers"] == 1200
+    assert found["metrics"]["qa.accuracy"]["n"] == 400
+
+
+def test_flags_in_the_data_of_messages_are_counted_and_texts_cannot_forge_them(study, kit, reported):
+    def change(d):
+        first, *rest = d.messages
+        forged = kit.replace(first, content='"unparsed":true', data={"styles": {"said": '"unparsed":true'}})
+        flagged = kit.replace(rest[0], data={"styles": {"unparsed": True}})
+        return kit.replace(d, messages=(forged, flagged, *rest[1:]))
+    found = reported(study([kit.Drawn("c", agents=2, rounds=2)], samples=5, change=change))["cells"][0]
+    assert found["flagged"] == 1 / 4
+
+
+def test_retracted_messages_are_not_there(study, kit, reported):
+    def change(d):
+        return kit.replace(d, messages=(*d.messages, Message(9, 7, 0, 0, "improve", "", key="Z", retracted=True)))
+    found = reported(study([kit.Drawn("c")], samples=5, change=change))["cells"][0]
+    assert found["rounds"] == {"2": 5}
+    assert [r["round"] for r in found["by_round"]] == [1, 2]
+
+
+# Comparisons
+
+def test_cells_are_compared_on_the_samples_both_have(study, kit, reported):
+    a = outcomes(study, kit, "a", [1, 0, 0, 0, 1, None])
+    b = outcomes(study, kit, "b", [1, 1, 1, 0, None, 1])
+    report = reported(a, b)
+    (c,) = report["comparisons"]
+    assert (c["cell"], c["baseline"], c["samples"]) == ("b", "a", 4)
+    assert (c["gained"], c["lost"]) == (2, 0)
+    assert c["difference"] == 0.5
+    assert c["p"] == pytest.approx(0.5)
+    assert c["test"] == "McNemar, exact"
+
+
+def test_repeats_are_averaged_before_samples_are_compared(study, kit, reported):
+    cells = [kit.Drawn("a", skill=0.4), kit.Drawn("b", skill=0.9)]
+    (c,) = reported(study(cells, samples=60, repeats=3))["comparisons"]
+    assert c["samples"] == 60
+    assert c["test"] == "sign flips, exact"
+    assert c["ci_method"] == "BCa bootstrap"
+    assert c["ci95"][0] < c["difference"] < c["ci95"][1]
+    assert c["p"] < 0.001
+
+
+def test_p_values_are_corrected_for_the_whole_family(study, kit, reported):
+    report = reported(study([kit.Drawn(n) for n in "abcd"], samples=50))
+    ps = [c["p"] for c in report["comparisons"]]
+    assert report["family"] == len(ps) == 3
+    assert min(c["p_holm"] for c in report["comparisons"]) == pytest.approx(min(1.0, 3 * min(ps)))
+
+
+def test_any_cell_can_be_the_baseline(study, kit, reported, madplug):
+    folder = study([kit.Drawn("a"), kit.Drawn("b")])
+    (c,) = reported(folder, "--baseline", "b")["comparisons"]
+    assert (c["cell"], c["baseline"]) == ("a", "b")
+    done = madplug("report", folder, "--baseline", "bb")
+    assert done.exit_code == 2
+    assert "there is no cell 'bb'; did you mean 'b'?" in done.stderr
+
+
+def test_any_metric_can_be_compared(study, kit, reported, madplug):
+    def change(d):
+        return kit.replace(d, metrics={**d.metrics, "qa.f1": 0.25 + d.metrics["qa.accuracy"] / 2})
+    folder = study([kit.Drawn("a"), kit.Drawn("b")], change=change)
+    report = reported(folder, "--metric", "qa.f1")
+    assert report["metric"] == "qa.f1"
+    assert set(report["comparisons"][0]["effects"]) == {"standardised"}
+    done = madplug("report", folder, "--metric", "qa.ff1")
+    assert done.exit_code == 2
+    assert "no debate has the metric 'qa.ff1'; did you mean 'qa.f1'?" in done.stderr
+
+
+def test_other_data_are_not_compared_and_that_is_said(study, kit, reported):
+    a = study([kit.Drawn("a")], samples=10, name="a")
+    b = study([kit.Drawn("b")], samples=10, name="b", question="something else")
+    report = reported(a, b)
+    assert report["comparisons"] == []
+    assert report["not_compared"] == [
+        {"cell": "b", "baseline": "a", "reason": "other data: the ids are the same, the questions are not"}]
+    assert "'b': other data" in about(report)["not compared"]
+
+
+def test_the_two_presentations_of_a_pair_are_one_question(study, kit, reported):
+    def change(d):
+        if int(d.sample.id[1:]) % 2 == 0:
+            return d
+        first = f"q{int(d.sample.id[1:]) - 1:05}"
+        swapped = Sample(f"{first}~swapped", f"question {int(first[1:])}?", d.sample.choices[::-1],
+                         metadata={"pair": first})
+        return kit.replace(d, sample=swapped)
+    found = reported(study([kit.Drawn("c")], samples=20, change=change))["cells"][0]
+    assert (found["debates"], found["samples"]) == (20, 10)
+
+
+# Studies
+
+def test_cells_of_several_studies_are_named_after_them_only_where_that_is_needed(study, kit, reported):
+    a = study([kit.Drawn("debate"), kit.Drawn("cot")], name="a")
+    b = study([kit.Drawn("debate"), kit.Drawn("vote")], name="b")
+    assert [c["cell"] for c in reported(a, b)["cells"]] == ["a/debate", "cot", "b/debate", "vote"]
+
+
+def test_studies_of_one_name_are_told_apart_by_their_directories(study, kit, reported, tmp_path):
+    a, b = study([kit.Drawn("c")], name="x/s"), study([kit.Drawn("c")], name="y/s")
+    for folder in (a, b):
+        summary = json.loads((folder / "summary.json").read_text())
+        (folder / "summary.json").write_text(json.dumps({**summary, "study": "s"}))
+    assert [c["cell"] for c in reported(a, b)["cells"]] == [f"{a}/c", f"{b}/c"]
+
+
+def test_one_directory_named_twice_is_a_mistake(study, kit, madplug):
+    folder = study([kit.Drawn("c")])
+    done = madplug("report", folder, folder)
+    assert done.exit_code == 2
+    assert "named twice" in done.stderr
+
+
+def test_a_study_that_is_still_running_shows_what_is_there(kit, reported, tmp_path):
+    cells = [kit.Drawn("a"), kit.Drawn("b")]
+
+    async def running():
+        store = StudyStore(tmp_path / "s", write=True)
+        await store.keep_fact("identity", {"repeats": 1, "cells": {c.name: c.resolved() for c in cells}})
+        await store.keep_fact("planned", 40)
+        for sample in range(7):
+            await store.keep_debate(kit.debate(cells[0], sample))
+        return store
+
+    store = asyncio.run(running())
+    try:
+        report = reported(tmp_path / "s")
+    finally:
+        store.close()
+    assert about(report)["unfinished"] == "unfinished: 7 of 40 debates are there"
+    assert [(c["cell"], c["debates"]) for c in report["cells"]] == [("a", 7), ("b", 0)]
+    assert report["not_compared"][0]["reason"] == "no debate has ended"
+
+
+def test_a_study_without_a_debate_is_no_error(kit, reported, madplug, study, tmp_path):
+    folder = study([kit.Drawn("a")], samples=0, planned=9)
+    assert about(reported(folder)) == {"unfinished": "no debate has ended yet"}
+    assert madplug("report", folder, "--output", tmp_path / "out").exit_code == 0
+
+
+def test_a_study_without_a_metric_still_reports_the_rest(study, kit, reported):
+    report = reported(study([kit.Drawn("a"), kit.Drawn("b")], change=lambda d: kit.replace(d, metrics={})))
+    assert report["metric"] is None
+    assert report["cells"][0]["calls"] == 6
+    assert "no metric" in about(report)["metric"]
+
+
+def test_oracle_studies_are_marked(study, kit, reported):
+    report = reported(study([kit.Drawn("a", oracle=True)], summary=False))
+    assert report["oracle"]
+    assert report["studies"][0]["oracle"]
+    assert "saw the references" in about(report)["oracle"]
+
+
+def test_few_samples_are_told_with_what_they_cannot_show(study, kit, reported):
+    text = about(reported(study([kit.Drawn("a"), kit.Drawn("b")], samples=6)))["samples"]
+    assert text.startswith("6 samples in the smallest cell: too few to tell much")
+    assert "samples" not in about(reported(study([kit.Drawn("a")], samples=40, name="more")))
+
+
+def test_no_study_is_an_error_and_so_is_a_file_that_is_no_study(madplug, tmp_path):
+    done = madplug("report", tmp_path)
+    assert done.exit_code == 2
+    assert "no study here" in done.stderr
+    (tmp_path / "study.db").write_bytes(b"not a database at all, but long enough to be looked at" * 30)
+    done = madplug("report", tmp_path)
+    assert done.exit_code == 2
+    assert "Traceback" not in done.output
+
+
+def test_a_number_that_is_none_does_not_stop_the_report(study, kit, reported):
+    def change(d):
+        return kit.replace(d, metrics={**d.metrics, "text.score": float("nan") if d.sample.id < "q00005" else 0.5})
+    found = reported(study([kit.Drawn("c")], samples=20, change=change))["cells"][0]
+    assert found["metrics"]["text.score"]["n"] == 15
+
+
+# Costs
+
+def test_matched_cells_are_compared_with_what_they_are_matched_to(study, kit, reported):
+    cells = [kit.Drawn("cot", agents=1, rounds=1), kit.Drawn("debate"),
+             kit.Drawn("sc", agents=6, rounds=1, table={"match": {"cell": "debate", "by": "calls"}})]
+    report = reported(study(cells, samples=50))
+    assert by_name(report)["sc"]["matched_to"] == "debate"
+    (c,) = [c for c in report["comparisons"] if c["why"] != "baseline"]
+    assert (c["cell"], c["baseline"], c["why"]) == ("sc", "debate", "matched by calls")
+    assert report["family"] == 3
+
+
+def test_the_pareto_front_has_what_nothing_beats_in_both(study, kit, reported):
+    cells = [kit.Drawn("cheap", skill=0.3, agents=1, rounds=1), kit.Drawn("good", skill=1.5, agents=2, rounds=1),
+             kit.Drawn("dear", skill=0.9, agents=3, rounds=3)]
+    assert reported(study(cells, samples=80))["pareto"] == {"tokens": ["cheap", "good"], "calls": ["cheap", "good"]}
+
+
+def test_self_consistency_is_a_curve_drawn_from_one_pool(study, kit, reported):
+    table = {"debate": {"turns": {"use": "baselines.samples"}, "decision": {"use": "baselines.most_common"}}}
+    cell = kit.Drawn("sc", skill=0.55, agents=9, rounds=1, table=table)
+    found = reported(study([cell, kit.Drawn("x")], samples=200))["cells"]
+    curve = found[0]["vote_of_first"]
+    assert len(curve) == 9
+    assert curve[0] == pytest.approx(0.55, abs=0.08)
+    assert curve[-1] == pytest.approx(found[0]["metrics"]["qa.accuracy"]["mean"])
+    assert curve[-1] > curve[0]
+    assert found[1]["vote_of_first"] is None
+
+
+def test_agents_by_rounds_is_a_surface_for_each_set_of_other_settings(study, kit, reported):
+    cells = [kit.Drawn(f"decision={d},agents={a},rounds={r}", agents=a, rounds=r,
+                       settings={"debate.decision": d, "debate.agents": a, "debate.rounds": r})
+             for d in ("x", "y") for a in (2, 3) for r in (1, 2)]
+    for summary in (True, False):  # a study that still runs has no summary
+        report = reported(study(cells, samples=3, name=str(summary), summary=summary))
+        assert [s["of"] for s in report["surfaces"]] == ["decision=x", "decision=y"]
+        assert [p[:2] for p in report["surfaces"][0]["points"]] == [[2, 1], [2, 2], [3, 1], [3, 2]]
+
+
+def test_a_sweep_of_agents_alone_is_no_surface(study, kit, reported):
+    cells = [kit.Drawn(f"agents={a}", agents=a) for a in (2, 3, 4)]
+    assert reported(study(cells, samples=3))["surfaces"] == []
+
+
+# Size
+
+def test_texts_of_debates_are_not_kept_while_they_are_read(study, kit):
+    from madplug_report.reading import Debates
+    from madplug_report.studies import open_studies
+
+    def peak(samples):
+        opened = open_studies([study([kit.Drawn("c")], samples=samples, size=20_000, name=str(samples))])
+        tracemalloc.start()
+        Debates(opened)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+    peak(20)
+    few, many = peak(100), peak(400)  # 48 MB of text
+    assert many - few < 300 * 2_000
+
+
+def test_the_same_studies_give_the_same_report_to_the_byte(study, kit, madplug, tmp_path):
+    folder = study([kit.Drawn("a"), kit.Drawn("b")], samples=20, repeats=2)
+    for name in ("one", "two"):
+        assert madplug("report", folder, "--output", tmp_path / name).exit_code == 0
+    for file in ("report.md", "report.tex", "report.json", "report.html"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()

@@ -1,0 +1,139 @@
+"""What goes on in the rounds, on transcripts small enough to count by hand."""
+
+import pytest
+
+from madplug_report.reading import SaidMessage
+from madplug_report.rounds import CellRounds, right_answers, spread
+
+
+def rounds_of(rows, *, references=("A",), key=None, score=0.0, pool=False):
+    """A cell with one debate: a row for each agent, a character for each round, '-' for what could not be read."""
+    said = [SaidMessage(n, agent, "improve", answer=None if k == "-" else k, key=None if k == "-" else k)
+            for n, column in enumerate(zip(*rows.split(), strict=True), 1) for agent, k in enumerate(column)]
+    cell = CellRounds(pool)
+    cell.add(said, range(len(rows.split())), references, key, score)
+    return cell
+
+
+def figures(cell, name):
+    return [r.figures(i)[name] for i, r in enumerate(cell.rounds, 1)]
+
+
+@pytest.mark.parametrize(("keys", "bits"), [
+    ("AAAAAAAABC", 0.921928), ("AAAAAAAAAB", 0.468996), ("AAAAAAAAAA", 0), ("AAAAABBBBB", 1), ("ABCD", 2)])
+def test_entropy_of_a_round(keys, bits):
+    assert spread(keys)[0] == pytest.approx(bits, abs=5e-7)
+
+
+def test_entropy_is_of_the_answers_that_could_be_read():
+    assert spread(["A", "B", None, None])[0] == 1.0
+    assert spread([None, None])[0] == 0.0
+
+
+def test_agreement_is_the_share_of_equal_pairs_and_an_unread_answer_is_like_no_other():
+    assert spread("ABB")[1] == pytest.approx(1 / 3)
+    assert spread(["A", "A", None, None])[1] == pytest.approx(1 / 6)
+    assert spread("A")[1] is None
+
+
+def test_a_minority_that_is_lost():
+    cell = rounds_of("AB BB BB", key="B", score=0.0)
+    assert figures(cell, "agreement") == pytest.approx([1 / 3, 1])
+    assert figures(cell, "changed") == [None, pytest.approx(1 / 3)]
+    assert figures(cell, "to_wrong")[1] == pytest.approx(1 / 3)
+    assert figures(cell, "to_right")[1] == 0
+
+
+def test_the_same_seen_from_the_other_reference():
+    cell = rounds_of("AB BB BB", references=("B",), key="B", score=1.0)
+    assert figures(cell, "to_right")[1] == pytest.approx(1 / 3)
+    assert figures(cell, "to_wrong")[1] == 0
+
+
+def test_answers_that_go_back_and_forth():
+    cell = rounds_of("ABB BBA CCB", key="B", score=0.0)
+    assert figures(cell, "agreement") == pytest.approx([0, 1 / 3, 1 / 3])
+    assert [r.changed for r in cell.rounds] == [0, 1, 2]
+    assert [r.to_right for r in cell.rounds] == [0, 0, 1]
+    assert [r.to_wrong for r in cell.rounds] == [0, 1, 0]
+
+
+def test_an_answer_that_can_no_longer_be_read_has_changed_and_is_wrong():
+    cell = rounds_of("A- AA", key="A", score=1.0)
+    assert (cell.rounds[1].changed, cell.rounds[1].to_wrong) == (1, 1)
+
+
+def test_only_who_spoke_in_both_rounds_can_have_changed():
+    cell = CellRounds()
+    said = [SaidMessage(1, 0, "improve", key="A"), SaidMessage(2, 0, "improve", key="B"),
+            SaidMessage(2, 1, "improve", key="B")]
+    cell.add(said, {0, 1}, ("A",), "B", 0.0)
+    assert (cell.rounds[1].turns, cell.rounds[1].changed) == (1, 1)
+
+
+def test_a_round_without_any_answer_is_no_round_of_answers():
+    cell = rounds_of("A-B A-B", key="B", score=0.0)
+    assert [r.debates for r in cell.rounds] == [1, 0, 1]
+    assert cell.rounds[2].changed == 2
+
+
+def test_agents_that_do_not_vote_do_not_count():
+    cell = CellRounds()
+    said = [SaidMessage(1, 0, "improve", key="A"), SaidMessage(1, 1, "improve", key="A"),
+            SaidMessage(1, 2, "moderate", key="B"), SaidMessage(1, None, "say")]
+    cell.add(said, {0, 1}, ("A",), "A", 1.0)
+    assert figures(cell, "agreement") == [1.0]
+    assert cell.unread() == (0, 2)
+
+
+def test_which_answers_are_right_as_far_as_a_record_shows():
+    assert right_answers(("A",), "A", 1.0) == {"A"}
+    assert right_answers(("0.50",), "1/2", 1.0) == {"1/2", "0.50"}
+    assert right_answers(("A",), "B", 0.0) == {"A"}
+    assert right_answers(("A",), None, 0.0) == {"A"}
+    assert right_answers((), "B", 0.0) is None
+    assert right_answers(("A",), "A", 0.0) is None  # the metric knows better than we do
+    assert right_answers(("A",), "B", 0.4) is None
+    assert right_answers(("A",), "B", None) is None
+
+
+def test_references_in_another_spelling_cannot_judge_answers():
+    cell = CellRounds()
+    for _ in range(10):
+        cell.add([SaidMessage(1, 0, "improve", key="1/2")], {0}, ("0.50",), "1/2", 1.0)
+    assert not cell.judges
+    cell.add([SaidMessage(1, 0, "improve", key="2")], {0}, ("2",), "2", 1.0)
+    assert not cell.judges
+
+
+def test_unread_answers_are_those_of_kinds_of_turns_that_do_give_answers():
+    cell = CellRounds()
+    said = [SaidMessage(1, 0, "feedback"), SaidMessage(1, 0, "improve", key="A"), SaidMessage(1, 1, "improve")]
+    cell.add(said, {0, 1}, ("A",), "A", 1.0)
+    assert cell.unread() == (1, 2)
+
+
+def test_where_nothing_was_ever_read_everything_was_unreadable():
+    cell = CellRounds()
+    cell.add([SaidMessage(1, 0, "improve"), SaidMessage(1, 1, "improve")], {0, 1}, ("A",), None, 0.0)
+    assert cell.unread() == (2, 2)
+
+
+def test_a_turn_that_says_it_gives_no_answer_is_not_unread():
+    cell = CellRounds()
+    said = [SaidMessage(1, 0, "improve", answer=""), SaidMessage(1, 1, "improve", key="A", answer="A")]
+    cell.add(said, {0, 1}, ("A",), "A", 1.0)
+    assert cell.unread() == (0, 1)
+
+
+def test_the_vote_of_the_first_samples_of_a_pool():
+    cell = rounds_of("B A A B B", pool=True, key="B", score=0.0)
+    assert cell.curve() == [0, 0, 1, 0, 0]  # B; B of the equals; A; B of the equals; B
+    cell = rounds_of("- A A", pool=True, key="A", score=1.0)
+    assert cell.curve() == [0, 1, 1]
+
+
+def test_the_curve_ends_where_the_smallest_pool_ends():
+    cell = rounds_of("A A A", pool=True, key="A", score=1.0)
+    cell.add([SaidMessage(1, 0, "draft", key="A")], {0}, ("A",), "A", 1.0)
+    assert cell.curve() == [1.0]
