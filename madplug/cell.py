@@ -26,8 +26,9 @@ from madplug.components import (
     TurnOrder,
     Visibility,
 )
-from madplug.hookspecs import hookimpl
-from madplug.records import Agent, Turn
+from madplug.expect import expect_all
+from madplug.hookspecs import HookManager, hookimpl
+from madplug.records import Agent, Message, Turn
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class Cell:
     oracle: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     match: Mapping[str, str] | None = None
+    traced: Callable[..., None] | None = None
+    """Told of every event that is sent, where hook calls are traced."""
     lines: Mapping[str, str] = field(default_factory=dict)
     """The study's name for each model this cell may ask, where cells give one name different options."""
 
@@ -112,7 +115,7 @@ class Cell:
     @cached_property
     def manager(self) -> pluggy.PluginManager:
         """The pluggy manager of this cell's run: the host's own implementations, and whoever was named."""
-        manager = pluggy.PluginManager("madplug")
+        manager = HookManager("madplug")
         manager.add_hookspecs(runspecs)
         manager.register(Host(), "host")
         for i, component in enumerate(self.components()):
@@ -127,7 +130,10 @@ class Cell:
 
     def tell(self, event: str, report: Callable[[str], None], **facts: Any) -> None:
         """Send an event. An observer's exception is reported and stops nobody."""
-        for implementation in reversed(getattr(self.hooks, event).get_hookimpls()):
+        implementations = getattr(self.hooks, event).get_hookimpls()
+        if self.traced is not None and implementations:
+            self.traced(event, implementations, facts, None)
+        for implementation in reversed(implementations):
             try:
                 implementation.function(*(facts[name] for name in implementation.argnames))
             except Exception as error:
@@ -147,7 +153,8 @@ class Host:
 
     @hookimpl(trylast=True)
     def madplug_view(self, debate: Any, turn: Any) -> Any:  # noqa: D102
-        return debate.cell.visibility.view(debate, turn)
+        visibility = debate.cell.visibility
+        return expect_all(visibility.view(debate, turn), Message, visibility, "view")
 
     @hookimpl(trylast=True)
     def madplug_reply(self, debate: Any, turn: Any, view: Any) -> Any:  # noqa: D102

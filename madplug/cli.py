@@ -150,14 +150,15 @@ def check(file: Path, settings: tuple[str, ...]) -> None:
 @click.option("--output", type=click.Path(path_type=Path), help="The study's directory.  [default: runs/NAME]")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--watch", is_flag=True, help="Show every message as it is recorded.")
-def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool, watch: bool) -> None:
+@click.option("--trace", is_flag=True, help="Log every hook call in DIR/log.jsonl.")
+def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool, watch: bool, trace: bool) -> None:
     """Run a study, or continue it where it stopped."""
     from madplug.config import load
     from madplug.launch import launch
 
     resolved = load(file, settings)
     folder = output or Path("runs") / resolved.plan.name
-    sys.exit(launch(resolved, folder, quiet=quiet, messages=watch))
+    sys.exit(launch(resolved, folder, quiet=quiet, messages=watch, traced=trace))
 
 
 @main.command()

@@ -7,7 +7,7 @@ set that is not named is not touched.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -174,7 +174,6 @@ class CellResolver:
         parts["answers"] = self._answers(dataset)
         parts["extensions"] = self._list(Extension, self._table.extensions, "extensions")
         parts["metrics"] = self._metrics()
-        self._check_hooks([*parts["extensions"]])
         models = self._agent_models()
         lines = {name: self._model(name) for name in sorted(self._named | set(models or self._table.models))}
         if self.problems:
@@ -183,6 +182,8 @@ class CellResolver:
         cell = Cell(slug=self.slug, dataset=dataset, dataset_key=to_json(self._table.dataset or {}), models=models,
                     lines={k: v for k, v in lines.items() if v}, services=self._services, settings=self.settings,
                     oracle=self.oracle, match=match, **parts)
+        for component in cell.components():
+            self._check_hooks(component)
         self._check(cell)
         return None if self.problems else cell
 
@@ -379,15 +380,23 @@ class CellResolver:
             for message in component.check(cell):
                 self.problem(place, message)
 
-    def _check_hooks(self, extensions: Iterable[Extension]) -> None:
+    def _check_hooks(self, component: Component) -> None:
         from madplug import runspecs
 
-        known = [n for n in vars(runspecs) if n.startswith("madplug_")]
-        for extension in extensions:
-            for name, _ in inspect.getmembers(type(extension), callable):
-                if name.startswith("madplug_") and name not in known:
-                    self.problem(self._places[id(extension)], f"{full_name(extension)} implements the hook '{name}', "
-                                 f"which does not exist{nearest(name, known)}")
+        known = {name: spec for name, spec in vars(runspecs).items() if name.startswith("madplug_")}
+        place, who = self._places.get(id(component), component.kind), full_name(component)
+        for name in (n for n in dir(type(component)) if n.startswith("madplug_")):
+            method = getattr(type(component), name)
+            if name not in known:
+                self.problem(place, f"{who} implements the hook '{name}', which does not exist{nearest(name, known)}")
+            elif getattr(method, "madplug_impl", None) is None:
+                self.problem(place, f"{who}: '{name}' is not marked with @hookimpl, so it is never called")
+            else:
+                given = list(inspect.signature(known[name]).parameters)
+                for argument in list(inspect.signature(method).parameters)[1:]:
+                    if argument not in given:
+                        self.problem(place, f"{who}: the hook '{name}' has no argument '{argument}'; it has "
+                                     f"{', '.join(given)}")
 
 
 def naming(options: type[Any]) -> Iterator[tuple[str, str]]:

@@ -10,13 +10,15 @@ from hashlib import blake2b
 from typing import Any, Protocol, TypeVar
 
 from madplug.cell import Cell
-from madplug.components import AnswerFormat, Component, Service
+from madplug.components import AnswerFormat, Service
 from madplug.errors import ComponentError
+from madplug.expect import decided, expect, expect_all, heard, seated, sound, through
 from madplug.records import (
     Agent,
     Completion,
     DebateResult,
     Decision,
+    Frozen,
     Message,
     Persona,
     Reply,
@@ -25,6 +27,7 @@ from madplug.records import (
     Sample,
     Turn,
     Usage,
+    frozen,
 )
 from madplug.transcript import Transcript
 
@@ -125,7 +128,7 @@ class Debate:
     def key(self, text: str | None) -> str | None:
         """The canonical answer in a text; where an equal one is on record, that one's key."""
         key = self.answers.canonical(text, self.sample) if text else None
-        return None if key is None else self._known(key)
+        return None if key is None else self._known(expect(key, str, self.answers, "canonical"))
 
     def _known(self, key: str) -> str:
         known = dict.fromkeys(m.key for m in self.transcript.record if m.key is not None)
@@ -139,7 +142,12 @@ class Debate:
 
     async def view(self, turn: Turn) -> tuple[Message, ...]:
         """The messages an agent is shown for a turn, as the visibility and every extension would have it."""
-        return tuple(await maybe(self.cell.hooks.madplug_view(debate=self, turn=turn)))
+        view = await maybe(self.cell.hooks.madplug_view(debate=self, turn=turn))
+        shown: Sequence[Any] = heard(view, (tuple, list), "view")
+        for message in shown:
+            if not isinstance(message, Message):
+                heard(message, Message, "view")
+        return tuple(shown)
 
     def service(self, name: str) -> Service:
         """The service of this name in the run file."""
@@ -166,7 +174,9 @@ class Debate:
             messages = ({"role": "user", "content": messages},)
         request = Request(tuple(messages), purpose, name, speaker.id if speaker else None, params or {}, form)
         request = await maybe(self.cell.hooks.madplug_request(debate=self, request=request))
-        return await maybe(self.cell.hooks.madplug_complete(debate=self, request=request))  # type: ignore[no-any-return]
+        heard(request, Request, "request")
+        said = await maybe(self.cell.hooks.madplug_complete(debate=self, request=request))
+        return heard(said, Completion, "complete")
 
     async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
         """Await several asks concurrently; their results in order. Waits for all before an error is raised."""
@@ -184,13 +194,14 @@ class Debate:
         if bound is None:
             raise ComponentError(f"no style of this cell takes the move '{turn.move}' of agent {turn.agent.id} "
                                  f"({turn.agent.persona.role})")
-        return expect(await maybe(bound.style.respond(self, turn, view)), Reply, bound.style, "respond")
+        return sound(await maybe(bound.style.respond(self, turn, view)), bound.style)
 
     async def read(self, turn: Turn, reply: Reply) -> tuple[str | None, str | None]:
         """The answer a reply gives, and its canonical form."""
         answer = reply.answer
         if answer is None:
-            answer = await maybe(self.answers.extract(self, turn, reply.content))
+            found = await maybe(self.answers.extract(self, turn, reply.content))
+            answer = None if found is None else expect(found, str, self.answers, "extract")
         return (answer, self.key(answer)) if answer else (None, None)
 
     def record(self, message: Message) -> None:
@@ -198,7 +209,9 @@ class Debate:
         if message.key is not None:
             key = self._known(message.key)
             message = message if key == message.key else replace(message, key=key)
-        message = self.transcript.append(message)
+        if not isinstance(message.data, Frozen):
+            message = replace(message, data=frozen(message.data))
+        message = self.transcript._append(message)
         self.tell("madplug_message", message=message)
 
     def tell(self, event: str, **facts: Any) -> None:
@@ -229,13 +242,15 @@ class Debate:
 async def run_debate(debate: Debate) -> Decision:
     """Hold one debate: personas, casting, openings, rounds, decision, phases."""
     cell = debate.cell
+    debate.transcript.held = True
     debate.agents = await assemble(debate)
-    for message in await maybe(cell.hooks.madplug_opening(debate=debate)):
-        debate.record(replace(message, round=0))
+    openings: Sequence[Any] = heard(await maybe(cell.hooks.madplug_opening(debate=debate)), (tuple, list), "opening")
+    for message in openings:
+        debate.record(replace(heard(message, Message, "opening"), round=0))
     debate.tell("madplug_debate_started")
     decision = await hold_rounds(debate)
     if decision is None:
-        decision = expect(await maybe(cell.decision.at_end(debate)), Decision, cell.decision, "at_end")
+        decision = decided(await maybe(cell.decision.at_end(debate)), cell.decision, "at_end")
     return await conclude(debate, decision)
 
 
@@ -245,7 +260,7 @@ async def conclude(debate: Debate, decision: Decision) -> Decision:
     debate.tell("madplug_decided", decision=debate.decision)
     for phase in debate.cell.phases:
         changed = await maybe(phase.run(debate, debate.decision))
-        debate.decision = settle(expect(changed, Decision, phase, "run")) if changed else debate.decision
+        debate.decision = settle(decided(changed, phase, "run")) if changed else debate.decision
     return debate.decision
 
 
@@ -255,7 +270,7 @@ async def decide_again(debate: Debate, recorded: DebateResult) -> Decision:
     debate.agents, debate.notes = recorded.agents, dict(recorded.notes)
     stands = [m for m in recorded.messages if not m.retracted]
     for i, message in enumerate(stands):
-        debate.transcript.append(message)
+        debate.transcript._append(message)
         debate.round = message.round
         after = stands[i + 1] if i + 1 < len(stands) else None
         ends_round = after is None or after.round != message.round
@@ -269,7 +284,7 @@ async def decide_again(debate: Debate, recorded: DebateResult) -> Decision:
             break
     if decision is None:
         decision = await maybe(decide.at_end(debate))
-    return await conclude(debate, expect(decision, Decision, decide, "at_end"))
+    return await conclude(debate, decided(decision, decide, "at_end"))
 
 
 async def hold_rounds(debate: Debate) -> Decision | None:
@@ -283,12 +298,13 @@ async def hold_rounds(debate: Debate) -> Decision | None:
         if not debate.transcript.of_round(debate.round):
             debate.round -= 1
             return None
-        review = await first(debate.cell.hooks.madplug_round_ended(debate=debate)) or Review()
+        review = await first(debate.cell.hooks.madplug_round_ended(debate=debate))
+        review = Review() if review is None else heard(review, Review, "round_ended")
         if review.redo:
             redos += 1
             if redos > MOST_REDOS:
                 raise ComponentError(f"round {debate.round} was taken back {redos} times; an extension never takes it")
-            debate.transcript.retract(m.id for m in debate.transcript.of_round(debate.round))
+            debate.transcript._retract(m.id for m in debate.transcript.of_round(debate.round))
         if review.say is not None:
             debate.record(Message(0, debate.round, 0, None, "say", review.say))
         if review.stop or (debate.round == debate.rounds and not review.redo):
@@ -301,16 +317,16 @@ async def hold_round(debate: Debate) -> Decision | None:
     """One pass of the turn order, wave by wave."""
     decide, turns = debate.cell.decision, debate.cell.turns
     spoke = 0
-    async for wave in each(turns.waves(debate)):
+    async for wave in each(through(turns.waves(debate), turns, "waves")):
         await hold_wave(debate, spoke, [wave] if isinstance(wave, Turn) else list(wave))
         spoke += 1
         decision = await maybe(decide.after_wave(debate))
         if decision is not None:
-            return expect(decision, Decision, decide, "after_wave")
+            return decided(decision, decide, "after_wave")
     if not spoke:
         return None
     decision = await maybe(decide.after_round(debate))
-    return None if decision is None else expect(decision, Decision, decide, "after_round")
+    return None if decision is None else decided(decision, decide, "after_round")
 
 
 async def hold_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
@@ -322,12 +338,12 @@ async def hold_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
     for turn, view, (reply, answer, key) in zip(turns, views, taken, strict=True):
         debate.record(Message(
             0, debate.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer, key,
-            reply.agreement, reply.confidence, tuple(m.id for m in view), data=reply.data))
+            reply.agreement, reply.confidence, tuple(m.id for m in view), data=frozen(reply.data)))
 
 
 async def take_turn(debate: Debate, turn: Turn, view: Sequence[Message]) -> tuple[Reply, str | None, str | None]:
     """One turn: the reply, its answer and its key."""
-    reply = await maybe(debate.cell.hooks.madplug_reply(debate=debate, turn=turn, view=view))
+    reply = heard(await maybe(debate.cell.hooks.madplug_reply(debate=debate, turn=turn, view=view)), Reply, "reply")
     return (reply, *await debate.read(turn, reply))
 
 
@@ -342,15 +358,16 @@ async def assemble(debate: Debate) -> tuple[Agent, ...]:
             roster.append(Persona(f"Agent {len(roster) + 1}"))
             continue
         made = await maybe(generator.generate(debate, tuple(roster)))
-        made = [made] if isinstance(made, Persona) else list(made)
-        roster += [expect(persona, Persona, generator, "generate") for persona in made]
+        made = expect_all([made] if isinstance(made, Persona) else made, Persona, generator, "generate")
+        roster += made
         if not made or (cell.agents is not None and len(roster) > cell.agents):
             raise ComponentError(f"{type(generator).__qualname__}.generate made {len(made)} personas; "
                                  f"{len(roster)} are there now, and {cell.agents} are wanted")
         generator = next(generators, generator)
     if cell.casting is not None:
         debate.agents = tuple(Agent(i, p, None) for i, p in enumerate(roster))  # so that places can be looked at
-        return tuple(expect(a, Agent, cell.casting, "cast") for a in await maybe(cell.casting.cast(debate, roster)))
+        agents = expect_all(await maybe(cell.casting.cast(debate, roster)), Agent, cell.casting, "cast")
+        return seated(agents, cell.wanted, cell.lines or cell.models, cell.casting)
     return tuple(Agent(i, p, cell.models[i % len(cell.models)] if cell.models else None)
                  for i, p in enumerate(roster))
 
@@ -401,14 +418,6 @@ async def together(awaitables: Iterable[Awaitable[T]]) -> list[T]:
         if isinstance(result, BaseException):
             raise result
     return results  # type: ignore[return-value]
-
-
-def expect(value: Any, kind: type[T], component: Component, method: str) -> T:
-    """The value, if a component kept its contract."""
-    if not isinstance(value, kind):
-        raise ComponentError(f"{type(component).__module__}.{type(component).__qualname__}.{method} returned "
-                             f"{type(value).__name__} {value!r:.80}; expected {kind.__name__}")
-    return value
 
 
 def _unheard(problem: str) -> None:

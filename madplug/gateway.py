@@ -14,6 +14,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from madplug.components import Component, Model, Volatile
 from madplug.errors import ModelError, RefusedError, StudyStopped, TransientError
+from madplug.expect import called, wrong
 from madplug.records import Completion, Request, Usage
 from madplug.rows import to_json
 from madplug.schedule import Slots
@@ -165,7 +166,8 @@ class Gateway:
             self.in_flight += 1
             started = time.monotonic()
             try:
-                completion = _clean(await line.model.complete(request), line.model)
+                answer: Any = line.model.complete(request)
+                completion = _clean(await answer if hasattr(answer, "__await__") else answer, line.model)
             except BaseException as error:
                 self.retries += isinstance(error, TransientError)
                 self.paid -= 1
@@ -301,11 +303,10 @@ def _wait(state: RetryCallState) -> float:
     return max(asked or 0.0, _backoff(state))
 
 
-def _clean(completion: Completion, model: Model) -> Completion:
+def _clean(completion: Any, model: Model) -> Completion:
     """A completion that can be stored, with its cost where the price is known."""
     if not isinstance(completion, Completion):
-        raise ModelError(f"{type(model).__qualname__}.complete returned {type(completion).__name__}; "
-                         "expected Completion")
+        raise wrong(f"{called(model, 'complete')} returned", completion, "Completion")
     usage, price = completion.usage, None
     if usage.cost_usd is None and (price := model.price):
         cached = price.get("cached", price.get("prompt", 0.0))

@@ -10,6 +10,7 @@ What happens *in* a run is in `runspecs.py`; the two files together are every ho
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pluggy
@@ -37,6 +38,15 @@ if TYPE_CHECKING:
 
 hookspec = pluggy.HookspecMarker("madplug")
 hookimpl = pluggy.HookimplMarker("madplug")
+
+
+class HookManager(pluggy.PluginManager):
+    """Examines only what is marked with `@hookimpl`; pluggy itself looks closely at every attribute, which is slow."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        """How a function or a method implements a hook, if it does."""
+        found = getattr(plugin if isinstance(plugin, ModuleType) else type(plugin), name, None)
+        return None if getattr(found, "madplug_impl", None) is None else super().parse_hookimpl_opts(plugin, name)
 
 
 @hookspec

@@ -18,7 +18,7 @@ import click
 from madplug.config import Resolved
 from madplug.config import resolved as spell_out
 from madplug.errors import StudyError, UserError
-from madplug.log import open_log
+from madplug.log import open_log, trace
 from madplug.registry import versions
 from madplug.rows import plain
 from madplug.store import StudyStore
@@ -29,7 +29,7 @@ from madplug.text import safe
 FINISHED, SOME_FAILED, LIMIT, INTERRUPTED = 0, 1, 3, 130
 
 
-def launch(resolved: Resolved, folder: Path, *, quiet: bool = False, messages: bool = False,
+def launch(resolved: Resolved, folder: Path, *, quiet: bool = False, messages: bool = False, traced: bool = False,
            kind: Callable[..., StudyRun] = StudyRun) -> int:
     """Run a study, or continue it; returns the exit status. kind: how its debates are held."""
     store = StudyStore(folder, write=True)
@@ -38,6 +38,8 @@ def launch(resolved: Resolved, folder: Path, *, quiet: bool = False, messages: b
             warnings = list(_same_study(resolved, store, folder))
             _provenance(resolved, folder)
             log = open_log(folder)
+            for cell in resolved.plan.cells if traced else ():
+                trace(cell, log)
         except OSError as error:
             raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
         return asyncio.run(_run(resolved, store, folder, log, warnings, kind, quiet=quiet, messages=messages))
@@ -53,7 +55,12 @@ async def _run(resolved: Resolved, store: StudyStore, folder: Path, log: Any, wa
     await store.keep_fact("planned", total)
     await store.forget_problems()
     watcher = Watcher(total, done, messages=messages, quiet=quiet)
-    run = kind(resolved.plan, store, [watcher], lambda text: log.warning("problem", text=text))
+
+    def warn(text: str) -> None:
+        log.warning("warning", text=text)
+        watcher.say(text, "yellow")
+
+    run = kind(resolved.plan, store, [watcher], lambda text: log.warning("problem", text=text), warn)
     watcher.run = run
     for text in warnings:
         watcher.say(text, "yellow")

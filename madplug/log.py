@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,23 @@ def redact(text: str) -> str:
 @lru_cache(maxsize=1)
 def _secrets() -> tuple[str, ...]:
     return tuple(v for k, v in os.environ.items() if _KEEPS_SECRETS.search(k) and len(v) >= 8)
+
+
+def trace(cell: Any, log: Any) -> None:
+    """Log every hook call of a cell's run: about which debate, who was heard in which order, and what it gave."""
+    def told(hook: str, implementations: Any, facts: Mapping[str, Any], gave: object) -> None:
+        debate = facts.get("debate")
+        where = {"repeat": debate.repeat, "sample": debate.sample.id, "round": debate.round} if debate else {}
+        about = {name: str(getattr(facts[name], "id", getattr(facts[name], "agent", "")))[:80]
+                 for name in ("turn", "message", "request") if name in facts}
+        log.debug("hook", hook=hook, cell=cell.slug, **where, **about,
+                  heard=[i.plugin_name for i in reversed(implementations)], gave=type(gave).__name__)
+
+    cell.traced = told
+    cell.manager.add_hookcall_monitoring(
+        lambda *before: None,
+        lambda outcome, hook, implementations, facts: told(
+            hook, implementations, facts, outcome.exception or outcome.get_result()))
 
 
 def open_log(folder: Path) -> Any:

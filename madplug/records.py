@@ -18,6 +18,25 @@ form ignores it, so a style reads replies leniently and names the form in its pr
 """
 
 
+class Frozen(dict[str, Any]):
+    """A table that is on record: it reads like any other, and cannot be changed."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        from madplug.errors import ComponentError
+
+        raise ComponentError("a component changed the data of a message on record; make a new table: {**data, ...}")
+
+    __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = __ior__ = _refuse
+
+    def __reduce__(self) -> tuple[type[Frozen], tuple[dict[str, Any]]]:
+        return Frozen, (dict(self),)
+
+
+def frozen(value: Any) -> Any:
+    """A table, and the tables in it, as they are kept on record."""
+    return Frozen({k: frozen(v) for k, v in value.items()}) if isinstance(value, Mapping) else value
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One question. The reference is kept apart, so that it cannot reach a prompt by accident."""

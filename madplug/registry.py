@@ -11,14 +11,13 @@ import inspect
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import importlib_metadata
-import pluggy
 
 from madplug import hookspecs
 from madplug.components import KINDS, Component
@@ -55,6 +54,8 @@ class Source:
     distribution: str
     version: str
     module: str = ""
+    requires: Callable[[], Iterable[str] | None] = tuple
+    """What the distribution declares that it needs; read when the plugin is loaded."""
 
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}"
@@ -68,7 +69,7 @@ class Registry:
         self._sources: dict[str, Source] = {}
         self._loaded: dict[str, bool] = {}
         self._offers: dict[tuple[str, str], Offer] = {}
-        self._manager = pluggy.PluginManager("madplug")
+        self._manager = hookspecs.HookManager("madplug")
         self._manager.add_hookspecs(hookspecs)
         by_name: dict[str, list[Source]] = defaultdict(list)
         for source in installed() if sources is None else sources:
@@ -150,6 +151,9 @@ class Registry:
             return
         self._loaded[plugin] = True
         place = f"{source}: plugin '{plugin}'"
+        if other := _for_another(source):
+            self.problems.append(Problem(place, other))
+            return
         try:
             module = source.load()
             self._manager.register(module, plugin)
@@ -183,9 +187,32 @@ class Registry:
 def installed() -> Iterator[Source]:
     """The plugins that installed distributions declare."""
     for point in importlib_metadata.entry_points(group="madplug"):
-        distribution = point.dist
-        yield Source(point.name, point.load, distribution.name if distribution else "?",
-                     distribution.version if distribution else "?", point.module)
+        if (found := point.dist) is None:
+            yield Source(point.name, point.load, "?", "?", point.module)
+        else:
+            yield Source(point.name, point.load, found.name, found.version, point.module,
+                         lambda found=found: found.requires)  # type: ignore[misc]
+
+
+def _for_another(source: Source) -> str | None:
+    """Why a plugin is not used with this madplug: its distribution asks for another version."""
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.version import Version
+
+    from madplug import __version__
+
+    for text in source.requires() or ():
+        try:
+            need = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if need.name.lower() != "madplug" or need.marker or need.specifier.contains(__version__, prereleases=True):
+            continue
+        lowest = [Version(s.version) for s in need.specifier if s.operator in (">=", ">", "~=")]
+        newer = any(version > Version(__version__) for version in lowest)
+        return (f"is built for madplug {need.specifier}, and this is {__version__}; "
+                f"pip install --upgrade {'madplug' if newer else source.distribution}")
+    return None
 
 
 def _mentions(module: str, word: str) -> bool:

@@ -11,9 +11,10 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from madplug.cell import Cell
-from madplug.components import Component, Executor, Metric, Model, Service
+from madplug.components import AnswerFormat, Component, Executor, Metric, Model, Service
 from madplug.debate import Debate, each, maybe, run_debate, together
 from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
+from madplug.expect import called, culprit, through, wrong
 from madplug.gateway import Gateway, Limits
 from madplug.log import redact
 from madplug.records import Completion, DebateResult, Decision, Sample
@@ -21,6 +22,7 @@ from madplug.rows import plain
 from madplug.schedule import Lane, stream
 from madplug.store import Store
 from madplug.summary import summarise
+from madplug.watchdog import Watchdog
 
 T = TypeVar("T")
 Sampled = tuple[Sample, tuple[str, ...]]
@@ -61,6 +63,11 @@ class Study:
         return self.cell.services[name]
 
     @property
+    def answers(self) -> AnswerFormat:
+        """What counts as an answer, and when two answers are the same."""
+        return self.cell.answers
+
+    @property
     def spent(self) -> Any:
         """What preparing has used."""
         return self._desk.spent
@@ -78,10 +85,10 @@ class Study:
         """The data set's samples with their references, streamed. Reading another split is recorded."""
         if self.cell.dataset is None:
             raise ComponentError("this study has no data set")
-        for sample, references in self.cell.dataset.samples(split):
+        for row in through(self.cell.dataset.samples(split), self.cell.dataset, "samples"):
             if split is not None:
                 self.read[split] = self.read.get(split, 0) + 1
-            yield sample, tuple(references)
+            yield sampled(row, self.cell)
 
     async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
         """A value that is made once and stored with the study: what is kept under `name`, or `value` from now on.
@@ -115,11 +122,13 @@ class StudyRun:
     """One run of a study, from the first debate to the summary."""
 
     def __init__(self, plan: StudyPlan, store: Store, watchers: Sequence[object] = (),
-                 report: Callable[[str], None] | None = None) -> None:
+                 report: Callable[[str], None] | None = None, warn: Callable[[str], None] | None = None) -> None:
         self.plan = plan
         self.store = store
         self.problems: list[str] = []
+        self.warnings: list[str] = []
         self._report = report or (lambda problem: None)
+        self._warn = warn or (lambda warning: None)
         self.gateway = Gateway(plan.models, store, seed=plan.seed, share=plan.share_completions, limits=plan.limits,
                                report=self.problem)
         self.studies = {cell.slug: Study(cell, self.gateway, store, plan.seed) for cell in plan.cells}
@@ -154,9 +163,10 @@ class StudyRun:
         timer = clock.call_later(limit, self.stop, f"limits.seconds: {limit:g} reached") if limit else None
         opened: list[Service] = []
         try:
-            await self._open(opened)
-            await self._prepare()
-            await self._hold_all()
+            with Watchdog(self._packages(), lambda text: clock.call_soon_threadsafe(self.warn, text)):
+                await self._open(opened)
+                await self._prepare()
+                await self._hold_all()
         except StudyStopped as stopped:
             self.stop(str(stopped))
         finally:
@@ -174,6 +184,16 @@ class StudyRun:
             study.cell.tell("madplug_study_finished", self.problem, study=study, summary=summary)
         await asyncio.gather(*self._kept)
         return {**summary, "problems": self.problems}
+
+    def warn(self, text: str) -> None:
+        """Tell of something that spoils no result."""
+        self.warnings.append(text)
+        self._warn(text)
+
+    def _packages(self) -> set[str]:
+        """Where the components of this study come from."""
+        components = [c for study in self.studies.values() for c in study.cell.components()]
+        return {type(c).__module__.partition(".")[0] for c in (*components, *self.plan.models.values())} - {"madplug"}
 
     @property
     def status(self) -> str:
@@ -261,13 +281,15 @@ class StudyRun:
 
     async def _samples(self, study: Study, repeat: int) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
         seen: set[str] = set()
-        async for sample, references in each(await maybe(study.cell.hooks.madplug_samples(study=study))):
+        rows = await maybe(study.cell.hooks.madplug_samples(study=study))
+        async for row in each(through(rows, self, "the hook 'madplug_samples'")):
+            sample, references = sampled(row, study.cell)
             if not isinstance(sample.id, str):
                 raise StudyError(f"dataset: the sample id {sample.id!r:.80} is no text")
             if sample.id in seen:
                 raise StudyError(f"dataset: two samples have the id '{sample.id}'")
             seen.add(sample.id)
-            yield sample, tuple(references)
+            yield sample, references
 
     async def hold(self, job: Job) -> DebateResult | None:
         """One debate: hold it, score it, store it."""
@@ -346,6 +368,14 @@ class StudyRun:
         return self._ended[name]
 
 
+def sampled(row: Any, cell: Cell) -> Sampled:
+    """A row of a data set, if it is a sample with its references."""
+    match row:
+        case (Sample() as sample, list() | tuple() as references) if all(isinstance(r, str) for r in references):
+            return sample, tuple(references)
+    raise wrong(f"{called(cell.dataset, 'samples')} gave", row, "a Sample and a tuple of references as text")
+
+
 async def score(debate: Debate, result: DebateResult) -> tuple[dict[str, float | None], Exception | None]:
     """Every metric of the cell on one debate, and the first error; a failed debate is scored as without an answer.
 
@@ -387,6 +417,10 @@ async def orderly(component: Component, what: str, step: Callable[[], Any]) -> N
 
 
 def explain(error: BaseException) -> str:
-    """An error as one line: madplug's own speak for themselves, others say what they are."""
+    """An error as one line: what it is, and in whose code it arose."""
     text = redact(" ".join(str(error).split()))[:2000].encode("utf-8", "replace").decode()
-    return text if isinstance(error, MadplugError) else f"{type(error).__name__}: {text}"
+    if isinstance(error, MadplugError) and not isinstance(error, ComponentError):
+        return text
+    own = text if isinstance(error, ComponentError) else f"{type(error).__name__}: {text}"
+    place = culprit(error)
+    return own if not place or place.partition(",")[0] in own else f"{own} (in {place})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from madplug.errors import ComponentError
 from madplug.records import Agent, Message
 
 
@@ -13,6 +14,8 @@ class Transcript:
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._record = list(messages)
+        self.held = False
+        """Whether a debate is being held; then only the host writes."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -54,12 +57,24 @@ class Transcript:
         return [table[i] for i in ids]
 
     def append(self, message: Message) -> Message:
-        """Put a message on record and give it its id. Only the host calls this."""
+        """Put a message on record and give it its id. While a debate is held, only the host does."""
+        self._refuse("append", "return it: a Reply from a style, Review(say=...), messages of `madplug_opening`")
+        return self._append(message)
+
+    def retract(self, ids: Iterable[int]) -> None:
+        """Mark messages as taken back. While a debate is held, only the host does."""
+        self._refuse("retract", "return Review(redo=True) from `madplug_round_ended`")
+        self._retract(ids)
+
+    def _refuse(self, method: str, instead: str) -> None:
+        if self.held:
+            raise ComponentError(f"a component called transcript.{method}; only the host changes the record: {instead}")
+
+    def _append(self, message: Message) -> Message:
         nth = len(self._record)
         self._record.append(message if message.id == nth else replace(message, id=nth))
         return self._record[-1]
 
-    def retract(self, ids: Iterable[int]) -> None:
-        """Mark messages as taken back. Only the host calls this."""
+    def _retract(self, ids: Iterable[int]) -> None:
         for i in ids:
             self._record[i] = replace(self._record[i], retracted=True)

@@ -116,6 +116,8 @@ class Played:
     store: MemoryStore
     summary: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    """What spoils no result: a component that held up the event loop."""
 
     @property
     def decision(self) -> Decision:
@@ -181,7 +183,7 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
     result = results[-1]
     assert fails or result.error is None, result.error
     debate = Debate.stored(result, cell, road=run.gateway, seed=seed)
-    return Played(result, scripted.requests, debate, store, summary, run.problems)
+    return Played(result, scripted.requests, debate, store, summary, run.problems, run.warnings)
 
 
 def debate_from(rows: str | Sequence[Sequence[str | None]], *, answers: AnswerFormat | None = None,

@@ -183,8 +183,7 @@ def peeks(self, debate):
 
 
 def scribbles(self, debate, message):
-    for earlier in debate.transcript.record[:-1]:
-        earlier.data["read"] = True
+    debate.sample.metadata["read"] = True
 
 
 async def trusting(self, debate, turn, view):
@@ -233,6 +232,8 @@ BROKEN = [
      methods(moves=frozenset({"improve", "sing"}), accepts=lambda self, agent, turn: turn.move != "sing")),
     ("style", "test_what_it_reads_is_what_it_says",
      methods(respond=lambda self, debate, turn, view: Reply("A", confidence=85))),
+    ("style", "test_what_it_reads_is_what_it_says",
+     methods(respond=lambda self, debate, turn, view: Reply("A", data={"broken": {1, 2}}))),
     ("style", "test_a_turn_makes_no_more_calls_than_announced", methods(respond=twice)),
     ("turns", "test_it_asks_for_the_moves_it_declares", methods(moves=frozenset({"draft"}))),
     ("turns", "test_it_announces_the_turns_of_a_round", methods(waves=two_per_agent)),
@@ -257,6 +258,7 @@ BROKEN = [
      methods(score=lambda self, debate, references: 1 / len(debate.transcript.messages))),
     ("metric", "test_it_sums_up_whatever_there_is",
      methods(summarise=lambda self, results: {"keys": [r.decision.key for r in results]})),
+    ("metric", "test_it_sums_up_whatever_there_is", methods(summarise=lambda self, results: {"by": {1: 2}})),
     ("extension", "test_its_hooks_exist_and_are_marked", methods(madplug_requests=lambda self, debate: None)),
     ("extension", "test_its_hooks_exist_and_are_marked", methods(madplug_view=lambda self, debate: None)),
     ("extension", "test_what_it_wraps_goes_on",
@@ -267,6 +269,8 @@ BROKEN = [
     ("answers", "test_its_form_is_one_a_model_can_hold", methods(pattern=lambda self, sample: "(?=x)")),
     ("dataset", "test_it_gives_samples_with_their_references",
      methods(samples=lambda self, split=None: iter([(Sample("q", "?"), "A")]))),
+    ("dataset", "test_it_gives_samples_with_their_references",
+     methods(samples=lambda self, split=None: iter([(Sample("q", "?", metadata={"at": object()}), ("A",))]))),
     ("dataset", "test_every_pass_is_the_same",
      methods(samples=lambda self, split=None: iter([(Sample("q", "?"), ()), (Sample("q", "?"), ())]))),
     ("dataset", "test_its_size_is_true", methods(size=lambda self: 3)),

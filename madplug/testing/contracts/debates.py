@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from madplug.debate import Debate, maybe
 from madplug.records import Agent, Message, Persona, Reply, Turn
-from madplug.rows import to_json
 from madplug.testing.contracts.base import DebateContract
-from madplug.testing.contracts.scene import Outspoken, same_twice, variants
+from madplug.testing.contracts.scene import Outspoken, json_able, same_twice, variants
 from madplug.testing.defaults import AnyMove, Everybody
 from madplug.testing.play import hold as wait
 
@@ -125,7 +123,7 @@ class StyleContract(DebateContract):
             reply = wait(maybe(self.held().component.respond(debate, turn, debate.transcript.messages)))
             assert reply.confidence is None or 0 <= reply.confidence <= 1, reply.confidence
             assert reply.agreement in (True, False, None)
-            assert json.loads(to_json(reply.data)) == json.loads(json.dumps(json.loads(to_json(reply.data))))
+            assert json_able(reply.data), f"data does not go into JSON: {reply.data!r:.200}"
 
     def test_a_turn_makes_no_more_calls_than_announced(self) -> None:
         """`calls(plan)` is the most calls in one turn.

@@ -176,6 +176,15 @@ def state_of(thing: Any, seen: frozenset[int] = frozenset()) -> Any:
     return (type(thing).__qualname__, held)
 
 
+def json_able(value: Any) -> bool:
+    """Whether a table can be kept as it is: text, numbers, lists, and tables with text for keys."""
+    if isinstance(value, Mapping):
+        return all(isinstance(k, str) and json_able(v) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(json_able, value))
+    return value is None or type(value) in (str, int, bool) or isinstance(value, float)
+
+
 def same_twice(call: Any, what: str) -> Any:
     """What a method returns, once it has returned the same for the same."""
     one, two = call(), call()

@@ -21,7 +21,7 @@ from madplug.runfile import LISTS, SLOTS, DebateTable
 from madplug.store import MemoryStore
 from madplug.study import StudyPlan, StudyRun
 from madplug.testing.contracts.base import ComponentContract, DebateContract
-from madplug.testing.contracts.scene import ODD, drawn
+from madplug.testing.contracts.scene import ODD, drawn, json_able
 from madplug.testing.play import Scripted, play
 
 LOOKED_AT = 50
@@ -77,7 +77,7 @@ class DatasetContract(ComponentContract):
             assert all(isinstance(text, str) for text in references), f"the references of '{sample.id}'"
             for texts in (sample.choices, sample.context, sample.images):
                 assert isinstance(texts, tuple), f"sample '{sample.id}': {texts!r:.80} is no tuple"
-            json.loads(to_json(sample))
+            assert json_able(sample.metadata), f"sample '{sample.id}': metadata does not go into JSON"
 
     def test_every_pass_is_the_same(self) -> None:
         """Ids are unique and not empty, and a second pass, or another instance, gives the same samples.

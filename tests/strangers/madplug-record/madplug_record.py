@@ -44,9 +44,9 @@ class Weighted(DecisionProtocol):
         """Whether a model's answer is one of the references."""
         options = "\n".join(f"({'ABCDEFGHIJ'[i]}) {choice}" for i, choice in enumerate(sample.choices))
         prompt = self.options.prompt.replace("{question}", f"{sample.question}\n{options}")
-        prompt = prompt.replace("{format}", study.cell.answers.instruction(sample))
+        prompt = prompt.replace("{format}", study.answers.instruction(sample))
         text = (await study.ask(prompt, model=model, purpose="calibrate")).text
-        answers = study.cell.answers
+        answers = study.answers
         key = answers.canonical(text, sample)
         wanted = [answers.canonical(reference, sample) for reference in references]
         return key is not None and any(w is not None and answers.same(w, key, sample) for w in wanted)

@@ -1,0 +1,353 @@
+"""Errors a stranger meets: each names the component, and says what was expected and what to do."""
+
+import json
+import re
+import time
+
+import pytest
+
+from madplug import (
+    Agent,
+    Casting,
+    Dataset,
+    Decision,
+    Extension,
+    MadplugError,
+    Message,
+    Metric,
+    Model,
+    ModelOptions,
+    PersonaGenerator,
+    Phase,
+    Reply,
+    Sample,
+    hookimpl,
+)
+from madplug.testing import Everybody, LastRound, OpenEar, Plain, StrippedText, debate_from, play
+
+
+def broken(base, **methods):
+    return type("Broken", (base,), {"__doc__": "Broken.", "__module__": "stranger", "name": "broken", **methods})()
+
+
+def giving(value):
+    return lambda self, *arguments, **more: value
+
+
+async def says(self, request):
+    return "A"
+
+
+def elsewhere(self, debate, personas):
+    return [Agent(i, persona, "nope") for i, persona in enumerate(personas)]
+
+
+def error_of(**parts):
+    """What a debate with these parts fails with, or why none could be held."""
+    try:
+        return play(replies=lambda request: "A", fails=True, **parts).result.error
+    except (AssertionError, MadplugError) as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(("parts", "message"), [
+    ({"visibility": broken(OpenEar, view=giving(None))},
+     "Broken.view returned NoneType None; expected a sequence of Message"),
+    ({"visibility": broken(OpenEar, view=giving(["a"]))}, "Broken.view returned str 'a'; expected Message"),
+    ({"personas": [broken(PersonaGenerator, generate=giving("Ada"))]},
+     "Broken.generate returned str 'Ada'; expected a sequence of Persona"),
+    ({"casting": broken(Casting, cast=giving(None))},
+     "Broken.cast returned NoneType None; expected a sequence of Agent"),
+    ({"casting": broken(Casting, cast=giving([]))}, "Broken.cast returned 0 agents; expected 3 agents with ids from 0"),
+    ({"casting": broken(Casting, cast=elsewhere)},
+     "Broken.cast returned agent 0 on model 'nope'; expected 3 agents with ids from 0 in the order of the personas, on "
+     "models of model"),
+    ({"turns": broken(Everybody, waves=giving(None))}, "Broken.waves returned NoneType None; expected a generator"),
+    ({"turns": broken(Everybody, waves=giving([["A"]]))}, "Broken.waves returned str 'A'; expected Turn"),
+    ({"styles": [broken(Plain, respond=giving(Reply(5)))]},
+     "Broken.respond returned a Reply whose content is int 5; expected str"),
+    ({"styles": [broken(Plain, respond=giving(Reply("A", answer=7)))]},
+     "a Reply whose answer is int 7; expected str or None"),
+    ({"styles": [broken(Plain, respond=giving(Reply("A", confidence=85)))]},
+     "a Reply whose confidence is 85; expected a number from 0 to 1, or None where none could be read"),
+    ({"styles": [broken(Plain, respond=lambda self, debate, turn, view: Reply(debate.ask("?", purpose="discuss")))]},
+     "is an `await` missing?"),
+    ({"decision": broken(LastRound, after_round=giving("A"))},
+     "Broken.after_round returned str 'A'; expected Decision"),
+    ({"decision": broken(LastRound, at_end=giving(Decision(7)))},
+     "Broken.at_end returned a Decision whose key is int 7; expected str or None"),
+    ({"phases": [broken(Phase, run=giving("A"))]}, "Broken.run returned str 'A'; expected Decision"),
+    ({"answers": broken(StrippedText, extract=giving(["A"]))}, "Broken.extract returned list ['A']; expected str"),
+    ({"answers": broken(StrippedText, canonical=giving(7), extract=giving("7"))},
+     "Broken.canonical returned int 7; expected str"),
+    ({"metrics": {"m": broken(Metric, score=giving("good"))}}, "Broken.score gave 'good' for m; expected a number"),
+    ({"metrics": {"m": broken(Metric, score=giving(float("nan")))}}, "Broken.score gave nan for m; expected a number"),
+    ({"model": broken(Model, Options=ModelOptions, complete=says)},
+     "complete returned str 'A'; expected Completion"),
+    ({"dataset": broken(Dataset, samples=giving(None))},
+     "Broken.samples returned NoneType None; expected a generator"),
+    ({"dataset": broken(Dataset, samples=giving([Sample("q", "?")]))}, "Broken.samples gave Sample"),
+    ({"dataset": broken(Dataset, samples=giving([(Sample("q", "?"), "AB")]))},
+     "expected a Sample and a tuple of references as text"),
+])
+def test_a_wrong_return_type_says_which_component_returned_what_and_what_was_expected(parts, message):
+    assert message in error_of(**parts)
+
+
+@pytest.mark.filterwarnings("ignore")  # the coroutine that the wrapper forgot is never awaited
+@pytest.mark.parametrize(("hook", "expected"), [
+    ("request", "Request"), ("reply", "Reply"), ("view", "a sequence"), ("complete", "Completion"),
+    ("opening", "a sequence")])
+def test_a_wrapper_that_forgets_to_return_is_told_what_to_return(hook, expected):
+    arguments = {"request": "debate, request", "reply": "debate, turn, view", "view": "debate, turn",
+                 "complete": "debate, request", "opening": "debate"}[hook]
+    scope: dict = {}
+    exec(f"def forgets(self, {arguments}):\n    yield", scope)
+    extension = broken(Extension, **{f"madplug_{hook}": hookimpl(wrapper=True)(scope["forgets"])})
+    error = error_of(extensions=[extension])
+    assert f"the hook 'madplug_{hook}' gave NoneType None; expected {expected}; a wrapper returns what is" in error
+
+
+def test_a_review_is_a_review():
+    extension = broken(Extension, madplug_round_ended=hookimpl(lambda self, debate: True))
+    assert "the hook 'madplug_round_ended' gave bool True; expected Review" in error_of(extensions=[extension])
+
+
+class Crashing(Plain):
+    """Fails in a method of its own."""
+
+    name = "crashing"
+
+    async def respond(self, debate, turn, view):
+        return self.read({})
+
+    def read(self, found):
+        return Reply(found["answer"])
+
+
+def test_an_error_in_a_component_names_the_method_and_the_line():
+    error = error_of(styles=[Crashing()])
+    where = r"\S*test_strangers_errors\.Crashing\.read, test_strangers_errors\.py:\d+"
+    assert re.fullmatch(rf"KeyError: 'answer' \(in {where}\)", error)
+
+
+def test_an_error_in_prepare_names_the_method_and_ends_the_study():
+    class Unprepared(LastRound):
+        """Fails before the first debate."""
+
+        def prepare(self, study):
+            raise KeyError("data")
+
+    assert re.search(r"KeyError: 'data' \(in \S*Unprepared\.prepare, test_strangers_errors\.py:\d+\)",
+                     error_of(decision=Unprepared()))
+
+
+class Peek(LastRound):
+    """Reads the references."""
+
+    name = "peek"
+
+    def at_end(self, debate):
+        return Decision(debate.references[0])
+
+
+def test_a_component_that_reads_references_is_named_and_told_how():
+    error = error_of(decision=Peek(), references=["A"])
+    assert "does not say oracle = true" in error
+    assert "Peek.at_end" in error
+
+
+def test_a_component_cannot_put_messages_on_record_itself():
+    class Forger(LastRound):
+        """Adds a message."""
+
+        def at_end(self, debate):
+            debate.transcript.append(Message(0, 1, 0, 0, "improve", "forged", key="F"))
+            return Decision("F")
+
+    error = error_of(decision=Forger())
+    assert "a component called transcript.append; only the host changes the record" in error
+    assert "Forger.at_end" in error
+
+
+def test_a_component_cannot_take_messages_back_itself():
+    class Censor(LastRound):
+        """Takes a message back."""
+
+        def at_end(self, debate):
+            debate.transcript.retract([0])
+            return Decision("A")
+
+    assert "return Review(redo=True) from `madplug_round_ended`" in error_of(decision=Censor())
+
+
+def test_a_component_cannot_change_what_a_message_holds():
+    class Scribe(Plain):
+        """Keeps data."""
+
+        async def respond(self, debate, turn, view):
+            return Reply("A", data={"scribe": {"n": 1}})
+
+    class Editor(LastRound):
+        """Changes it."""
+
+        def at_end(self, debate):
+            debate.transcript.messages[0].data["scribe"]["n"] = 2
+            return Decision("A")
+
+    error = error_of(styles=[Scribe()], decision=Editor())
+    assert "a component changed the data of a message on record; make a new table: {**data, ...}" in error
+    assert "Editor.at_end" in error
+
+
+def test_a_transcript_of_ones_own_can_be_written():
+    debate = debate_from("A B")
+    debate.transcript.append(Message(0, 2, 0, 0, "improve", "C", key="C"))
+    debate.transcript.retract([0])
+    assert [m.key for m in debate.transcript.messages] == ["B", "C"]
+
+
+def test_data_on_record_reads_pickles_and_copies_like_any_table():
+    import copy
+    import pickle
+
+    played = play(styles=[broken(Plain, respond=giving(Reply("A", data={"a": {"b": [1]}})))], agents=1)
+    data = played.messages[0].data
+    assert data == {"a": {"b": [1]}} == pickle.loads(pickle.dumps(data)) == copy.deepcopy(data)
+    assert json.dumps(data) == '{"a": {"b": [1]}}'
+    assert {**data["a"], "c": 2} == {"b": [1], "c": 2}
+
+
+class Asleep(Plain):
+    """Blocks instead of awaiting."""
+
+    name = "asleep"
+
+    async def respond(self, debate, turn, view):
+        time.sleep(0.9)  # noqa: ASYNC251
+        return Reply("A")
+
+
+class Awake(Plain):
+    """Waits as it should."""
+
+    name = "awake"
+
+    async def respond(self, debate, turn, view):
+        import asyncio
+
+        await asyncio.sleep(0.9)
+        return Reply("A")
+
+
+def test_a_blocking_call_is_told_of_with_its_place_and_duration():
+    played = play(styles=[Asleep()], agents=1)
+    assert len(played.warnings) == 1
+    assert re.search(r"test_strangers_errors\.(Asleep\.)?respond, line \d+ held up every debate for \d\.\d s; await "
+                     "what takes time", played.warnings[0])
+    assert played.problems == []
+
+
+def test_waiting_is_no_blocking():
+    assert play(styles=[Awake()], agents=1).warnings == []
+
+
+def test_a_blocking_call_is_told_of_once_and_in_the_log(madplug, madplug_plugin, write, tmp_path):
+    madplug_plugin("sleepy", '''
+import time
+from madplug import Extension, hookimpl
+class Doze(Extension):
+    """Sleeps in an event."""
+    name = "doze"
+    @hookimpl
+    def madplug_debate_finished(self, debate, result):
+        time.sleep(0.8)
+@hookimpl
+def madplug_register_extensions():
+    return [Doze]
+''')
+    from tests_support import RUN
+
+    file = write(RUN.replace("size = 6", "size = 2") + '[[extensions]]\nuse = "sleepy.doze"')
+    done = madplug("run", file, "--output", "o")
+    assert done.returncode == 0
+    assert done.stderr.count("held up every debate") == 1
+    logged = [json.loads(line) for line in (tmp_path / "o" / "log.jsonl").read_text().splitlines()]
+    assert sum("held up every debate" in str(line.get("text")) for line in logged) == 1
+
+
+# Hooks of a run
+
+HOOKED = '''
+from madplug import Extension, hookimpl
+class X(Extension):
+    """Watches."""
+    name = "x"
+    {body}
+@hookimpl
+def madplug_register_extensions():
+    return [X]
+'''
+
+
+@pytest.mark.parametrize(("body", "message"), [
+    ("@hookimpl\n    def madplug_messages(self, debate): pass",
+     "extensions[0]: hooked.x implements the hook 'madplug_messages', which does not exist; "
+     "did you mean 'madplug_message'?"),
+    ("def madplug_message(self, debate, message): pass",
+     "extensions[0]: hooked.x: 'madplug_message' is not marked with @hookimpl, so it is never called"),
+    ("@hookimpl\n    def madplug_message(self, debate, msg): pass",
+     "extensions[0]: hooked.x: the hook 'madplug_message' has no argument 'msg'; it has debate, message"),
+])
+def test_a_hook_that_would_never_be_called_is_a_problem_of_the_run_file(madplug, madplug_plugin, write, body, message):
+    madplug_plugin("hooked", HOOKED.format(body=body))
+    from tests_support import RUN
+
+    done = madplug("check", write(RUN + '[[extensions]]\nuse = "hooked.x"'))
+    assert (done.returncode, done.stderr) == (2, f"madplug: {message}\n")
+
+
+def test_a_trace_shows_every_hook_call_and_who_was_heard(madplug, write, tmp_path):
+    from tests_support import RUN
+
+    file = write(RUN.replace("size = 6", "size = 1") + '[[extensions]]\nuse = "kit.shout"')
+    assert madplug("run", file, "--output", "o", "--trace", "--quiet").returncode == 0
+    lines = [json.loads(line) for line in (tmp_path / "o" / "log.jsonl").read_text().splitlines()]
+    calls = [line for line in lines if line["event"] == "hook"]
+    assert {"madplug_samples", "madplug_opening", "madplug_view", "madplug_reply", "madplug_request",
+            "madplug_complete", "madplug_message"} <= {call["hook"] for call in calls}
+    reply = next(call for call in calls if call["hook"] == "madplug_reply")
+    assert (reply["heard"], reply["gave"]) == (["0.extension.shout", "host"], "coroutine")
+    assert (reply["sample"], reply["round"], reply["cell"]) == ("q0000", 1, "main")
+    assert madplug("run", file, "--output", "p", "--quiet").returncode == 0
+    assert "madplug_view" not in (tmp_path / "p" / "log.jsonl").read_text()
+
+
+# Another madplug
+
+@pytest.mark.parametrize(("needs", "answer"), [
+    ("madplug>=0.0.1,<0.1",
+     "is built for madplug <0.1,>=0.0.1, and this is 0.1.0; pip install --upgrade madplug-old"),
+    ("madplug>=0.9", "is built for madplug >=0.9, and this is 0.1.0; pip install --upgrade madplug"),
+    ("madplug~=1.0", "is built for madplug ~=1.0, and this is 0.1.0; pip install --upgrade madplug"),
+])
+def test_a_plugin_built_for_another_madplug_gets_a_clear_answer(madplug, madplug_plugin, needs, answer):
+    folder = madplug_plugin("old", "raise SystemError('never imported')", version="3.1")
+    metadata = folder / "madplug_old-3.1.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text() + f"Requires-Dist: {needs}\n")
+    done = madplug("list", "--problems")
+    assert done.returncode == 1
+    assert f"madplug-old 3.1: plugin 'old': {answer}" in " ".join((done.stdout + done.stderr).split())
+
+
+def test_a_plugin_built_for_this_madplug_is_loaded(madplug_plugin):
+    from madplug.registry import Registry
+
+    folder = madplug_plugin("good", HOOKED.format(body="@hookimpl\n    def madplug_message(self, debate): pass"))
+    metadata = folder / "madplug_good-1.0.dist-info" / "METADATA"
+    needs = "Requires-Dist: madplug>=0.1,<0.2\nRequires-Dist: madplug-x; extra == 'x'\n"
+    metadata.write_text(metadata.read_text() + needs)
+    registry = Registry()
+    assert registry.find("extension", "good.x").distribution == "madplug-good"
+    assert registry.problems == []
+
