@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -337,8 +336,8 @@ async def hold_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
     taken = await together(take_turn(debate, turn, view) for turn, view in zip(turns, views, strict=True))
     for turn, view, (reply, answer, key) in zip(turns, views, taken, strict=True):
         debate.record(Message(
-            0, debate.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer, key,
-            reply.agreement, reply.confidence, tuple(m.id for m in view), data=frozen(reply.data)))
+            len(debate.transcript), debate.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer,
+            key, reply.agreement, reply.confidence, tuple(m.id for m in view), data=frozen(reply.data)))
 
 
 async def take_turn(debate: Debate, turn: Turn, view: Sequence[Message]) -> tuple[Reply, str | None, str | None]:
@@ -413,7 +412,9 @@ async def together(awaitables: Iterable[Awaitable[T]]) -> list[T]:
     waiting = list(awaitables)
     if len(waiting) == 1:
         return [await waiting[0]]
-    results = await asyncio.gather(*waiting, return_exceptions=True)
+    from asyncio import gather  # a plugin that is only listed needs no event loop
+
+    results = await gather(*waiting, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result

@@ -15,15 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import importlib_metadata
 
 from madplug import hookspecs
-from madplug.components import KINDS, Component
 from madplug.errors import Problem, UserError, nearest
 
-_HOOKS = {f"madplug_register_{plural}": base for plural, base in KINDS.items()}
+if TYPE_CHECKING:  # a command of a plugin needs no component, and these are half of what `madplug --help` would cost
+    from madplug.components import Component
+
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -60,6 +61,11 @@ class Source:
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}"
 
+    @property
+    def place(self) -> str:
+        """The plugin as problems name it."""
+        return f"{self}: plugin '{self.plugin}'"
+
 
 class Registry:
     """The plugins of this environment, loaded as they are needed."""
@@ -67,7 +73,8 @@ class Registry:
     def __init__(self, sources: Iterable[Source] | None = None) -> None:
         self.problems: list[Problem] = []
         self._sources: dict[str, Source] = {}
-        self._loaded: dict[str, bool] = {}
+        self._modules: dict[str, Any] = {}
+        self._taken: set[str] = set()
         self._offers: dict[tuple[str, str], Offer] = {}
         self._manager = hookspecs.HookManager("madplug")
         self._manager.add_hookspecs(hookspecs)
@@ -99,6 +106,8 @@ class Registry:
 
     def offers(self, kind: str | None = None) -> list[Offer]:
         """Every component installed, by kind in the order of the hooks and then by name."""
+        from madplug.components import KINDS
+
         self.load_all()
         order = {base.kind: i for i, base in enumerate(KINDS.values())}
         found = (o for o in self._offers.values() if kind in (None, o.kind))
@@ -119,7 +128,7 @@ class Registry:
         """Let every plugin that has commands add them to the program; the others are not loaded for it."""
         for plugin, source in self._sources.items():
             if _mentions(source.module, "madplug_register_commands"):
-                self._load(plugin)
+                self._module(plugin)
         self._manager.hook.madplug_register_commands(cli=cli)
 
     def source(self, plugin: str) -> Source | None:
@@ -145,33 +154,43 @@ class Registry:
             f"; if it is an installable plugin: pip install madplug-{plugin}"
         return f"no installed plugin offers the {kind} '{name}'{nearest(name, known) or missing}"
 
-    def _load(self, plugin: str) -> None:
+    def _module(self, plugin: str) -> Any:
+        """The plugin, imported and registered; None where it is not to be had."""
         source = self._sources.get(plugin)
-        if source is None or plugin in self._loaded:
-            return
-        self._loaded[plugin] = True
-        place = f"{source}: plugin '{plugin}'"
+        if source is None or plugin in self._modules:
+            return self._modules.get(plugin)
+        self._modules[plugin] = None
         if other := _for_another(source):
-            self.problems.append(Problem(place, other))
-            return
+            self.problems.append(Problem(source.place, other))
+            return None
         try:
             module = source.load()
             self._manager.register(module, plugin)
         except Exception as error:  # whatever a stranger's module raises must not take the others along
-            self.problems.append(Problem(place, f"does not load: {type(error).__name__}: {error}"))
-            return
-        self.problems += [Problem(place, text) for text in _misspelt(module)]
-        for caller in self._manager.get_hookcallers(module) or ():
-            base = _HOOKS.get(caller.name)
+            self.problems.append(Problem(source.place, f"does not load: {type(error).__name__}: {error}"))
+            return None
+        self.problems += [Problem(source.place, text) for text in _misspelt(module)]
+        self._modules[plugin] = module
+        return module
+
+    def _load(self, plugin: str) -> None:
+        """Take what a plugin offers."""
+        from madplug.components import KINDS
+
+        module = None if plugin in self._taken else self._module(plugin)
+        self._taken.add(plugin)
+        bases = {f"madplug_register_{plural}": base for plural, base in KINDS.items()}
+        for caller in (self._manager.get_hookcallers(module) or ()) if module else ():
+            base = bases.get(caller.name)
             for implementation in caller.get_hookimpls() if base else ():
                 if implementation.plugin is module and base:
-                    self._take(base, implementation.function, source, place)
+                    self._take(base, implementation.function, self._sources[plugin])
 
-    def _take(self, base: type[Component], offered: Any, source: Source, place: str) -> None:
+    def _take(self, base: type[Component], offered: Any, source: Source) -> None:
         try:
             classes = list(offered())
         except Exception as error:
-            self.problems.append(Problem(place, f"{offered.__name__} raised {type(error).__name__}: {error}"))
+            self.problems.append(Problem(source.place, f"{offered.__name__} raised {type(error).__name__}: {error}"))
             return
         for cls in classes:
             wrong = _unfit(cls, base)
@@ -179,7 +198,7 @@ class Registry:
             if not wrong and (base.kind, name) in self._offers:
                 wrong = f"offers two components of kind {base.kind} named '{name}'"
             if wrong:
-                self.problems.append(Problem(place, wrong))
+                self.problems.append(Problem(source.place, wrong))
                 continue
             self._offers[base.kind, name] = Offer(base.kind, name, cls, source.distribution, source.version)
 

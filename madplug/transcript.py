@@ -17,6 +17,10 @@ class Transcript:
         self.held = False
         """Whether a debate is being held; then only the host writes."""
 
+    def __len__(self) -> int:
+        """How many messages were ever recorded: the id of the next one."""
+        return len(self._record)
+
     @property
     def messages(self) -> tuple[Message, ...]:
         """Every message that stands, in order."""

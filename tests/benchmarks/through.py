@@ -40,6 +40,7 @@ class Questions(Dataset):
 def measure(url: str, debates: int, in_flight: int) -> dict[str, Any]:
     """A study of `debates` debates in a directory: CPU per call, memory, and what was reached."""
     from madplug.cell import BoundStyle, Cell
+    from madplug.launch import collect_rarely
     from madplug.store import StudyStore
     from madplug.study import StudyPlan, StudyRun
     from madplug_openai import Chat
@@ -51,6 +52,7 @@ def measure(url: str, debates: int, in_flight: int) -> dict[str, Any]:
                     styles=[BoundStyle(Plain())], rounds=ROUNDS, agents=AGENTS, models=("m",), lines={"m": "m"},
                     dataset=Questions(debates))
         run = StudyRun(StudyPlan("bench", [cell], {"m": model}), store)
+        collect_rarely()
         begin, wall = time.process_time(), time.monotonic()
         summary = asyncio.run(run.run())
         calls = summary["paid"]["calls"]

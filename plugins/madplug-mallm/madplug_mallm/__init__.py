@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from madplug import Paradigm, Style, hookimpl
-from madplug_mallm.collective import Collective
-from madplug_mallm.paradigms import CollectiveRefinement, Debate, Memory, Relay, Report
+from madplug import hookimpl
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["Collective", "CollectiveRefinement", "Debate", "Memory", "Relay", "Report"]
+    from madplug import Paradigm, Style
 
 
 @hookimpl
 def madplug_register_paradigms() -> Iterable[type[Paradigm]]:
     """The paradigms."""
+    from madplug_mallm.paradigms import CollectiveRefinement, Debate, Memory, Relay, Report
+
     return [Memory, Relay, Report, Debate, CollectiveRefinement]
 
 
 @hookimpl
 def madplug_register_styles() -> Iterable[type[Style]]:
     """The style of collective refinement."""
+    from madplug_mallm.collective import Collective
+
     return [Collective]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from madplug import Sample
 from madplug.testing import play
-from madplug_mallm import Collective
+from madplug_mallm.collective import Collective
 from madplug_turns import Simultaneous
 from madplug_visibility import PreviousRound
 
