@@ -2,47 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from dataclasses import replace
 
 import pytest
-
-from madplug.config import load
-from madplug.registry import Registry
-from madplug.store import MemoryStore
-from madplug.study import StudyRun
-from madplug.testing import Scripted
-
-for plugin in ("answers", "files", "openai"):
-    pytest.importorskip(f"madplug_{plugin}")
-REGISTRY = Registry()
-
-
-@pytest.fixture
-def hold(tmp_path):
-    """Loads a run file with this `[debate]` and one question, and holds its debate with these replies."""
-    def held(debate, replies, models=("m",), more="", **row):
-        question = {"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B", **row}
-        (tmp_path / "q.jsonl").write_text(json.dumps(question) + "\n")
-        named = "".join(f'[models.{m}]\nuse = "openai.chat"\nmodel = "{m}"\nbase_url = "http://127.0.0.1:9/v1"\n'
-                        for m in models)
-        (tmp_path / "run.toml").write_text(f"""{named}
-[dataset]
-use = "files.table"
-path = "q.jsonl"
-answers = "choice"
-{more}
-[debate]
-models = {json.dumps(list(models))}
-{debate}""")
-        plan = load(tmp_path / "run.toml", registry=REGISTRY).plan
-        scripted, store = Scripted(replies), MemoryStore()
-        asyncio.run(StudyRun(replace(plan, models=dict.fromkeys(plan.models, scripted)), store).run())
-        result = list(store.results())[-1]
-        assert result.error is None, result.error
-        return result, scripted.requests, plan
-    return held
 
 
 def said(answers):
