@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from madplug import Debate, Options, Plan, Sample, Turn
+from madplug_answers.papers import Rule
 from madplug_styles.prompts import fill, question_parts, user
 
+READ_AS = "how the rule reads: madplug's way, or as the released code of a paper does, faults included"
 EXTRACT = """\
 Below are a question and what a participant of a discussion wrote about it.
 
@@ -46,6 +49,8 @@ class Reading(ABC):
     """
 
     options: Any
+    rules: ClassVar[Mapping[str, Rule]] = {}
+    """How papers' code reads a reply, by the name that the option `read_as` has for it."""
 
     @abstractmethod
     def stated(self, text: str, sample: Sample) -> str | None:
@@ -58,11 +63,12 @@ class Reading(ABC):
     async def extract(self, debate: Debate, turn: Turn, text: str) -> str | None:
         """The answer of a reply, as it is written there, or None."""
         sample, how = debate.sample, self.options.extract
-        stated = self.stated(text, sample)
+        paper = self.rules.get(getattr(self.options, "read_as", ""))
+        stated = paper(text) if paper else self.stated(text, sample)
         if how != "regex" and not (stated and how == "regex_then_llm") and self._may_ask(debate, turn):
             copied = await self._copied(debate, turn, text)
             return self.stated(copied, sample) or self.unmarked(copied, sample)
-        return stated or self.unmarked(text, sample)
+        return stated or (None if paper else self.unmarked(text, sample))
 
     def _may_ask(self, debate: Debate, turn: Turn) -> bool:
         if turn.agent.model is None and not debate.models:

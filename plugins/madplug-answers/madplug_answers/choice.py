@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from madplug import AnswerFormat, Sample
-from madplug_answers.asking import Reading, ReadingOptions
+from madplug_answers import papers
+from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.marks import LINE, announced, announcements, boxed, closing, plain
 from madplug_styles.prompts import fill, letter
 
@@ -56,10 +57,12 @@ class Choice(Reading, AnswerFormat):
 
     name = "choice"
     source = "Becker et al. 2025 (MALLM), section 3.4; Du et al. 2023 (evaluation)"
+    rules = papers.CHOICE
 
     class Options(ReadingOptions):
         """Options of `answers.choice`."""
 
+        read_as: Literal["madplug", "mallm", "som", "madc", "eot"] = Field(default="madplug", description=READ_AS)
         several: bool = Field(default=False, description="more than one option may be right; the answer is the set")
         instruction: str = Field(default=ASK_ONE, description="asks for the closing line, {form}")
         instruction_several: str = Field(default=ASK_SEVERAL, description="the same, with several = true")

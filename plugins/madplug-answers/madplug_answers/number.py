@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import Literal
 
 from pydantic import Field
 
 from madplug import AnswerFormat, Sample
-from madplug_answers.asking import Reading, ReadingOptions
+from madplug_answers import papers
+from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.marks import LINE, announced, ascii_digits, boxed
 from madplug_styles.prompts import fill
 
@@ -41,10 +43,12 @@ class Number(Reading, AnswerFormat):
 
     name = "number"
     source = "Du et al. 2023 (evaluation); Yin et al. 2023 (evaluation)"
+    rules = papers.NUMBER
 
     class Options(ReadingOptions):
         """Options of `answers.number`."""
 
+        read_as: Literal["madplug", "som", "eot"] = Field(default="madplug", description=READ_AS)
         tolerance: float = Field(default=1e-6, ge=0, description="numbers this close are the same answer")
         instruction: str = Field(
             default=ASK, description="asks for the closing line, {form}")

@@ -14,7 +14,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from madplug import AnswerFormat, ComponentError, Sample, ServiceName
-from madplug_answers.asking import Reading, ReadingOptions
+from madplug_answers import papers
+from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.marks import LINE, announced, boxed, closing, plain
 from madplug_styles.prompts import fill
 
@@ -40,10 +41,12 @@ class YesNo(Reading, AnswerFormat):
 
     name = "yesno"
     source = "Yin et al. 2023 (evaluation)"
+    rules = papers.YESNO
 
     class Options(ReadingOptions):
         """Options of `answers.yesno`."""
 
+        read_as: Literal["madplug", "eot"] = Field(default="madplug", description=READ_AS)
         instruction: str = Field(default=ASK_YESNO, description="asks for the closing line, {form}")
 
     def instruction(self, sample: Sample) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from madplug import Sample
-from madplug_answers import Choice, Math, Number
+from madplug_answers import Choice, Math, Number, papers
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 pytestmark = pytest.mark.skipif(not (DATA / "traces").is_dir(),
@@ -113,3 +113,13 @@ def test_replies_are_read_as_recorded(corpus):
     assert of == replies
     assert counted.pop("unexplained", 0) <= 0.01 * of
     assert counted == explained
+
+
+@pytest.mark.parametrize(("corpus", "rule", "format"), [
+    ("som_gsm", papers.som_number, Number()), ("davinci_bbh", papers.som_choice, Choice())])
+def test_the_papers_rule_reads_every_reply_as_recorded(corpus, rule, format):
+    for row in rows(DATA / "traces" / f"{corpus}.responses.jsonl"):
+        sample = Sample(row["qid"], "?")
+        recorded, ours = (format.canonical(text, sample) if text else None
+                          for text in (row["answer"], rule(row["response"])))
+        assert recorded == ours or format.same(recorded, ours, sample), row["response"]

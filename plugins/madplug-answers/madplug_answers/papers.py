@@ -1,0 +1,68 @@
+"""How the released code of five papers reads an answer out of a reply, for numbers that are compared with theirs.
+
+Faithful, faults included: "UNKNOWN" is the letter N in MALLM's code, and Du et al.'s number has no sign. Read once more
+as a canonical answer, which has the sign that the text gave it: none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+Rule = Callable[[str], str | None]
+
+
+def _last(found: Sequence[str]) -> str | None:
+    return found[-1] if found else None
+
+
+def mallm_choice(text: str) -> str | None:
+    """The letter after the first "Final Solution:", else the first capital before a bracket, a colon or the end."""
+    found = re.search(r"(?i:Final Solution\s*:\s*([A-Z]))", text) or re.search(r"([A-Z])(?:[)\]:]|$)", text)
+    return found[1] if found else None
+
+
+def som_choice(text: str) -> str | None:
+    """The last character in round brackets, else the last number."""
+    found = _last(re.findall(r"\((\w)\)", text))
+    return found.upper() if found else _last(re.findall(r"\d+\.?\d*", text))
+
+
+def som_number(text: str) -> str | None:
+    """The last braces with nothing but digits, points, commas and dollars, else the last number; never a sign."""
+    for inside in reversed(re.findall(r"\{([0-9.,$]*)\}", text)):
+        if digits := re.sub(r"[^0-9.]", "", inside):
+            return digits
+    return _last(re.findall(r"\d+\.?\d*", text))
+
+
+def madc_choice(text: str) -> str | None:
+    """The last capital in round brackets, else the last whole number in them."""
+    return _last(re.findall(r"\(([A-Z])\)", text)) or _last(re.findall(r"\((-?\d+)\)", text))
+
+
+def eot_number(text: str) -> str | None:
+    """The first number after the last "the answer is", else the last number of the text."""
+    return _marked(text.replace(",", ""), r"-?\d+\.?\d*")
+
+
+def eot_choice(text: str) -> str | None:
+    """The same for the letters A to E."""
+    return _marked(text, r"A|B|C|D|E")
+
+
+def eot_yesno(text: str) -> str | None:
+    """The same for the words yes and no."""
+    return _marked(text.lower(), r"\b(?:yes|no)\b")
+
+
+def _marked(text: str, wanted: str) -> str | None:
+    _, marker, after = text.rpartition("the answer is")
+    found = re.findall(wanted, after)
+    picked = (found[0] if marker else found[-1]) if found else None
+    return picked.rstrip(".") if picked else None
+
+
+CHOICE: Mapping[str, Rule] = {"mallm": mallm_choice, "som": som_choice, "madc": madc_choice, "eot": eot_choice}
+NUMBER: Mapping[str, Rule] = {"som": som_number, "eot": eot_number}
+YESNO: Mapping[str, Rule] = {"eot": eot_yesno}

@@ -1,0 +1,52 @@
+"""Replies read as the papers' released code reads them (methods, section 1.1), faults included."""
+
+import pytest
+
+from madplug.testing import play
+from madplug_answers import Choice, Number, YesNo, papers
+
+VECTORS = [
+    ("mallm_choice", "Final Solution: B", "B"),
+    ("mallm_choice", "final solution: b", "b"),
+    ("mallm_choice", "I think A) is wrong, B) is right", "A"),
+    ("mallm_choice", "final solution: The answer is B)", "T"),
+    ("mallm_choice", "UNKNOWN", "N"),
+    ("mallm_choice", "Final Solution: (B)", "B"),
+    ("som_number", r"so \boxed{1,234}", "1234"),
+    ("som_number", r"\boxed{-5}", "5"),
+    ("som_number", "the total is 3. So 42.", "42."),
+    ("som_number", "x {} y", None),
+    ("som_choice", "(a) or (c)", "C"),
+    ("som_choice", "it is 3 or 4", "4"),
+    ("eot_number", "so the answer is 1,234.", "1234"),
+    ("eot_number", "the answer is -3.5 dollars", "-3.5"),
+    ("eot_number", "got 3 then 4.", "4"),
+    ("eot_choice", "A? the answer is D, not E", "D"),
+    ("eot_yesno", "No. So the answer is Yes", "yes"),
+    ("madc_choice", "(A) then (B)", "B"),
+    ("madc_choice", "(b)", None),
+]
+
+
+@pytest.mark.parametrize(("rule", "text", "expected"), VECTORS)
+def test_the_rules_give_what_the_papers_code_gives(rule, text, expected):
+    assert getattr(papers, rule)(text) == expected
+
+
+@pytest.mark.parametrize(("answers", "text", "key"), [
+    (Choice(read_as="mallm"), "I think A) is wrong, B) is right", "A"),
+    (Choice(read_as="mallm"), "final solution: b", "B"),
+    (Choice(read_as="madc"), "Final answer: B", None),
+    (Choice(), "I think A) is wrong, B) is right", "B"),
+    (Number(read_as="som"), r"\boxed{-5}", "5"),
+    (Number(), r"\boxed{-5}", "-5"),
+    (YesNo(read_as="eot"), "No. So the answer is Yes", "yes"),
+])
+def test_a_debate_reads_as_its_answer_format_says(answers, text, key):
+    assert play(replies=[text], answers=answers, agents=1).messages[0].key == key
+
+
+@pytest.mark.parametrize("rule", [getattr(papers, name) for name in sorted({name for name, *_ in VECTORS})])
+def test_long_hostile_texts_are_read_in_one_pass(rule):
+    for piece in ("(", "{1,", "{", "9.", "final solution: ", "the answer is ", "A" * 9):
+        rule(piece * 20_000)
