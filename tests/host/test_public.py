@@ -17,7 +17,7 @@ from madplug.transcript import Transcript
 
 FILE = Path(__file__).with_name("public.txt")
 DEBATE = ("sample", "agents", "voters", "with_role", "agent", "transcript", "round", "rounds", "answers", "references",
-          "rng", "ask", "ask_all", "notes", "service", "neighbours", "view", "key", "models", "decision", "matched",
+          "rng", "ask", "read", "ask_all", "notes", "service", "neighbours", "view", "key", "models", "decision", "matched",
           "repeat")
 STUDY = ("ask", "ask_all", "samples", "models", "answers", "keep")
 TRANSCRIPT = ("messages", "record", "of_round", "by", "last", "answers")

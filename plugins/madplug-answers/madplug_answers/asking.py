@@ -73,6 +73,8 @@ class Reading(ABC):
     def _may_ask(self, debate: Debate, turn: Turn) -> bool:
         if turn.agent.model is None and not debate.models:
             return False
+        if turn.move == "final":  # the agent was asked for nothing but its answer
+            return False
         at_the_end = debate.round >= debate.rounds or turn.move == "extract"
         return self.options.extract_when == "every_message" or at_the_end
 

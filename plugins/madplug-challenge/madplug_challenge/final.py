@@ -161,7 +161,7 @@ class Final(Phase):
     async def _examined(self, debate: Debate, agent: Agent, setting: Setting, shown: str,
                         passages: str) -> dict[str, Any]:
         """One agent's verdict, and its new answer if it disagrees."""
-        chat = self._chat(debate, agent, setting, shown, passages)
+        chat = await self._chat(debate, agent, setting, shown, passages)
         form = {"regex": "AGREE|DISAGREE"} if self.options.hold else None
         said = (await debate.ask(chat, agent=agent, purpose="challenge", form=form)).text
         agrees, unread = prompts.read_agreement(said)
@@ -177,13 +177,14 @@ class Final(Phase):
                                 {"role": "user", "content": request}])
         new = (await debate.ask(again, agent=agent, purpose="revise", form=debate.answers.form(debate.sample))).text
         answer, key = await debate.read(Turn(agent), Reply(new))
-        found = {"answer": answer, "key": known(debate, key)}
+        found = {"answer": answer, "key": key}
         return found if key is not None else {**found, "unparsed": True, "said": new[:KEPT]}
 
-    def _chat(self, debate: Debate, agent: Agent, setting: Setting, shown: str, passages: str) -> list[prompts.Chat]:
+    async def _chat(self, debate: Debate, agent: Agent, setting: Setting, shown: str,
+                    passages: str) -> list[prompts.Chat]:
         """Task and evidence first, since they are the same for everybody; who examines what, last."""
         turn = Turn(agent, "challenge")
-        seen = debate.cell.visibility.view(debate, turn) if setting == "history" else ()
+        seen = await debate.view(turn) if setting == "history" else ()
         evidence = prompts.fill(self.options.information, passages=passages) if setting == "information" else ""
         who = prompts.fill(self.options.persona, name=agent.persona.name, description=agent.persona.description)
         review = prompts.fill(self.options.review, answer=shown)
@@ -191,11 +192,3 @@ class Final(Phase):
             prompts.user(debate.sample, prompts.question_parts(debate.sample)), *prompts.discussion(debate, turn, seen),
             {"role": "user", "content": evidence},
             {"role": "user", "content": "\n".join(filter(None, [who.strip(), review]))}])
-
-
-def known(debate: Debate, key: str | None) -> str | None:
-    """The first key on record that is the same answer, else the key itself."""
-    keys = dict.fromkeys(m.key for m in debate.transcript.record if m.key is not None)
-    if key is None or key in keys:
-        return key
-    return next((k for k in keys if debate.answers.same(k, key, debate.sample)), key)

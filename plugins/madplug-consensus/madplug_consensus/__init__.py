@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
@@ -104,14 +105,13 @@ class Consensus(DecisionProtocol):
 
     async def ask(self, debate: Debate, turn: Turn) -> tuple[str | None, str | None]:
         """Ask an agent to write the group's answer down, going by what it can see."""
-        view = debate.cell.visibility.view(debate, turn)
+        view = await debate.view(turn)
         request = "\n".join([self.options.solve, debate.answers.instruction(debate.sample)])
         chat = [prompts.user(debate.sample, prompts.question_parts(debate.sample)),
                 *prompts.discussion(debate, turn, view), {"role": "user", "content": request}]
         form = debate.answers.form(debate.sample, body=0)
         said = await debate.ask(prompts.merged(chat), agent=turn.agent, purpose="extract", form=form)
-        answer, key = await debate.read(turn, Reply(said.text))
-        return answer, key if key is None else known(debate, key)
+        return await debate.read(replace(turn, move="final"), Reply(said.text))
 
     def note(self, debate: Debate, proposal: Message) -> None:
         """Keep what made counting support uncertain."""
@@ -129,12 +129,6 @@ class Consensus(DecisionProtocol):
 def of(support: int, quorum: int) -> str:
     """`2 of 3 voters support`."""
     return f"{support} of {quorum} voters {'supports' if support == 1 else 'support'}"
-
-
-def known(debate: Debate, key: str) -> str:
-    """The first key on record that is the same answer, else the key itself."""
-    keys = dict.fromkeys(m.key for m in debate.transcript.record if m.key is not None)
-    return key if key in keys else next((k for k in keys if debate.answers.same(k, key, debate.sample)), key)
 
 
 class Majority(Consensus):

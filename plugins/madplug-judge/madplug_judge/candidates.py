@@ -60,18 +60,8 @@ async def written(debate: Debate, agent: Agent, prompt: str, found: Candidate) -
             {"role": "assistant", "content": last.content}, {"role": "user", "content": request}]
     said = await debate.ask(prompts.merged(chat), agent=agent, purpose="extract",
                             form=debate.answers.form(debate.sample, body=0))
-    answer, key = await read(debate, agent, said.text)
+    answer, key = await debate.read(Turn(agent, "final"), Reply(said.text))
     return found if key is None else Candidate(agent.id, answer or key, answer, key)
-
-
-async def read(debate: Debate, agent: Agent, text: str) -> tuple[str | None, str | None]:
-    """The answer in a text and its key, which is that of the first answer on record that is the same."""
-    answer, key = await debate.read(Turn(agent, "judge"), Reply(text))
-    if key is None:
-        return None, None
-    keys = dict.fromkeys(m.key for m in debate.transcript.record if m.key is not None)
-    same = key if key in keys else next((k for k in keys if debate.answers.same(k, key, debate.sample)), key)
-    return answer, same
 
 
 def plurality(debate: Debate, candidates: Sequence[Candidate], tie: str) -> tuple[Candidate | None, bool]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Decision, DecisionProtocol, ModelName, Options, Plan
-from madplug_judge.candidates import Candidate, candidates, plurality, read
+from madplug import Decision, DecisionProtocol, ModelName, Options, Plan, Reply, Turn
+from madplug_judge.candidates import Candidate, candidates, plurality
 from madplug_styles import prompts
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Synthesis(DecisionProtocol):
         said = await debate.ask([prompts.user(debate.sample, prompt)], model=model, purpose="judge",
                                 form=self.form(debate, len(found)))
         if self.options.mode == "synthesise":
-            return await read(debate, debate.voters[0], said.text)
+            return await debate.read(Turn(debate.voters[0], "final"), Reply(said.text))
         number = read_number(said.text, len(found))
         return (None, None) if number is None else (found[number].answer, found[number].key)
 

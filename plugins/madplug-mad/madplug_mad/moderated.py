@@ -98,7 +98,7 @@ class Moderated(DecisionProtocol):
         again = fill(self.options.again, fields='"answer", "reason"')
         _, found = await ask_for_json(ask, chat, again, self.options.retries, ("answer",))
         answer = as_text(found["answer"]) if found else ""
-        key = self._key(debate, answer)
+        key = debate.key(answer)
         if key is None:
             return self._fallback(debate)
         return Decision(key, answer, agreed=True, reason="the judge, after the last round")
@@ -110,14 +110,6 @@ class Moderated(DecisionProtocol):
         text = fill(self.options.candidates, question=question_parts(debate.sample),
                     history=transcribed(debate, said))
         return [{"role": "system", "content": self.options.meta}, user(debate.sample, text)]
-
-    def _key(self, debate: Debate, answer: str) -> str | None:
-        """The canonical form of the judge's answer; that of an equal answer in the debate where there is one."""
-        key = debate.answers.canonical(answer, debate.sample) if answer else None
-        if key is None:
-            return None
-        known = (m.key for m in debate.transcript.messages if m.key is not None)
-        return next((k for k in known if debate.answers.same(k, key, debate.sample)), key)
 
     def _fallback(self, debate: Debate) -> Decision:
         """The debaters' last answers, the negative side's first."""

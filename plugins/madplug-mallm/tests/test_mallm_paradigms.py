@@ -198,6 +198,33 @@ def test_debate_with_two_inner_rounds_and_votes_in_round_three(study):
     assert calls(study, 'paradigm = "mallm.debate"\ndecision = "voting.simple"') == 3 * 5 + 3
 
 
+READ_BY_A_MODEL = 'answers = {use = "answers.choice", extract = "llm", extract_when = "every_message"}'
+
+
+@pytest.mark.parametrize(("debate", "decided", "expected"), [
+    ('paradigm = "mallm.memory"', 3, 3 + 18 + 6),
+    ('paradigm = "mallm.memory"', 4, 39),
+    ('paradigm = "mallm.memory"', 5, 51),
+    ('paradigm = "mallm.memory"\nagents = 5', 3, 45),
+    ('paradigm = "mallm.debate"', 3, 39),
+])
+def test_calls_with_invented_experts_and_a_model_that_reads_every_message(study, debate, decided, expected):
+    """Methods, section 5: kappa = 2, as MALLM's code has it."""
+    voting = '\npersonas = ["personas.expert"]\ndecision = {use = "voting.simple", final = "ask"}'
+    assert calls(study, debate + voting, inventing(tied(decided)), READ_BY_A_MODEL) == expected
+
+
+def test_calls_of_a_majority_with_invented_experts_and_a_model_that_reads_every_message(study):
+    debate = 'paradigm = "mallm.memory"\npersonas = ["personas.expert"]\ndecision = "consensus.majority"'
+    assert calls(study, debate, inventing(says(agree=True)), READ_BY_A_MODEL) == 3 + 4
+
+
+def inventing(replies):
+    """The same, with experts to play."""
+    experts = iter(f'{{"role": "Expert {i}", "description": "Knows {i}."}}' for i in range(9))
+    return lambda request: next(experts) if request.purpose == "persona" else replies(request)
+
+
 def test_a_majority_at_the_second_message_is_two_calls(study):
     assert calls(study, 'paradigm = "mallm.memory"\ndecision = "consensus.majority"') == 2
 

@@ -85,7 +85,7 @@ async def prompted(debate: Debate, nominee: Nominee, rate: str, attempts: int) -
     """The confidence its author states, with the discussion in view; 0 if it never states one."""
     author = debate.agent(nominee.agents[0])
     chat = prompts.merged([
-        prompts.user(debate.sample, prompts.question_parts(debate.sample)), *seen(debate, author),
+        prompts.user(debate.sample, prompts.question_parts(debate.sample)), *await seen(debate, author),
         {"role": "user", "content": prompts.fill(rate, answer=nominee.answer)}])
     form = {"regex": "100|[1-9]?[0-9]"}
     for _ in range(attempts):
@@ -114,10 +114,10 @@ def cosine(a: Sequence[float], b: Sequence[float]) -> float:
     return math.fsum(x * y for x, y in zip(a, b, strict=True)) / length if length else 0.0
 
 
-def seen(debate: Debate, agent: Agent) -> list[prompts.Chat]:
+async def seen(debate: Debate, agent: Agent) -> list[prompts.Chat]:
     """The discussion as an agent can see it."""
     turn = Turn(agent, "vote")
-    return prompts.discussion(debate, turn, debate.cell.visibility.view(debate, turn))
+    return prompts.discussion(debate, turn, await debate.view(turn))
 
 
 def lines(debate: Debate, slate: Sequence[Nominee], options: Any, how: str, extra: Extras) -> str:

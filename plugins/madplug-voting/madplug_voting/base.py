@@ -187,7 +187,7 @@ class Voting(DecisionProtocol):
         base, voters = self.options.index_base, len(debate.voters)
         numbers = self._eligible(voter, slate)
         ask, reply = self._words(numbers)
-        chat = self._chat(debate, voter, slate, how, extra, ask, reply, numbers)
+        chat = await self._chat(debate, voter, slate, how, extra, ask, reply, numbers)
         form = None if not self.options.hold else {"json_schema": self.schema(numbers)} if self.options.structured \
             else {"regex": self.pattern(numbers)}
         again: list[prompts.Chat] = []
@@ -217,8 +217,8 @@ class Voting(DecisionProtocol):
         ask: str = self.options.ask
         return ask
 
-    def _chat(self, debate: Debate, voter: Agent, slate: Sequence[Nominee], how: str, extra: Extras, ask: str,
-              reply: str, numbers: Sequence[int]) -> list[prompts.Chat]:
+    async def _chat(self, debate: Debate, voter: Agent, slate: Sequence[Nominee], how: str, extra: Extras, ask: str,
+                    reply: str, numbers: Sequence[int]) -> list[prompts.Chat]:
         """Task and solutions first, since they are the same for everybody; who votes, and how, last."""
         options = self.options
         facts = prompts.fill(options.facts, passages="\n\n".join(extra.passages)) if how == "facts" else ""
@@ -228,7 +228,7 @@ class Voting(DecisionProtocol):
         closing = [who.strip(), *(prompts.fill(options.own, number=number) for number in own), ask, reply]
         return prompts.merged([
             prompts.user(debate.sample, prompts.question_parts(debate.sample)),
-            *(seen(debate, voter) if how == "history" else ()), {"role": "user", "content": facts},
+            *(await seen(debate, voter) if how == "history" else ()), {"role": "user", "content": facts},
             {"role": "user", "content": listed}, {"role": "user", "content": "\n".join(filter(None, closing))}])
 
     def _again(self, said: str, problem: str, ask: str, reply: str) -> list[prompts.Chat]:

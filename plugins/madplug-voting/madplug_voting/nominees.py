@@ -82,11 +82,5 @@ async def _ask(debate: Debate, agent: Agent, last: Message, extract: str, logpro
     said = await debate.ask(prompts.merged(chat), agent=agent, purpose="extract",
                             form=debate.answers.form(debate.sample, body=0),
                             params={"logprobs": True} if logprobs else None)
-    answer, key = await debate.read(Turn(agent), Reply(said.text))
-    return None if key is None else Nominee(known(debate, key), answer or key, (agent.id,), said)
-
-
-def known(debate: Debate, key: str) -> str:
-    """The first key on record that is the same answer, else the key itself."""
-    keys = dict.fromkeys(m.key for m in debate.transcript.record if m.key is not None)
-    return key if key in keys else next((k for k in keys if debate.answers.same(k, key, debate.sample)), key)
+    answer, key = await debate.read(Turn(agent, "final"), Reply(said.text))
+    return None if key is None else Nominee(key, answer or key, (agent.id,), said)
