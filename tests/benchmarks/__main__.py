@@ -23,7 +23,7 @@ Row = tuple[str, str, str]
 def main() -> None:
     """Print a table: what, measured, reach."""
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores\n")
-    for what, measured, reach in chain(schedule(), calls(), starts()):
+    for what, measured, reach in chain(schedule(), calls(), starts(), findings()):
         print(f"{what:<62} {measured:<34} {reach}", flush=True)
 
 
@@ -64,6 +64,14 @@ def starts() -> Iterator[Row]:
         file.write_text(FIRST.format(url=endpoint.url))
         first = cpu([*program, "run", str(file), "--quiet"], folder)
         yield "a whole run of one debate and one call", f"{first:.2f} s CPU", "0.6 s to the first request"
+
+
+def findings() -> Iterator[Row]:
+    """CPU and memory of a report, in a process of its own."""
+    command = [sys.executable, "-m", "tests.benchmarks.findings"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    debates, seconds, peak = map(float, done.stdout.split())
+    yield f"madplug report, {debates:,.0f} debates", f"{seconds:.1f} s CPU; {peak:.0f} MB", "20 s; 500 MB"
 
 
 FIRST = """

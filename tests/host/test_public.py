@@ -17,8 +17,8 @@ from madplug.transcript import Transcript
 
 FILE = Path(__file__).with_name("public.txt")
 DEBATE = ("sample", "agents", "voters", "with_role", "agent", "transcript", "round", "rounds", "answers", "references",
-          "rng", "ask", "read", "ask_all", "notes", "service", "neighbours", "view", "key", "models", "decision", "matched",
-          "repeat")
+          "rng", "ask", "read", "ask_all", "notes", "service", "neighbours", "view", "key", "models", "decision",
+          "matched", "repeat")
 STUDY = ("ask", "ask_all", "samples", "models", "answers", "keep")
 TRANSCRIPT = ("messages", "record", "of_round", "by", "last", "answers")
 """What a component may use of what it is given; the rest of these classes is the host's own."""
