@@ -50,6 +50,9 @@ class Program(click.Group):
         except BrokenPipeError:
             sys.stderr.close()
             ctx.exit(0)
+        except KeyboardInterrupt:
+            click.echo("madplug: interrupted", err=True)
+            ctx.exit(130)
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})

@@ -370,7 +370,8 @@ class CellResolver:
                          f"(they write {', '.join(written) or 'none'})")
         components = cell.components()
         given = frozenset().union(*(c.gives for c in components)) | ({"references"} if cell.oracle else set())
-        for component in components:
+        models = [self.parent._lines[line] for line in cell.lines.values()]
+        for component in (*components, *models):
             place = self._places.get(id(component), component.kind)
             for need in sorted(component.needs - given):
                 hint = "say oracle = true at the top of the run file to allow it; every result is then marked" \

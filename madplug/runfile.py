@@ -133,7 +133,20 @@ def setting(text: str) -> Table:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise UserError(f"--set {text}: expected KEY=VALUE, such as --set debate.rounds=3")
-    return nested(key.strip().split("."), as_toml(value))
+    return nested(_parts(key), as_toml(value))
+
+
+def _parts(key: str) -> list[str]:
+    """The parts of a dotted key as TOML has them: quotes keep one together, as in `sweep."debate.agents"`."""
+    try:
+        left: Any = tomllib.loads(f"{key} = 0")
+    except tomllib.TOMLDecodeError:
+        return key.strip().split(".")
+    parts = []
+    while isinstance(left, Mapping):
+        [(part, left)] = left.items()
+        parts.append(part)
+    return parts
 
 
 def as_toml(text: str) -> Any:
@@ -152,7 +165,10 @@ def nested(keys: Sequence[str], value: Any) -> Table:
 
 
 def overlay(base: Any, change: Any) -> Any:
-    """`change` laid over `base`: tables merge; a table with `use` (or a string in a slot's place) replaces the slot."""
+    """`change` laid over `base`: tables merge; a table with `use` (or a string in a slot's place) replaces the slot.
+
+    An empty table in the place of a table clears it.
+    """
     if not isinstance(base, Mapping) or not isinstance(change, Mapping):
         if isinstance(base, str) and isinstance(change, Mapping) and "use" not in change:
             base = {"use": base}
@@ -162,7 +178,7 @@ def overlay(base: Any, change: Any) -> Any:
         return deepcopy(dict(change))
     merged = dict(base)
     for key, value in change.items():
-        merged[key] = overlay(base[key], value) if key in base else deepcopy(value)
+        merged[key] = overlay(base[key], value) if key in base and value != {} else deepcopy(value)
     return merged
 
 

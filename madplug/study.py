@@ -93,6 +93,7 @@ class Study:
     async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
         """A value that is made once and stored with the study: what is kept under `name`, or `value` from now on.
 
+        name: all cells share it, so it says whatever the value depends on: a digest of options, a model.
         value: something JSON can hold, or a function (plain or async) that makes it.
         """
         kept = self._store.fact(f"kept.{name}")

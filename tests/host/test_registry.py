@@ -126,3 +126,9 @@ def test_every_hook_says_when_it_is_called_and_what_to_return():
         for name, hook in hooks.items():
             arguments = hook.__code__.co_varnames[:hook.__code__.co_argcount]
             assert all(f"{a}:" in hook.__doc__ or f"{a}, " in hook.__doc__ for a in arguments), name
+
+
+def test_an_interrupt_before_anything_runs_is_one_line(madplug, madplug_plugin):
+    madplug_plugin("slow", "import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    done = madplug("list")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "madplug: interrupted\n")

@@ -71,6 +71,36 @@ def test_set_reads_toml_or_else_text(write):
     assert table["a"] == {"b": [1, 2], "c": "voting.ranked", "d": True}
 
 
+def test_set_keeps_quoted_parts_of_a_key_together_and_clears_with_an_empty_table(write):
+    file = write(RUN + '[sweep]\n"debate.rounds" = [1, 2]\n"debate.agents" = [2, 3]\n')
+    table = read(file, ['sweep."debate.rounds"=[5]'], {})
+    assert table["sweep"] == {"debate.rounds": [5], "debate.agents": [2, 3]}
+    assert read(file, ["sweep={}"], {})["sweep"] == {}
+    assert len(load(file, ["sweep={}"]).plan.cells) == 1
+
+
+def test_a_model_checks_the_cell_like_every_component(write, madplug_plugin):
+    madplug_plugin("strict", '''
+from madplug import Completion, Model, hookimpl
+class Strict(Model):
+    """Refuses more than two agents."""
+    name = "strict"
+    def check(self, cell):
+        if cell.wanted > 2:
+            yield f"has two voices, not {cell.wanted}"
+    async def complete(self, request):
+        return Completion("A")
+@hookimpl
+def madplug_register_models():
+    return [Strict]
+''')
+    path = write(RUN.replace("kit.hash", "strict.strict"))
+    load(path)
+    with pytest.raises(UserError) as error:
+        load(path, ["debate.agents=3"])
+    assert str(error.value) == "models.m: has two voices, not 3"
+
+
 def test_a_slot_with_use_replaces_and_without_use_changes_options():
     preset = {"visibility": {"use": "x.y", "window": 2}, "decision": "a.b"}
     assert overlay(preset, {"visibility": {"window": 3}})["visibility"] == {"use": "x.y", "window": 3}
