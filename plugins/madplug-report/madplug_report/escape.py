@@ -17,6 +17,7 @@ _LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"
 _LATEX_TABLE = str.maketrans(_LATEX)
 _BROAD = {**dict.fromkeys("WMmw@%…", 1.55), **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ&+<=>~#", 1.25)}
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&#$])")
+_SETTING = re.compile(r"(^|,)[\w.]+=(?![^(]*\))")
 
 
 def line(text: str) -> str:
@@ -52,7 +53,12 @@ def shortened(text: str, most: int) -> str:
 
 
 def distinct(texts: Sequence[str], most: int) -> list[str]:
-    """All of them shortened, and numbered where that made two alike."""
+    """All of them shortened, and numbered where that made two alike.
+
+    Where names of a sweep are too wide, the settings' values stand without the settings' names first.
+    """
+    bare = [_SETTING.sub(lambda m: m[1] and ", ", text) if width(line(text)) > most else text for text in texts]
+    texts = bare if len(set(bare)) == len(set(texts)) else texts
     short = [shortened(text, most) for text in texts]
     return [text if short.count(text) == 1 else f"{shortened(texts[i], most - 5)} #{i + 1}"
             for i, text in enumerate(short)]

@@ -150,6 +150,8 @@ def test_names_are_shortened_in_the_middle_and_stay_different():
     assert shortened("decision=consensus.majority,agents=3", 22) == "decision=…,agents=3"
     assert width(shortened("x" * 99, 30)) <= 30
     assert width("漢字") == 4
+    assert distinct(["style=simple,decision=majority", "style=simple,decision=voting", "cot"], 20) == [
+        "simple, majority", "simple, voting", "cot"]
     short = distinct(["x" * 50 + "a" + "x" * 50, "x" * 50 + "b" + "x" * 50, "c"], 20)
     assert len(set(short)) == 3
 
