@@ -126,7 +126,7 @@ def page(facts: Mapping[str, Any]) -> str:
 def _option(option: Mapping[str, Any]) -> Iterator[str]:
     """An option: name, type and default on a line, then its meaning, then a default that is a text of its own."""
     limits = f" ({option['limits']})" if option["limits"] else ""
-    default = json.dumps(option["default"], ensure_ascii=False)
+    default = "none" if option["default"] is None else json.dumps(option["default"], ensure_ascii=False)
     long = len(default) > WIDTH // 2
     ending = "required" if option["required"] else "default below" if long else f"default {default}"
     yield f"{option['name']}  {option['type']}{limits}, {ending}"

@@ -36,7 +36,7 @@ def test_a_plugin_is_named_versioned_and_pinned_like_every_other(path):
     assert "madplug>=0.1,<0.2" in project["dependencies"]
     assert project["requires-python"] == host["requires-python"]
     assert project["entry-points"]["madplug"] == {short: f"madplug_{short}"}
-    assert (path.parent / "README.md").is_file()
+    assert "```console\n$ " in (path.parent / "README.md").read_text(encoding="utf-8")
     assert list((path.parent / "tests").glob("test_*.py"))
 
 

@@ -207,7 +207,7 @@ def default(option: dict[str, Any]) -> str:
 
     if option["required"]:
         return "required"
-    text = json.dumps(option["default"], ensure_ascii=False)
+    text = "none" if option["default"] is None else json.dumps(option["default"], ensure_ascii=False)
     return "a text" if len(text) > 60 or "\\n" in text else f"`{text}`".replace("|", "\\|")
 
 
