@@ -50,6 +50,8 @@ class ExchangeOptions(Options):
     summary: str = Field(default=SUMMARY, description=(
         "a turn with such messages and no answers (`som.summary`); {summary}, {question}, {format}"))
     verify: str = Field(default=VERIFY, description="a turn with nobody to listen to; {question}, {format}")
+    max_characters: int | None = Field(default=None, ge=1, le=1_000_000, description=(
+        "longest text before the answer that a model held to a form may write; unset: any length"))
 
 
 class Exchange(Style):
@@ -69,7 +71,8 @@ class Exchange(Style):
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call."""
-        said = await debate.ask(self.chat(debate, turn, view), agent=turn.agent, purpose="discuss")
+        form = debate.answers.form(debate.sample, body=self.options.max_characters)
+        said = await debate.ask(self.chat(debate, turn, view), agent=turn.agent, purpose="discuss", form=form)
         return Reply(said.text)
 
     def chat(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> list[Chat]:
