@@ -12,7 +12,7 @@ from madplug import Debate, Options, Plan, Sample, Turn
 from madplug_answers.papers import Rule
 from madplug_styles.prompts import fill, question_parts, user
 
-READ_AS = "how the rule reads: madplug's way, or as the released code of a paper does, faults included"
+READ_AS = "how the rule reads: madplug's way, or as another project's code does, faults included"
 EXTRACT = """\
 Below are a question and what a participant of a discussion wrote about it.
 

@@ -62,7 +62,8 @@ class Choice(Reading, AnswerFormat):
     class Options(ReadingOptions):
         """Options of `answers.choice`."""
 
-        read_as: Literal["madplug", "mallm", "som", "madc", "eot"] = Field(default="madplug", description=READ_AS)
+        read_as: Literal["madplug", "mallm", "som", "madc", "eot", "dylan", "slm", "mmlu_pro"] = Field(
+            default="madplug", description=READ_AS)
         several: bool = Field(default=False, description="more than one option may be right; the answer is the set")
         instruction: str = Field(default=ASK_ONE, description="asks for the closing line, {form}")
         instruction_several: str = Field(default=ASK_SEVERAL, description="the same, with several = true")

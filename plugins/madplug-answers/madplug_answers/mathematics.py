@@ -10,7 +10,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from madplug import AnswerFormat, Sample
-from madplug_answers.asking import Reading, ReadingOptions
+from madplug_answers import papers
+from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.latex import normalise
 from madplug_answers.marks import LINE, announcements, ascii_digits, boxed
 from madplug_answers.number import last, tidy
@@ -45,10 +46,12 @@ class Math(Reading, AnswerFormat):
 
     name = "math"
     source = "Hendrycks et al. 2021 (MATH, string normalisation)"
+    rules = papers.MATH
 
     class Options(ReadingOptions):
         """Options of `answers.math`."""
 
+        read_as: Literal["madplug", "dylan"] = Field(default="madplug", description=READ_AS)
         equality: Literal["string", "symbolic"] = Field(
             default="string", description="compare spellings, or expressions with math-verify as well")
         seconds: float = Field(default=5.0, gt=0, le=600, description="the longest a symbolic comparison may take")

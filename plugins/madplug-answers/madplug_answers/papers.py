@@ -1,7 +1,8 @@
-"""How the released code of five papers reads an answer out of a reply, for numbers that are compared with theirs.
+"""How other projects read an answer out of a reply, for numbers that are compared with theirs.
 
-Faithful, faults included: "UNKNOWN" is the letter N in MALLM's code, and Du et al.'s number has no sign. Read once more
-as a canonical answer, which has the sign that the text gave it: none.
+Faithful, faults included: "UNKNOWN" is the letter N in MALLM's code, and Du et al.'s number has no sign. The rules of
+MALLM, SoM, MADC and EoT are those of their code; those of DyLAN, of MMLU-Pro and of the debates of small models
+(`slm`) were found from what these projects recorded beside each reply.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from madplug_answers.marks import boxed
+
 Rule = Callable[[str], str | None]
+_ANSWER = r"[aA]nswer:\s*([A-J])"
 
 
 def _last(found: Sequence[str]) -> str | None:
@@ -41,6 +45,35 @@ def madc_choice(text: str) -> str | None:
     return _last(re.findall(r"\(([A-Z])\)", text)) or _last(re.findall(r"\((-?\d+)\)", text))
 
 
+def dylan_choice(text: str) -> str | None:
+    """The last letter A to D in round brackets, else the last before a closing one."""
+    found = _last(re.findall(r"\(([A-Da-d])\)", text)) or _last(re.findall(r"([A-Da-d])\)", text))
+    return found and found.upper()
+
+
+def dylan_math(text: str) -> str | None:
+    """The last LaTeX box, else all that follows the last "he answer is ", else the last number."""
+    inside = boxed(text)
+    if inside is not None:
+        return inside
+    _, marker, after = text.rpartition("he answer is ")
+    return after.strip().rstrip(".") or None if marker else _last(re.findall(r"-?\d*\.?\d+", text))
+
+
+def slm_choice(text: str) -> str | None:
+    """The last letter A to D in round brackets, else the last such word near the end, an article included."""
+    found = _last(re.findall(r"\(([A-Da-d])\)", text)) or _last(re.findall(r"\b([A-Da-d])\b", text[-200:]))
+    return found and found.upper()
+
+
+def mmlu_pro_choice(text: str) -> str | None:
+    """The letter A to J after the first "answer is", else after the last "answer:" of the first line that has one."""
+    if found := re.search(r"answer is \(?([A-J])", text):
+        return found[1]
+    first = re.search(_ANSWER, text)
+    return first and (_last(re.findall(_ANSWER, text[first.start():].partition("\n")[0])) or first[1])
+
+
 def eot_number(text: str) -> str | None:
     """The first number after the last "the answer is", else the last number of the text."""
     return _marked(text.replace(",", ""), r"-?\d+\.?\d*")
@@ -63,6 +96,8 @@ def _marked(text: str, wanted: str) -> str | None:
     return picked.rstrip(".") if picked else None
 
 
-CHOICE: Mapping[str, Rule] = {"mallm": mallm_choice, "som": som_choice, "madc": madc_choice, "eot": eot_choice}
+CHOICE: Mapping[str, Rule] = {"mallm": mallm_choice, "som": som_choice, "madc": madc_choice, "eot": eot_choice,
+                              "dylan": dylan_choice, "slm": slm_choice, "mmlu_pro": mmlu_pro_choice}
 NUMBER: Mapping[str, Rule] = {"som": som_number, "eot": eot_number}
+MATH: Mapping[str, Rule] = {"dylan": dylan_math}
 YESNO: Mapping[str, Rule] = {"eot": eot_yesno}

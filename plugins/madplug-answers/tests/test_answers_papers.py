@@ -3,7 +3,7 @@
 import pytest
 
 from madplug.testing import play
-from madplug_answers import Choice, Number, YesNo, papers
+from madplug_answers import Choice, Math, Number, YesNo, papers
 
 VECTORS = [
     ("mallm_choice", "Final Solution: B", "B"),
@@ -25,6 +25,17 @@ VECTORS = [
     ("eot_yesno", "No. So the answer is Yes", "yes"),
     ("madc_choice", "(A) then (B)", "B"),
     ("madc_choice", "(b)", None),
+    ("dylan_choice", "(A), no: (c)", "C"),
+    ("dylan_choice", "B) since A", "B"),
+    ("dylan_choice", "the answer is B", None),
+    ("dylan_math", r"so \boxed{\frac{1}{2}}, not 3", r"\frac{1}{2}"),
+    ("dylan_math", "So the answer is 67,600.", "67,600"),
+    ("dylan_math", "the final answer: 67,600", "600"),
+    ("slm_choice", "(B) holds, in a way", "B"),
+    ("slm_choice", "B holds, in a way", "A"),
+    ("mmlu_pro_choice", "The answer is (J). Or the answer is (A).", "J"),
+    ("mmlu_pro_choice", "Answer: B, answer: C", "C"),
+    ("mmlu_pro_choice", "The best option is (G)", None),
 ]
 
 
@@ -40,6 +51,7 @@ def test_the_rules_give_what_the_papers_code_gives(rule, text, expected):
     (Choice(), "I think A) is wrong, B) is right", "B"),
     (Number(read_as="som"), r"\boxed{-5}", "5"),
     (Number(), r"\boxed{-5}", "-5"),
+    (Math(read_as="dylan"), "6 + 3 = 9. The answer is $9$, surely.", "9"),
     (YesNo(read_as="eot"), "No. So the answer is Yes", "yes"),
 ])
 def test_a_debate_reads_as_its_answer_format_says(answers, text, key):
@@ -48,5 +60,5 @@ def test_a_debate_reads_as_its_answer_format_says(answers, text, key):
 
 @pytest.mark.parametrize("rule", [getattr(papers, name) for name in sorted({name for name, *_ in VECTORS})])
 def test_long_hostile_texts_are_read_in_one_pass(rule):
-    for piece in ("(", "{1,", "{", "9.", "final solution: ", "the answer is ", "A" * 9):
+    for piece in ("(", "{1,", "{", "9.", "final solution: ", "the answer is ", "answer: ", "A" * 9):
         rule(piece * 20_000)
