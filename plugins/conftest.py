@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -12,6 +14,29 @@ from hypothesis import HealthCheck, settings
 # No property is judged by the clock.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
+
+
+@pytest.fixture
+def in_proportion():
+    """Checks that a text is read in time in proportion to its length: `in_proportion(read, text)`.
+
+    A sixteenth of the text takes a sixteenth of the time; where reading is quadratic, a 256th.
+    """
+    def check(read, text):
+        if (long := _seconds(read, text)) > 0.1:
+            long = min(long, _seconds(read, text))  # the first may have been held up
+            assert long < 64 * _seconds(read, text[:len(text) // 16]), f"{text[:20]!r}...: {long:.2f} s"
+    return check
+
+
+def _seconds(read, text):
+    gc.collect()
+    gc.disable()  # what it goes through grows with the whole program
+    started = time.thread_time()
+    read(text)
+    used = time.thread_time() - started
+    gc.enable()
+    return used
 
 
 @pytest.fixture(scope="session")

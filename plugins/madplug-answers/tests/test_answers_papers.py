@@ -59,6 +59,6 @@ def test_a_debate_reads_as_its_answer_format_says(answers, text, key):
 
 
 @pytest.mark.parametrize("rule", [getattr(papers, name) for name in sorted({name for name, *_ in VECTORS})])
-def test_long_hostile_texts_are_read_in_one_pass(rule):
+def test_long_hostile_texts_are_read_in_one_pass(rule, in_proportion):
     for piece in ("(", "{1,", "{", "9.", "final solution: ", "the answer is ", "answer: ", "A" * 9):
-        rule(piece * 20_000)
+        in_proportion(rule, piece * 20_000)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from typing import Any
 
 import pytest
@@ -96,12 +95,10 @@ BAD = ["", "no", "{}", "[]", '{"role": "Cook"}', '{"role": "", "description": "d
 @pytest.mark.parametrize("generator", [Expert, Ipip])
 @pytest.mark.parametrize("reply", BAD)
 def test_every_failure_counts_and_after_the_last_a_participant_takes_the_place(generator: Any, reply: str) -> None:
-    start = time.perf_counter()
     played = meet(generator(), agents=1, made=[reply] * 5)
     assert names(played) == ["Participant 1"]
     assert len(asked(played)) == 5
     assert played.result.notes["personas"] == {"persona_fallback": [0]}
-    assert time.perf_counter() - start < 5
 
 
 def test_one_bad_reply_costs_one_more_call_and_no_flag() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -348,14 +347,12 @@ HOSTILE = ["", " \n", "x" * 200_000, "{" * 200_000, "no agreement", "[DISAGREE",
 @pytest.mark.parametrize("structured", [False, True])
 @pytest.mark.parametrize("style", ALL)
 def test_hostile_replies_end_the_turn_and_agree_with_nothing(style: Any, structured: bool) -> None:
-    start = time.perf_counter()
     for reply in HOSTILE:
         replies = {0: ["Final answer: A"], 1: [reply] * 2, 2: [reply] * 2}
         played = discuss(style(structured=structured), "draft improve feedback", replies)
         assert len(played.messages) == 3
         assert [m.agreement for m in played.messages[1:]] == [False, False]
         assert played.messages[2].answer is None or style is Reasoning
-    assert time.perf_counter() - start < 20
 
 
 @pytest.mark.parametrize("style", [Simple, FreeText, Split, Critical])

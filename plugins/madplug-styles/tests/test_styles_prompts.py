@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import pytest
 
@@ -121,11 +121,10 @@ def test_json_is_found_in_prose_and_repaired(text: str, found: dict[str, object]
 
 @pytest.mark.parametrize("text", ["{" * 200_000, '{"a":' * 40_000, "not " * 50_000, "{" + " " * 200_000,
                                   '{"a": [' * 30_000, '"{' * 100_000, "［" * 200_000, "\x00" * 200_000])
-def test_a_huge_hostile_reply_is_read_in_no_time(text: str) -> None:
-    start = time.perf_counter()
-    prompts.read_json(text)
+def test_a_huge_hostile_reply_is_read_in_proportion(text: str, in_proportion: Callable[..., None]) -> None:
+    in_proportion(prompts.read_json, text)
+    in_proportion(prompts.read_agreement, text)
     assert prompts.read_agreement(text)[0] is False
-    assert time.perf_counter() - start < 2
 
 
 @pytest.mark.parametrize(("value", "share"), [
