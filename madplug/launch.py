@@ -72,6 +72,7 @@ async def _run(resolved: Resolved, store: StudyStore, folder: Path, log: Any, wa
     watcher.run = run
     for text in warnings:
         watcher.say(text, "yellow")
+    (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
     interrupts = _signals(run, watcher)
     log.info("run", study=resolved.plan.name, done=done, planned=total)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from madplug.text import columns, safe
 if TYPE_CHECKING:
     from madplug.study import StudyRun
 
+MOST_PARTS = 6
+"""A metric with more figures than this is not spread over the table."""
 PLAIN_EVERY = 10.0
 """Seconds between two lines of progress where there is no terminal."""
 
@@ -119,9 +122,12 @@ class Watcher:
 
 
 def summary_table(summary: Mapping[str, Any]) -> str:
-    """The cells of a study with their figures; calls, tokens and seconds are means over a cell's debates."""
+    """The cells of a study with their figures; calls and tokens are means over a cell's debates."""
     cells = summary["cells"]
     metrics = sorted({name for cell in cells for name in cell["metrics"]})
+    parts = Counter(name.rpartition(".")[0] for name in metrics)
+    many = {whole: n for whole, n in parts.items() if n > MOST_PARTS}
+    metrics = [name for name in metrics if name.rpartition(".")[0] not in many]
     costs = any(cell["cost_usd"] for cell in cells)
     head = ["cell", *metrics, "debates", "undecided", "failed", "calls", "tokens", *(["USD"] if costs else [])]
     rows = []
@@ -133,7 +139,7 @@ def summary_table(summary: Mapping[str, Any]) -> str:
                      *(figure(cell["metrics"].get(name)) for name in metrics), str(cell["done"]),
                      str(cell["undecided"]), str(cell["failed"]), f"{cell['calls'] / held:.1f}", f"{tokens:.0f}",
                      *cost])
-    return columns(rows, head)
+    return "\n".join([columns(rows, head), *(f"{whole}: {n} figures in summary.json" for whole, n in many.items())])
 
 
 def figure(metric: Mapping[str, Any] | None) -> str:

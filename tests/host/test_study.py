@@ -135,6 +135,9 @@ def test_killed_at_twenty_random_moments_it_ends_equal_to_the_undisturbed_study(
     file, more = write(), ("--set", "dataset.size=60", "--set", "models.m.max_in_flight=4", *LEDGER)
     calm = madplug("run", file, "--output", "calm", "--set", "dataset.size=60")
     assert calm.returncode == 0
+    earlier = tmp_path / "killed" / "summary.json"
+    earlier.parent.mkdir()
+    earlier.write_text("{}")
     dice, kills = random.Random(20), 0
     while kills < 20:
         before = paid(tmp_path)
@@ -146,9 +149,11 @@ def test_killed_at_twenty_random_moments_it_ends_equal_to_the_undisturbed_study(
         process.send_signal(signal.SIGKILL)
         process.communicate()
         kills += 1
+        assert not earlier.exists()  # the figures of an earlier run are not those of this one
     done = madplug("run", file, "--output", "killed", *more)
     assert done.returncode == 0, done.stderr
     assert kills == 20
+    assert json.loads(earlier.read_text())["status"] == "finished"
     assert rows(madplug, "killed", tmp_path / "a.jsonl") == rows(madplug, "calm", tmp_path / "b.jsonl")
     assert 240 <= paid(tmp_path) <= 240 + 20 * 4
 
