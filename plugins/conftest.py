@@ -30,7 +30,6 @@ def in_proportion():
 
 
 def _seconds(read, text):
-    gc.collect()
     gc.disable()  # what it goes through grows with the whole program
     started = time.thread_time()
     read(text)
