@@ -7,6 +7,7 @@ becomes a problem with its distribution and version; everything else goes on.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import re
@@ -120,9 +121,15 @@ class Registry:
         return found or [o for o in self.offers() if name in (o.name, o.name.rpartition(".")[2])]
 
     def load_all(self) -> None:
-        """Load every plugin."""
-        for plugin in self._sources:
-            self._load(plugin)
+        """Load every plugin. What that makes stays, so no garbage is looked for meanwhile."""
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for plugin in self._sources:
+                self._load(plugin)
+        finally:
+            if collecting:
+                gc.enable()
 
     def add_commands(self, cli: Any) -> None:
         """Let every plugin that has commands add them to the program; the others are not loaded for it."""
