@@ -140,6 +140,10 @@ class Cell:
                 report(f"{implementation.plugin_name}: {event} raised {type(error).__name__}: {error}")
 
 
+async def _viewed(view: Any, visibility: Visibility) -> tuple[Message, ...]:
+    return expect_all(await view, Message, visibility, "view")
+
+
 class Host:
     """The innermost implementation of every around hook: delegates to the chosen component."""
 
@@ -154,7 +158,10 @@ class Host:
     @hookimpl(trylast=True)
     def madplug_view(self, debate: Any, turn: Any) -> Any:  # noqa: D102
         visibility = debate.cell.visibility
-        return expect_all(visibility.view(debate, turn), Message, visibility, "view")
+        view = visibility.view(debate, turn)
+        if hasattr(view, "__await__"):
+            return _viewed(view, visibility)
+        return expect_all(view, Message, visibility, "view")
 
     @hookimpl(trylast=True)
     def madplug_reply(self, debate: Any, turn: Any, view: Any) -> Any:  # noqa: D102

@@ -34,7 +34,10 @@ class Program(click.Group):
             from madplug.registry import Registry
 
             self._added = True
-            Registry().add_commands(self)
+            registry = Registry()
+            registry.add_commands(self)
+            for problem in registry.problems:
+                click.echo(f"madplug: {safe(str(problem))}", err=True)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a user's mistake is a message and exit 2, never a traceback."""

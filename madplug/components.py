@@ -13,8 +13,9 @@ A component is one choice among many, named in a run file, with typed options:
             ...
 
 Components are made once per cell from their options and keep nothing of a debate: the transcript is the
-only state. Methods may be plain or `async`; the host awaits what is awaitable. A model is reached through
-`await debate.ask(...)` only, so that every call is counted, limited, stored and shared in one place.
+only state. Methods may be plain or `async`; the host awaits what is awaitable. Those that only describe (`calls`,
+`check`, `turns`) or compare (an answer format's `canonical`, `same`, `instruction`, `pattern`) are plain. A model is
+reached through `await debate.ask(...)` only, so that every call is counted, limited, stored and shared in one place.
 
 Constructing a component must be cheap: import heavy packages in `prepare` or `open`.
 """

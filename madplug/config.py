@@ -388,16 +388,27 @@ class CellResolver:
         place, who = self._places.get(id(component), component.kind), full_name(component)
         for name in (n for n in dir(type(component)) if n.startswith("madplug_")):
             method = getattr(type(component), name)
+            marked = getattr(method, "madplug_impl", None)
+            name = marked["specname"] or name if marked else name
             if name not in known:
                 self.problem(place, f"{who} implements the hook '{name}', which does not exist{nearest(name, known)}")
-            elif getattr(method, "madplug_impl", None) is None:
+            elif marked is None:
                 self.problem(place, f"{who}: '{name}' is not marked with @hookimpl, so it is never called")
+            elif marked["wrapper"] and name in runspecs.EVENTS:
+                self.problem(place, f"{who}: the hook '{name}' is an event, which nobody wraps; drop wrapper=True")
             else:
                 given = list(inspect.signature(known[name]).parameters)
-                for argument in list(inspect.signature(method).parameters)[1:]:
+                for argument in _asked(component, method):
                     if argument not in given:
                         self.problem(place, f"{who}: the hook '{name}' has no argument '{argument}'; it has "
                                      f"{', '.join(given)}")
+
+
+def _asked(component: Component, method: Any) -> list[str]:
+    """The arguments a hook of a component must be given: those without a default, but for `self`."""
+    static = isinstance(inspect.getattr_static(component, method.__name__), staticmethod)
+    parameters = list(inspect.signature(method).parameters.values())[0 if static else 1:]
+    return [p.name for p in parameters if p.default is p.empty]
 
 
 def naming(options: type[Any]) -> Iterator[tuple[str, str]]:

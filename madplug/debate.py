@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from madplug.cell import Cell
 from madplug.components import AnswerFormat, Service
 from madplug.errors import ComponentError
-from madplug.expect import decided, expect, expect_all, heard, seated, sound, through
+from madplug.expect import called, decided, expect, expect_all, heard, seated, sound, through
 from madplug.records import (
     Agent,
     Completion,
@@ -193,7 +193,8 @@ class Debate:
         if bound is None:
             raise ComponentError(f"no style of this cell takes the move '{turn.move}' of agent {turn.agent.id} "
                                  f"({turn.agent.persona.role})")
-        return sound(await maybe(bound.style.respond(self, turn, view)), bound.style)
+        reply = expect(await maybe(bound.style.respond(self, turn, view)), Reply, bound.style, "respond")
+        return sound(reply, f"{called(bound.style, 'respond')} returned")
 
     async def read(self, turn: Turn, reply: Reply) -> tuple[str | None, str | None]:
         """The answer a reply gives, and its canonical form."""
@@ -268,8 +269,9 @@ async def decide_again(debate: Debate, recorded: DebateResult) -> Decision:
     decide, decision = debate.cell.decision, None
     debate.agents, debate.notes = recorded.agents, dict(recorded.notes)
     stands = [m for m in recorded.messages if not m.retracted]
+    ids = {message.id: i for i, message in enumerate(stands)}  # without those that were taken back
     for i, message in enumerate(stands):
-        debate.transcript._append(message)
+        debate.transcript._append(replace(message, seen=tuple(ids[j] for j in message.seen if j in ids)))
         debate.round = message.round
         after = stands[i + 1] if i + 1 < len(stands) else None
         ends_round = after is None or after.round != message.round
@@ -305,6 +307,7 @@ async def hold_rounds(debate: Debate) -> Decision | None:
                 raise ComponentError(f"round {debate.round} was taken back {redos} times; an extension never takes it")
             debate.transcript._retract(m.id for m in debate.transcript.of_round(debate.round))
         if review.say is not None:
+            heard(review.say, str, "round_ended")
             debate.record(Message(0, debate.round, 0, None, "say", review.say))
         if review.stop or (debate.round == debate.rounds and not review.redo):
             return None
@@ -317,7 +320,7 @@ async def hold_round(debate: Debate) -> Decision | None:
     decide, turns = debate.cell.decision, debate.cell.turns
     spoke = 0
     async for wave in each(through(turns.waves(debate), turns, "waves")):
-        await hold_wave(debate, spoke, [wave] if isinstance(wave, Turn) else list(wave))
+        await hold_wave(debate, spoke, expect_all([wave] if isinstance(wave, Turn) else wave, Turn, turns, "waves"))
         spoke += 1
         decision = await maybe(decide.after_wave(debate))
         if decision is not None:
@@ -330,8 +333,6 @@ async def hold_round(debate: Debate) -> Decision | None:
 
 async def hold_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
     """All turns of a wave on the same transcript, recorded in the wave's order."""
-    for turn in turns:
-        expect(turn, Turn, debate.cell.turns, "waves")
     views = [await debate.view(turn) for turn in turns]
     taken = await together(take_turn(debate, turn, view) for turn, view in zip(turns, views, strict=True))
     for turn, view, (reply, answer, key) in zip(turns, views, taken, strict=True):
@@ -343,6 +344,7 @@ async def hold_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
 async def take_turn(debate: Debate, turn: Turn, view: Sequence[Message]) -> tuple[Reply, str | None, str | None]:
     """One turn: the reply, its answer and its key."""
     reply = heard(await maybe(debate.cell.hooks.madplug_reply(debate=debate, turn=turn, view=view)), Reply, "reply")
+    sound(reply, "the hook 'madplug_reply' gave")
     return (reply, *await debate.read(turn, reply))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any, TypeVar
 
 from madplug.components import Component
 from madplug.errors import ComponentError
-from madplug.records import Agent, Decision, Reply
+from madplug.records import Agent, Decision, Persona, Reply
 
 T = TypeVar("T")
 HOST = "madplug."
@@ -64,16 +64,18 @@ def wrong(what: str, value: Any, wanted: str) -> ComponentError:
     return ComponentError(f"{what} {type(value).__name__} {value!r:.80}; expected {wanted}{more}")
 
 
-def sound(value: Any, style: Component) -> Reply:
-    """A reply whose fields are what they should be."""
-    reply = expect(value, Reply, style, "respond")
-    _field(reply, "content", (str,), style, "respond")
-    _field(reply, "answer", _TEXT, style, "respond")
-    _field(reply, "agreement", _TRUTH, style, "respond")
-    _field(reply, "confidence", _NUMBER, style, "respond")
+def sound(reply: Reply, given: str) -> Reply:
+    """A reply whose fields are what they should be. given: who gave it, with the verb."""
+    _field(reply, "content", (str,), given)
+    _field(reply, "answer", _TEXT, given)
+    _field(reply, "agreement", _TRUTH, given)
+    _field(reply, "confidence", _NUMBER, given)
+    _field(reply, "data", (Mapping,), given)
     if reply.confidence is not None and not 0 <= reply.confidence <= 1:
-        raise ComponentError(f"{called(style, 'respond')} returned a Reply whose confidence is {reply.confidence!r}; "
+        raise ComponentError(f"{given} a Reply whose confidence is {reply.confidence!r}; "
                              "expected a number from 0 to 1, or None where none could be read")
+    if odd := [key for key in reply.data if not isinstance(key, str)]:
+        raise ComponentError(f"{given} a Reply whose data has the key {odd[0]!r:.80}; expected text")
     return reply
 
 
@@ -81,20 +83,23 @@ def decided(value: Any, component: Component, method: str) -> Decision:
     """A decision whose fields are what they should be."""
     decision = expect(value, Decision, component, method)
     for field in ("key", "answer"):
-        _field(decision, field, _TEXT, component, method)
+        _field(decision, field, _TEXT, f"{called(component, method)} returned")
     return decision
 
 
-def _field(record: Any, field: str, kinds: tuple[type, ...], component: Component, method: str) -> None:
+def _field(record: Any, field: str, kinds: tuple[type, ...], given: str) -> None:
     value = getattr(record, field)
     if not isinstance(value, kinds):
         wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
-        raise wrong(f"{called(component, method)} returned a {type(record).__name__} whose {field} is", value, wanted)
+        raise wrong(f"{given} a {type(record).__name__} whose {field} is", value, wanted)
 
 
 def seated(agents: tuple[Agent, ...], wanted: int, models: Iterable[str], casting: Component) -> tuple[Agent, ...]:
     """The agents, if there is one for each persona, numbered in order, on a model of the cell."""
     known = set(models)
+    for agent in agents:
+        _field(agent, "persona", (Persona,), f"{called(casting, 'cast')} returned")
+        _field(agent, "model", _TEXT, f"{called(casting, 'cast')} returned")
     odd = next((a for i, a in enumerate(agents) if a.id != i or (a.model is not None and a.model not in known)), None)
     if len(agents) != wanted or odd is not None:
         found = f"{len(agents)} agents" if odd is None else f"agent {odd.id} on model '{odd.model}'"

@@ -39,6 +39,7 @@ def launch(resolved: Resolved, folder: Path, *, quiet: bool = False, messages: b
         try:
             warnings = list(_same_study(resolved, store, folder))
             _provenance(resolved, folder)
+            (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
             log = open_log(folder)
             for cell in resolved.plan.cells if traced else ():
                 trace(cell, log)
@@ -72,7 +73,6 @@ async def _run(resolved: Resolved, store: StudyStore, folder: Path, log: Any, wa
     watcher.run = run
     for text in warnings:
         watcher.say(text, "yellow")
-    (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
     interrupts = _signals(run, watcher)
     log.info("run", study=resolved.plan.name, done=done, planned=total)
     try:

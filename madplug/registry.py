@@ -26,6 +26,8 @@ from madplug.errors import Problem, UserError, nearest
 if TYPE_CHECKING:  # a command of a plugin needs no component, and these are half of what `madplug --help` would cost
     from madplug.components import Component
 
+_BROKEN = (Exception, SystemExit)
+"""Whatever a stranger's module raises must not take the others along."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -136,7 +138,12 @@ class Registry:
         for plugin, source in self._sources.items():
             if _mentions(source.module, "madplug_register_commands"):
                 self._module(plugin)
-        self._manager.hook.madplug_register_commands(cli=cli)
+        for implementation in self._manager.hook.madplug_register_commands.get_hookimpls():
+            try:
+                implementation.function(cli)
+            except _BROKEN as error:
+                place = self._sources[implementation.plugin_name].place
+                self.problems.append(Problem(place, f"adds no commands: {type(error).__name__}: {error}"))
 
     def source(self, plugin: str) -> Source | None:
         """The distribution behind a plugin."""
@@ -167,13 +174,13 @@ class Registry:
         if source is None or plugin in self._modules:
             return self._modules.get(plugin)
         self._modules[plugin] = None
-        if other := _for_another(source):
-            self.problems.append(Problem(source.place, other))
-            return None
         try:
+            if other := _for_another(source):
+                self.problems.append(Problem(source.place, other))
+                return None
             module = source.load()
             self._manager.register(module, plugin)
-        except Exception as error:  # whatever a stranger's module raises must not take the others along
+        except _BROKEN as error:
             self.problems.append(Problem(source.place, f"does not load: {type(error).__name__}: {error}"))
             return None
         self.problems += [Problem(source.place, text) for text in _misspelt(module)]
@@ -196,7 +203,7 @@ class Registry:
     def _take(self, base: type[Component], offered: Any, source: Source) -> None:
         try:
             classes = list(offered())
-        except Exception as error:
+        except _BROKEN as error:
             self.problems.append(Problem(source.place, f"{offered.__name__} raised {type(error).__name__}: {error}"))
             return
         for cls in classes:
@@ -216,7 +223,12 @@ def installed() -> Iterator[Source]:
         if (found := point.dist) is None:
             yield Source(point.name, point.load, "?", "?", point.module)
         else:
-            yield Source(point.name, point.load, found.name, found.version, point.module,
+            try:
+                name, version = found.name, found.version
+            except TypeError:  # its metadata is gone, as after an uninstall that was interrupted
+                name, version = "?", "?"
+            # An object of a module may have been imported there: its source says nothing.
+            yield Source(point.name, point.load, name, version, "" if point.attr else point.module,
                          lambda found=found: found.requires)  # type: ignore[misc]
 
 
@@ -245,8 +257,9 @@ def _mentions(module: str, word: str) -> bool:
     """Whether a module's source has a word; a hook that is never named there is not implemented there."""
     try:
         spec = find_spec(module)
-        return spec is None or spec.origin is None or word in Path(spec.origin).read_text(encoding="utf-8")
-    except (ImportError, OSError, ValueError):  # not to be read as text: loading it will tell
+        text = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else word
+        return word in text or "import *" in text
+    except _BROKEN:  # not to be read as text: loading it will tell
         return True
 
 

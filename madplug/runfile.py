@@ -117,7 +117,7 @@ def read(path: Path, settings: Sequence[str] = (), environ: Mapping[str, str] | 
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not valid TOML: not UTF-8 at byte {error.start}") from None
     for change in (*_from_environment(os.environ if environ is None else environ), *map(setting, settings)):
-        table = overlay(table, change)
+        table = overlay(_cleared(table, change), change)
     table.setdefault("name", path.stem)
     return table
 
@@ -144,9 +144,19 @@ def _parts(key: str) -> list[str]:
         return key.strip().split(".")
     parts = []
     while isinstance(left, Mapping):
+        if len(left) != 1:
+            return key.strip().split(".")
         [(part, left)] = left.items()
         parts.append(part)
     return parts
+
+
+def _cleared(table: Any, change: Mapping[str, Any]) -> Any:
+    """The table without what a change sets to an empty table, as `--set sweep={}` does."""
+    if not isinstance(table, Mapping):
+        return table
+    return {key: _cleared(value, change[key]) if isinstance(change.get(key), Mapping) else value
+            for key, value in table.items() if change.get(key) != {}}
 
 
 def as_toml(text: str) -> Any:
@@ -165,10 +175,7 @@ def nested(keys: Sequence[str], value: Any) -> Table:
 
 
 def overlay(base: Any, change: Any) -> Any:
-    """`change` laid over `base`: tables merge; a table with `use` (or a string in a slot's place) replaces the slot.
-
-    An empty table in the place of a table clears it.
-    """
+    """`change` laid over `base`: tables merge; a table with `use` (or a string in a slot's place) replaces the slot."""
     if not isinstance(base, Mapping) or not isinstance(change, Mapping):
         if isinstance(base, str) and isinstance(change, Mapping) and "use" not in change:
             base = {"use": base}
@@ -178,7 +185,7 @@ def overlay(base: Any, change: Any) -> Any:
         return deepcopy(dict(change))
     merged = dict(base)
     for key, value in change.items():
-        merged[key] = overlay(base[key], value) if key in base and value != {} else deepcopy(value)
+        merged[key] = overlay(base[key], value) if key in base else deepcopy(value)
     return merged
 
 

@@ -88,7 +88,7 @@ class Study:
         for row in through(self.cell.dataset.samples(split), self.cell.dataset, "samples"):
             if split is not None:
                 self.read[split] = self.read.get(split, 0) + 1
-            yield sampled(row, self.cell)
+            yield sampled(row, f"{called(self.cell.dataset, 'samples')} gave")
 
     async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
         """A value that is made once and stored with the study: what is kept under `name`, or `value` from now on.
@@ -283,8 +283,11 @@ class StudyRun:
     async def _samples(self, study: Study, repeat: int) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
         seen: set[str] = set()
         rows = await maybe(study.cell.hooks.madplug_samples(study=study))
-        async for row in each(through(rows, self, "the hook 'madplug_samples'")):
-            sample, references = sampled(row, study.cell)
+        hook = "the hook 'madplug_samples' gave"
+        if not hasattr(rows, "__iter__") and not hasattr(rows, "__aiter__"):
+            raise wrong(hook, rows, "a generator, or a sequence")
+        async for row in each(rows):
+            sample, references = sampled(row, hook)
             if not isinstance(sample.id, str):
                 raise StudyError(f"dataset: the sample id {sample.id!r:.80} is no text")
             if sample.id in seen:
@@ -369,12 +372,12 @@ class StudyRun:
         return self._ended[name]
 
 
-def sampled(row: Any, cell: Cell) -> Sampled:
+def sampled(row: Any, given: str) -> Sampled:
     """A row of a data set, if it is a sample with its references."""
     match row:
         case (Sample() as sample, list() | tuple() as references) if all(isinstance(r, str) for r in references):
             return sample, tuple(references)
-    raise wrong(f"{called(cell.dataset, 'samples')} gave", row, "a Sample and a tuple of references as text")
+    raise wrong(given, row, "a Sample and a tuple of references as text")
 
 
 async def score(debate: Debate, result: DebateResult) -> tuple[dict[str, float | None], Exception | None]:

@@ -125,7 +125,7 @@ def summary_table(summary: Mapping[str, Any]) -> str:
     """The cells of a study with their figures; calls and tokens are means over a cell's debates."""
     cells = summary["cells"]
     metrics = sorted({name for cell in cells for name in cell["metrics"]})
-    parts = Counter(name.rpartition(".")[0] for name in metrics)
+    parts = Counter(name.rpartition(".")[0] for name in metrics if name.count(".") > 1)
     many = {whole: n for whole, n in parts.items() if n > MOST_PARTS}
     metrics = [name for name in metrics if name.rpartition(".")[0] not in many]
     costs = any(cell["cost_usd"] for cell in cells)

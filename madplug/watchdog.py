@@ -49,7 +49,8 @@ class Watchdog:
             if ended or idle or current is not step:
                 if place and now - since >= LONG and not idle:
                     self._report(place, now - since)
-                step, place, since = current, here, now
+                # Where this thread could not look at all, the step has held the interpreter since the last look.
+                step, place, since = current, here, before if now - before >= LONG and not idle else now
             else:
                 place = here or place
             if ended:

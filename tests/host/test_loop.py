@@ -1,7 +1,9 @@
 """The loop: rounds, waves, decisions, redos, and what components may not do."""
 
+import asyncio
 import inspect
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -383,3 +385,29 @@ def test_asking_without_a_model_is_an_error_of_the_component():
     assert "the cell has none" in play(models=[], fails=True).result.error
     with pytest.raises(ComponentError):
         raise ComponentError("x")
+
+
+def test_deciding_again_without_what_was_taken_back_keeps_who_saw_what():
+    class Once(Extension):
+        """Takes the first round back once."""
+
+        name = "once"
+
+        @hookimpl
+        def madplug_round_ended(self, debate):
+            return Review(redo=not any(m.retracted for m in debate.transcript.record))
+
+    class Look(LastRound):
+        """Keeps who saw what."""
+
+        def at_end(self, debate):
+            shown.extend((m.id, m.seen) for m in debate.transcript.messages)
+            return super().at_end(debate)
+
+    shown = []
+    played = play(replies=lambda request: "x", agents=2, rounds=2, extensions=[Once()])
+    assert [(m.id, m.seen) for m in played.messages] == [(2, ()), (3, ()), (4, (2, 3)), (5, (2, 3))]
+    cell = replace(played.debate.cell, decision=Look())
+    again = loop.Debate(cell, played.result.sample, (), road=played.debate._road)
+    asyncio.run(loop.decide_again(again, played.result))
+    assert shown == [(0, ()), (1, ()), (2, (0, 1)), (3, (0, 1))]

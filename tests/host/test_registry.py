@@ -132,3 +132,32 @@ def test_an_interrupt_before_anything_runs_is_one_line(madplug, madplug_plugin):
     madplug_plugin("slow", "raise KeyboardInterrupt")
     done = madplug("list")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "madplug: interrupted\n")
+
+
+COMMANDS = """
+from madplug import hookimpl
+@hookimpl
+def madplug_register_commands(cli):
+    {body}
+"""
+
+
+@pytest.mark.parametrize("source", [
+    COMMANDS.format(body="raise RuntimeError('no')"), COMMANDS.format(body="cli.add_command(1)"),
+    "import sys; sys.exit(3)  # madplug_register_commands", "raise SystemExit  # import *"])
+def test_a_plugin_whose_commands_break_leaves_the_program_whole(madplug, madplug_plugin, source):
+    madplug_plugin("broken", source)
+    done = madplug("--help")
+    assert done.returncode == 0
+    assert "List every installed component" in done.stdout
+    assert "madplug: madplug-broken 1.0: plugin 'broken': " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert madplug("list", "model").returncode in (0, 1)
+
+
+def test_a_distribution_without_metadata_is_listed_around(madplug, madplug_plugin):
+    folder = madplug_plugin("gone", GOOD)
+    (folder / "madplug_gone-1.0.dist-info" / "METADATA").unlink()
+    done = madplug("list", "decision")
+    assert "Traceback" not in done.stderr
+    assert "kit.last_round" in done.stdout

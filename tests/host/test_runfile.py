@@ -77,6 +77,12 @@ def test_set_keeps_quoted_parts_of_a_key_together_and_clears_with_an_empty_table
     assert table["sweep"] == {"debate.rounds": [5], "debate.agents": [2, 3]}
     assert read(file, ["sweep={}"], {})["sweep"] == {}
     assert len(load(file, ["sweep={}"]).plan.cells) == 1
+    assert read(file, ["#=1"], {})["#"] == 1
+
+
+def test_an_empty_table_of_a_cell_takes_nothing_away(write):
+    plan = load(write(RUN + '[[cells]]\nname = "a"\n[[cells]]\nname = "b"\n[cells.debate]\n')).plan
+    assert [c.wanted for c in plan.cells] == [2, 2]
 
 
 def test_a_model_checks_the_cell_like_every_component(write, madplug_plugin):

@@ -21,6 +21,7 @@ from madplug import (
     Phase,
     Reply,
     Sample,
+    Visibility,
     hookimpl,
 )
 from madplug.testing import Everybody, LastRound, OpenEar, Plain, StrippedText, debate_from, play
@@ -351,3 +352,72 @@ def test_a_plugin_built_for_this_madplug_is_loaded(madplug_plugin):
     assert registry.find("extension", "good.x").distribution == "madplug-good"
     assert registry.problems == []
 
+
+
+@pytest.mark.parametrize(("body", "problem"), [
+    ("@hookimpl(wrapper=True)\n    def madplug_message(self, debate, message): yield",
+     "extensions[0]: hooked.x: the hook 'madplug_message' is an event, which nobody wraps; drop wrapper=True"),
+    ("@hookimpl(specname='madplug_mesage')\n    def madplug_told(self, debate): pass",
+     "extensions[0]: hooked.x implements the hook 'madplug_mesage', which does not exist; "
+     "did you mean 'madplug_message'?"),
+    ("@hookimpl(specname='madplug_message')\n    def madplug_told(self, debate, message, sink=print): pass", ""),
+])
+def test_hooks_are_checked_as_pluggy_calls_them(madplug, madplug_plugin, write, body, problem):
+    madplug_plugin("hooked", HOOKED.format(body=body))
+    from tests_support import RUN
+
+    done = madplug("check", write(RUN + '[[extensions]]\nuse = "hooked.x"'))
+    assert done.stderr == (f"madplug: {problem}\n" if problem else ""), done.stderr
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    (Reply(5), "the hook 'madplug_reply' gave a Reply whose content is int 5; expected str"),
+    (Reply("A", data={1: 2}), "the hook 'madplug_reply' gave a Reply whose data has the key 1; expected text"),
+])
+def test_a_reply_of_a_wrapper_is_checked_like_that_of_a_style(given, message):
+    def wrapper(self, debate, turn, view):
+        (yield).close()
+        return giving(given)(self)
+
+    extension = broken(Extension, madplug_reply=hookimpl(wrapper=True)(wrapper))
+    assert message in error_of(extensions=[extension])
+
+
+def test_samples_of_a_hook_are_checked_in_its_name():
+    extension = broken(Extension, madplug_samples=hookimpl(wrapper=True)(samples_of([1])))
+    assert "the hook 'madplug_samples' gave int 1; expected a Sample" in error_of(extensions=[extension])
+    extension = broken(Extension, madplug_samples=hookimpl(wrapper=True)(samples_of(5)))
+    assert "the hook 'madplug_samples' gave int 5; expected a generator" in error_of(extensions=[extension])
+
+
+def samples_of(rows):
+    def wrapper(self, study):
+        yield
+        return rows
+    return wrapper
+
+
+def test_a_visibility_may_be_asynchronous():
+    class Later(Visibility):
+        """Everything, in time."""
+
+        name = "later"
+
+        async def view(self, debate, turn):
+            return debate.transcript.messages
+
+    assert len(play(replies=lambda request: "A", visibility=Later(), agents=2).messages[1].seen) <= 1
+
+
+def test_a_step_that_holds_the_interpreter_is_told_of():
+    class Backtracking(Plain):
+        """Reads with a pattern that backtracks."""
+
+        name = "backtracking"
+
+        async def respond(self, debate, turn, view):
+            re.match(r"(a+)+b", "a" * 25)
+            return Reply("A")
+
+    played = play(styles=[Backtracking()], agents=1)
+    assert [w for w in played.warnings if "held up every debate" in w]

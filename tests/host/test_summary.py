@@ -35,10 +35,11 @@ def test_a_metric_of_many_figures_does_not_widen_the_table():
     from madplug.terminal import summary_table
 
     parts = {f"m.flips.{i}": {"mean": 0.5} for i in range(20)}
-    cell = {"cell": "c", "oracle": False, "metrics": {"qa.accuracy": {"mean": 0.25, "ci95": [0.1, 0.4]}, **parts},
+    several = {f"qa.m{i}": {"mean": 0.5} for i in range(7)}
+    cell = {"cell": "c", "oracle": False, "metrics": {**several, **parts},
             "done": 4, "failed": 0, "undecided": 1, "calls": 8, "tokens": {"prompt": 4, "completion": 4},
             "cost_usd": 0.0}
     assert summary_table({"cells": [cell]}).splitlines() == [
-        "cell  qa.accuracy         debates  undecided  failed  calls  tokens",
-        "c     0.250 [0.10, 0.40]  4        1          0       2.0    2",
+        "cell  qa.m0  qa.m1  qa.m2  qa.m3  qa.m4  qa.m5  qa.m6  debates  undecided  failed  calls  tokens",
+        "c     0.500  0.500  0.500  0.500  0.500  0.500  0.500  4        1          0       2.0    2",
         "m.flips: 20 figures in summary.json"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -51,6 +51,8 @@ class Reading(ABC):
     options: Any
     rules: ClassVar[Mapping[str, Rule]] = {}
     """How papers' code reads a reply, by the name that the option `read_as` has for it."""
+    closing = ""
+    """A closing line that agents are asked for."""
 
     @abstractmethod
     def stated(self, text: str, sample: Sample) -> str | None:
@@ -60,10 +62,17 @@ class Reading(ABC):
         """What to take from a text that marks no answer."""
         return None
 
+    def check(self, cell: Any) -> Iterable[str]:
+        """Whoever is asked for a closing line must be readable."""
+        name = getattr(self.options, "read_as", "")
+        if name in self.rules and cell.models and self.rules[name](self.closing) is None:
+            yield (f"read_as = '{name}' cannot read the closing line that agents are asked for, such as "
+                   f"'{self.closing}'; it is for recorded replies")
+
     async def extract(self, debate: Debate, turn: Turn, text: str) -> str | None:
         """The answer of a reply, as it is written there, or None."""
         sample, how = debate.sample, self.options.extract
-        paper = self.rules.get(getattr(self.options, "read_as", ""))
+        paper = None if turn.move == "final" else self.rules.get(getattr(self.options, "read_as", ""))
         stated = paper(text) if paper else self.stated(text, sample)
         if how != "regex" and not (stated and how == "regex_then_llm") and self._may_ask(debate, turn):
             copied = await self._copied(debate, turn, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from madplug import AnswerFormat, Sample
 from madplug_answers import papers
@@ -58,6 +58,7 @@ class Choice(Reading, AnswerFormat):
     name = "choice"
     source = "Becker et al. 2025 (MALLM), section 3.4; Du et al. 2023 (evaluation)"
     rules = papers.CHOICE
+    closing = f"{LINE} (B)"
 
     class Options(ReadingOptions):
         """Options of `answers.choice`."""
@@ -67,6 +68,12 @@ class Choice(Reading, AnswerFormat):
         several: bool = Field(default=False, description="more than one option may be right; the answer is the set")
         instruction: str = Field(default=ASK_ONE, description="asks for the closing line, {form}")
         instruction_several: str = Field(default=ASK_SEVERAL, description="the same, with several = true")
+
+        @model_validator(mode="after")
+        def _one_letter(self) -> Any:
+            if self.several and self.read_as != "madplug":
+                raise ValueError(f"several = true excludes read_as = '{self.read_as}', which reads one letter")
+            return self
 
     def instruction(self, sample: Sample) -> str:
         """Asks for `Final answer: (B)`."""

@@ -47,6 +47,7 @@ class Math(Reading, AnswerFormat):
     name = "math"
     source = "Hendrycks et al. 2021 (MATH, string normalisation)"
     rules = papers.MATH
+    closing = f"{LINE} \\boxed{{42}}"
 
     class Options(ReadingOptions):
         """Options of `answers.math`."""
@@ -63,6 +64,7 @@ class Math(Reading, AnswerFormat):
 
     def check(self, cell: Any) -> Iterable[str]:
         """Symbolic equality needs math-verify."""
+        yield from super().check(cell)
         if self.options.equality == "symbolic" and find_spec("math_verify") is None:
             yield "equality = 'symbolic' needs math-verify: pip install 'madplug-answers[math]'"
 

@@ -44,6 +44,7 @@ class Number(Reading, AnswerFormat):
     name = "number"
     source = "Du et al. 2023 (evaluation); Yin et al. 2023 (evaluation)"
     rules = papers.NUMBER
+    closing = f"{LINE} 42"
 
     class Options(ReadingOptions):
         """Options of `answers.number`."""

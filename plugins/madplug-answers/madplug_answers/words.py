@@ -42,6 +42,7 @@ class YesNo(Reading, AnswerFormat):
     name = "yesno"
     source = "Yin et al. 2023 (evaluation)"
     rules = papers.YESNO
+    closing = f"{LINE} yes"
 
     class Options(ReadingOptions):
         """Options of `answers.yesno`."""

@@ -1,5 +1,7 @@
 """Replies read as the papers' released code reads them (methods, section 1.1), faults included."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from madplug.testing import play
@@ -56,6 +58,21 @@ def test_the_rules_give_what_the_papers_code_gives(rule, text, expected):
 ])
 def test_a_debate_reads_as_its_answer_format_says(answers, text, key):
     assert play(replies=[text], answers=answers, agents=1).messages[0].key == key
+
+
+def test_a_rule_that_reads_one_letter_excludes_several():
+    with pytest.raises(ValueError, match="several = true excludes read_as = 'som'"):
+        Choice(several=True, read_as="som")
+
+
+def test_a_rule_that_cannot_read_what_agents_are_asked_for_is_for_recorded_replies():
+    (said,) = Choice(read_as="mmlu_pro").check(SimpleNamespace(models=("m",)))
+    assert said == ("read_as = 'mmlu_pro' cannot read the closing line that agents are asked for, such as "
+                    "'Final answer: (B)'; it is for recorded replies")
+    assert list(Choice(read_as="mmlu_pro").check(SimpleNamespace(models=()))) == []
+    asked = [*(Choice(read_as=name) for name in ("mallm", "som", "madc", "eot", "dylan", "slm")), YesNo(read_as="eot"),
+             *(Number(read_as=name) for name in ("som", "eot")), Math(read_as="dylan")]
+    assert [problem for answers in asked for problem in answers.check(SimpleNamespace(models=("m",)))] == []
 
 
 @pytest.mark.parametrize("rule", [getattr(papers, name) for name in sorted({name for name, *_ in VECTORS})])
