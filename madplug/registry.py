@@ -225,7 +225,7 @@ def installed() -> Iterator[Source]:
         else:
             try:
                 name, version = found.name, found.version
-            except TypeError:  # its metadata is gone, as after an uninstall that was interrupted
+            except Exception:  # its metadata is gone, as after an uninstall that was interrupted
                 name, version = "?", "?"
             # An object of a module may have been imported there: its source says nothing.
             yield Source(point.name, point.load, name, version, "" if point.attr else point.module,

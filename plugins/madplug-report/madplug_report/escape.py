@@ -57,8 +57,9 @@ def distinct(texts: Sequence[str], most: int) -> list[str]:
 
     Where names of a sweep are too wide, the settings' values stand without the settings' names first.
     """
-    bare = [_SETTING.sub(lambda m: m[1] and ", ", text) if width(line(text)) > most else text for text in texts]
-    texts = bare if len(set(bare)) == len(set(texts)) else texts
+    bare = [_SETTING.sub(lambda m: m[1] and ", ", text) for text in texts]
+    if any(width(line(text)) > most for text in texts) and len(set(bare)) == len(set(texts)):
+        texts = bare
     short = [shortened(text, most) for text in texts]
     return [text if short.count(text) == 1 else f"{shortened(texts[i], most - 5)} #{i + 1}"
             for i, text in enumerate(short)]
