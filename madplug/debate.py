@@ -319,7 +319,7 @@ async def hold_round(debate: Debate) -> Decision | None:
     """One pass of the turn order, wave by wave."""
     decide, turns = debate.cell.decision, debate.cell.turns
     spoke = 0
-    async for wave in each(through(turns.waves(debate), turns, "waves")):
+    async for wave in each(through(turns.waves(debate), f"{called(turns, 'waves')} returned")):
         await hold_wave(debate, spoke, expect_all([wave] if isinstance(wave, Turn) else wave, Turn, turns, "waves"))
         spoke += 1
         decision = await maybe(decide.after_wave(debate))

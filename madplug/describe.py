@@ -76,6 +76,11 @@ def options(cls: type[Component]) -> Iterator[dict[str, Any]]:
                "may_change": Volatile in field.metadata, "description": " ".join((field.description or "").split())}
 
 
+def default_text(option: Mapping[str, Any]) -> str:
+    """A default as a run file could spell it, or `none`."""
+    return "none" if option["default"] is None else json.dumps(option["default"], ensure_ascii=False)
+
+
 def type_name(annotation: Any) -> str:
     """A type as a user would say it."""
     origin, parts = get_origin(annotation), get_args(annotation)
@@ -126,7 +131,7 @@ def page(facts: Mapping[str, Any]) -> str:
 def _option(option: Mapping[str, Any]) -> Iterator[str]:
     """An option: name, type and default on a line, then its meaning, then a default that is a text of its own."""
     limits = f" ({option['limits']})" if option["limits"] else ""
-    default = "none" if option["default"] is None else json.dumps(option["default"], ensure_ascii=False)
+    default = default_text(option)
     long = len(default) > WIDTH // 2
     ending = "required" if option["required"] else "default below" if long else f"default {default}"
     yield f"{option['name']}  {option['type']}{limits}, {ending}"

@@ -48,11 +48,11 @@ def heard(value: Any, kind: type[T] | tuple[type[Any], ...], hook: str) -> T:
                 f"{wanted}; a wrapper returns what is to stand: `result = yield`, then `return result`")
 
 
-def through(values: Any, component: object, method: str) -> Any:
-    """What can be gone through: a generator, plain or asynchronous, or a sequence."""
+def through(values: Any, given: str) -> Any:
+    """What can be gone through: a generator, plain or not, or a sequence. given: who gave it, with the verb."""
     if hasattr(values, "__iter__") or hasattr(values, "__aiter__"):
         return values
-    raise wrong(f"{called(component, method)} returned", values, "a generator, or a sequence")
+    raise wrong(given, values, "a generator, or a sequence")
 
 
 def wrong(what: str, value: Any, wanted: str) -> ComponentError:

@@ -61,7 +61,7 @@ def madplug_register_models() -> Iterable[type[Model]]:  # type: ignore[empty-bo
 def madplug_register_services() -> Iterable[type[Service]]:  # type: ignore[empty-body]
     """Offer services: retrievers, embedders, sandboxes. In the run file: `[services.NAME]`.
 
-    Return classes. Every implementation is called. Shipped: `madplug-dmad`.
+    Return classes. Every implementation is called. Shipped: `madplug-embeddings`.
     """
 
 
@@ -93,7 +93,7 @@ def madplug_register_personas() -> Iterable[type[PersonaGenerator]]:  # type: ig
 def madplug_register_castings() -> Iterable[type[Casting]]:  # type: ignore[empty-body]
     """Offer castings: which model plays which persona. In the run file: `[debate.casting]`.
 
-    Return classes. Every implementation is called. Shipped: `madplug-metadebate`.
+    Return classes. Every implementation is called. Shipped: `madplug-casting`.
     """
 
 
@@ -157,7 +157,7 @@ def madplug_register_extensions() -> Iterable[type[Extension]]:  # type: ignore[
 def madplug_register_paradigms() -> Iterable[type[Paradigm]]:  # type: ignore[empty-body]
     """Offer paradigms: presets of a `[debate]` table. In the run file: `debate.paradigm`.
 
-    Return classes. Every implementation is called. Shipped: `madplug-mallm`.
+    Return classes. Every implementation is called. Shipped: `madplug-baselines`.
     """
 
 

@@ -191,8 +191,10 @@ class Registry:
         """Take what a plugin offers."""
         from madplug.components import KINDS
 
-        module = None if plugin in self._taken else self._module(plugin)
+        if plugin in self._taken:
+            return
         self._taken.add(plugin)
+        module = self._module(plugin)
         bases = {f"madplug_register_{plural}": base for plural, base in KINDS.items()}
         for caller in (self._manager.get_hookcallers(module) or ()) if module else ():
             base = bases.get(caller.name)

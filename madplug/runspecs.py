@@ -46,7 +46,7 @@ def madplug_samples(study: Study) -> Iterable[Sampled] | Awaitable[Iterable[Samp
 
     study: what is being run. Around: the host's own result is an iterator of (sample, references), as the
     data set streams them; wrap it in a generator rather than a list. A sample presented twice needs a second
-    id and `metadata["pair"]` naming the first. Wrapped by `madplug-chateval`.
+    id and `metadata["pair"]` naming the first, as where a pair of replies is judged in both orders.
     """
 
 

@@ -85,10 +85,11 @@ class Study:
         """The data set's samples with their references, streamed. Reading another split is recorded."""
         if self.cell.dataset is None:
             raise ComponentError("this study has no data set")
-        for row in through(self.cell.dataset.samples(split), self.cell.dataset, "samples"):
+        method = called(self.cell.dataset, "samples")
+        for row in through(self.cell.dataset.samples(split), f"{method} returned"):
             if split is not None:
                 self.read[split] = self.read.get(split, 0) + 1
-            yield sampled(row, f"{called(self.cell.dataset, 'samples')} gave")
+            yield sampled(row, f"{method} gave")
 
     async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
         """A value that is made once and stored with the study: what is kept under `name`, or `value` from now on.
@@ -284,9 +285,7 @@ class StudyRun:
         seen: set[str] = set()
         rows = await maybe(study.cell.hooks.madplug_samples(study=study))
         hook = "the hook 'madplug_samples' gave"
-        if not hasattr(rows, "__iter__") and not hasattr(rows, "__aiter__"):
-            raise wrong(hook, rows, "a generator, or a sequence")
-        async for row in each(rows):
+        async for row in each(through(rows, hook)):
             sample, references = sampled(row, hook)
             if not isinstance(sample.id, str):
                 raise StudyError(f"dataset: the sample id {sample.id!r:.80} is no text")

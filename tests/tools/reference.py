@@ -203,11 +203,11 @@ def component(offer: Offer) -> str:
 
 def default(option: dict[str, Any]) -> str:
     """A default that fits into a table."""
-    import json
+    from madplug.describe import default_text
 
     if option["required"]:
         return "required"
-    text = "none" if option["default"] is None else json.dumps(option["default"], ensure_ascii=False)
+    text = default_text(option)
     return "a text" if len(text) > 60 or "\\n" in text else f"`{text}`".replace("|", "\\|")
 
 
