@@ -9,14 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from madplug.cell import BoundStyle as BoundStyle
+    from madplug.cell import Cell as Cell
     from madplug.components import *  # noqa: F403
     from madplug.debate import Debate as Debate
     from madplug.errors import *  # noqa: F403
     from madplug.hookspecs import hookimpl as hookimpl
     from madplug.records import *  # noqa: F403
+    from madplug.setup import Setup as Setup
     from madplug.transcript import Transcript as Transcript
 
 _HOMES = {
+    "cell": ("BoundStyle", "Cell"),
     "components": (
         "AnswerFormat", "Casting", "Component", "Dataset", "DecisionProtocol", "Executor", "Extension", "Metric",
         "Model", "ModelName", "ModelOptions", "Options", "Paradigm", "PersonaGenerator", "Phase", "Plan",
@@ -32,6 +36,7 @@ _HOMES = {
         "Agent", "Completion", "DebateResult", "Decision", "Form", "Message", "Persona", "Reply", "Request",
         "Review", "Sample", "Turn", "Usage", "Vote",
     ),
+    "setup": ("Setup",),
     "transcript": ("Transcript",),
 }
 _HOME = {name: f"madplug.{module}" for module, names in _HOMES.items() for name in names}

@@ -10,6 +10,7 @@ from typing import Any
 import pluggy
 
 from madplug import runspecs
+from madplug.checks import check_returned_all
 from madplug.components import (
     AnswerFormat,
     Casting,
@@ -26,7 +27,6 @@ from madplug.components import (
     TurnOrder,
     Visibility,
 )
-from madplug.expect import expect_all
 from madplug.hookspecs import HookManager, hookimpl
 from madplug.records import Agent, Message, Turn
 
@@ -141,15 +141,15 @@ class Cell:
 
 
 async def _viewed(view: Any, visibility: Visibility) -> tuple[Message, ...]:
-    return expect_all(await view, Message, visibility, "view")
+    return check_returned_all(await view, Message, visibility, "view")
 
 
 class Host:
     """The innermost implementation of every around hook: delegates to the chosen component."""
 
     @hookimpl(trylast=True)
-    def madplug_samples(self, study: Any) -> Any:  # noqa: D102
-        return study.samples()
+    def madplug_samples(self, setup: Any) -> Any:  # noqa: D102
+        return setup.samples()
 
     @hookimpl(trylast=True)
     def madplug_opening(self, debate: Any) -> Any:  # noqa: D102
@@ -161,7 +161,7 @@ class Host:
         view = visibility.view(debate, turn)
         if hasattr(view, "__await__"):
             return _viewed(view, visibility)
-        return expect_all(view, Message, visibility, "view")
+        return check_returned_all(view, Message, visibility, "view")
 
     @hookimpl(trylast=True)
     def madplug_reply(self, debate: Any, turn: Any, view: Any) -> Any:  # noqa: D102

@@ -178,8 +178,8 @@ def decide(folder: Path, decision: str, settings: tuple[str, ...], output: Path,
 
     No debate in DIR is held again, and only the new decision may ask a model.
     """
-    from madplug.decide import DecideAgain, price, resolve_again
     from madplug.launch import launch
+    from madplug.redecide import DecideAgain, price, resolve_again
     from madplug.runfile import setting
     from madplug.store import StudyStore
 
@@ -206,7 +206,7 @@ def decide(folder: Path, decision: str, settings: tuple[str, ...], output: Path,
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(folder: Path, as_json: bool) -> None:
     """Show how far a study is, also while it runs."""
-    from madplug.inspect import status_of
+    from madplug.export import status_of
 
     facts = status_of(folder)
     if as_json:
@@ -229,7 +229,7 @@ def status(folder: Path, as_json: bool) -> None:
 @click.option("--calls", is_flag=True, help="Write the model calls instead: requests and replies, as .jsonl.")
 def export(folder: Path, output: Path, calls: bool) -> None:
     """Write the debates in DIR to a file, one row each."""
-    from madplug.inspect import export_calls, export_to
+    from madplug.export import export_calls, export_to
 
     count = export_calls(folder, output) if calls else export_to(folder, output)
     click.echo(f"{count} {'calls' if calls else 'debates'} in {output}")

@@ -46,7 +46,8 @@ from madplug.records import (
 
 if TYPE_CHECKING:
     from madplug.debate import Debate
-    from madplug.study import Job, Study
+    from madplug.setup import Setup
+    from madplug.study import Job
 
 T = TypeVar("T")
 Maybe = Union[T, Awaitable[T]]  # noqa: UP007 - `|` cannot be applied to a type variable at run time
@@ -120,7 +121,7 @@ class Component(ABC):
         """`options`: an instance of the class's `Options`; keywords instead make one."""
         self.options: Any = self.Options(**values) if options is None else options
 
-    def prepare(self, study: Study) -> Maybe[None]:
+    def prepare(self, setup: Setup) -> Maybe[None]:
         """Runs once per cell before its debates: criteria, demonstrations, indexes."""
 
     def calls(self, plan: Plan) -> int:

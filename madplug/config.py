@@ -35,7 +35,7 @@ from madplug.components import (
     Visibility,
 )
 from madplug.errors import Problem, UserError, nearest
-from madplug.gateway import Limits, spelled
+from madplug.gateway import Limits, component_to_table
 from madplug.registry import Offer, Registry
 from madplug.rows import to_json
 from madplug.runfile import (
@@ -56,7 +56,7 @@ S = TypeVar("S", bound=BaseModel)
 
 
 @dataclass
-class Resolved:
+class ResolvedStudy:
     """A run file, resolved: what to run, and what is kept about where it came from."""
 
     plan: StudyPlan
@@ -77,7 +77,7 @@ class Resolved:
                 "cells": {c.slug: resolved(c, plan.models, volatile=False) for c in plan.cells}}
 
 
-def load(path: Path, settings: Sequence[str] = (), registry: Registry | None = None) -> Resolved:
+def load(path: Path, settings: Sequence[str] = (), registry: Registry | None = None) -> ResolvedStudy:
     """The study that a run file describes. Raises `UserError` with every problem of every cell."""
     return Resolver(read(path, settings), path.parent, registry or Registry()).resolve()
 
@@ -96,10 +96,10 @@ class Resolver:
         self._lines: dict[str, Model] = {}
         self._datasets: dict[str, Dataset] = {}
 
-    def resolve(self) -> Resolved:
+    def resolve(self) -> ResolvedStudy:
         """Everything, or every problem."""
         problems = list(secrets(self.table))
-        run, self.table = shaped(RunTable, self.table, problems, "a run file")
+        run, self.table = validate_lenient(RunTable, self.table, problems, "a run file")
         found: list[Cell] = []
         by_cell: dict[str, list[Problem]] = {}
         for slug, settings, table in cells(self.table):
@@ -118,7 +118,7 @@ class Resolver:
             raise UserError(list(dict.fromkeys(problems)))
         plan = StudyPlan(run.name or "study", found, dict(self._lines), run.seed, run.repeats, run.share_completions,
                          limits, executor)
-        return Resolved(plan, self.table, self.offers, self._datasets)
+        return ResolvedStudy(plan, self.table, self.offers, self._datasets)
 
 
     def _unpriced(self) -> Iterator[Problem]:
@@ -168,7 +168,7 @@ class CellResolver:
         """The cell, or None when something is wrong with it."""
         debate = table.get("debate", {})
         debate = self._expand(debate) if isinstance(debate, Mapping) else debate
-        self._table, _ = shaped(CellTable, {**table, "debate": debate}, self.problems, "a cell")
+        self._table, _ = validate_lenient(CellTable, {**table, "debate": debate}, self.problems, "a cell")
         dataset = self._dataset()
         parts = self._debate_parts()
         parts["answers"] = self._answers(dataset)
@@ -437,7 +437,7 @@ def resolved(cell: Cell, models: Mapping[str, Model], *, volatile: bool = True) 
     Without `volatile`, only what makes two runs the same study.
     """
     def spell(component: Component) -> Table:
-        return spelled(component, volatile=volatile)
+        return component_to_table(component, volatile=volatile)
 
     debate: Table = {slot: spell(getattr(cell, slot)) for slot in SLOTS if getattr(cell, slot) is not None}
     debate["styles"] = [{**spell(s.style), **({"for": list(s.only)} if s.only is not None else {})}
@@ -482,7 +482,7 @@ def _matches(found: Sequence[Cell]) -> Iterator[Problem]:
             yield Problem(f"cell '{cell.slug}': match.cell", f"'{other.slug}' is itself matched to another cell")
 
 
-def shaped(kind: type[S], table: Table, problems: list[Problem], what: str) -> tuple[S, Table]:
+def validate_lenient(kind: type[S], table: Table, problems: list[Problem], what: str) -> tuple[S, Table]:
     """The table in its shape, and the table without what did not fit: one mistake must not hide the others."""
     try:
         return kind.model_validate(table), table
@@ -490,7 +490,7 @@ def shaped(kind: type[S], table: Table, problems: list[Problem], what: str) -> t
         problems += problems_of(error, "", _known(error, list(kind.model_fields)), what)
         for found in error.errors(include_input=False):
             table = _without(table, found["loc"][:-1] if found["type"] == "missing" else found["loc"])
-        return shaped(kind, table, problems, what)
+        return validate_lenient(kind, table, problems, what)
 
 
 def _without(table: Any, place: Sequence[str | int]) -> Any:
@@ -512,4 +512,4 @@ def _known(error: ValidationError, top: Sequence[str]) -> list[str]:
     return [*top, *(f for name in first if name in tables for f in tables[name].model_fields)]
 
 
-__all__ = ["Resolved", "Resolver", "full_name", "load", "naming", "resolved"]
+__all__ = ["ResolvedStudy", "Resolver", "full_name", "load", "naming", "resolved"]

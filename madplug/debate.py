@@ -9,9 +9,18 @@ from hashlib import blake2b
 from typing import Any, Protocol, TypeVar
 
 from madplug.cell import Cell
+from madplug.checks import (
+    check_agents,
+    check_decision,
+    check_hook_result,
+    check_iterable,
+    check_reply,
+    check_returned,
+    check_returned_all,
+    method_name,
+)
 from madplug.components import AnswerFormat, Service
 from madplug.errors import ComponentError
-from madplug.expect import called, decided, expect, expect_all, heard, seated, sound, through
 from madplug.records import (
     Agent,
     Completion,
@@ -127,7 +136,7 @@ class Debate:
     def key(self, text: str | None) -> str | None:
         """The canonical answer in a text; where an equal one is on record, that one's key."""
         key = self.answers.canonical(text, self.sample) if text else None
-        return None if key is None else self._known(expect(key, str, self.answers, "canonical"))
+        return None if key is None else self._known(check_returned(key, str, self.answers, "canonical"))
 
     def _known(self, key: str) -> str:
         known = dict.fromkeys(m.key for m in self.transcript.record if m.key is not None)
@@ -141,11 +150,11 @@ class Debate:
 
     async def view(self, turn: Turn) -> tuple[Message, ...]:
         """The messages an agent is shown for a turn, as the visibility and every extension would have it."""
-        view = await maybe(self.cell.hooks.madplug_view(debate=self, turn=turn))
-        shown: Sequence[Any] = heard(view, (tuple, list), "view")
+        view = await maybe_await(self.cell.hooks.madplug_view(debate=self, turn=turn))
+        shown: Sequence[Any] = check_hook_result(view, (tuple, list), "view")
         for message in shown:
             if not isinstance(message, Message):
-                heard(message, Message, "view")
+                check_hook_result(message, Message, "view")
         return tuple(shown)
 
     def service(self, name: str) -> Service:
@@ -172,14 +181,14 @@ class Debate:
         if isinstance(messages, str):
             messages = ({"role": "user", "content": messages},)
         request = Request(tuple(messages), purpose, name, speaker.id if speaker else None, params or {}, form)
-        request = await maybe(self.cell.hooks.madplug_request(debate=self, request=request))
-        heard(request, Request, "request")
-        said = await maybe(self.cell.hooks.madplug_complete(debate=self, request=request))
-        return heard(said, Completion, "complete")
+        request = await maybe_await(self.cell.hooks.madplug_request(debate=self, request=request))
+        check_hook_result(request, Request, "request")
+        said = await maybe_await(self.cell.hooks.madplug_complete(debate=self, request=request))
+        return check_hook_result(said, Completion, "complete")
 
     async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
         """Await several asks concurrently; their results in order. Waits for all before an error is raised."""
-        return await together(asks)
+        return await gather_all(asks)
 
     # What the loop does with it
 
@@ -193,15 +202,15 @@ class Debate:
         if bound is None:
             raise ComponentError(f"no style of this cell takes the move '{turn.move}' of agent {turn.agent.id} "
                                  f"({turn.agent.persona.role})")
-        reply = expect(await maybe(bound.style.respond(self, turn, view)), Reply, bound.style, "respond")
-        return sound(reply, f"{called(bound.style, 'respond')} returned")
+        reply = check_returned(await maybe_await(bound.style.respond(self, turn, view)), Reply, bound.style, "respond")
+        return check_reply(reply, f"{method_name(bound.style, 'respond')} returned")
 
     async def read(self, turn: Turn, reply: Reply) -> tuple[str | None, str | None]:
         """The answer a reply gives, and its canonical form."""
         answer = reply.answer
         if answer is None:
-            found = await maybe(self.answers.extract(self, turn, reply.content))
-            answer = None if found is None else expect(found, str, self.answers, "extract")
+            found = await maybe_await(self.answers.extract(self, turn, reply.content))
+            answer = None if found is None else check_returned(found, str, self.answers, "extract")
         return (answer, self.key(answer)) if answer else (None, None)
 
     def record(self, message: Message) -> None:
@@ -244,13 +253,14 @@ async def run_debate(debate: Debate) -> Decision:
     cell = debate.cell
     debate.transcript.held = True
     debate.agents = await assemble(debate)
-    openings: Sequence[Any] = heard(await maybe(cell.hooks.madplug_opening(debate=debate)), (tuple, list), "opening")
+    opening = await maybe_await(cell.hooks.madplug_opening(debate=debate))
+    openings: Sequence[Any] = check_hook_result(opening, (tuple, list), "opening")
     for message in openings:
-        debate.record(replace(heard(message, Message, "opening"), round=0))
+        debate.record(replace(check_hook_result(message, Message, "opening"), round=0))
     debate.tell("madplug_debate_started")
     decision = await hold_rounds(debate)
     if decision is None:
-        decision = decided(await maybe(cell.decision.at_end(debate)), cell.decision, "at_end")
+        decision = check_decision(await maybe_await(cell.decision.at_end(debate)), cell.decision, "at_end")
     return await conclude(debate, decision)
 
 
@@ -259,8 +269,8 @@ async def conclude(debate: Debate, decision: Decision) -> Decision:
     debate.decision = settle(decision)
     debate.tell("madplug_decided", decision=debate.decision)
     for phase in debate.cell.phases:
-        changed = await maybe(phase.run(debate, debate.decision))
-        debate.decision = settle(decided(changed, phase, "run")) if changed else debate.decision
+        changed = await maybe_await(phase.run(debate, debate.decision))
+        debate.decision = settle(check_decision(changed, phase, "run")) if changed else debate.decision
     return debate.decision
 
 
@@ -278,14 +288,14 @@ async def decide_again(debate: Debate, recorded: DebateResult) -> Decision:
         if message.round == 0 or (message.agent is None and not ends_round):
             continue
         if ends_round or (after and after.wave != message.wave):
-            decision = await maybe(decide.after_wave(debate))
+            decision = await maybe_await(decide.after_wave(debate))
         if decision is None and ends_round:
-            decision = await maybe(decide.after_round(debate))
+            decision = await maybe_await(decide.after_round(debate))
         if decision is not None:
             break
     if decision is None:
-        decision = await maybe(decide.at_end(debate))
-    return await conclude(debate, decided(decision, decide, "at_end"))
+        decision = await maybe_await(decide.at_end(debate))
+    return await conclude(debate, check_decision(decision, decide, "at_end"))
 
 
 async def hold_rounds(debate: Debate) -> Decision | None:
@@ -299,15 +309,15 @@ async def hold_rounds(debate: Debate) -> Decision | None:
         if not debate.transcript.of_round(debate.round):
             debate.round -= 1
             return None
-        review = await first(debate.cell.hooks.madplug_round_ended(debate=debate))
-        review = Review() if review is None else heard(review, Review, "round_ended")
+        review = await first_answer(debate.cell.hooks.madplug_round_ended(debate=debate))
+        review = Review() if review is None else check_hook_result(review, Review, "round_ended")
         if review.redo:
             redos += 1
             if redos > MOST_REDOS:
                 raise ComponentError(f"round {debate.round} was taken back {redos} times; an extension never takes it")
             debate.transcript._retract(m.id for m in debate.transcript.of_round(debate.round))
         if review.say is not None:
-            heard(review.say, str, "round_ended")
+            check_hook_result(review.say, str, "round_ended")
             debate.record(Message(0, debate.round, 0, None, "say", review.say))
         if review.stop or (debate.round == debate.rounds and not review.redo):
             return None
@@ -319,22 +329,23 @@ async def hold_round(debate: Debate) -> Decision | None:
     """One pass of the turn order, wave by wave."""
     decide, turns = debate.cell.decision, debate.cell.turns
     spoke = 0
-    async for wave in each(through(turns.waves(debate), f"{called(turns, 'waves')} returned")):
-        await hold_wave(debate, spoke, expect_all([wave] if isinstance(wave, Turn) else wave, Turn, turns, "waves"))
+    async for wave in iterate(check_iterable(turns.waves(debate), f"{method_name(turns, 'waves')} returned")):
+        asked = check_returned_all([wave] if isinstance(wave, Turn) else wave, Turn, turns, "waves")
+        await hold_wave(debate, spoke, asked)
         spoke += 1
-        decision = await maybe(decide.after_wave(debate))
+        decision = await maybe_await(decide.after_wave(debate))
         if decision is not None:
-            return decided(decision, decide, "after_wave")
+            return check_decision(decision, decide, "after_wave")
     if not spoke:
         return None
-    decision = await maybe(decide.after_round(debate))
-    return None if decision is None else decided(decision, decide, "after_round")
+    decision = await maybe_await(decide.after_round(debate))
+    return None if decision is None else check_decision(decision, decide, "after_round")
 
 
 async def hold_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
     """All turns of a wave on the same transcript, recorded in the wave's order."""
     views = [await debate.view(turn) for turn in turns]
-    taken = await together(take_turn(debate, turn, view) for turn, view in zip(turns, views, strict=True))
+    taken = await gather_all(take_turn(debate, turn, view) for turn, view in zip(turns, views, strict=True))
     for turn, view, (reply, answer, key) in zip(turns, views, taken, strict=True):
         debate.record(Message(
             len(debate.transcript), debate.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer,
@@ -343,8 +354,9 @@ async def hold_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
 
 async def take_turn(debate: Debate, turn: Turn, view: Sequence[Message]) -> tuple[Reply, str | None, str | None]:
     """One turn: the reply, its answer and its key."""
-    reply = heard(await maybe(debate.cell.hooks.madplug_reply(debate=debate, turn=turn, view=view)), Reply, "reply")
-    sound(reply, "the hook 'madplug_reply' gave")
+    given = await maybe_await(debate.cell.hooks.madplug_reply(debate=debate, turn=turn, view=view))
+    reply = check_hook_result(given, Reply, "reply")
+    check_reply(reply, "the hook 'madplug_reply' gave")
     return (reply, *await debate.read(turn, reply))
 
 
@@ -358,8 +370,8 @@ async def assemble(debate: Debate) -> tuple[Agent, ...]:
         if generator is None:
             roster.append(Persona(f"Agent {len(roster) + 1}"))
             continue
-        made = await maybe(generator.generate(debate, tuple(roster)))
-        made = expect_all([made] if isinstance(made, Persona) else made, Persona, generator, "generate")
+        made = await maybe_await(generator.generate(debate, tuple(roster)))
+        made = check_returned_all([made] if isinstance(made, Persona) else made, Persona, generator, "generate")
         roster += made
         if not made or (cell.agents is not None and len(roster) > cell.agents):
             raise ComponentError(f"{type(generator).__qualname__}.generate made {len(made)} personas; "
@@ -367,8 +379,8 @@ async def assemble(debate: Debate) -> tuple[Agent, ...]:
         generator = next(generators, generator)
     if cell.casting is not None:
         debate.agents = tuple(Agent(i, p, None) for i, p in enumerate(roster))  # so that places can be looked at
-        agents = expect_all(await maybe(cell.casting.cast(debate, roster)), Agent, cell.casting, "cast")
-        return seated(agents, cell.wanted, cell.lines or cell.models, cell.casting)
+        agents = check_returned_all(await maybe_await(cell.casting.cast(debate, roster)), Agent, cell.casting, "cast")
+        return check_agents(agents, cell.wanted, cell.lines or cell.models, cell.casting)
     return tuple(Agent(i, p, cell.models[i % len(cell.models)] if cell.models else None)
                  for i, p in enumerate(roster))
 
@@ -381,17 +393,17 @@ def settle(decision: Decision) -> Decision:
 
 # Small things
 
-async def maybe(value: Any) -> Any:
+async def maybe_await(value: Any) -> Any:
     """The value, awaited where it is awaitable."""
     return await value if hasattr(value, "__await__") else value
 
 
-async def first(answers: Sequence[Any]) -> Any:
+async def first_answer(answers: Sequence[Any]) -> Any:
     """The first answer that is not None, in the order in which those who answer were named."""
     waiting = list(reversed(answers))  # pluggy asks the last registered first
     try:
         while waiting:
-            if (answer := await maybe(waiting.pop(0))) is not None:
+            if (answer := await maybe_await(waiting.pop(0))) is not None:
                 return answer
     finally:
         for unheard in waiting:
@@ -399,7 +411,7 @@ async def first(answers: Sequence[Any]) -> Any:
     return None
 
 
-async def each(waves: Any) -> Any:
+async def iterate(waves: Any) -> Any:
     """The items of a plain or an asynchronous generator."""
     if hasattr(waves, "__aiter__"):
         async for wave in waves:
@@ -409,7 +421,7 @@ async def each(waves: Any) -> Any:
             yield wave
 
 
-async def together(awaitables: Iterable[Awaitable[T]]) -> list[T]:
+async def gather_all(awaitables: Iterable[Awaitable[T]]) -> list[T]:
     """All results in order, concurrently. No sibling is cut off when one fails: its call may be paid for."""
     waiting = list(awaitables)
     if len(waiting) == 1:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
+from madplug.checks import method_name, type_error
 from madplug.components import Component, Model, Volatile
 from madplug.errors import ModelError, RefusedError, StudyStopped, TransientError
-from madplug.expect import called, wrong
 from madplug.records import Completion, Request, Usage
 from madplug.rows import to_json
 from madplug.schedule import Slots
@@ -41,7 +41,7 @@ class Limits:
 
 
 @dataclass
-class Line:
+class ModelChannel:
     """A model, its slots and rates, and how it has been answering."""
 
     name: str
@@ -67,7 +67,7 @@ class Gateway:
 
     def __init__(self, models: Mapping[str, Model], store: Store, *, seed: int = 0, share: bool = True,
                  limits: Limits | None = None, report: Callable[[str], None] = lambda problem: None) -> None:
-        self.lines = {name: _line(name, model) for name, model in models.items()}
+        self.lines = {name: _channel(name, model) for name, model in models.items()}
         self.report = report
         self.totals = store.totals()
         self.paid = 0
@@ -89,7 +89,7 @@ class Gateway:
         self.stopping = self.stopping or reason
         self._stopped.set()
 
-    def line(self, debate: Debate, request: Request) -> Line:
+    def line(self, debate: Debate, request: Request) -> ModelChannel:
         """The model behind a name, as the debate's cell configures it."""
         return self.lines[debate.cell.lines.get(request.model, request.model)]
 
@@ -132,7 +132,8 @@ class Gateway:
             raise
         return await self._again(debate, line, request, row, first)
 
-    async def _again(self, debate: Debate, line: Line, request: Request, row: CallRow, error: Exception) -> Call:
+    async def _again(self, debate: Debate, line: ModelChannel, request: Request, row: CallRow,
+                     error: Exception) -> Call:
         """The tries after the first, each after a wait; tenacity counts the first as the one that failed."""
         options, failed, tries = line.model.options, time.monotonic(), 0
 
@@ -156,7 +157,7 @@ class Gateway:
             self._refused(debate, line, str(last))
             raise
 
-    async def _try(self, debate: Debate, line: Line, request: Request, row: CallRow, retries: int) -> Call:
+    async def _try(self, debate: Debate, line: ModelChannel, request: Request, row: CallRow, retries: int) -> Call:
         """One exchange. The slot is held until the reply is on disk, so that nothing answered can be lost."""
         await line.slots.acquire(debate.order, debate.round)
         try:
@@ -182,7 +183,7 @@ class Gateway:
         finally:
             line.slots.release()
 
-    async def _open(self, line: Line) -> None:
+    async def _open(self, line: ModelChannel) -> None:
         """Open a model before its first request; one that cannot be opened ends the study."""
         async with line.opening:
             if line.opened or self.stopping is not None:
@@ -209,7 +210,7 @@ class Gateway:
                 except Exception as error:
                     self.report(f"model '{line.name}': close raised {type(error).__name__}: {error}")
 
-    async def _admit(self, line: Line) -> None:
+    async def _admit(self, line: ModelChannel) -> None:
         """Pass the rates and the limits, or raise `StudyStopped`."""
         if line.requests is not None:
             await self._or_stop(line.requests.acquire())
@@ -241,14 +242,14 @@ class Gateway:
                 return f"limits.{name}: {limit:,} reached"
         return None
 
-    def _count(self, line: Line, usage: Usage) -> None:
+    def _count(self, line: ModelChannel, usage: Usage) -> None:
         line.answered += 1
         line.used += usage.prompt + usage.completion
         line.refusals.clear()
         self.totals.tokens += usage.prompt + usage.completion
         self.totals.cost_usd += usage.cost_usd or 0.0
 
-    def _refused(self, debate: Debate, line: Line, why: str) -> None:
+    def _refused(self, debate: Debate, line: ModelChannel, why: str) -> None:
         line.failures += 1
         debates = line.refusals.setdefault(why, set())
         debates.add((debate.cell.slug, debate.repeat, debate.sample.id))
@@ -275,7 +276,7 @@ class Gateway:
                        request.model, body)
 
 
-def spelled(component: Component, *, volatile: bool = True) -> dict[str, Any]:
+def component_to_table(component: Component, *, volatile: bool = True) -> dict[str, Any]:
     """A component as a run file could spell it; without `volatile`, only what makes it the same in two runs."""
     fields = type(component.options).model_fields
     left_out = set() if volatile else {name for name, info in fields.items() if Volatile in info.metadata}
@@ -283,9 +284,9 @@ def spelled(component: Component, *, volatile: bool = True) -> dict[str, Any]:
     return {"use": getattr(component, "full_name", component.name), **values}
 
 
-def _line(name: str, model: Model) -> Line:
+def _channel(name: str, model: Model) -> ModelChannel:
     options = model.options
-    line = Line(name, model, Slots(options.max_in_flight), to_json(spelled(model, volatile=False)))
+    line = ModelChannel(name, model, Slots(options.max_in_flight), to_json(component_to_table(model, volatile=False)))
     if options.requests_per_minute or options.tokens_per_minute:
         from aiolimiter import AsyncLimiter
 
@@ -306,7 +307,7 @@ def _wait(state: RetryCallState) -> float:
 def _clean(completion: Any, model: Model) -> Completion:
     """A completion that can be stored, with its cost where the price is known."""
     if not isinstance(completion, Completion):
-        raise wrong(f"{called(model, 'complete')} returned", completion, "Completion")
+        raise type_error(f"{method_name(model, 'complete')} returned", completion, "Completion")
     usage, price = completion.usage, None
     if usage.cost_usd is None and (price := model.price):
         cached = price.get("cached", price.get("prompt", 0.0))

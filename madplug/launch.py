@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from madplug.config import Resolved
+from madplug.config import ResolvedStudy
 from madplug.config import resolved as spell_out
 from madplug.errors import StudyError, UserError
 from madplug.log import open_log, trace
@@ -30,7 +30,7 @@ from madplug.text import safe
 FINISHED, SOME_FAILED, LIMIT, INTERRUPTED = 0, 1, 3, 130
 
 
-def launch(resolved: Resolved, folder: Path, *, quiet: bool = False, messages: bool = False, traced: bool = False,
+def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, messages: bool = False, traced: bool = False,
            kind: Callable[..., StudyRun] = StudyRun) -> int:
     """Run a study, or continue it; returns the exit status. kind: how its debates are held."""
     store = StudyStore(folder, write=True)
@@ -56,7 +56,7 @@ def collect_rarely() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
-async def _run(resolved: Resolved, store: StudyStore, folder: Path, log: Any, warnings: list[str],
+async def _run(resolved: ResolvedStudy, store: StudyStore, folder: Path, log: Any, warnings: list[str],
                kind: Callable[..., StudyRun], *, quiet: bool, messages: bool) -> int:
     total, done = planned(resolved), len(store.done())
     if store.fact("identity") is None:
@@ -91,7 +91,7 @@ async def _run(resolved: Resolved, store: StudyStore, folder: Path, log: Any, wa
     return _status(summary, run, interrupted=bool(interrupts))
 
 
-def planned(resolved: Resolved) -> int | None:
+def planned(resolved: ResolvedStudy) -> int | None:
     """How many debates the study has, where the data sets know their size and no extension chooses samples."""
     if any(hasattr(e, "madplug_samples") for cell in resolved.plan.cells for e in cell.extensions):
         return None
@@ -100,7 +100,7 @@ def planned(resolved: Resolved) -> int | None:
     return sum(known) * resolved.plan.repeats if len(known) == len(sizes) else None
 
 
-def _same_study(resolved: Resolved, store: StudyStore, folder: Path) -> Iterator[str]:
+def _same_study(resolved: ResolvedStudy, store: StudyStore, folder: Path) -> Iterator[str]:
     """Refuse the directory of another study; warn of plugins that have changed since."""
     before, now = store.fact("identity"), json.loads(json.dumps(plain(resolved.identity)))
     if before is None:
@@ -134,7 +134,7 @@ def _brief(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _provenance(resolved: Resolved, folder: Path) -> None:
+def _provenance(resolved: ResolvedStudy, folder: Path) -> None:
     """Write the expanded run file once, and what ran it, each time."""
     import tomli_w
 

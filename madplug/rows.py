@@ -29,7 +29,7 @@ def _open(value: Any) -> Any:
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_open, allow_nan=False).encode
 
 
-def _tame(value: Any) -> Any:
+def to_jsonable(value: Any) -> Any:
     """What JSON cannot hold, in a form it can: keys become text, numbers that are none become null."""
     if isinstance(value, float):
         return value if isfinite(value) else None
@@ -37,8 +37,8 @@ def _tame(value: Any) -> Any:
         return value
     opened = value if isinstance(value, Mapping | list | tuple) else _open(value)
     if isinstance(opened, Mapping):
-        return {str(k): _tame(v) for k, v in opened.items()}
-    return [_tame(v) for v in opened] if isinstance(opened, list | tuple) else opened
+        return {str(k): to_jsonable(v) for k, v in opened.items()}
+    return [to_jsonable(v) for v in opened] if isinstance(opened, list | tuple) else opened
 
 
 def to_json(value: Any) -> str:
@@ -46,7 +46,7 @@ def to_json(value: Any) -> str:
     try:
         text = _encode(value)
     except (TypeError, ValueError):
-        text = _encode(_tame(value))
+        text = _encode(to_jsonable(value))
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

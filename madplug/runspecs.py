@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Sample,
         Turn,
     )
-    from madplug.study import Study
+    from madplug.setup import Setup
 
 Sampled = tuple["Sample", tuple[str, ...]]
 
@@ -41,10 +41,10 @@ Sampled = tuple["Sample", tuple[str, ...]]
 # Around
 
 @hookspec(firstresult=True)
-def madplug_samples(study: Study) -> Iterable[Sampled] | Awaitable[Iterable[Sampled]]:  # type: ignore[empty-body]
+def madplug_samples(setup: Setup) -> Iterable[Sampled] | Awaitable[Iterable[Sampled]]:  # type: ignore[empty-body]
     """The cell's samples, before the first debate: drop some, reorder them, present one twice.
 
-    study: what is being run. Around: the host's own result is an iterator of (sample, references), as the
+    setup: the cell's. Around: the host's own result is an iterator of (sample, references), as the
     data set streams them; wrap it in a generator rather than a list. A sample presented twice needs a second
     id and `metadata["pair"]` naming the first, as where a pair of replies is judged in both orders.
     """
@@ -109,12 +109,12 @@ def madplug_round_ended(debate: Debate) -> Review | Awaitable[Review | None] | N
 # Events
 
 @hookspec
-def madplug_study_started(study: Study) -> None:
+def madplug_study_started(study: Setup) -> None:
     """The study's components are prepared; no debate has begun. study: what is being run."""
 
 
 @hookspec
-def madplug_study_finished(study: Study, summary: Mapping[str, Any]) -> None:
+def madplug_study_finished(study: Setup, summary: Mapping[str, Any]) -> None:
     """The study has ended or stopped. study: what was run. summary: as in `summary.json`."""
 
 

@@ -68,7 +68,7 @@ class Slots:
         self.idle()
 
 
-class Lane(Generic[T_co]):
+class JobQueue(Generic[T_co]):
     """Jobs that use the same models, and the slots of these models."""
 
     def __init__(self, jobs: AsyncIterator[Runs[T_co]], slots: Sequence[Slots]) -> None:
@@ -119,7 +119,7 @@ class Lane(Generic[T_co]):
         self._moved.set()
 
 
-async def stream(lanes: Sequence[Lane[T_co]]) -> AsyncIterator[T_co]:
+async def stream(lanes: Sequence[JobQueue[T_co]]) -> AsyncIterator[T_co]:
     """Run all jobs of all lanes and give their results as they end. The first exception ends the stream."""
     results: asyncio.Queue[T_co | BaseException | None] = asyncio.Queue()
     tasks: set[asyncio.Task[None]] = set()

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite
 from typing import Any, TypeVar
 
 from madplug.cell import Cell
-from madplug.components import AnswerFormat, Component, Executor, Metric, Model, Service
-from madplug.debate import Debate, each, maybe, run_debate, together
+from madplug.checks import check_iterable, locate_error
+from madplug.components import Component, Executor, Metric, Model, Service
+from madplug.debate import Debate, iterate, maybe_await, run_debate
 from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
-from madplug.expect import called, culprit, through, wrong
 from madplug.gateway import Gateway, Limits
 from madplug.log import redact
-from madplug.records import Completion, DebateResult, Decision, Sample
-from madplug.rows import plain
-from madplug.schedule import Lane, stream
+from madplug.records import DebateResult, Decision, Sample
+from madplug.schedule import JobQueue, stream
+from madplug.setup import Sampled, Setup, sampled
 from madplug.store import Store
 from madplug.summary import summarise
 from madplug.watchdog import Watchdog
 
 T = TypeVar("T")
-Sampled = tuple[Sample, tuple[str, ...]]
 
 
 @dataclass
@@ -42,74 +41,12 @@ class StudyPlan:
     executor: Executor | None = None
 
 
-class Study:
-    """A cell's study, as its components see it in `prepare` and in the study's events."""
-
-    def __init__(self, cell: Cell, gateway: Gateway, store: Store, seed: int) -> None:
-        self.cell = cell
-        self.seed = seed
-        self._store = store
-        self._desk = Debate(cell, Sample("", ""), road=gateway, repeat=-1, seed=seed, order=-1)
-        self.read: dict[str, int] = {}
-        """Samples read by components with their references, by split: training use."""
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The names of the models that agents use."""
-        return self.cell.models
-
-    def service(self, name: str) -> Service:
-        """The service of this name in the run file."""
-        return self.cell.services[name]
-
-    @property
-    def answers(self) -> AnswerFormat:
-        """What counts as an answer, and when two answers are the same."""
-        return self.cell.answers
-
-    @property
-    def spent(self) -> Any:
-        """What preparing has used."""
-        return self._desk.spent
-
-    async def ask(self, messages: str | Sequence[Mapping[str, Any]], *, purpose: str, model: str | None = None,
-                  form: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> Completion:
-        """Ask a model, as `Debate.ask`."""
-        return await self._desk.ask(messages, purpose=purpose, model=model, form=form, params=params)
-
-    async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
-        """Await several asks concurrently; their results in order."""
-        return await together(asks)
-
-    def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
-        """The data set's samples with their references, streamed. Reading another split is recorded."""
-        if self.cell.dataset is None:
-            raise ComponentError("this study has no data set")
-        method = called(self.cell.dataset, "samples")
-        for row in through(self.cell.dataset.samples(split), f"{method} returned"):
-            if split is not None:
-                self.read[split] = self.read.get(split, 0) + 1
-            yield sampled(row, f"{method} gave")
-
-    async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
-        """A value that is made once and stored with the study: what is kept under `name`, or `value` from now on.
-
-        name: all cells share it, so it says whatever the value depends on: a digest of options, a model.
-        value: something JSON can hold, or a function (plain or async) that makes it.
-        """
-        kept = self._store.fact(f"kept.{name}")
-        if kept is None:
-            kept = plain(await maybe(value() if callable(value) else value))  # as it will be read back
-            await self._store.keep_fact(f"kept.{name}", kept)
-        return kept  # type: ignore[no-any-return]
-
-
 @dataclass(slots=True)
 class Job:
     """One debate to hold."""
 
     run_of: StudyRun
-    study: Study
+    study: Setup
     repeat: int
     sample: Sample
     references: tuple[str, ...]
@@ -133,7 +70,7 @@ class StudyRun:
         self._warn = warn or (lambda warning: None)
         self.gateway = Gateway(plan.models, store, seed=plan.seed, share=plan.share_completions, limits=plan.limits,
                                report=self.problem)
-        self.studies = {cell.slug: Study(cell, self.gateway, store, plan.seed) for cell in plan.cells}
+        self.studies = {cell.slug: Setup(cell, self.gateway, store, plan.seed) for cell in plan.cells}
         self.failed = 0
         self._ended: dict[tuple[str, int, str], asyncio.Future[DebateResult | None]] = {}
         self._issued: set[tuple[str, int, str]] = set()
@@ -177,9 +114,9 @@ class StudyRun:
             await self.gateway.close()
             for service in reversed(opened):
                 try:
-                    await maybe(service.close())
+                    await maybe_await(service.close())
                 except Exception as error:
-                    self.problem(f"service {service.name}: close raised {explain(error)}")
+                    self.problem(f"service {service.name}: close raised {describe_error(error)}")
             await asyncio.gather(*self._kept)
         summary = summarise(self)
         for study in self.studies.values():
@@ -208,7 +145,7 @@ class StudyRun:
         """Open the services; a model is opened before its first request."""
         services = {id(s): s for study in self.studies.values() for s in study.cell.services.values()}
         for service in services.values():
-            await orderly(service, "open", service.open)
+            await run_setup_step(service, "open", service.open)
             opened.append(service)
 
     async def _prepare(self) -> None:
@@ -217,7 +154,7 @@ class StudyRun:
             for component in study.cell.components():
                 if id(component) not in done:
                     done.add(id(component))
-                    await orderly(component, "prepare", partial(component.prepare, study))
+                    await run_setup_step(component, "prepare", partial(component.prepare, study))
             if study.read:
                 await self.store.keep_fact(f"trained.{study.cell.slug}", study.read)
             study.cell.tell("madplug_study_started", self.problem, study=study)
@@ -227,20 +164,20 @@ class StudyRun:
             jobs = self._jobs(list(self.studies.values()))
             results: AsyncIterator[DebateResult | None] = self.plan.executor.run(jobs)
         else:
-            results = stream([Lane(self._jobs(studies), [self.gateway.lines[name].slots for name in names])
+            results = stream([JobQueue(self._jobs(studies), [self.gateway.lines[name].slots for name in names])
                               for names, studies in self._by_models().items()])
         async for _ in results:
             pass
 
-    def _by_models(self) -> dict[tuple[str, ...], list[Study]]:
+    def _by_models(self) -> dict[tuple[str, ...], list[Setup]]:
         """The cells that can be admitted together: those that use the same models. A cell another is matched to
         stands first."""
-        lanes: dict[tuple[str, ...], list[Study]] = defaultdict(list)
+        lanes: dict[tuple[str, ...], list[Setup]] = defaultdict(list)
         for study in sorted(self.studies.values(), key=lambda s: s.cell.match is not None):
             lanes[tuple(sorted(set(study.cell.lines.values())))].append(study)
         return lanes
 
-    async def _jobs(self, studies: Sequence[Study]) -> AsyncIterator[Job]:
+    async def _jobs(self, studies: Sequence[Setup]) -> AsyncIterator[Job]:
         """Every debate that is left, sample by sample across cells: identical requests then meet each other."""
         done, order = self.store.done(), 0
         for repeat in range(self.plan.repeats):
@@ -263,7 +200,7 @@ class StudyRun:
                         yield Job(self, study, repeat, sample, references, order)
                     order += 1
 
-    async def _next(self, study: Study, samples: AsyncIterator[Sampled]) -> Sampled | None:
+    async def _next(self, study: Setup, samples: AsyncIterator[Sampled]) -> Sampled | None:
         """The next sample; data that cannot be read ends the study, and what is in flight is kept."""
         try:
             return await anext(samples, None)
@@ -271,7 +208,7 @@ class StudyRun:
             raise
         except Exception as error:
             self.gateway.hopeless = True
-            self.stop(f"cell '{study.cell.slug}': the samples cannot be read: {explain(error)}")
+            self.stop(f"cell '{study.cell.slug}': the samples cannot be read: {describe_error(error)}")
             return None
 
     def _exhausted(self, cell: str, repeat: int) -> None:
@@ -281,11 +218,11 @@ class StudyRun:
             if name[:2] == (cell, repeat) and name not in self._issued and not future.done():
                 future.set_result(None)
 
-    async def _samples(self, study: Study, repeat: int) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
+    async def _samples(self, study: Setup, repeat: int) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
         seen: set[str] = set()
-        rows = await maybe(study.cell.hooks.madplug_samples(study=study))
+        rows = await maybe_await(study.cell.hooks.madplug_samples(setup=study))
         hook = "the hook 'madplug_samples' gave"
-        async for row in each(through(rows, hook)):
+        async for row in iterate(check_iterable(rows, hook)):
             sample, references = sampled(row, hook)
             if not isinstance(sample.id, str):
                 raise StudyError(f"dataset: the sample id {sample.id!r:.80} is no text")
@@ -319,13 +256,13 @@ class StudyRun:
             return None
         except Exception as problem:
             error = problem
-        result = debate.result(error=explain(error) if error else None, seconds=round(loop.time() - started, 4))
+        result = debate.result(error=describe_error(error) if error else None, seconds=round(loop.time() - started, 4))
         try:
             metrics, problem_of_metric = await score(debate, result)
         except StudyStopped:
             return None
         error = error or problem_of_metric
-        result = replace(result, metrics=metrics, error=explain(error) if error else None,
+        result = replace(result, metrics=metrics, error=describe_error(error) if error else None,
                          decision=None if error else result.decision)
         await self.store.keep_debate(result)
         if error is not None:
@@ -371,14 +308,6 @@ class StudyRun:
         return self._ended[name]
 
 
-def sampled(row: Any, given: str) -> Sampled:
-    """A row of a data set, if it is a sample with its references."""
-    match row:
-        case (Sample() as sample, list() | tuple() as references) if all(isinstance(r, str) for r in references):
-            return sample, tuple(references)
-    raise wrong(given, row, "a Sample and a tuple of references as text")
-
-
 async def score(debate: Debate, result: DebateResult) -> tuple[dict[str, float | None], Exception | None]:
     """Every metric of the cell on one debate, and the first error; a failed debate is scored as without an answer.
 
@@ -390,7 +319,7 @@ async def score(debate: Debate, result: DebateResult) -> tuple[dict[str, float |
     first: Exception | None = None
     for name, metric in debate.cell.metrics.items():
         try:
-            scores |= parts(name, metric, await maybe(metric.score(debate, result.references)))
+            scores |= parts(name, metric, await maybe_await(metric.score(debate, result.references)))
         except (StudyStopped, StudyError):
             raise
         except Exception as error:
@@ -408,22 +337,22 @@ def parts(name: str, metric: Metric, value: Any) -> dict[str, float | None]:
     return {part: None if number is None else float(number) for part, number in found.items()}
 
 
-async def orderly(component: Component, what: str, step: Callable[[], Any]) -> None:
+async def run_setup_step(component: Component, what: str, step: Callable[[], Any]) -> None:
     """A step before the first debate; what it raises ends the study with the component's name."""
     try:
-        await maybe(step())
+        await maybe_await(step())
     except MadplugError:
         raise
     except Exception as error:
         name = getattr(component, "full_name", component.name)
-        raise StudyError(f"{component.kind} {name}: {what} failed: {explain(error)}") from error
+        raise StudyError(f"{component.kind} {name}: {what} failed: {describe_error(error)}") from error
 
 
-def explain(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An error as one line: what it is, and in whose code it arose."""
     text = redact(" ".join(str(error).split()))[:2000].encode("utf-8", "replace").decode()
     if isinstance(error, MadplugError) and not isinstance(error, ComponentError):
         return text
     own = text if isinstance(error, ComponentError) else f"{type(error).__name__}: {text}"
-    place = culprit(error)
+    place = locate_error(error)
     return own if not place or place.partition(",")[0] in own else f"{own} (in {place})"

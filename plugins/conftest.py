@@ -47,7 +47,7 @@ def registry():
 
 
 @pytest.fixture
-def hold(tmp_path, registry):
+def run_debate(tmp_path, registry):
     """Loads a run file with this `[debate]` and one question, and holds its debate with these replies.
 
     Gives the result, the requests that were sent, and the plan. Skips where a plugin that the file names is missing.

@@ -10,8 +10,19 @@ class to inherit for each kind of component; `madplug.testing.endpoint` is an HT
 
 from __future__ import annotations
 
-from madplug.testing.defaults import Everybody, LastRound, OpenEar, Plain, StrippedText
-from madplug.testing.play import Played, Scripted, debate_from, hold, play, transcript_from
+from madplug.testing.defaults import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
+from madplug.testing.play import Played, Scripted, debate_from, play, transcript_from, wait_for
 
-__all__ = ["Everybody", "LastRound", "OpenEar", "Plain", "Played", "Scripted", "StrippedText", "debate_from", "hold",
-           "play", "transcript_from"]
+__all__ = [
+           "LastRound",
+           "PlainStyle",
+           "Played",
+           "Scripted",
+           "SeeAll",
+           "SpeakAll",
+           "StrippedText",
+           "debate_from",
+           "play",
+           "transcript_from",
+           "wait_for",
+]

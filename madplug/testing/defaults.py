@@ -32,7 +32,7 @@ class AnyMove(frozenset[str]):
         return True
 
 
-class Plain(Style):
+class PlainStyle(Style):
     """Shows the question and what is visible, and takes the reply as it is. Writes every move."""
 
     name = "plain"
@@ -46,7 +46,7 @@ class Plain(Style):
         return Reply((await debate.ask(text, agent=turn.agent, purpose="discuss")).text)
 
 
-class Everybody(TurnOrder):
+class SpeakAll(TurnOrder):
     """All agents at the same time."""
 
     name = "everybody"
@@ -57,7 +57,7 @@ class Everybody(TurnOrder):
         yield [Turn(agent, "improve") for agent in debate.agents]
 
 
-class OpenEar(Visibility):
+class SeeAll(Visibility):
     """Everybody sees everything."""
 
     name = "open_ear"

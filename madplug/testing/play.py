@@ -39,7 +39,7 @@ from madplug.records import (
 )
 from madplug.store import MemoryStore
 from madplug.study import StudyPlan, StudyRun
-from madplug.testing.defaults import Everybody, LastRound, OpenEar, Plain, StrippedText
+from madplug.testing.defaults import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug.transcript import Transcript
 
 Replies = Sequence[str] | Mapping[int | None, Sequence[str]] | Callable[[Request], "str | Completion"]
@@ -108,7 +108,7 @@ class Played:
     """A debate that was held, and everything around it."""
 
     result: DebateResult
-    """As it is stored. `result.error` says why a debate failed (`play(..., fails=True)`)."""
+    """As it is stored. `result.error` says why a debate failed (`play(..., expect_failure=True)`)."""
     requests: list[Request]
     """What was sent to the models, in order."""
     debate: Debate
@@ -155,18 +155,18 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
          metrics: Mapping[str, Metric] | None = None, services: Mapping[str, Service] | None = None,
          models: Sequence[str] = ("model",), dataset: Dataset | None = None, oracle: bool = False, seed: int = 0,
          matched: DebateResult | None = None, repeats: int = 1, watchers: Sequence[object] = (),
-         fails: bool = False) -> Played:
+         expect_failure: bool = False) -> Played:
     """Hold a debate with the given components; the others are the plainest there are.
 
     With several samples or repeats, all debates are held and the last one is returned; `store` has the others.
     matched: the result of the same sample in the cell that this one is matched to.
-    Raises `AssertionError` with the reason when a debate fails, unless `fails`.
+    Raises `AssertionError` with the reason when a debate fails, unless `expect_failure`.
     """
     samples = [Sample("q1", sample)] if isinstance(sample, str) else [sample] if isinstance(sample, Sample) else sample
     rows = [(s, tuple(references)) for s in samples]
     cell = Cell(
-        slug="play", answers=answers or StrippedText(), turns=turns or Everybody(), visibility=visibility or OpenEar(),
-        decision=decision or LastRound(), styles=_bound(styles or [Plain()]), rounds=rounds,
+        slug="play", answers=answers or StrippedText(), turns=turns or SpeakAll(), visibility=visibility or SeeAll(),
+        decision=decision or LastRound(), styles=_bound(styles or [PlainStyle()]), rounds=rounds,
         agents=agents if agents is not None or any(g.count for g in personas) else max(len(personas), 3),
         personas=personas, casting=casting, phases=phases, metrics=metrics or {}, extensions=extensions,
         models=tuple(models), services=services or {}, dataset=dataset or Listed(rows), oracle=oracle,
@@ -181,7 +181,7 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
     results = list(store.results("play"))
     assert results, run.gateway.stopping or "no debate was held"
     result = results[-1]
-    assert fails or result.error is None, result.error
+    assert expect_failure or result.error is None, result.error
     debate = Debate.stored(result, cell, road=run.gateway, seed=seed)
     return Played(result, scripted.requests, debate, store, summary, run.problems, run.warnings)
 
@@ -200,8 +200,8 @@ def debate_from(rows: str | Sequence[Sequence[str | None]], *, answers: AnswerFo
     table = _table(rows)
     people = personas or [Persona(f"Agent {i + 1}") for i in range(len(table))]
     held = max((len(row) for row in table), default=0)
-    cell = Cell(slug="from", answers=answers or StrippedText(), turns=Everybody(), visibility=visibility or OpenEar(),
-                decision=decision or LastRound(), styles=_bound([Plain()]), rounds=rounds or max(held, 1),
+    cell = Cell(slug="from", answers=answers or StrippedText(), turns=SpeakAll(), visibility=visibility or SeeAll(),
+                decision=decision or LastRound(), styles=_bound([PlainStyle()]), rounds=rounds or max(held, 1),
                 agents=len(people), models=("model",), oracle=oracle, lines={"model": "model"})
     run = StudyRun(StudyPlan("from", [cell], {"model": Scripted(replies)}, seed=seed), MemoryStore())
     debate = Debate(cell, sample if isinstance(sample, Sample) else Sample("q1", sample), references,
@@ -227,7 +227,7 @@ def transcript_from(rows: str | Sequence[Sequence[str | None]], **message: Any) 
     return transcript
 
 
-def hold(value: Any) -> Any:
+def wait_for(value: Any) -> Any:
     """The value of a component's method, awaited where it is awaitable; for tests outside an event loop."""
     async def awaited() -> Any:
         return await value

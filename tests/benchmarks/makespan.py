@@ -16,7 +16,7 @@ from madplug import Completion, Model, Sample, Usage
 from madplug.cell import BoundStyle, Cell
 from madplug.store import MemoryStore
 from madplug.study import StudyPlan, StudyRun
-from madplug.testing import Everybody, LastRound, OpenEar, Plain, StrippedText
+from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug.testing.clock import on_virtual_clock
 from madplug.testing.play import Listed
 
@@ -44,7 +44,7 @@ class Slow(Model):
         return Completion("A", Usage(10, 10))
 
 
-class Marked(Plain):
+class Marked(PlainStyle):
     """A prompt that says whose it is."""
 
     async def respond(self, debate, turn, view):
@@ -84,7 +84,7 @@ def measure(debates: int, agents: int, rounds: int, cells: int = 1) -> Outcome:
     """Makespan over bound of `cells` x `debates` debates."""
     model = Slow()
     rows = [(Sample(f"q{i}", "?"), ()) for i in range(debates)]
-    made = [Cell(slug=f"c{i}", answers=StrippedText(), turns=Everybody(), visibility=OpenEar(), decision=LastRound(),
+    made = [Cell(slug=f"c{i}", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=LastRound(),
                  styles=[BoundStyle(Marked())], rounds=rounds, agents=agents, models=("m",), dataset=Listed(rows),
                  lines={"m": "m"}) for i in range(cells)]
     watcher = CountOpen()

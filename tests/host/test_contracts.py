@@ -27,7 +27,7 @@ from madplug import (
     Vote,
     hookimpl,
 )
-from madplug.testing import Everybody, LastRound, OpenEar, Plain, StrippedText
+from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug.testing.contracts import CONTRACTS, contract_tests, heavy_imports
 
 
@@ -139,7 +139,7 @@ def pair():
 
 
 SOUND = {"model": Echo, "service": Shelf, "dataset": Rows, "answers": StrippedText, "personas": Named,
-         "casting": InTurn, "style": Plain, "turns": Everybody, "visibility": OpenEar, "decision": LastRound,
+         "casting": InTurn, "style": PlainStyle, "turns": SpeakAll, "visibility": SeeAll, "decision": LastRound,
          "phase": Doubt, "metric": Length, "extension": Quiet, "executor": One}
 
 

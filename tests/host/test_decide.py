@@ -7,7 +7,7 @@ import pytest
 from madplug import Decision, DecisionProtocol
 from madplug.cell import BoundStyle, Cell
 from madplug.debate import Debate, decide_again
-from madplug.testing import Everybody, LastRound, OpenEar, Plain, StrippedText, hold, play
+from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText, play, wait_for
 
 
 class Early(DecisionProtocol):
@@ -31,10 +31,10 @@ class Early(DecisionProtocol):
 
 
 def again(played, decision):
-    cell = Cell(slug="again", answers=StrippedText(), turns=Everybody(), visibility=OpenEar(), decision=decision,
-                styles=[BoundStyle(Plain())], rounds=3, agents=2)
+    cell = Cell(slug="again", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=decision,
+                styles=[BoundStyle(PlainStyle())], rounds=3, agents=2)
     debate = Debate(cell, played.result.sample, road=None)
-    return hold(decide_again(debate, played.result)), debate
+    return wait_for(decide_again(debate, played.result)), debate
 
 
 def test_a_protocol_follows_the_record_wave_by_wave():

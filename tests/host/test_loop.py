@@ -24,7 +24,7 @@ from madplug import (
     hookimpl,
 )
 from madplug import debate as loop
-from madplug.testing import Everybody, LastRound, Plain, play
+from madplug.testing import LastRound, PlainStyle, SpeakAll, play
 
 
 def test_rounds_count_every_round_in_which_agents_speak_the_first_included():
@@ -71,7 +71,7 @@ def test_messages_are_recorded_in_the_order_of_the_wave_whoever_answers_first():
 
 
 def test_a_round_without_a_wave_ends_the_debate_and_is_not_counted():
-    class TwoRounds(Everybody):
+    class TwoRounds(SpeakAll):
         """Nobody speaks after round 2."""
 
         def waves(self, debate):
@@ -126,7 +126,7 @@ def test_a_round_that_is_always_taken_back_fails_instead_of_looping():
         def madplug_round_ended(self, debate):
             return Review(redo=True)
 
-    played = play(replies=lambda request: "A", extensions=[Never()], fails=True)
+    played = play(replies=lambda request: "A", extensions=[Never()], expect_failure=True)
     assert "was taken back" in played.result.error
 
 
@@ -241,25 +241,25 @@ def test_a_phase_may_replace_the_decision_and_leave_notes():
 @pytest.mark.parametrize(("kind", "method", "value"), [
     ("style", "respond", "just text"), ("decision", "at_end", "A"), ("turns", "waves", 3)])
 def test_a_wrong_return_type_names_the_component_and_what_was_expected(kind, method, value):
-    base = {"style": Plain, "decision": LastRound, "turns": Everybody}[kind]
+    base = {"style": PlainStyle, "decision": LastRound, "turns": SpeakAll}[kind]
 
-    def wrong(self, *args):
+    def type_error(self, *args):
         return [[value]] if method == "waves" else value
 
-    broken = type("Broken", (base,), {method: wrong, "__doc__": "Broken."})()
+    broken = type("Broken", (base,), {method: type_error, "__doc__": "Broken."})()
     more = {"styles": [broken]} if kind == "style" else {kind: broken}
-    played = play(replies=lambda r: "A", fails=True, **more)
+    played = play(replies=lambda r: "A", expect_failure=True, **more)
     assert re.search(rf"Broken\.{method} returned .*; expected (Reply|Decision|Turn)", played.result.error)
 
 
 def test_references_are_out_of_reach_without_oracle():
-    class Peek(Plain):
+    class Peek(PlainStyle):
         """Reads the references."""
 
         async def respond(self, debate, turn, view):
             return Reply(debate.references[0])
 
-    assert "oracle = true" in play(styles=[Peek()], references=["secret"], fails=True).result.error
+    assert "oracle = true" in play(styles=[Peek()], references=["secret"], expect_failure=True).result.error
     assert play(styles=[Peek()], references=["secret"], oracle=True).decision.key == "secret"
 
 
@@ -295,7 +295,7 @@ def test_a_participant_that_fails_fails_its_debate():
             yield
             raise ValueError("no view")
 
-    error = play(replies=lambda r: "A", extensions=[Broken()], fails=True).result.error
+    error = play(replies=lambda r: "A", extensions=[Broken()], expect_failure=True).result.error
     assert error.startswith("ValueError: no view (in ")
     assert "Broken.madplug_view, test_loop.py:" in error
 
@@ -373,16 +373,16 @@ def test_no_method_is_known_to_the_host():
 
 
 def test_a_style_must_take_every_turn():
-    class Mute(Plain):
+    class Mute(PlainStyle):
         """Writes nothing."""
 
         moves = frozenset({"sing"})
 
-    assert "no style of this cell takes the move 'improve'" in play(styles=[Mute()], fails=True).result.error
+    assert "no style of this cell takes the move 'improve'" in play(styles=[Mute()], expect_failure=True).result.error
 
 
 def test_asking_without_a_model_is_an_error_of_the_component():
-    assert "the cell has none" in play(models=[], fails=True).result.error
+    assert "the cell has none" in play(models=[], expect_failure=True).result.error
     with pytest.raises(ComponentError):
         raise ComponentError("x")
 

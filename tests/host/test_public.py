@@ -11,7 +11,7 @@ import madplug
 from madplug import hookspecs, runspecs, testing
 from madplug.components import KINDS, Component, ModelOptions
 from madplug.debate import Debate
-from madplug.study import Study
+from madplug.setup import Setup
 from madplug.testing import contracts
 from madplug.transcript import Transcript
 
@@ -19,7 +19,7 @@ FILE = Path(__file__).with_name("public.txt")
 DEBATE = ("sample", "agents", "voters", "with_role", "agent", "transcript", "round", "rounds", "answers", "references",
           "rng", "ask", "read", "ask_all", "notes", "service", "neighbours", "view", "key", "models", "decision",
           "matched", "repeat")
-STUDY = ("ask", "ask_all", "samples", "models", "answers", "keep")
+SETUP = ("ask", "ask_all", "samples", "models", "answers", "keep")
 TRANSCRIPT = ("messages", "record", "of_round", "by", "last", "answers")
 """What a component may use of what it is given; the rest of these classes is the host's own."""
 
@@ -60,7 +60,7 @@ def public():
             assert {f.name for f in fields(record)} == set(inspect.signature(record).parameters)
     yield from (f"method {line}" for base in (Component, *KINDS.values()) for line in methods(base))
     yield from (f"option ModelOptions.{name}" for name in ModelOptions.model_fields)
-    for owner, names in ((Debate, DEBATE), (Study, STUDY), (Transcript, TRANSCRIPT)):
+    for owner, names in ((Debate, DEBATE), (Setup, SETUP), (Transcript, TRANSCRIPT)):
         yield from (f"given {owner.__name__}.{member(owner, name)}" for name in names)
     for kind, contract in contracts.CONTRACTS.items():
         yield from (f"contract {kind} {name}" for name in contracts.contract_tests(contract))
@@ -95,7 +95,7 @@ def test_what_plugins_rely_on_is_as_it_is_written_down():
 def test_what_a_component_is_given_has_everything_that_is_promised():
     debate = testing.debate_from("A B", oracle=True)
     assert all(hasattr(debate, name) for name in DEBATE)
-    assert all(hasattr(Study, name) for name in STUDY)
+    assert all(hasattr(Setup, name) for name in SETUP)
     assert all(hasattr(debate.transcript, name) for name in TRANSCRIPT)
 
 

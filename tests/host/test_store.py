@@ -10,13 +10,13 @@ from madplug.cell import BoundStyle, Cell
 from madplug.records import DebateResult, Usage
 from madplug.store import Call, CallRow, StudyStore
 from madplug.study import StudyPlan, StudyRun
-from madplug.testing import Everybody, LastRound, OpenEar, Plain, Scripted, StrippedText, play
+from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText, play
 from madplug.testing.play import Listed
 
 
 def study(store, replies, **parts):
-    cell = Cell(slug="c", answers=StrippedText(), turns=Everybody(), visibility=OpenEar(), decision=LastRound(),
-                styles=[BoundStyle(Plain())], rounds=1, agents=1, models=("m",), lines={"m": "m"},
+    cell = Cell(slug="c", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=LastRound(),
+                styles=[BoundStyle(PlainStyle())], rounds=1, agents=1, models=("m",), lines={"m": "m"},
                 dataset=Listed([(Sample("q", "?"), ())]), **parts)
     return StudyRun(StudyPlan("s", [cell], {"m": Scripted(replies)}), store)
 
@@ -101,5 +101,5 @@ def test_every_hook_of_a_run_is_heard():
     names = [n for n in vars(runspecs) if n.startswith("madplug_")]
     Ear = type("Ear", (Extension,), {"__doc__": "Hears.", "name": "ear", **{n: hears(n) for n in names}})
     play(replies=["A", "A"], agents=1, rounds=2, extensions=[Ear()])
-    play(replies=[], agents=1, extensions=[Ear()], fails=True)
+    play(replies=[], agents=1, extensions=[Ear()], expect_failure=True)
     assert heard == set(names)

@@ -112,12 +112,12 @@ def test_two_runs_in_one_process_do_not_see_each_other():
     from madplug.cell import BoundStyle, Cell
     from madplug.store import MemoryStore
     from madplug.study import StudyPlan, StudyRun
-    from madplug.testing import Everybody, LastRound, OpenEar, Plain, Scripted, StrippedText
+    from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText
     from madplug.testing.play import Listed
 
     def study(name):
-        cell = Cell(slug=name, answers=StrippedText(), turns=Everybody(), visibility=OpenEar(), decision=LastRound(),
-                    styles=[BoundStyle(Plain())], rounds=2, agents=2, models=("m",), lines={"m": "m"},
+        cell = Cell(slug=name, answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=LastRound(),
+                    styles=[BoundStyle(PlainStyle())], rounds=2, agents=2, models=("m",), lines={"m": "m"},
                     dataset=Listed([(Sample(f"q{i}", "?"), ()) for i in range(5)]))
         return StudyRun(StudyPlan(name, [cell], {"m": Scripted(lambda r: name)}), MemoryStore())
 

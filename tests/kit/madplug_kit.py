@@ -28,7 +28,7 @@ from madplug import (
     Volatile,
     hookimpl,
 )
-from madplug.testing import Everybody, LastRound, OpenEar, Plain, StrippedText
+from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 
 
 class Hash(Model):
@@ -97,7 +97,7 @@ class Stripped(StrippedText):
     name = "stripped"
 
 
-class Style(Plain):
+class Style(PlainStyle):
     """The question and what is visible."""
 
     name = "plain"
@@ -109,13 +109,13 @@ class Style(Plain):
         tone: str = Field(default="", description="a word before the question")
 
 
-class Turns(Everybody):
+class Turns(SpeakAll):
     """All at the same time."""
 
     name = "everybody"
 
 
-class Alone(Everybody):
+class Alone(SpeakAll):
     """One after the other."""
 
     name = "one_by_one"
@@ -126,7 +126,7 @@ class Alone(Everybody):
             yield from ([turn] for turn in wave)
 
 
-class Ear(OpenEar):
+class Ear(SeeAll):
     """Everything."""
 
     name = "everything"

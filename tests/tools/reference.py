@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from madplug import components, debate, describe, errors, hookspecs, records, runspecs, study, transcript
+from madplug import components, debate, describe, errors, hookspecs, records, runspecs, setup, transcript
 from madplug.registry import Offer, Registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +24,7 @@ NOTICE = "<!-- Made by `python tests/tools/reference.py`; change the docstrings 
 GIVEN = {
     debate.Debate: "sample agents voters with_role agent transcript round rounds answers references rng ask ask_all "
                    "notes service neighbours view key models decision matched repeat",
-    study.Study: "ask ask_all samples models answers keep",
+    setup.Setup: "ask ask_all samples models answers keep",
     transcript.Transcript: "messages record of_round by last answers",
 }
 ATTRIBUTES = {

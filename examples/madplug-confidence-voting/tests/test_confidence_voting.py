@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from madplug.testing import debate_from, hold, play
+from madplug.testing import debate_from, play, wait_for
 from madplug.testing.contracts import DecisionContract
 from madplug_confidence_voting import Weighted, percent
 
 
 def decided(rows, sure, **options):
-    return hold(Weighted(ask="never", **options).at_end(debate_from(rows, confidence=sure)))
+    return wait_for(Weighted(ask="never", **options).at_end(debate_from(rows, confidence=sure)))
 
 
 def test_one_that_is_sure_outvotes_two_that_are_not():

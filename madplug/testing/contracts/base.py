@@ -159,7 +159,7 @@ class DebateContract(ComponentContract):
 
         witness = Witness()
         scene = {"sample": sample, "dataset": Rows(sample, references), **self.scene(component)}
-        played = play(replies=said, references=references, watchers=[witness], fails=True,
+        played = play(replies=said, references=references, watchers=[witness], expect_failure=True,
                       oracle="references" in component.needs if oracle is None else oracle, **scene)
         return Held(component, played, witness)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from madplug.debate import Debate, maybe
+from madplug.debate import Debate, maybe_await
 from madplug.records import Agent, Message, Persona, Reply, Turn
 from madplug.testing.contracts.base import DebateContract
 from madplug.testing.contracts.scene import Outspoken, json_able, same_twice, variants
-from madplug.testing.defaults import AnyMove, Everybody
-from madplug.testing.play import hold as wait
+from madplug.testing.defaults import AnyMove, SpeakAll
+from madplug.testing.play import wait_for
 
 
-class EveryMove(Everybody):
+class EveryMove(SpeakAll):
     """A wave of everybody for each move of a style."""
 
     name = "every_move"
@@ -69,7 +69,7 @@ class CastingContract(DebateContract):
         people = [Persona(f"P{i}", votes=i != 1) for i in range(len(agents))]
         debate = Debate(held.debate.cell, self.sample, road=held.debate._road)
         debate.agents = tuple(Agent(i, p, None) for i, p in enumerate(people))  # as the host seats them
-        again = wait(held.component.cast(debate, people))
+        again = wait_for(held.component.cast(debate, people))
         assert [a.persona for a in again] == people
 
 
@@ -108,7 +108,7 @@ class StyleContract(DebateContract):
         written = set()
         for debate, turn in self.turns():
             for view in ((), debate.transcript.messages):
-                reply = wait(maybe(self.held().component.respond(debate, turn, view)))
+                reply = wait_for(maybe_await(self.held().component.respond(debate, turn, view)))
                 assert isinstance(reply, Reply), f"respond returned {reply!r:.80}; expected Reply"
                 assert isinstance(reply.content, str)
             written.add(turn.move)
@@ -120,7 +120,7 @@ class StyleContract(DebateContract):
         If this fails: percent must be divided by 100; what could not be read is None, not a guess.
         """
         for debate, turn in self.turns():
-            reply = wait(maybe(self.held().component.respond(debate, turn, debate.transcript.messages)))
+            reply = wait_for(maybe_await(self.held().component.respond(debate, turn, debate.transcript.messages)))
             assert reply.confidence is None or 0 <= reply.confidence <= 1, reply.confidence
             assert reply.agreement in (True, False, None)
             assert json_able(reply.data), f"data does not go into JSON: {reply.data!r:.200}"
@@ -134,7 +134,7 @@ class StyleContract(DebateContract):
         most = held.component.calls(held.debate.cell.plan)
         for debate, turn in self.turns():
             before = debate.spent.calls
-            wait(maybe(held.component.respond(debate, turn, debate.transcript.messages)))
+            wait_for(maybe_await(held.component.respond(debate, turn, debate.transcript.messages)))
             assert debate.spent.calls - before <= most
 
 

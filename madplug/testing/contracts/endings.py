@@ -14,8 +14,7 @@ from madplug.debate import Debate
 from madplug.records import Decision
 from madplug.testing.contracts.base import DebateContract
 from madplug.testing.contracts.scene import json_able, same_twice, variants
-from madplug.testing.play import debate_from
-from madplug.testing.play import hold as wait
+from madplug.testing.play import debate_from, wait_for
 
 BALLOTS = 24
 
@@ -40,7 +39,7 @@ class DecisionContract(DebateContract):
         def at_end() -> Decision:
             debate.notes.clear()
             debate.notes.update(notes)
-            decision = wait(component.at_end(debate))
+            decision = wait_for(component.at_end(debate))
             assert isinstance(decision, Decision), f"at_end returned {decision!r:.80}; expected Decision"
             return decision
 
@@ -88,7 +87,7 @@ class DecisionContract(DebateContract):
         """
         for _, debate in islice(variants(self.held().ended()), 1):
             for method in (self.held().component.after_wave, self.held().component.after_round):
-                decision = same_twice(lambda m=method, d=debate: wait(m(d)), method.__name__)
+                decision = same_twice(lambda m=method, d=debate: wait_for(m(d)), method.__name__)
                 assert decision is None or isinstance(decision, Decision), f"{method.__name__}: {decision!r:.80}"
 
     def elections(self) -> Iterator[tuple[list[list[str]], Debate]]:
@@ -139,7 +138,7 @@ class PhaseContract(DebateContract):
         for state, debate in variants(self.held().ended()):
             for decision in (Decision("A", answer="A"), Decision.undecided("nobody spoke")):
                 debate.decision = decision
-                after = wait(self.held().component.run(debate, decision))
+                after = wait_for(self.held().component.run(debate, decision))
                 assert after is None or isinstance(after, Decision), f"{state}: run returned {after!r:.80}"
 
     def test_its_notes_can_be_kept(self) -> None:
@@ -166,7 +165,7 @@ class MetricContract(DebateContract):
         for state, debate in variants(self.held().ended()):
             for decision in (self.held().played.decision, Decision.undecided(state)):
                 debate.decision = decision
-                score = same_twice(lambda d=debate: wait(self.held().component.score(d, self.references)), state)
+                score = same_twice(lambda d=debate: wait_for(self.held().component.score(d, self.references)), state)
                 values = list(score.values()) if isinstance(score, Mapping) else [score]
                 assert all(value is None or isinstance(value, int | float) for value in values), f"{state}: {score!r}"
 

@@ -16,7 +16,7 @@ from madplug.debate import Debate
 from madplug.hookspecs import hookimpl
 from madplug.records import DebateResult, Message, Reply, Sample, Turn
 from madplug.rows import to_json
-from madplug.testing.defaults import Plain
+from madplug.testing.defaults import PlainStyle
 from madplug.testing.play import Played
 from madplug.transcript import Transcript
 
@@ -29,7 +29,7 @@ _OPAQUE = {"asyncio", "threading", "_thread", "weakref"}
 """Modules whose objects are about running, not about a debate: locks, and what is kept for an event loop."""
 
 
-class Outspoken(Plain):
+class Outspoken(PlainStyle):
     """The plainest style, which also says whether it agrees, and how sure it is: for components that need either."""
 
     name = "outspoken"

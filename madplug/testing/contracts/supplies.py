@@ -223,7 +223,7 @@ class ExecutorContract(ComponentContract):
             return "ABC"[drawn(to_json(request.messages), 3)]
 
         samples = [Sample(f"q{i}", f"question {i}") for i in range(5)]
-        cell = play(replies=said, sample=samples, rounds=2, fails=True).debate.cell
+        cell = play(replies=said, sample=samples, rounds=2, expect_failure=True).debate.cell
         store = MemoryStore()
         plan = StudyPlan("executed", [cell], {"model": Scripted(said)}, executor=executor)
         asyncio.run(StudyRun(plan, store).run())

@@ -151,10 +151,10 @@ class Free(Reading, AnswerFormat):
 
     _vectors: Callable[[str], tuple[float, ...]] | None = None
 
-    def prepare(self, study: Any) -> None:
+    def prepare(self, setup: Any) -> None:
         """Finds the embedder, and keeps its vectors: functions of the text, so nothing of a debate."""
         if self.options.embedder is not None:
-            embed = study.cell.services[self.options.embedder].embed
+            embed = setup.cell.services[self.options.embedder].embed
             self._vectors = lru_cache(maxsize=4096)(lambda text: self._embedded(embed, text))
 
     def instruction(self, sample: Sample) -> str:

@@ -80,7 +80,7 @@ def test_an_embedder_makes_close_texts_equal():
 
 def test_an_embedder_that_is_not_immediate_is_refused():
     played = play(answers=Free(embedder="e", extract="regex"), services={"e": Slow()}, replies=["aab", "b",
-    "ab"], fails=True)
+    "ab"], expect_failure=True)
     assert "embeds asynchronously" in (played.result.error or "")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from madplug import Debate, DebateResult, Decision, Message, Sample, Turn, Usage, Visibility
-from madplug.testing import Played, debate_from, hold, play
+from madplug.testing import Played, debate_from, play, wait_for
 from madplug_baselines import (
     Cot,
     Io,
@@ -100,9 +100,9 @@ def test_other_tie_policies() -> None:
     assert sampled(["B", "A"], tie="lexical").decision.key == "A"
     undecided = sampled(["B", "A"], tie="undecided").decision
     assert (undecided.key, undecided.answer, undecided.tie) == (None, None, True)
-    picked = {hold(MostCommon(tie="random").at_end(debate_from("B A", seed=seed))).key for seed in range(20)}
+    picked = {wait_for(MostCommon(tie="random").at_end(debate_from("B A", seed=seed))).key for seed in range(20)}
     assert picked == {"A", "B"}
-    twice = [hold(MostCommon(tie="random").at_end(debate_from(rows, seed=3))).key for rows in ("B A", "A B")]
+    twice = [wait_for(MostCommon(tie="random").at_end(debate_from(rows, seed=3))).key for rows in ("B A", "A B")]
     assert twice[0] == twice[1]
 
 

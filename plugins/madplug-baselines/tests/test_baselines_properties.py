@@ -7,14 +7,14 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from madplug.testing import debate_from, hold
+from madplug.testing import debate_from, wait_for
 from madplug_baselines import MostCommon
 
 SAMPLES = st.lists(st.sampled_from(["A", "B", "C", None]), min_size=1, max_size=9)
 
 
 def decide(keys: list[str | None], **options: str):
-    return hold(MostCommon(**options).at_end(debate_from([[key] for key in keys])))
+    return wait_for(MostCommon(**options).at_end(debate_from([[key] for key in keys])))
 
 
 @given(SAMPLES, st.randoms())

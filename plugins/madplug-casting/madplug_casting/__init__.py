@@ -38,9 +38,9 @@ class Random(Casting):
         draw: Literal["deal", "independent"] = Field(default="deal", description=(
             "deal: every model as often as in turn; independent: each persona draws from all models"))
 
-    def prepare(self, study: Any) -> None:
+    def prepare(self, setup: Any) -> None:
         """What the casts of a whole study are drawn from."""
-        self._seed = study.seed
+        self._seed = setup.seed
 
     def cast(self, debate: Debate, personas: Sequence[Persona]) -> list[Agent]:
         """The personas in order, each with the model it drew."""

@@ -7,14 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from madplug import DebateResult, Extension, Metric, Sample, hookimpl
+from madplug import DebateResult, Extension, Metric, Sample, Setup, hookimpl
 from madplug_chateval.pairs import LabelOptions, pair_of
 from madplug_chateval.scores import verdict
 
 if TYPE_CHECKING:
     from madplug import Debate
     from madplug.runspecs import Sampled
-    from madplug.study import Study
 
 PAPER = "Chan et al. 2024, ChatEval, section 3 (position calibration)"
 
@@ -32,7 +31,7 @@ class Swapped(Extension):
     Options = LabelOptions
 
     @hookimpl(wrapper=True)
-    def madplug_samples(self, study: Study) -> Generator[None, Any, Any]:
+    def madplug_samples(self, setup: Setup) -> Generator[None, Any, Any]:
         """Each sample, and behind it its twin."""
         samples = yield
         return self._doubled(samples)

@@ -175,7 +175,7 @@ class Unanimity(Consensus):
     name = "unanimity"
 
     def enough(self, support: int, quorum: int, round: int) -> bool:
-        """Everybody."""
+        """SpeakAll."""
         return support == quorum
 
 
@@ -196,7 +196,7 @@ class Hybrid(Consensus):
         few: int = Field(default=3, ge=0, le=10_000, description="voters up to which all must always agree")
 
     def enough(self, support: int, quorum: int, round: int) -> bool:
-        """Everybody, or the share from the round on where it is enough."""
+        """SpeakAll, or the share from the round on where it is enough."""
         if quorum <= self.options.few or round < self.options.patience:
             return support == quorum
         return bool(support / quorum >= self.options.share)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from madplug import Message, Persona, Transcript
-from madplug.testing import debate_from, hold
+from madplug.testing import debate_from, wait_for
 from madplug_consensus import Hybrid, Majority, Supermajority, Threshold, Unanimity
 from madplug_consensus.standing import history
 
@@ -40,7 +40,7 @@ def ends(protocol, text, n, neutral=()):
     """(number of the message after which the debate ends, its answer), or None."""
     words = text.split()
     for count in range(1, len(words) + 1):
-        decision = hold(protocol.after_wave(debate(" ".join(words[:count]), n, neutral)))
+        decision = wait_for(protocol.after_wave(debate(" ".join(words[:count]), n, neutral)))
         if decision is not None:
             assert decision.agreed
             assert not decision.fallback
@@ -84,7 +84,7 @@ def test_hybrid_wants_everybody_and_later_three_quarters(n, round, needed):
 
 def test_a_new_proposal_starts_with_its_author():
     made = debate("Da A Db", 3)
-    decision = hold(Unanimity().at_end(made))
+    decision = wait_for(Unanimity().at_end(made))
     assert (decision.key, decision.scores, decision.agreed, decision.fallback) == ("b", {"b": 1}, False, True)
     assert decision.reason == "not agreed: 1 of 3 voters supports the latest proposal (message 2)"
 
@@ -114,7 +114,7 @@ def test_feedback_that_disagrees_breaks_the_row_and_leaves_the_proposal():
 def test_a_disagreement_without_a_readable_solution_breaks_the_row_and_proposes_nothing():
     assert ends(Unanimity(), "Da A U A A", 3) is None
     assert ends(Unanimity(), "Da A U A A A", 3) == (6, "a")
-    assert hold(Majority().at_end(debate("Da U", 3))).key == "a"
+    assert wait_for(Majority().at_end(debate("Da U", 3))).key == "a"
 
 
 def test_only_the_last_messages_count_as_many_as_there_are_voters():
@@ -123,7 +123,7 @@ def test_only_the_last_messages_count_as_many_as_there_are_voters():
         for nth in range(2, chats + 2):
             made.transcript.append(Message(0, 1, nth, 2, "chat", "by the way"))
         made.transcript.append(Message(0, 1, chats + 2, 2, "improve", "x", agreement=True))
-        return hold(Unanimity().after_wave(made))
+        return wait_for(Unanimity().after_wave(made))
 
     assert decided(chats=1).key == "a"
     assert decided(chats=2) is None  # agent 1 agreed four messages ago
@@ -137,20 +137,20 @@ def test_neutral_agents_propose_and_are_no_voters():
 
 def test_agreeing_with_nothing_is_nothing():
     assert ends(Majority(), "A A A", 3) is None
-    assert hold(Majority().at_end(debate("A A A", 3))).reason == "nobody put a solution forward"
+    assert wait_for(Majority().at_end(debate("A A A", 3))).reason == "nobody put a solution forward"
 
 
 def test_who_agrees_at_the_same_time_cannot_mean_the_new_proposal():
     made = debate("Da", 3)
     made.transcript.append(Message(0, 1, 0, 1, "improve", "x", agreement=True))
     made.transcript.append(Message(0, 1, 0, 2, "improve", "x", agreement=True))
-    assert hold(Majority().after_wave(made)) is None
+    assert wait_for(Majority().after_wave(made)) is None
 
 
 def test_without_voters_there_is_no_agreement():
     made = debate("Da A A", 3, neutral=[0, 1, 2])
-    assert hold(Majority().after_wave(made)) is None
-    assert hold(Majority().at_end(made)).agreed is False
+    assert wait_for(Majority().after_wave(made)) is None
+    assert wait_for(Majority().at_end(made)).agreed is False
 
 
 # A relay hears only the agent before
@@ -163,23 +163,23 @@ def relayed(second=True, key="a", seen=(1,)):
 
 
 def test_who_heard_only_an_agreement_and_gives_the_same_answer_supports_it():
-    assert hold(Unanimity().after_wave(relayed())).key == "a"
+    assert wait_for(Unanimity().after_wave(relayed())).key == "a"
 
 
 def test_who_heard_a_proposal_and_disagrees_does_not_support_it_whatever_it_answers():
-    assert hold(Unanimity().after_wave(relayed(seen=(0, 1)))) is None
-    assert hold(Unanimity().after_wave(relayed(key="b"))) is None
+    assert wait_for(Unanimity().after_wave(relayed(seen=(0, 1)))) is None
+    assert wait_for(Unanimity().after_wave(relayed(key="b"))) is None
 
 
 def test_who_heard_nothing_supports_nothing():
-    assert hold(Unanimity().after_wave(relayed(seen=()))) is None
+    assert wait_for(Unanimity().after_wave(relayed(seen=()))) is None
 
 
 def reported(third_seen, key=None):
     """Agent 0 proposes a, agent 1 proposes b, and agent 2 agrees, having seen these messages."""
     made = debate("Da Db", 3)
     made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", key, key, True, seen=third_seen))
-    return hold(Majority().after_wave(made))
+    return wait_for(Majority().after_wave(made))
 
 
 def test_who_agrees_with_an_older_proposal_does_not_support_one_it_never_saw():
@@ -192,7 +192,7 @@ def test_who_agrees_after_hearing_of_a_proposal_supports_it_unless_it_says_other
         made = debate("Da Db", 4)
         made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", "b", "b", True, seen=(0, 1)))
         made.transcript.append(Message(0, 1, 3, 3, "improve", "x", "", key, key, True, seen=(0, 2)))
-        return hold(Majority().after_wave(made))
+        return wait_for(Majority().after_wave(made))
 
     assert passed_on("b").key == passed_on(None).key == "b"
     assert passed_on("a") is None
@@ -201,25 +201,25 @@ def test_who_agrees_after_hearing_of_a_proposal_supports_it_unless_it_says_other
 # What is decided
 
 def test_the_supporters_are_the_votes():
-    decision = hold(Majority().after_wave(debate("Da A", 3)))
+    decision = wait_for(Majority().after_wave(debate("Da A", 3)))
     assert [(v.agent, dict(v.weights)) for v in decision.votes] == [(0, {"a": 1}), (1, {"a": 1})]
     assert decision.reason == "2 of 3 voters support the proposal (message 0)"
 
 
 def test_a_recorded_debate_is_decided_where_it_would_have_ended():
     made = debate("Da A A Db F F", 3)
-    assert hold(Majority().at_end(made)).key == "a"
-    assert hold(Majority().at_end(made)).agreed
+    assert wait_for(Majority().at_end(made)).key == "a"
+    assert wait_for(Majority().at_end(made)).agreed
 
 
 def test_nobody_saying_anything_is_undecided():
-    decision = hold(Majority().at_end(debate("", 3)))
+    decision = wait_for(Majority().at_end(debate("", 3)))
     assert (decision.key, decision.agreed, decision.reason) == (None, False, "nobody put a solution forward")
 
 
 def test_a_message_that_agrees_and_answers_otherwise_is_noted():
     made = debate("Da Ab", 3)
-    assert hold(Majority().after_wave(made)).key == "a"
+    assert wait_for(Majority().after_wave(made)).key == "a"
     assert made.notes == {"consensus": {"contradicting": [1]}}
 
 
@@ -228,7 +228,7 @@ def test_agreement_that_could_not_be_read_is_noted_and_counts_as_none():
     made.transcript.append(Message(0, 1, 1, 1, "improve", "hm", "", None, None, False,
                                    data={"styles": {"unparsed_agreement": True, "unparsed": True}}))
     made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", "a", "a", True))
-    assert hold(Majority().after_wave(made)).votes[1].agent == 2
+    assert wait_for(Majority().after_wave(made)).votes[1].agent == 2
     assert made.notes == {"consensus": {"unreadable_agreement": [1]}}
 
 
@@ -260,8 +260,8 @@ RULES = st.sampled_from([Majority(**AS_READ), Supermajority(**AS_READ), Unanimit
 def test_relabelling_the_answers_relabels_the_decision(words, n, rule):
     swap = {"a": "b", "b": "a"}
     other = [w[0] + swap[w[1]] if len(w) > 1 else w for w in words]
-    first = hold(rule.at_end(debate(" ".join(words), n)))
-    second = hold(rule.at_end(debate(" ".join(other), n)))
+    first = wait_for(rule.at_end(debate(" ".join(words), n)))
+    second = wait_for(rule.at_end(debate(" ".join(other), n)))
     assert second.key == (None if first.key is None else swap[first.key])
     assert (second.agreed, second.fallback) == (first.agreed, first.fallback)
 
@@ -274,7 +274,7 @@ def test_renaming_the_agents_renames_the_supporters(words, n, rule, data):
     for m in made.transcript.record:
         renamed.transcript.append(Message(0, m.round, m.wave, names[m.agent], m.move, m.content, "", m.answer, m.key,
                                           m.agreement))
-    first, second = hold(rule.at_end(made)), hold(rule.at_end(renamed))
+    first, second = wait_for(rule.at_end(made)), wait_for(rule.at_end(renamed))
     assert second.key == first.key
     assert [v.agent for v in second.votes] == [names[v.agent] for v in first.votes]
 
@@ -291,6 +291,6 @@ def test_stricter_rules_agree_on_less(words, n):
 @settings(max_examples=60, deadline=None)
 @given(words=WORDS, n=st.integers(1, 5), rule=RULES)
 def test_an_agreement_has_an_answer_and_a_fallback_is_no_agreement(words, n, rule):
-    decision = hold(rule.at_end(debate(" ".join(words), n)))
+    decision = wait_for(rule.at_end(debate(" ".join(words), n)))
     assert not (decision.agreed and decision.fallback)
     assert not (decision.agreed and decision.key is None)

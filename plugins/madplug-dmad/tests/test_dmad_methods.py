@@ -168,13 +168,13 @@ def test_a_service_runs_the_programs_when_one_is_named():
 def test_a_service_that_is_no_sandbox_is_refused():
     from madplug import Service
     from madplug.cell import Cell
-    from madplug.testing import Everybody, LastRound, OpenEar, StrippedText
+    from madplug.testing import LastRound, SeeAll, SpeakAll, StrippedText
 
     class Search(Service):
         name = "search"
 
     style = Program(sandbox="box")
-    cell = Cell("x", StrippedText(), Everybody(), OpenEar(), LastRound(), [BoundStyle(style)], 1,
+    cell = Cell("x", StrippedText(), SpeakAll(), SeeAll(), LastRound(), [BoundStyle(style)], 1,
                 services={"box": Search()})
     assert "no sandbox" in next(iter(style.check(cell)))
     cell.services["box"] = Bubblewrap()

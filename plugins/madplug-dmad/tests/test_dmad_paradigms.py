@@ -11,55 +11,55 @@ def said(request):
     return "```python\nprint('(B)')\n```" if request.purpose == "program" else "Final answer: A"
 
 
-def test_the_text_methods_cost_twelve_calls_and_three_programs(hold):
-    result, requests, _ = hold('paradigm = "dmad.text"', said)
+def test_the_text_methods_cost_twelve_calls_and_three_programs(run_debate):
+    result, requests, _ = run_debate('paradigm = "dmad.text"', said)
     assert len(requests) == 12
     programs = [m for m in result.messages if m.agent == 2]
     assert [(m.data["dmad"]["status"], m.key) for m in programs] == [("ok", "B")] * 3
     assert (result.decision.key, result.decision.scores) == ("A", {"A": 2, "B": 1})
 
 
-def test_the_vision_methods_cost_fifteen_calls_with_the_image_in_each(hold):
-    _, requests, _ = hold('paradigm = "dmad.vision"', said, images=["data:image/png;base64,AAAA"])
+def test_the_vision_methods_cost_fifteen_calls_with_the_image_in_each(run_debate):
+    _, requests, _ = run_debate('paradigm = "dmad.vision"', said, images=["data:image/png;base64,AAAA"])
     assert len(requests) == 15
     assert all("image_url" in json.dumps(r.messages) for r in requests)
 
 
-def test_more_agents_take_the_methods_in_turn(hold):
-    result, requests, _ = hold('paradigm = "dmad.text"\nagents = 6\nrounds = 1', said)
+def test_more_agents_take_the_methods_in_turn(run_debate):
+    result, requests, _ = run_debate('paradigm = "dmad.text"\nagents = 6\nrounds = 1', said)
     assert len(requests) == 8
     assert [a.persona.role for a in result.agents] == ["cot", "step_back", "program"] * 2
 
 
-def test_ties_are_drawn_by_lot(hold):
+def test_ties_are_drawn_by_lot(run_debate):
     replies = {0: ["Final answer: A"], 1: ["p", "Final answer: B"], 2: ["no program"]}
-    result, _, plan = hold('paradigm = "dmad.text"\nrounds = 1', replies)
+    result, _, plan = run_debate('paradigm = "dmad.text"\nrounds = 1', replies)
     assert plan.cells[0].decision.options.tie == "random"
     assert result.decision.tie
 
 
-def test_a_sandbox_can_be_named_as_a_service(hold):
+def test_a_sandbox_can_be_named_as_a_service(run_debate):
     styles = """
 [[debate.styles]]
 use = "dmad.program"
 sandbox = "box"
 """
     more = '[services.box]\nuse = "dmad.monty"\nseconds = 1\n'
-    result, _, _ = hold('paradigm = "dmad.text"\nrounds = 1' + styles, said, more=more)
+    result, _, _ = run_debate('paradigm = "dmad.text"\nrounds = 1' + styles, said, more=more)
     assert [m.key for m in result.messages] == ["B"] * 3
 
 
-def test_missing_bubblewrap_is_told_before_anything_runs(hold):
+def test_missing_bubblewrap_is_told_before_anything_runs(run_debate):
     from madplug import UserError
 
     styles = '\n[[debate.styles]]\nuse = "dmad.program"\nsandbox = "box"\n'
     more = '[services.box]\nuse = "dmad.bubblewrap"\nbinary = "no-such-bwrap"\n'
     with pytest.raises(UserError, match="install bubblewrap"):
-        hold('paradigm = "dmad.text"' + styles, said, more=more)
+        run_debate('paradigm = "dmad.text"' + styles, said, more=more)
 
 
-def test_only_the_step_that_answers_has_a_form(hold):
-    vision = hold('paradigm = "dmad.vision"\nrounds = 1', said)[1]
+def test_only_the_step_that_answers_has_a_form(run_debate):
+    vision = run_debate('paradigm = "dmad.vision"\nrounds = 1', said)[1]
     assert [(r.purpose, r.form is not None) for r in vision if r.agent == 1] == [("think", False), ("discuss", True)]
     direct = next(r for r in vision if r.agent == 0)
     assert not direct.form["regex"].startswith("[\\s\\S]")

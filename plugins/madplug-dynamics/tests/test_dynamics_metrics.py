@@ -5,7 +5,7 @@ from math import log2
 import pytest
 
 from madplug import AnswerFormat, Decision, Persona, Sample, Service
-from madplug.testing import debate_from, hold, play
+from madplug.testing import debate_from, play, wait_for
 from madplug_dynamics import Agreement, Conformity, Decided, Diversity, Entropy, Flips, LogLikelihood, Rounds
 from madplug_dynamics.agreement import cosine, mean_cosine, pairwise_agreement
 from madplug_dynamics.information import entropy
@@ -14,7 +14,7 @@ from madplug_dynamics.information import entropy
 def score(metric, rows, references=(), decision=None, **more):
     debate = debate_from(rows, **more)
     debate.decision = decision or Decision.undecided("not asked")
-    return hold(metric.score(debate, references))
+    return wait_for(metric.score(debate, references))
 
 
 def some(parts, names):
@@ -315,7 +315,7 @@ def test_every_metric_is_offered():
 
 def test_a_failed_debate_is_measured_as_far_as_it_came():
     metrics = {m.name: m() for m in (Entropy, LogLikelihood, Flips, Agreement, Conformity, Diversity, Rounds, Decided)}
-    played = play(replies=["A", "B", "C", "A"], rounds=2, references=["A"], metrics=metrics, fails=True)
+    played = play(replies=["A", "B", "C", "A"], rounds=2, references=["A"], metrics=metrics, expect_failure=True)
     assert "the script has no reply" in (played.result.error or "")
     assert played.metrics["rounds"] == 1.0
     assert played.metrics["decided.answered"] == 0.0

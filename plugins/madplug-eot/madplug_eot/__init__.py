@@ -56,7 +56,7 @@ class Relay(Paradigm):
     debate = _debate("relay")
 
 
-class Debate(Paradigm):
+class EotDebate(Paradigm):
     """Exchange-of-Thought in a tree: agent 0 reads all, the others read each other in pairs.
 
     As `eot.memory` in everything but who reads whom.
@@ -100,4 +100,4 @@ def madplug_register_extensions() -> list[type]:
 @hookimpl
 def madplug_register_paradigms() -> list[type]:
     """Offer the paper's four ways to communicate."""
-    return [Memory, Report, Relay, Debate]
+    return [Memory, Report, Relay, EotDebate]

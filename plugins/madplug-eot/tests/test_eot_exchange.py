@@ -8,7 +8,7 @@ from madplug.testing import debate_from, play
 from madplug_eot import (
     Confidence,
     Consistent,
-    Debate,
+    EotDebate,
     Exchange,
     Memory,
     Peers,
@@ -207,7 +207,7 @@ def test_prompts_do_not_depend_on_who_answers_first():
     assert sorted(exchange(replies, rounds=2).prompts) == sorted(again.prompts)
 
 
-@pytest.mark.parametrize("preset", [Memory, Report, Relay, Debate])
+@pytest.mark.parametrize("preset", [Memory, Report, Relay, EotDebate])
 def test_paradigms_count_the_first_round(preset):
     assert preset.debate["rounds"] == 6
     assert preset.debate["visibility"]["topology"] == preset.name

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from madplug import AnswerFormat, Message, Persona, Plan
-from madplug.testing import debate_from, hold, play
+from madplug.testing import debate_from, play, wait_for
 from madplug_judge import Synthesis
 from madplug_judge.synthesis import read_number
 
@@ -99,13 +99,13 @@ def test_an_agent_that_cannot_be_read_is_shown_with_its_whole_message():
 
 def test_an_earlier_answer_stands_for_an_agent_whose_last_message_has_none():
     debate = debate_from([["A", None], ["B", "C"]], replies=["?", "C"], answers=Letter())
-    assert hold(Synthesis().at_end(debate)).scores == {"A": 1, "C": 1}
+    assert wait_for(Synthesis().at_end(debate)).scores == {"A": 1, "C": 1}
 
 
 def test_agents_without_a_vote_put_up_nothing():
     people = [Persona("x", votes=False), Persona("y"), Persona("z")]
     debate = debate_from("A B B", replies=["B"], personas=people, answers=Letter())
-    assert hold(Synthesis().at_end(debate)).scores == {"B": 2}
+    assert wait_for(Synthesis().at_end(debate)).scores == {"B": 2}
 
 
 # A judge that cannot be read
@@ -143,7 +143,7 @@ def test_agents_and_judge_that_cannot_be_read_are_undecided():
 
 def test_nobody_to_judge_is_undecided_without_a_call():
     debate = debate_from("A B", personas=[Persona("x", votes=False)] * 2)
-    assert hold(Synthesis().at_end(debate)).reason == "no agent that votes said anything"
+    assert wait_for(Synthesis().at_end(debate)).reason == "no agent that votes said anything"
 
 
 # Selecting
@@ -201,4 +201,4 @@ def test_prompts_are_options_and_braces_of_agents_stay_text():
 def test_messages_of_nobody_are_no_solutions():
     debate = debate_from("A B", replies=["A"], answers=Letter())
     debate.transcript.append(Message(0, 1, 1, None, "say", "Z", key="Z", answer="Z"))
-    assert hold(Synthesis().at_end(debate)).scores == {"A": 1, "B": 1}
+    assert wait_for(Synthesis().at_end(debate)).scores == {"A": 1, "B": 1}

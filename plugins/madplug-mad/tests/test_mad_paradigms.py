@@ -21,25 +21,25 @@ def scripted(verdicts):
 
 
 @pytest.mark.parametrize(("verdicts", "calls"), [(["(A)"], 3), (["", "(A)"], 6), (["", "", ""], 11)])
-def test_calls_by_the_round_that_settles_it(hold, verdicts, calls):
-    result, requests, _ = hold('paradigm = "mad.tit_for_tat"', scripted(verdicts))
+def test_calls_by_the_round_that_settles_it(run_debate, verdicts, calls):
+    result, requests, _ = run_debate('paradigm = "mad.tit_for_tat"', scripted(verdicts))
     assert len(requests) == calls
     assert result.decision.key == ("A" if calls < 11 else "B")
 
 
-def test_agents_count_the_moderator(hold):
-    result, _, _ = hold('paradigm = "mad.tit_for_tat"', scripted(["(A)"]))
+def test_agents_count_the_moderator(run_debate):
+    result, _, _ = run_debate('paradigm = "mad.tit_for_tat"', scripted(["(A)"]))
     assert [a.persona.role for a in result.agents] == ["affirmative", "negative", "moderator"]
 
 
-def test_options_of_the_decision_can_be_changed_alone(hold):
+def test_options_of_the_decision_can_be_changed_alone(run_debate):
     more = '[debate.decision]\nhistory = "first_round"\nretries = 0\n'
-    plan = hold('paradigm = "mad.tit_for_tat"\n' + more, scripted(["(A)"]))[2]
+    plan = run_debate('paradigm = "mad.tit_for_tat"\n' + more, scripted(["(A)"]))[2]
     assert plan.cells[0].decision.options.history == "first_round"
 
 
-def test_debaters_that_hold_a_form_end_with_an_answer(hold):
+def test_debaters_that_hold_a_form_end_with_an_answer(run_debate):
     styles = 'styles = [{use = "mad.side", max_characters = 70}, "mad.moderator"]'
-    requests = hold('paradigm = "mad.tit_for_tat"\n' + styles, scripted(["(A)"]))[1]
+    requests = run_debate('paradigm = "mad.tit_for_tat"\n' + styles, scripted(["(A)"]))[1]
     assert all("{0,70}" in r.form["regex"] for r in requests[:2])
     assert "json_schema" in requests[2].form

@@ -89,7 +89,8 @@ def test_only_those_that_know_need_the_references(strategy):
 def test_knowing_without_permission_fails_the_debate():
     from madplug.testing import play
 
-    played = play(visibility=Ordered(strategy="truth_last"), replies=["A"] * 6, rounds=2, references=("A",), fails=True)
+    played = play(visibility=Ordered(strategy="truth_last"), replies=["A"] * 6, rounds=2, references=("A",),
+                  expect_failure=True)
     assert "oracle = true" in played.result.error
 
 

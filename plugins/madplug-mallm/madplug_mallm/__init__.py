@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 @hookimpl
 def madplug_register_paradigms() -> Iterable[type[Paradigm]]:
     """The paradigms."""
-    from madplug_mallm.paradigms import CollectiveRefinement, Debate, Memory, Relay, Report
+    from madplug_mallm.paradigms import CollectiveRefinement, MallmDebate, Memory, Relay, Report
 
-    return [Memory, Relay, Report, Debate, CollectiveRefinement]
+    return [Memory, Relay, Report, MallmDebate, CollectiveRefinement]
 
 
 @hookimpl

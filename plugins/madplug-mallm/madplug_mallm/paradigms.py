@@ -50,7 +50,7 @@ class Report(Paradigm):
     debate = {**AGREED, "turns": "turns.drafter_first", "visibility": {"use": "visibility.report", "window": 2}}
 
 
-class Debate(Paradigm):
+class MallmDebate(Paradigm):
     """A central agent writes a draft; the others debate it in a ring, twice, and report back.
 
     Differs from the released code of MALLM, where votes and judges never come to a decision with this paradigm,

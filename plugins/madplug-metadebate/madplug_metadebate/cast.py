@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Agent, Casting, Message, ModelName, Options, Persona, Plan, Reply, Turn, hookimpl
+from madplug import Agent, Casting, Message, ModelName, Options, Persona, Plan, Reply, Setup, Turn, hookimpl
 from madplug_metadebate.criteria import BUILT_IN, Criterion, criteria_of
 from madplug_metadebate.review import Row, chosen, means, read_scores
 from madplug_styles.prompts import fill, question_parts, user
 
 if TYPE_CHECKING:
     from madplug import Debate
-    from madplug.study import Study
 
 PROPOSAL = """{question}
 
@@ -134,12 +133,12 @@ class Cast(Casting):
         elif self.options.default is not None and self.options.default not in cell.models:
             yield f"'default' names '{self.options.default}', which is not among the models: {', '.join(cell.models)}"
 
-    async def prepare(self, study: Study) -> None:
+    async def prepare(self, setup: Setup) -> None:
         """Make the criteria, once for the data set and each role."""
-        self._seed = study.seed
+        self._seed = setup.seed
         if self.options.assignment != "reviewed":
             return
-        made = await study.ask_all(criteria_of(study, self.options, role) for role in self.options.roles)
+        made = await setup.ask_all(criteria_of(setup, self.options, role) for role in self.options.roles)
         self._criteria = dict(zip(self.options.roles, made, strict=True))
 
     async def cast(self, debate: Debate, personas: Sequence[Persona]) -> Sequence[Agent]:

@@ -12,7 +12,7 @@ from madplug_metadebate.review import read_nested
 from madplug_styles.prompts import as_text, fill, question_parts
 
 if TYPE_CHECKING:
-    from madplug.study import Study
+    from madplug import Setup
 
 Criterion = tuple[str, str]
 """A short name, and what it means."""
@@ -27,23 +27,23 @@ FORM = {"json_schema": {"type": "object", "required": ["criteria"], "properties"
         "properties": {"name": {"type": "string"}, "explanation": {"type": "string"}}}}}}}
 
 
-async def criteria_of(study: Study, options: Any, role: str) -> tuple[Sequence[Criterion], bool]:
+async def criteria_of(setup: Setup, options: Any, role: str) -> tuple[Sequence[Criterion], bool]:
     """The criteria of a role, and whether they are the built-in ones for want of others that could be read."""
-    model = options.criteria_model or (study.models[0] if study.models else "")
+    model = options.criteria_model or (setup.models[0] if setup.models else "")
     prompt = fill(options.criteria, setting=options.setting, role=role, description=options.roles[role],
-                  examples=_examples(study, options.examples))
-    facts = json.dumps([study.cell.lines.get(model, model), study.cell.dataset_key, prompt])
+                  examples=_examples(setup, options.examples))
+    facts = json.dumps([setup.cell.lines.get(model, model), setup.cell.dataset_key, prompt])
     digest = blake2b(facts.encode(), digest_size=6).hexdigest()
 
     async def make() -> dict[str, Any]:
         for _ in range(options.retries + 1):
-            said = await study.ask(prompt, purpose="criteria", model=model or None, form=FORM)
+            said = await setup.ask(prompt, purpose="criteria", model=model or None, form=FORM)
             found = read_criteria(said.text)
             if found:
                 return {"criteria": found, "built_in": False}
         return {"criteria": BUILT_IN, "built_in": True}
 
-    kept: dict[str, Any] = await study.keep(f"metadebate.criteria.{role}.{digest}", make)
+    kept: dict[str, Any] = await setup.keep(f"metadebate.criteria.{role}.{digest}", make)
     return [(name, explanation) for name, explanation in kept["criteria"]], kept["built_in"]
 
 
@@ -58,7 +58,7 @@ def read_criteria(text: str) -> list[Criterion]:
     return criteria if len(criteria) >= 2 else []
 
 
-def _examples(study: Study, number: int) -> str:
+def _examples(setup: Setup, number: int) -> str:
     """The first questions of the study, without their answers."""
-    samples = islice(study.samples(), number) if number else ()
+    samples = islice(setup.samples(), number) if number else ()
     return "\n\n".join(question_parts(sample) for sample, _ in samples)

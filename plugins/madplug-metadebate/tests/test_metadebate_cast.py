@@ -346,8 +346,8 @@ def test_paradigms_are_the_debates_with_a_casting():
 
 def test_a_default_that_is_no_candidate_is_refused():
     from madplug.cell import Cell
-    from madplug.testing import Everybody, LastRound, OpenEar, StrippedText
+    from madplug.testing import LastRound, SeeAll, SpeakAll, StrippedText
 
-    cell = Cell("x", StrippedText(), Everybody(), OpenEar(), LastRound(), [], 1, models=("a", "b"))
+    cell = Cell("x", StrippedText(), SpeakAll(), SeeAll(), LastRound(), [], 1, models=("a", "b"))
     assert "'z'" in next(iter(Cast(default="z").check(cell)))
     assert list(Cast(default="b").check(cell)) == []

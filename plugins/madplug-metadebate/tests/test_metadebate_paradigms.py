@@ -24,35 +24,35 @@ def of_debate(requests):
     return [r for r in requests if r.purpose != "criteria"]
 
 
-def test_mad_costs_eighteen_calls_and_its_debate_and_criteria_once_for_each_role(hold):
-    result, requests, _ = hold('paradigm = "metadebate.mad"', scripted, models=THREE)
+def test_mad_costs_eighteen_calls_and_its_debate_and_criteria_once_for_each_role(run_debate):
+    result, requests, _ = run_debate('paradigm = "metadebate.mad"', scripted, models=THREE)
     assert len(of_debate(requests)) == 21 == result.calls
     assert len(requests) == 21 + 3
     assert [a.model for a in result.agents] == ["b", "b", "b"]
     assert result.decision.key == "B"
 
 
-def test_dmad_costs_eighteen_calls_and_its_debate(hold):
-    result, requests, _ = hold('paradigm = "metadebate.dmad"', scripted, models=THREE)
+def test_dmad_costs_eighteen_calls_and_its_debate(run_debate):
+    result, requests, _ = run_debate('paradigm = "metadebate.dmad"', scripted, models=THREE)
     assert len(of_debate(requests)) == 18 + 12
     assert not any("said before you" in json.dumps(r.messages) for r in requests)
     assert [seat["role"] for seat in result.notes["metadebate"]["seats"]] == ["cot", "step_back", "program"]
 
 
 @pytest.mark.parametrize("name", ["mad", "dmad"])
-def test_one_model_is_enough(hold, name):
+def test_one_model_is_enough(run_debate, name):
     def lone(request):
         score = {"Wit": 3, "Truth": 3, "explanation": ""}
         return json.dumps({"Agent 1": score}) if request.purpose == "review" else scripted(request)
 
-    result, _, _ = hold(f'paradigm = "metadebate.{name}"', lone)
+    result, _, _ = run_debate(f'paradigm = "metadebate.{name}"', lone)
     assert result.decision.key == "B"
     assert not any("fallback" in seat for seat in result.notes["metadebate"]["seats"])
 
 
 @pytest.mark.parametrize("assignment", ["random", "uniform"])
-def test_the_baselines_cost_nothing(hold, assignment):
+def test_the_baselines_cost_nothing(run_debate, assignment):
     debate = f'paradigm = "metadebate.mad"\n[debate.casting]\nassignment = "{assignment}"'
-    result, requests, _ = hold(debate, scripted, models=THREE)
+    result, requests, _ = run_debate(debate, scripted, models=THREE)
     assert len(requests) == 3
     assert result.decision.key == "B"

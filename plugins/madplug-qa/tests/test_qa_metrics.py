@@ -72,7 +72,7 @@ class TestAccuracy:
         assert accuracy("A B C", "A", []) is None
 
     def test_references_that_cannot_be_read_are_an_error(self):
-        played = play(replies=["A"] * 3, references=["forty-two"], answers=Letters(), fails=True,
+        played = play(replies=["A"] * 3, references=["forty-two"], answers=Letters(), expect_failure=True,
                       metrics={"accuracy": Accuracy()})
         assert "no reference of sample 'q1' is an answer" in played.result.error
 

@@ -11,7 +11,7 @@ from madplug_reconcile.reply import SCHEMA
 from madplug_styles.prompts import as_text, fill, question_parts, read_json, user
 
 if TYPE_CHECKING:
-    from madplug.study import Study
+    from madplug import Setup
 
 
 class Item(TypedDict):
@@ -23,38 +23,38 @@ class Item(TypedDict):
     answer: str
 
 
-async def mine(study: Study, style: Any, model: str) -> list[Item]:
+async def mine(setup: Setup, style: Any, model: str) -> list[Item]:
     """The first samples that convince a model, found once and kept with the study."""
     options = style.options
-    facts = [study.cell.lines.get(model, model), study.cell.dataset_key, options.model_dump(mode="json")]
+    facts = [setup.cell.lines.get(model, model), setup.cell.dataset_key, options.model_dump(mode="json")]
     digest = blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=6).hexdigest()
 
     async def find() -> list[Item]:
         found: list[Item] = []
-        for asked, (sample, references) in enumerate(study.samples(options.split)):
+        for asked, (sample, references) in enumerate(setup.samples(options.split)):
             if len(found) == options.convincing or asked == options.look_at:
                 break
             explanation = as_text(sample.metadata.get(options.explanation))
             if not explanation or not references:
                 continue
-            if await _convinces(study, style, model, sample, references, explanation):
+            if await _convinces(setup, style, model, sample, references, explanation):
                 found.append(Item(id=sample.id, question=question_parts(sample), explanation=explanation,
                                   answer=references[0]))
         return found
 
-    return await study.keep(f"reconcile.convincing.{model}.{digest}", find)
+    return await setup.keep(f"reconcile.convincing.{model}.{digest}", find)
 
 
-async def _convinces(study: Study, style: Any, model: str, sample: Sample, references: tuple[str, ...],
+async def _convinces(setup: Setup, style: Any, model: str, sample: Sample, references: tuple[str, ...],
                      explanation: str) -> bool:
     """Whether a model errs on a sample and, shown the explanation, does not."""
-    answers, options = study.cell.answers, style.options
+    answers, options = setup.cell.answers, style.options
     right = {answers.canonical(r, sample) for r in references} - {None}
     values = {"question": question_parts(sample), "fields": style.fields(answers, sample), "convincing": "",
               "persona": "", "explanation": explanation}
 
     async def answers_right(template: str) -> bool:
-        said = await study.ask([user(sample, fill(template, **values))], purpose="convince", model=model,
+        said = await setup.ask([user(sample, fill(template, **values))], purpose="convince", model=model,
                                form={"json_schema": SCHEMA})
         found = read_json(said.text)
         key = answers.canonical(as_text(found.get("answer")) if found else said.text, sample)

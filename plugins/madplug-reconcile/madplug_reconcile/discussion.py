@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from madplug import Message, Options, Reply, Style, Turn
+from madplug import Message, Options, Reply, Setup, Style, Turn
 from madplug_reconcile.convincing import Item, mine
 from madplug_reconcile.grouped import by_answer
 from madplug_reconcile.reply import SCHEMA, read
@@ -15,7 +15,6 @@ from madplug_styles.prompts import fill, question_parts, user
 
 if TYPE_CHECKING:
     from madplug import Debate
-    from madplug.study import Study
 
 FIELDS = """Reply with one JSON object that has the fields "reasoning" (your steps), "answer" and \
 "confidence" (a number from 0 to 1: how likely your answer is right). For the answer this holds: {format}"""
@@ -104,11 +103,11 @@ class Discussion(Style):
         super().__init__(options, **values)
         self._convincing: dict[str, list[Item]] = {}
 
-    async def prepare(self, study: Study) -> None:
+    async def prepare(self, setup: Setup) -> None:
         """Look for convincing samples, once for the study."""
         if self.options.convincing:
-            models = sorted(set(study.models))
-            found = await study.ask_all(mine(study, self, model) for model in models)
+            models = sorted(set(setup.models))
+            found = await setup.ask_all(mine(setup, self, model) for model in models)
             self._convincing = dict(zip(models, found, strict=True))
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:

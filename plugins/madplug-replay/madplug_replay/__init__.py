@@ -7,10 +7,10 @@ from madplug_replay.debaters import Personas, Recorded, Rounds
 from madplug_replay.seeds import SeedMessages
 from madplug_replay.trajectories import Trajectories, recorded
 
-__all__ = ["Debate", "Personas", "Recorded", "Rounds", "SeedMessages", "Trajectories", "recorded"]
+__all__ = ["Personas", "Recorded", "ReplayDebate", "Rounds", "SeedMessages", "Trajectories", "recorded"]
 
 
-class Debate(Paradigm):
+class ReplayDebate(Paradigm):
     """A recorded debate again: its answers, simultaneous, with as many agents and rounds as were recorded.
 
     No model is asked. Replace the decision to see what another one would have made of the same answers.
@@ -56,4 +56,4 @@ def madplug_register_extensions() -> list[type[Extension]]:
 @hookimpl
 def madplug_register_paradigms() -> list[type[Paradigm]]:
     """Offer the debate."""
-    return [Debate]
+    return [ReplayDebate]

@@ -4,7 +4,7 @@ import pytest
 
 from madplug import UserError
 from madplug.testing import play
-from madplug_replay import Debate, Personas, Recorded, Rounds, Trajectories
+from madplug_replay import Personas, Recorded, ReplayDebate, Rounds, Trajectories
 
 ROWS = [
     {"qid": "q/1", "ref": "A", "answers": [["A", "B", "B"], ["A", "A", None]], "run": "one", "level": 3},
@@ -135,9 +135,9 @@ def test_the_fingerprint_is_of_the_contents(path, tmp_path):
 
 
 def test_the_recorded_style_needs_a_record():
-    played = play(styles=[Recorded()], turns=Rounds(), fails=True)
+    played = play(styles=[Recorded()], turns=Rounds(), expect_failure=True)
     assert "sample 'q1' has no recorded answers" in played.result.error
 
 
 def test_the_preset_asks_for_nothing():
-    assert "agents" not in Debate.debate
+    assert "agents" not in ReplayDebate.debate

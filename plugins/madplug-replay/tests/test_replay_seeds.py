@@ -56,7 +56,7 @@ def test_wrong_answers_without_options(reference, expected):
 
 
 def test_no_wrong_answer_is_known_of_an_open_question():
-    played = play(extensions=[SeedMessages(wrong=1)], references=("Paris",), oracle=True, fails=True)
+    played = play(extensions=[SeedMessages(wrong=1)], references=("Paris",), oracle=True, expect_failure=True)
     assert "give some in the column 'seeds'" in played.result.error
 
 

@@ -137,7 +137,7 @@ def test_the_same_seed_holds_the_same_debates():
 
 def test_it_needs_the_references():
     assert Debater().needs == {"references"}
-    failed = held(oracle=False, size=1, fails=True)
+    failed = held(oracle=False, size=1, expect_failure=True)
     assert "oracle = true" in failed.result.error
 
 

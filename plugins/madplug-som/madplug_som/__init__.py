@@ -6,10 +6,10 @@ from madplug import Extension, Paradigm, Style, hookimpl
 from madplug_som.exchange import Exchange, ExchangeOptions, episodes, is_note
 from madplug_som.summary import AgreementIntensity, Summary
 
-__all__ = ["AgreementIntensity", "Debate", "Exchange", "ExchangeOptions", "Summary", "episodes", "is_note"]
+__all__ = ["AgreementIntensity", "Exchange", "ExchangeOptions", "SomDebate", "Summary", "episodes", "is_note"]
 
 
-class Debate(Paradigm):
+class SomDebate(Paradigm):
     """Simultaneous exchange of all answers, decided by the plurality of the last round.
 
     `rounds` counts the independent first answers: 2 are one round of debate. Nothing stops a debate early.
@@ -41,4 +41,4 @@ def madplug_register_extensions() -> list[type[Extension]]:
 @hookimpl
 def madplug_register_paradigms() -> list[type[Paradigm]]:
     """Offer the debate."""
-    return [Debate]
+    return [SomDebate]

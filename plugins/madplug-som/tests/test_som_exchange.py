@@ -6,7 +6,7 @@ import pytest
 
 from madplug import Extension, Message, Sample, Visibility, hookimpl
 from madplug.testing import play
-from madplug_som import AgreementIntensity, Debate, Exchange, Summary
+from madplug_som import AgreementIntensity, Exchange, SomDebate, Summary
 
 MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>",
           "summary": "{summary}<c>"}
@@ -185,5 +185,5 @@ def test_agreement_intensity_of_zero_says_so():
 
 
 def test_the_preset_debates_once():
-    assert Debate.debate["rounds"] == 2
-    assert Debate.debate["decision"]["tie"] == "first"
+    assert SomDebate.debate["rounds"] == 2
+    assert SomDebate.debate["decision"]["tie"] == "first"

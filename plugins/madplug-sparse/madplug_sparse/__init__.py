@@ -6,11 +6,21 @@ from madplug import Metric, Paradigm, Visibility, hookimpl
 from madplug_sparse.topology import Graph, Shape, build, connected, density, diameter, mean_in_degree
 from madplug_sparse.visibility import SparseGraph, Topology
 
-__all__ = ["Debate", "Graph", "Shape", "SparseGraph", "Topology", "build", "connected", "density", "diameter",
-           "mean_in_degree"]
+__all__ = [
+    "Graph",
+    "Shape",
+    "SparseDebate",
+    "SparseGraph",
+    "Topology",
+    "build",
+    "connected",
+    "density",
+    "diameter",
+    "mean_in_degree",
+]
 
 
-class Debate(Paradigm):
+class SparseDebate(Paradigm):
     """The exchange of `som.debate` on a ring, or on another graph.
 
     Everything but who reads whom is as in `som.debate`. With three agents a ring is everybody.
@@ -39,4 +49,4 @@ def madplug_register_metrics() -> list[type[Metric]]:
 @hookimpl
 def madplug_register_paradigms() -> list[type[Paradigm]]:
     """Offer the debate."""
-    return [Debate]
+    return [SparseDebate]

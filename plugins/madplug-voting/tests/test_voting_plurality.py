@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from madplug import Persona
 from madplug.components import Plan
-from madplug.testing import debate_from, hold, play
+from madplug.testing import debate_from, play, wait_for
 from madplug_voting import Plurality
 
 TRACES = Path(__file__).parents[4] / "shared" / "data" / "traces"
 
 
 def decide(rows, decision=None, **more):
-    return hold((decision or Plurality()).at_end(debate_from(rows, **more)))
+    return wait_for((decision or Plurality()).at_end(debate_from(rows, **more)))
 
 
 @pytest.mark.parametrize(("rows", "key", "tie"), [("B A B", "B", False), ("A B C", None, True), ("A - -", "A", False)])

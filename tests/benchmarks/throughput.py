@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug import Dataset, Sample
-from madplug.testing import Everybody, LastRound, OpenEar, Plain, StrippedText
+from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 
 AGENTS, ROUNDS = 3, 2
 TEXT = "the answer follows from each premise since a careful check of every option shows it. " * 4
@@ -48,8 +48,8 @@ def measure(url: str, debates: int, in_flight: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         store = StudyStore(Path(folder) / "study", write=True)
         model = Chat(model="fake", base_url=url, max_in_flight=in_flight)
-        cell = Cell(slug="c", answers=StrippedText(), turns=Everybody(), visibility=OpenEar(), decision=LastRound(),
-                    styles=[BoundStyle(Plain())], rounds=ROUNDS, agents=AGENTS, models=("m",), lines={"m": "m"},
+        cell = Cell(slug="c", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=LastRound(),
+                    styles=[BoundStyle(PlainStyle())], rounds=ROUNDS, agents=AGENTS, models=("m",), lines={"m": "m"},
                     dataset=Questions(debates))
         run = StudyRun(StudyPlan("bench", [cell], {"m": model}), store)
         collect_rarely()

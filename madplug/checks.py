@@ -16,46 +16,46 @@ HOST = "madplug."
 _TEXT, _TRUTH, _NUMBER = (str, type(None)), (bool, type(None)), (float, int, type(None))
 
 
-def called(component: object, method: str) -> str:
+def method_name(component: object, method: str) -> str:
     """A method as errors name it."""
     return f"{type(component).__module__}.{type(component).__qualname__}.{method}"
 
 
-def expect(value: Any, kind: type[T], component: Component, method: str) -> T:
+def check_returned(value: Any, kind: type[T], component: Component, method: str) -> T:
     """The value, if a component kept its contract."""
     if isinstance(value, kind):
         return value
-    raise wrong(f"{called(component, method)} returned", value, kind.__name__)
+    raise type_error(f"{method_name(component, method)} returned", value, kind.__name__)
 
 
-def expect_all(values: Any, kind: type[T], component: Component, method: str) -> tuple[T, ...]:
+def check_returned_all(values: Any, kind: type[T], component: Component, method: str) -> tuple[T, ...]:
     """The values, if a component gave a sequence of what its contract says."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise wrong(f"{called(component, method)} returned", values, f"a sequence of {kind.__name__}")
+        raise type_error(f"{method_name(component, method)} returned", values, f"a sequence of {kind.__name__}")
     made = tuple(values)
     for value in made:
         if not isinstance(value, kind):
-            expect(value, kind, component, method)
+            check_returned(value, kind, component, method)
     return made
 
 
-def heard(value: Any, kind: type[T] | tuple[type[Any], ...], hook: str) -> T:
+def check_hook_result(value: Any, kind: type[T] | tuple[type[Any], ...], hook: str) -> T:
     """What a hook gave, if it is what the hook is for."""
     if isinstance(value, kind):
         return value
     wanted = kind.__name__ if isinstance(kind, type) else "a sequence"
-    raise wrong(f"the hook 'madplug_{hook}' gave", value,
+    raise type_error(f"the hook 'madplug_{hook}' gave", value,
                 f"{wanted}; a wrapper returns what is to stand: `result = yield`, then `return result`")
 
 
-def through(values: Any, given: str) -> Any:
+def check_iterable(values: Any, given: str) -> Any:
     """What can be gone through: a generator, plain or not, or a sequence. given: who gave it, with the verb."""
     if hasattr(values, "__iter__") or hasattr(values, "__aiter__"):
         return values
-    raise wrong(given, values, "a generator, or a sequence")
+    raise type_error(given, values, "a generator, or a sequence")
 
 
-def wrong(what: str, value: Any, wanted: str) -> ComponentError:
+def type_error(what: str, value: Any, wanted: str) -> ComponentError:
     """The error to raise for a value of the wrong kind."""
     more = ""
     if inspect.iscoroutine(value):
@@ -64,7 +64,7 @@ def wrong(what: str, value: Any, wanted: str) -> ComponentError:
     return ComponentError(f"{what} {type(value).__name__} {value!r:.80}; expected {wanted}{more}")
 
 
-def sound(reply: Reply, given: str) -> Reply:
+def check_reply(reply: Reply, given: str) -> Reply:
     """A reply whose fields are what they should be. given: who gave it, with the verb."""
     _field(reply, "content", (str,), given)
     _field(reply, "answer", _TEXT, given)
@@ -79,11 +79,11 @@ def sound(reply: Reply, given: str) -> Reply:
     return reply
 
 
-def decided(value: Any, component: Component, method: str) -> Decision:
+def check_decision(value: Any, component: Component, method: str) -> Decision:
     """A decision whose fields are what they should be."""
-    decision = expect(value, Decision, component, method)
+    decision = check_returned(value, Decision, component, method)
     for field in ("key", "answer"):
-        _field(decision, field, _TEXT, f"{called(component, method)} returned")
+        _field(decision, field, _TEXT, f"{method_name(component, method)} returned")
     return decision
 
 
@@ -91,29 +91,30 @@ def _field(record: Any, field: str, kinds: tuple[type, ...], given: str) -> None
     value = getattr(record, field)
     if not isinstance(value, kinds):
         wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
-        raise wrong(f"{given} a {type(record).__name__} whose {field} is", value, wanted)
+        raise type_error(f"{given} a {type(record).__name__} whose {field} is", value, wanted)
 
 
-def seated(agents: tuple[Agent, ...], wanted: int, models: Iterable[str], casting: Component) -> tuple[Agent, ...]:
+def check_agents(agents: tuple[Agent, ...], wanted: int, models: Iterable[str],
+                 casting: Component) -> tuple[Agent, ...]:
     """The agents, if there is one for each persona, numbered in order, on a model of the cell."""
     known = set(models)
     for agent in agents:
-        _field(agent, "persona", (Persona,), f"{called(casting, 'cast')} returned")
-        _field(agent, "model", _TEXT, f"{called(casting, 'cast')} returned")
+        _field(agent, "persona", (Persona,), f"{method_name(casting, 'cast')} returned")
+        _field(agent, "model", _TEXT, f"{method_name(casting, 'cast')} returned")
     odd = next((a for i, a in enumerate(agents) if a.id != i or (a.model is not None and a.model not in known)), None)
     if len(agents) != wanted or odd is not None:
         found = f"{len(agents)} agents" if odd is None else f"agent {odd.id} on model '{odd.model}'"
-        raise ComponentError(f"{called(casting, 'cast')} returned {found}; expected {wanted} agents with ids from 0 in "
-                             f"the order of the personas, on models of {', '.join(sorted(known))}")
+        raise ComponentError(f"{method_name(casting, 'cast')} returned {found}; expected {wanted} agents with "
+                             f"ids from 0 in the order of the personas, on models of {', '.join(sorted(known))}")
     return agents
 
 
-def culprit(error: BaseException) -> str:
+def locate_error(error: BaseException) -> str:
     """The method of a plugin's component in which an error arose, and the line; nothing where it is the host's."""
     found, trace = "", error.__traceback__
     while trace is not None:
         code, owner = trace.tb_frame.f_code, trace.tb_frame.f_locals.get("self")
         if isinstance(owner, Component) and not trace.tb_frame.f_globals["__name__"].startswith(HOST):
-            found = f"{called(owner, code.co_name)}, {PurePath(code.co_filename).name}:{trace.tb_lineno}"
+            found = f"{method_name(owner, code.co_name)}, {PurePath(code.co_filename).name}:{trace.tb_lineno}"
         trace = trace.tb_next
     return found

@@ -1,7 +1,7 @@
 """The chair picks who speaks next from what was said."""
 
 from madplug import Persona, PersonaGenerator
-from madplug.testing import Plain, play
+from madplug.testing import PlainStyle, play
 from madplug.testing.contracts import PersonaContract, StyleContract, TurnOrderContract
 from madplug_chair import Called, Calling, Chair
 
@@ -15,7 +15,7 @@ class Debater(PersonaGenerator):
         return Persona(f"Agent {len(roster) + 1}")
 
 
-AROUND = {"personas": [Chair(), Debater()], "agents": 3, "styles": [Calling(), Plain()], "turns": Called(calls=2)}
+AROUND = {"personas": [Chair(), Debater()], "agents": 3, "styles": [Calling(), PlainStyle()], "turns": Called(calls=2)}
 
 
 def test_whom_the_chair_names_speaks_next():
@@ -32,7 +32,7 @@ def test_where_no_name_can_be_read_whoever_spoke_least_is_called():
 
 
 def test_without_a_chair_the_order_says_what_to_do():
-    played = play(replies=lambda request: "A", turns=Called(), agents=2, fails=True)
+    played = play(replies=lambda request: "A", turns=Called(), agents=2, expect_failure=True)
     assert list(Called().check(played.debate.cell)) == [
         'nobody is in the chair; begin personas with "chair.persona"']
 
@@ -49,4 +49,4 @@ class TestCalled(TurnOrderContract):
 
 class TestCalling(StyleContract):
     component = Calling
-    around = {**AROUND, "styles": [Plain()]}
+    around = {**AROUND, "styles": [PlainStyle()]}

@@ -24,7 +24,7 @@ from madplug import (
     Visibility,
     hookimpl,
 )
-from madplug.testing import Everybody, LastRound, OpenEar, Plain, StrippedText, debate_from, play
+from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText, debate_from, play
 
 
 def broken(base, **methods):
@@ -46,15 +46,15 @@ def elsewhere(self, debate, personas):
 def error_of(**parts):
     """What a debate with these parts fails with, or why none could be held."""
     try:
-        return play(replies=lambda request: "A", fails=True, **parts).result.error
+        return play(replies=lambda request: "A", expect_failure=True, **parts).result.error
     except (AssertionError, MadplugError) as error:
         return str(error)
 
 
 @pytest.mark.parametrize(("parts", "message"), [
-    ({"visibility": broken(OpenEar, view=giving(None))},
+    ({"visibility": broken(SeeAll, view=giving(None))},
      "Broken.view returned NoneType None; expected a sequence of Message"),
-    ({"visibility": broken(OpenEar, view=giving(["a"]))}, "Broken.view returned str 'a'; expected Message"),
+    ({"visibility": broken(SeeAll, view=giving(["a"]))}, "Broken.view returned str 'a'; expected Message"),
     ({"personas": [broken(PersonaGenerator, generate=giving("Ada"))]},
      "Broken.generate returned str 'Ada'; expected a sequence of Persona"),
     ({"casting": broken(Casting, cast=giving(None))},
@@ -63,15 +63,16 @@ def error_of(**parts):
     ({"casting": broken(Casting, cast=elsewhere)},
      "Broken.cast returned agent 0 on model 'nope'; expected 3 agents with ids from 0 in the order of the personas, on "
      "models of model"),
-    ({"turns": broken(Everybody, waves=giving(None))}, "Broken.waves returned NoneType None; expected a generator"),
-    ({"turns": broken(Everybody, waves=giving([["A"]]))}, "Broken.waves returned str 'A'; expected Turn"),
-    ({"styles": [broken(Plain, respond=giving(Reply(5)))]},
+    ({"turns": broken(SpeakAll, waves=giving(None))}, "Broken.waves returned NoneType None; expected a generator"),
+    ({"turns": broken(SpeakAll, waves=giving([["A"]]))}, "Broken.waves returned str 'A'; expected Turn"),
+    ({"styles": [broken(PlainStyle, respond=giving(Reply(5)))]},
      "Broken.respond returned a Reply whose content is int 5; expected str"),
-    ({"styles": [broken(Plain, respond=giving(Reply("A", answer=7)))]},
+    ({"styles": [broken(PlainStyle, respond=giving(Reply("A", answer=7)))]},
      "a Reply whose answer is int 7; expected str or None"),
-    ({"styles": [broken(Plain, respond=giving(Reply("A", confidence=85)))]},
+    ({"styles": [broken(PlainStyle, respond=giving(Reply("A", confidence=85)))]},
      "a Reply whose confidence is 85; expected a number from 0 to 1, or None where none could be read"),
-    ({"styles": [broken(Plain, respond=lambda self, debate, turn, view: Reply(debate.ask("?", purpose="discuss")))]},
+    ({"styles": [broken(
+        PlainStyle, respond=lambda self, debate, turn, view: Reply(debate.ask("?", purpose="discuss")))]},
      "is an `await` missing?"),
     ({"decision": broken(LastRound, after_round=giving("A"))},
      "Broken.after_round returned str 'A'; expected Decision"),
@@ -114,7 +115,7 @@ def test_a_review_is_a_review():
     assert "the hook 'madplug_round_ended' gave bool True; expected Review" in error_of(extensions=[extension])
 
 
-class Crashing(Plain):
+class Crashing(PlainStyle):
     """Fails in a method of its own."""
 
     name = "crashing"
@@ -128,7 +129,7 @@ class Crashing(Plain):
 
 def test_an_error_in_a_component_names_the_method_and_the_line():
     error = error_of(styles=[Crashing()])
-    where = r"\S*test_strangers_errors\.Crashing\.read, test_strangers_errors\.py:\d+"
+    where = r"\S*test_plugin_mistakes\.Crashing\.read, test_plugin_mistakes\.py:\d+"
     assert re.fullmatch(rf"KeyError: 'answer' \(in {where}\)", error)
 
 
@@ -136,10 +137,10 @@ def test_an_error_in_prepare_names_the_method_and_ends_the_study():
     class Unprepared(LastRound):
         """Fails before the first debate."""
 
-        def prepare(self, study):
+        def prepare(self, setup):
             raise KeyError("data")
 
-    assert re.search(r"KeyError: 'data' \(in \S*Unprepared\.prepare, test_strangers_errors\.py:\d+\)",
+    assert re.search(r"KeyError: 'data' \(in \S*Unprepared\.prepare, test_plugin_mistakes\.py:\d+\)",
                      error_of(decision=Unprepared()))
 
 
@@ -183,7 +184,7 @@ def test_a_component_cannot_take_messages_back_itself():
 
 
 def test_a_component_cannot_change_what_a_message_holds():
-    class Scribe(Plain):
+    class Scribe(PlainStyle):
         """Keeps data."""
 
         async def respond(self, debate, turn, view):
@@ -212,14 +213,14 @@ def test_data_on_record_reads_pickles_and_copies_like_any_table():
     import copy
     import pickle
 
-    played = play(styles=[broken(Plain, respond=giving(Reply("A", data={"a": {"b": [1]}})))], agents=1)
+    played = play(styles=[broken(PlainStyle, respond=giving(Reply("A", data={"a": {"b": [1]}})))], agents=1)
     data = played.messages[0].data
     assert data == {"a": {"b": [1]}} == pickle.loads(pickle.dumps(data)) == copy.deepcopy(data)
     assert json.dumps(data) == '{"a": {"b": [1]}}'
     assert {**data["a"], "c": 2} == {"b": [1], "c": 2}
 
 
-class Asleep(Plain):
+class Asleep(PlainStyle):
     """Blocks instead of awaiting."""
 
     name = "asleep"
@@ -229,7 +230,7 @@ class Asleep(Plain):
         return Reply("A")
 
 
-class Awake(Plain):
+class Awake(PlainStyle):
     """Waits as it should."""
 
     name = "awake"
@@ -244,7 +245,7 @@ class Awake(Plain):
 def test_a_blocking_call_is_told_of_with_its_place_and_duration():
     played = play(styles=[Asleep()], agents=1)
     assert len(played.warnings) == 1
-    assert re.search(r"test_strangers_errors\.(Asleep\.)?respond, line \d+ held up every debate for \d\.\d s; await "
+    assert re.search(r"test_plugin_mistakes\.(Asleep\.)?respond, line \d+ held up every debate for \d\.\d s; await "
                      "what takes time", played.warnings[0])
     assert played.problems == []
 
@@ -391,7 +392,7 @@ def test_samples_of_a_hook_are_checked_in_its_name():
 
 
 def samples_of(rows):
-    def wrapper(self, study):
+    def wrapper(self, setup):
         yield
         return rows
     return wrapper
@@ -410,7 +411,7 @@ def test_a_visibility_may_be_asynchronous():
 
 
 def test_a_step_that_holds_the_interpreter_is_told_of():
-    class Backtracking(Plain):
+    class Backtracking(PlainStyle):
         """Reads with a pattern that backtracks."""
 
         name = "backtracking"

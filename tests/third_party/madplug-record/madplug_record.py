@@ -14,7 +14,7 @@ class Weighted(DecisionProtocol):
     """Weighs the agents' latest answers by the accuracy of their models on a calibration split.
 
     Before the first debate every model answers the questions of `split` alone, once, and the share that is right is
-    kept with the study. An agent weighs as much as that share of its model, and never less than `least`.
+    kept with the setup. An agent weighs as much as that share of its model, and never less than `least`.
     """
 
     name = "weighted"
@@ -27,26 +27,26 @@ class Weighted(DecisionProtocol):
         least: float = Field(default=0.05, gt=0, le=1, description="the least weight of an agent")
         prompt: str = Field(default=PROMPT, description="what is asked; {question} and {format} are filled in")
 
-    async def prepare(self, study):
+    async def prepare(self, setup):
         """Measure every model once; a continued study finds the figures."""
-        self.accuracy = await study.keep("record.accuracy", lambda: self.measure(study))
+        self.accuracy = await setup.keep("record.accuracy", lambda: self.measure(setup))
 
-    async def measure(self, study):
+    async def measure(self, setup):
         """The share of right answers by model."""
-        rows = list(islice(study.samples(self.options.split), self.options.questions))
+        rows = list(islice(setup.samples(self.options.split), self.options.questions))
         right = {}
-        for model in dict.fromkeys(study.models):
-            answers = await study.ask_all(self.right(study, model, *row) for row in rows)
+        for model in dict.fromkeys(setup.models):
+            answers = await setup.ask_all(self.right(setup, model, *row) for row in rows)
             right[model] = sum(answers) / len(answers) if answers else 0.0
         return right
 
-    async def right(self, study, model, sample, references):
+    async def right(self, setup, model, sample, references):
         """Whether a model's answer is one of the references."""
         options = "\n".join(f"({'ABCDEFGHIJ'[i]}) {choice}" for i, choice in enumerate(sample.choices))
         prompt = self.options.prompt.replace("{question}", f"{sample.question}\n{options}")
-        prompt = prompt.replace("{format}", study.answers.instruction(sample))
-        text = (await study.ask(prompt, model=model, purpose="calibrate")).text
-        answers = study.answers
+        prompt = prompt.replace("{format}", setup.answers.instruction(sample))
+        text = (await setup.ask(prompt, model=model, purpose="calibrate")).text
+        answers = setup.answers
         key = answers.canonical(text, sample)
         wanted = [answers.canonical(reference, sample) for reference in references]
         return key is not None and any(w is not None and answers.same(w, key, sample) for w in wanted)

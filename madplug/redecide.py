@@ -6,17 +6,18 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from madplug.config import Resolved, Resolver
+from madplug.config import ResolvedStudy, Resolver
 from madplug.debate import Debate, Spent, decide_again
 from madplug.errors import ModelError, UserError
 from madplug.records import DebateResult, Sample
 from madplug.registry import Registry
 from madplug.runfile import overlay, read
+from madplug.setup import Setup
 from madplug.store import StudyStore
-from madplug.study import Study, StudyRun
+from madplug.study import StudyRun
 
 
-def resolve_again(folder: Path, decision: str, options: Mapping[str, Any]) -> Resolved:
+def resolve_again(folder: Path, decision: str, options: Mapping[str, Any]) -> ResolvedStudy:
     """The study of a directory with another decision in every cell."""
     path = folder / "study.toml"
     if not path.is_file():
@@ -37,8 +38,8 @@ class DecideAgain(StudyRun):
 
     recorded: StudyStore
 
-    async def _samples(self, study: Study, repeat: int) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
-        for result in self.recorded.results(study.cell.slug):
+    async def _samples(self, setup: Setup, repeat: int) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
+        for result in self.recorded.results(setup.cell.slug):
             if result.repeat == repeat:
                 yield result.sample, result.references
 
@@ -58,7 +59,7 @@ def spent_by(result: DebateResult) -> Spent:
     return Spent(result.calls, result.retries, used.prompt, used.completion, used.cached, used.cost_usd)
 
 
-def price(resolved: Resolved, recorded: StudyStore) -> int:
+def price(resolved: ResolvedStudy, recorded: StudyStore) -> int:
     """The most model calls the new decisions can make."""
     held: dict[str, int] = {}
     for row in recorded.figures():
