@@ -33,8 +33,8 @@ _HOMES = {
     ),
     "hookspecs": ("hookimpl",),
     "records": (
-        "Agent", "Completion", "DebateResult", "Decision", "Form", "Message", "Persona", "Reply", "Request",
-        "Review", "Sample", "Turn", "Usage", "Vote",
+        "Agent", "Answered", "Caller", "Completion", "DebateResult", "Decision", "Form", "Message", "Persona",
+        "Reopen", "Reply", "Request", "Review", "Sample", "Turn", "Usage", "Vote",
     ),
     "setup": ("Setup",),
     "transcript": ("Transcript",),

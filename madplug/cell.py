@@ -9,8 +9,6 @@ from typing import Any
 
 import pluggy
 
-from madplug import runspecs
-from madplug.checks import check_returned_all
 from madplug.components import (
     AnswerFormat,
     Casting,
@@ -27,8 +25,8 @@ from madplug.components import (
     TurnOrder,
     Visibility,
 )
-from madplug.hookspecs import HookManager, hookimpl
-from madplug.records import Agent, Message, Turn
+from madplug.hooks import make_manager
+from madplug.records import Agent, Turn
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class Cell:
     match: Mapping[str, str] | None = None
     traced: Callable[..., None] | None = None
     """Told of every event that is sent, where hook calls are traced."""
-    lines: Mapping[str, str] = field(default_factory=dict)
+    channels: Mapping[str, str] = field(default_factory=dict)
     """The study's name for each model this cell may ask, where cells give one name different options."""
 
     def __post_init__(self) -> None:
@@ -115,13 +113,7 @@ class Cell:
     @cached_property
     def manager(self) -> pluggy.PluginManager:
         """The pluggy manager of this cell's run: the host's own implementations, and whoever was named."""
-        manager = HookManager("madplug")
-        manager.add_hookspecs(runspecs)
-        manager.register(Host(), "host")
-        for i, component in enumerate(self.components()):
-            if manager.get_name(component) is None:
-                manager.register(component, f"{i}.{component.kind}.{component.name}")
-        return manager
+        return make_manager(self.components())
 
     @cached_property
     def hooks(self) -> Any:
@@ -138,39 +130,3 @@ class Cell:
                 implementation.function(*(facts[name] for name in implementation.argnames))
             except Exception as error:
                 report(f"{implementation.plugin_name}: {event} raised {type(error).__name__}: {error}")
-
-
-async def _viewed(view: Any, visibility: Visibility) -> tuple[Message, ...]:
-    return check_returned_all(await view, Message, visibility, "view")
-
-
-class Host:
-    """The innermost implementation of every around hook: delegates to the chosen component."""
-
-    @hookimpl(trylast=True)
-    def madplug_samples(self, setup: Any) -> Any:  # noqa: D102
-        return setup.samples()
-
-    @hookimpl(trylast=True)
-    def madplug_opening(self, debate: Any) -> Any:  # noqa: D102
-        return ()
-
-    @hookimpl(trylast=True)
-    def madplug_view(self, debate: Any, turn: Any) -> Any:  # noqa: D102
-        visibility = debate.cell.visibility
-        view = visibility.view(debate, turn)
-        if hasattr(view, "__await__"):
-            return _viewed(view, visibility)
-        return check_returned_all(view, Message, visibility, "view")
-
-    @hookimpl(trylast=True)
-    def madplug_reply(self, debate: Any, turn: Any, view: Any) -> Any:  # noqa: D102
-        return debate.respond(turn, view)
-
-    @hookimpl(trylast=True)
-    def madplug_request(self, debate: Any, request: Any) -> Any:  # noqa: D102
-        return request
-
-    @hookimpl(trylast=True)
-    def madplug_complete(self, debate: Any, request: Any) -> Any:  # noqa: D102
-        return debate.send(request)

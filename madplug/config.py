@@ -180,7 +180,7 @@ class CellResolver:
             return None
         match = self._table.match.model_dump() if self._table.match else None
         cell = Cell(slug=self.slug, dataset=dataset, dataset_key=to_json(self._table.dataset or {}), models=models,
-                    lines={k: v for k, v in lines.items() if v}, services=self._services, settings=self.settings,
+                    channels={k: v for k, v in lines.items() if v}, services=self._services, settings=self.settings,
                     oracle=self.oracle, match=match, **parts)
         for component in cell.components():
             self._check_hooks(component)
@@ -370,7 +370,7 @@ class CellResolver:
                          f"(they write {', '.join(written) or 'none'})")
         components = cell.components()
         given = frozenset().union(*(c.gives for c in components)) | ({"references"} if cell.oracle else set())
-        models = [self.parent._lines[line] for line in cell.lines.values()]
+        models = [self.parent._lines[line] for line in cell.channels.values()]
         for component in (*components, *models):
             place = self._places.get(id(component), component.kind)
             for need in sorted(component.needs - given):
@@ -448,7 +448,7 @@ def resolved(cell: Cell, models: Mapping[str, Model], *, volatile: bool = True) 
         "debate": debate, "dataset": spell(cell.dataset) if cell.dataset else None,
         "answers": spell(cell.answers), "extensions": [spell(e) for e in cell.extensions],
         "metrics": [spell(m) for m in cell.metrics.values()],
-        "models": {name: spell(models[line]) for name, line in cell.lines.items()},
+        "models": {name: spell(models[line]) for name, line in cell.channels.items()},
         "services": {name: spell(s) for name, s in cell.services.items()}}
     return {**table, "match": dict(cell.match)} if cell.match else table
 

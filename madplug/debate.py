@@ -380,7 +380,7 @@ async def assemble(debate: Debate) -> tuple[Agent, ...]:
     if cell.casting is not None:
         debate.agents = tuple(Agent(i, p, None) for i, p in enumerate(roster))  # so that places can be looked at
         agents = check_returned_all(await maybe_await(cell.casting.cast(debate, roster)), Agent, cell.casting, "cast")
-        return check_agents(agents, cell.wanted, cell.lines or cell.models, cell.casting)
+        return check_agents(agents, cell.wanted, cell.channels or cell.models, cell.casting)
     return tuple(Agent(i, p, cell.models[i % len(cell.models)] if cell.models else None)
                  for i, p in enumerate(roster))
 

@@ -106,7 +106,7 @@ def _schema(pa: Any) -> Any:
     message = pa.struct({
         "id": whole, "round": whole, "wave": whole, "agent": whole, "move": text, "content": text, "stage": text,
         "answer": text, "key": text, "agreement": truth, "confidence": number, "seen": pa.list_(whole),
-        "retracted": truth, "data": text})
+        "altered": pa.list_(whole), "retracted": truth, "model": text, "calls": texts, "data": text})
     vote = pa.struct({"agent": whole, "weights": text, "valid": truth})
     decision = pa.struct({"key": text, "answer": text, "agreed": truth, "scores": text, "votes": pa.list_(vote),
                           "tie": truth, "fallback": truth, "reason": text})

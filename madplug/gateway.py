@@ -67,7 +67,7 @@ class Gateway:
 
     def __init__(self, models: Mapping[str, Model], store: Store, *, seed: int = 0, share: bool = True,
                  limits: Limits | None = None, report: Callable[[str], None] = lambda problem: None) -> None:
-        self.lines = {name: _channel(name, model) for name, model in models.items()}
+        self.channels = {name: _channel(name, model) for name, model in models.items()}
         self.report = report
         self.totals = store.totals()
         self.paid = 0
@@ -91,7 +91,7 @@ class Gateway:
 
     def line(self, debate: Debate, request: Request) -> ModelChannel:
         """The model behind a name, as the debate's cell configures it."""
-        return self.lines[debate.cell.lines.get(request.model, request.model)]
+        return self.channels[debate.cell.channels.get(request.model, request.model)]
 
     async def send(self, debate: Debate, request: Request) -> Completion:
         """Answer one request: from the record, from an identical request in flight, or from the model."""
@@ -200,7 +200,7 @@ class Gateway:
 
     async def close(self) -> None:
         """Close every model that was opened."""
-        for line in self.lines.values():
+        for line in self.channels.values():
             if line.opened:
                 line.opened = False
                 try:

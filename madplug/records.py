@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 Form = Mapping[str, Any]
 """The form an answer must have: one of `{"json_schema": {...}}`, `{"regex": "..."}`, `{"grammar": "..."}`.
@@ -77,6 +77,16 @@ class Agent:
     style: str | None = None
     """The full name of the style this agent is bound to, or None for the first that accepts its turns."""
 
+    def __eq__(self, other: object) -> bool:
+        """Equal to an agent with the same fields, and to its own id: `message.agent == turn.agent` holds."""
+        if isinstance(other, Agent):
+            return (self.id, self.persona, self.model, self.style) == (
+                other.id, other.persona, other.model, other.style)
+        return self.id == other if isinstance(other, int) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -87,6 +97,8 @@ class Turn:
     """What is asked for: `draft`, `improve`, `feedback`, `summarise`, `moderate`, ...: an open vocabulary."""
     stage: str = ""
     """A part of a round that a turn order names, for visibilities that tell parts apart."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Anything the turn order wants kept with the message this turn causes, under the plugin's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +139,13 @@ class Message:
     confidence: float | None = None
     seen: tuple[int, ...] = ()
     """Ids of the messages the agent was shown, in the order it saw them."""
+    altered: tuple[int, ...] = ()
+    """Ids of the seen messages that this agent was shown otherwise than they stand on record."""
     retracted: bool = False
+    model: str | None = None
+    """The model that answered this turn's latest call; None for a turn without a call."""
+    calls: tuple[str, ...] = ()
+    """Keys of the calls this message was made from, in the order they were answered."""
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -176,6 +194,38 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes a call: everything that tells it from others but its content."""
+
+    cell: str
+    repeat: int
+    sample: str
+    """The sample's id; empty for calls made in `prepare`."""
+    agent: int | None = None
+    purpose: str = ""
+    order: int = 0
+    """The debate's place in the study; older debates are served first."""
+    round: int = 0
+    nth: int = 0
+    """How often this debate made the same request before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call that was answered."""
+
+    completion: Completion
+    source: Literal["paid", "shared", "stored"] = "paid"
+    """Paid for by this call; by an identical call of another debate in this run; or read from the record."""
+    retries: int = 0
+    """Attempts that failed before the one that was answered."""
+    seconds: float = 0.0
+    """How long the answered attempt took."""
+    key: str = ""
+    """The call's key in the study's records, in hexadecimal digits."""
+
+
+@dataclass(frozen=True, slots=True)
 class Vote:
     """One agent's ballot."""
 
@@ -217,6 +267,15 @@ class Review:
     """End the debate; the decision protocol's `at_end` decides."""
     say: str | None = None
     """A message put on record before the next round; nobody's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reopen:
+    """What a phase returns to have the debate go on: further rounds, after which the decision is asked again."""
+
+    rounds: int = 1
+    say: str | None = None
+    """A message put on record before the further rounds, by no agent."""
 
 
 @dataclass(frozen=True, slots=True)

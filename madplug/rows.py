@@ -61,10 +61,14 @@ def from_row(row: Mapping[str, Any]) -> DebateResult:
     return DebateResult(
         cell=row["cell"], repeat=row["repeat"], sample=_sample(row["sample"]), references=tuple(row["references"]),
         agents=tuple(Agent(a["id"], Persona(**a["persona"]), a["model"], a.get("style")) for a in row["agents"]),
-        messages=tuple(Message(**{**m, "seen": tuple(m["seen"])}) for m in row["messages"]),
+        messages=tuple(_message(m) for m in row["messages"]),
         decision=_decision(row["decision"]), metrics=row["metrics"], calls=row["calls"],
         retries=row.get("retries", 0), tokens=Usage(**tokens), seconds=row["seconds"], error=row["error"],
         notes=row.get("notes", {}))
+
+
+def _message(row: Mapping[str, Any]) -> Message:
+    return Message(**{**row, **{name: tuple(row.get(name, ())) for name in ("seen", "altered", "calls")}})
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:

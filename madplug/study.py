@@ -164,7 +164,7 @@ class StudyRun:
             jobs = self._jobs(list(self.studies.values()))
             results: AsyncIterator[DebateResult | None] = self.plan.executor.run(jobs)
         else:
-            results = stream([JobQueue(self._jobs(studies), [self.gateway.lines[name].slots for name in names])
+            results = stream([JobQueue(self._jobs(studies), [self.gateway.channels[name].slots for name in names])
                               for names, studies in self._by_models().items()])
         async for _ in results:
             pass
@@ -174,7 +174,7 @@ class StudyRun:
         stands first."""
         lanes: dict[tuple[str, ...], list[Setup]] = defaultdict(list)
         for study in sorted(self.studies.values(), key=lambda s: s.cell.match is not None):
-            lanes[tuple(sorted(set(study.cell.lines.values())))].append(study)
+            lanes[tuple(sorted(set(study.cell.channels.values())))].append(study)
         return lanes
 
     async def _jobs(self, studies: Sequence[Setup]) -> AsyncIterator[Job]:

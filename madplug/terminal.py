@@ -99,7 +99,7 @@ class Watcher:
         """Calls and tokens a second, cost, failures, time left."""
         assert self.run is not None
         gateway, seconds = self.run.gateway, max(time.monotonic() - self._begin, 1e-3)
-        used = sum(line.used for line in gateway.lines.values())
+        used = sum(line.used for line in gateway.channels.values())
         parts = [f"{gateway.paid} calls, {gateway.paid / seconds:.1f}/s", f"{used / seconds:.0f} tokens/s"]
         if gateway.totals.cost_usd:
             parts.append(f"${gateway.totals.cost_usd:.4f}")

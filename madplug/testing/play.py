@@ -170,7 +170,7 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
         agents=agents if agents is not None or any(g.count for g in personas) else max(len(personas), 3),
         personas=personas, casting=casting, phases=phases, metrics=metrics or {}, extensions=extensions,
         models=tuple(models), services=services or {}, dataset=dataset or Listed(rows), oracle=oracle,
-        lines={name: name for name in models}, match={"cell": "matched", "by": "calls"} if matched else None)
+        channels={name: name for name in models}, match={"cell": "matched", "by": "calls"} if matched else None)
     scripted = Scripted(replies, model)
     store = MemoryStore()
     if matched is not None:
@@ -202,7 +202,7 @@ def debate_from(rows: str | Sequence[Sequence[str | None]], *, answers: AnswerFo
     held = max((len(row) for row in table), default=0)
     cell = Cell(slug="from", answers=answers or StrippedText(), turns=SpeakAll(), visibility=visibility or SeeAll(),
                 decision=decision or LastRound(), styles=_bound([PlainStyle()]), rounds=rounds or max(held, 1),
-                agents=len(people), models=("model",), oracle=oracle, lines={"model": "model"})
+                agents=len(people), models=("model",), oracle=oracle, channels={"model": "model"})
     run = StudyRun(StudyPlan("from", [cell], {"model": Scripted(replies)}, seed=seed), MemoryStore())
     debate = Debate(cell, sample if isinstance(sample, Sample) else Sample("q1", sample), references,
                     road=run.gateway, seed=seed)

@@ -86,7 +86,7 @@ def measure(debates: int, agents: int, rounds: int, cells: int = 1) -> Outcome:
     rows = [(Sample(f"q{i}", "?"), ()) for i in range(debates)]
     made = [Cell(slug=f"c{i}", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=LastRound(),
                  styles=[BoundStyle(Marked())], rounds=rounds, agents=agents, models=("m",), dataset=Listed(rows),
-                 lines={"m": "m"}) for i in range(cells)]
+                 channels={"m": "m"}) for i in range(cells)]
     watcher = CountOpen()
     run = StudyRun(StudyPlan("bench", made, {"m": model}), MemoryStore(), [watcher])
     _, makespan = on_virtual_clock(run.run())

@@ -49,7 +49,7 @@ def measure(url: str, debates: int, in_flight: int) -> dict[str, Any]:
         store = StudyStore(Path(folder) / "study", write=True)
         model = Chat(model="fake", base_url=url, max_in_flight=in_flight)
         cell = Cell(slug="c", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=LastRound(),
-                    styles=[BoundStyle(PlainStyle())], rounds=ROUNDS, agents=AGENTS, models=("m",), lines={"m": "m"},
+                    styles=[BoundStyle(PlainStyle())], rounds=ROUNDS, agents=AGENTS, models=("m",), channels={"m": "m"},
                     dataset=Questions(debates))
         run = StudyRun(StudyPlan("bench", [cell], {"m": model}), store)
         collect_rarely()

@@ -218,7 +218,7 @@ def test_a_cost_limit_needs_a_price(write):
 def test_one_model_name_with_two_sets_of_options_is_two_models(write):
     plan = load(write(RUN + '[sweep]\n"models.m.letters" = ["AB", "ABC"]\n')).plan
     assert sorted(plan.models) == ["m", "m#2"]
-    assert [c.lines for c in plan.cells] == [{"m": "m"}, {"m": "m#2"}]
+    assert [c.channels for c in plan.cells] == [{"m": "m"}, {"m": "m#2"}]
 
 
 def test_addresses_rates_and_limits_may_change_within_a_study_and_nothing_else(write):

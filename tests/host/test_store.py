@@ -16,7 +16,7 @@ from madplug.testing.play import Listed
 
 def study(store, replies, **parts):
     cell = Cell(slug="c", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=LastRound(),
-                styles=[BoundStyle(PlainStyle())], rounds=1, agents=1, models=("m",), lines={"m": "m"},
+                styles=[BoundStyle(PlainStyle())], rounds=1, agents=1, models=("m",), channels={"m": "m"},
                 dataset=Listed([(Sample("q", "?"), ())]), **parts)
     return StudyRun(StudyPlan("s", [cell], {"m": Scripted(replies)}), store)
 

@@ -117,7 +117,7 @@ def test_two_runs_in_one_process_do_not_see_each_other():
 
     def study(name):
         cell = Cell(slug=name, answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=LastRound(),
-                    styles=[BoundStyle(PlainStyle())], rounds=2, agents=2, models=("m",), lines={"m": "m"},
+                    styles=[BoundStyle(PlainStyle())], rounds=2, agents=2, models=("m",), channels={"m": "m"},
                     dataset=Listed([(Sample(f"q{i}", "?"), ()) for i in range(5)]))
         return StudyRun(StudyPlan(name, [cell], {"m": Scripted(lambda r: name)}), MemoryStore())
 

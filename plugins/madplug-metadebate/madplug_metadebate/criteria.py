@@ -32,7 +32,7 @@ async def criteria_of(setup: Setup, options: Any, role: str) -> tuple[Sequence[C
     model = options.criteria_model or (setup.models[0] if setup.models else "")
     prompt = fill(options.criteria, setting=options.setting, role=role, description=options.roles[role],
                   examples=_examples(setup, options.examples))
-    facts = json.dumps([setup.cell.lines.get(model, model), setup.cell.dataset_key, prompt])
+    facts = json.dumps([setup.cell.channels.get(model, model), setup.cell.dataset_key, prompt])
     digest = blake2b(facts.encode(), digest_size=6).hexdigest()
 
     async def make() -> dict[str, Any]:
