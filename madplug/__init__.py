@@ -9,34 +9,61 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from madplug.aio import maybe_await as maybe_await
     from madplug.cell import BoundStyle as BoundStyle
     from madplug.cell import Cell as Cell
     from madplug.components import *  # noqa: F403
     from madplug.debate import Debate as Debate
     from madplug.errors import *  # noqa: F403
+    from madplug.events import AgentsCast as AgentsCast
+    from madplug.events import CallAnswered as CallAnswered
+    from madplug.events import DebateFinished as DebateFinished
+    from madplug.events import DebateStarted as DebateStarted
+    from madplug.events import Decided as Decided
+    from madplug.events import MessageRecorded as MessageRecorded
+    from madplug.events import StudyFinished as StudyFinished
+    from madplug.events import StudyStarted as StudyStarted
     from madplug.hookspecs import hookimpl as hookimpl
+    from madplug.options import *  # noqa: F403
     from madplug.records import *  # noqa: F403
+    from madplug.services import Embedder as Embedder
+    from madplug.services import ProgramResult as ProgramResult
+    from madplug.services import Retriever as Retriever
+    from madplug.services import Sandbox as Sandbox
     from madplug.setup import Setup as Setup
+    from madplug.store import DebateId as DebateId
+    from madplug.store import Reader as Reader
+    from madplug.store import Recorder as Recorder
+    from madplug.store import open_study as open_study
     from madplug.transcript import Transcript as Transcript
 
 _HOMES = {
     "cell": ("BoundStyle", "Cell"),
     "components": (
         "AnswerFormat", "Casting", "Component", "Dataset", "DecisionProtocol", "Executor", "Extension", "Metric",
-        "Model", "ModelName", "ModelOptions", "Options", "Paradigm", "PersonaGenerator", "Phase", "Plan",
-        "RunPath", "Service", "ServiceName", "Style", "TurnOrder", "Visibility", "Volatile",
+        "Model", "Observer", "Paradigm", "PersonaGenerator", "Phase", "Plan", "Service", "Style", "TurnOrder",
+        "Visibility",
     ),
+    "aio": ("maybe_await",),
     "debate": ("Debate",),
     "errors": (
-        "ComponentError", "MadplugError", "ModelError", "Problem", "RefusedError", "StudyError", "StudyStopped",
-        "TransientError", "UserError", "nearest",
+        "AccessError", "ComponentError", "MadplugError", "ModelError", "Problem", "RefusedError", "StudyError",
+        "StudyStopped", "TransientError", "UnreachableError", "UserError", "nearest",
     ),
     "hookspecs": ("hookimpl",),
+    "options": ("ModelName", "ModelOptions", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
+                "Volatile"),
     "records": (
         "Agent", "Answered", "Caller", "Completion", "DebateResult", "Decision", "Form", "Message", "Persona",
         "Reopen", "Reply", "Request", "Review", "Sample", "Turn", "Usage", "Vote",
     ),
+    "events": (
+        "AgentsCast", "CallAnswered", "DebateFinished", "DebateStarted", "Decided", "MessageRecorded", "StudyFinished",
+        "StudyStarted",
+    ),
+    "services": ("Embedder", "ProgramResult", "Retriever", "Sandbox"),
     "setup": ("Setup",),
+    "store": ("DebateId", "Reader", "Recorder", "open_study"),
     "transcript": ("Transcript",),
 }
 _HOME = {name: f"madplug.{module}" for module, names in _HOMES.items() for name in names}
@@ -45,12 +72,13 @@ __version__ = "0.1.0"
 __all__ = [*sorted(_HOME), "__version__"]  # noqa: PLE0604
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'madplug' has no attribute '{name}'")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # so that a type checker knows a name that does not exist
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module 'madplug' has no attribute '{name}'")
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

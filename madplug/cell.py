@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pluggy
 
 from madplug.components import (
+    KINDS,
     AnswerFormat,
     Casting,
     Component,
@@ -25,17 +26,19 @@ from madplug.components import (
     TurnOrder,
     Visibility,
 )
+from madplug.composition import field_of, moves_of, nested_in
 from madplug.hooks import make_manager
 from madplug.records import Agent, Turn
 
 
 @dataclass(frozen=True)
 class BoundStyle:
-    """A style of a cell, its full name, and the agents or roles it is bound to (`for`)."""
+    """A style of a cell, its full name, and the agents or roles it is bound to (`for` in the run file)."""
 
     style: Style
     name: str = ""
     only: tuple[str | int, ...] | None = None
+    """Agents' ids, roles or personas' names; None: every agent."""
 
     def takes(self, agent: Agent, turn: Turn) -> bool:
         """Whether this style answers the turn."""
@@ -43,48 +46,73 @@ class BoundStyle:
             return False
         if self.only is not None and not {agent.id, agent.persona.role, agent.persona.name} & set(self.only):
             return False
-        return turn.move in self.style.moves and self.style.accepts(agent, turn)
+        return any(turn.move in moves for moves in self.moves) and self.style.accepts(agent, turn)
+
+    @cached_property
+    def moves(self) -> Sequence[frozenset[str]]:
+        """The moves that the style can write, and those of each style in its options."""
+        return moves_of(self.style)
 
 
 @dataclass
 class Cell:
-    """Everything a debate of one configuration is made of. Holds nothing of any debate."""
+    """Everything the debates of one configuration are made of. Holds no state of any debate."""
 
     slug: str
+    """The cell's name in the study: as given in the run file, or made from what it changes there."""
     answers: AnswerFormat
     turns: TurnOrder
     visibility: Visibility
     decision: DecisionProtocol
     styles: Sequence[BoundStyle]
+    """In the order of the run file: the first that takes a turn writes it."""
     rounds: int
+    """The most rounds in which agents speak, the first included."""
     agents: int | None = None
+    """How many personas the run file asks for, or None if the generators fix the number."""
     personas: Sequence[PersonaGenerator] = ()
     casting: Casting | None = None
     phases: Sequence[Phase] = ()
     metrics: Mapping[str, Metric] = field(default_factory=dict)
+    """By the name of their scores: the full name, with `#2` for the second of the same."""
     extensions: Sequence[Extension] = ()
     models: tuple[str, ...] = ()
+    """The names of the models that agents use, as in the run file."""
     services: Mapping[str, Service] = field(default_factory=dict)
+    """The services that a component of the cell names, by their names in the run file."""
     dataset: Dataset | None = None
     dataset_key: str = ""
+    """Equal for cells with the same data set and the same options of it."""
     oracle: bool = False
+    """Whether components may read the references."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the sweep or the listed cell changes in the run file, by dotted key."""
     match: Mapping[str, str] | None = None
-    traced: Callable[..., None] | None = None
-    """Told of every event that is sent, where hook calls are traced."""
+    """`{"cell": slug, "by": "calls" or "tokens"}` of the cell that this one is matched to."""
     channels: Mapping[str, str] = field(default_factory=dict)
-    """The study's name for each model this cell may ask, where cells give one name different options."""
+    """The study's name for each model this cell may ask; it differs from the cell's own where cells give one name
+    different options."""
+    more: Mapping[str, Sequence[Component]] = field(default_factory=dict)
+    """Components of kinds that have no field above, by the last word of their slot."""
 
     def __post_init__(self) -> None:
-        for label, metric in self.metrics.items():
-            metric.label = label
+        for name, metric in self.metrics.items():
+            metric.name_scores(name)
+
+    def of_kind(self, base: type[Component]) -> list[Component]:
+        """The cell's own components of a kind, in order, without those nested in the options of others."""
+        field_name = field_of(base)
+        found = getattr(self, field_name) if hasattr(self, field_name) else self.more.get(field_name, ())
+        values = found.values() if isinstance(found, Mapping) else found if isinstance(found, Sequence) else [found]
+        return [v.style if isinstance(v, BoundStyle) else v for v in values if v is not None]
 
     def components(self) -> list[Component]:
-        """Every component of the cell, extensions in their order first."""
-        one = [self.dataset, self.answers, self.casting, self.turns, self.visibility, self.decision]
-        many = [*self.extensions, *self.personas, *(s.style for s in self.styles), *self.phases,
-                *self.metrics.values(), *self.services.values()]
-        return [*many, *(c for c in one if c is not None)]
+        """Every component of the cell, extensions first and in their order, each followed by those in its options."""
+        kinds: list[type[Component]] = [base for base in KINDS.values() if not base.of_study and base is not Extension]
+        kinds.sort(key=lambda base: base.how_many == "one")
+        kinds.insert(0, Extension)
+        found = [c for base in kinds for c in self.of_kind(base)]
+        return list({id(c): c for own in found for c in (own, *nested_in(own))}.values())
 
     @cached_property
     def wanted(self) -> int:
@@ -99,20 +127,23 @@ class Cell:
         """The size of this cell's debates."""
         plan = Plan(agents=self.wanted, rounds=self.rounds, turns=self.turns.turns(self.wanted),
                     models=len(set(self.models)))
-        return replace(plan, per_turn=max((s.style.calls(plan) for s in self.styles), default=0))
+        return replace(plan, per_turn=max((_calls(s.style, plan) for s in self.styles), default=0))
 
     def worst_calls(self) -> int:
-        """The most model calls one debate can make, retries apart."""
+        """The most model calls one debate can make, excluding retries."""
         plan = self.plan
-        apart = {id(c) for c in (*self.personas, *(s.style for s in self.styles))}
-        others = sum(c.calls(plan) for c in self.components() if id(c) not in apart)
-        personas = [g.calls(plan) for g in self.personas]
+        rounds = plan.rounds + sum(phase.further_rounds(plan) for phase in self.phases)
+        styles = plan.per_turn * plan.turns * rounds
+        personas = [_calls(g, plan) for g in self.personas]
         more = plan.agents - sum(g.count or 1 for g in self.personas)  # the last generator makes all the rest
-        return plan.per_turn * plan.turns * plan.rounds + others + sum(personas) + max(0, more) * sum(personas[-1:])
+        counted = [c for own in (*self.personas, *(s.style for s in self.styles)) for c in (own, *nested_in(own))]
+        apart = {id(c) for c in counted}
+        others = sum(_calls_of(c, plan) for c in self.components() if id(c) not in apart)
+        return styles + others + sum(personas) + max(0, more) * sum(personas[-1:])
 
     @cached_property
     def manager(self) -> pluggy.PluginManager:
-        """The pluggy manager of this cell's run: the host's own implementations, and whoever was named."""
+        """The pluggy manager of this cell's run: the host's own implementations and the named components'."""
         return make_manager(self.components())
 
     @cached_property
@@ -120,13 +151,13 @@ class Cell:
         """The hook callers: `cell.hooks.madplug_view(debate=..., turn=...)`."""
         return self.manager.hook
 
-    def tell(self, event: str, report: Callable[[str], None], **facts: Any) -> None:
-        """Send an event. An observer's exception is reported and stops nobody."""
-        implementations = getattr(self.hooks, event).get_hookimpls()
-        if self.traced is not None and implementations:
-            self.traced(event, implementations, facts, None)
-        for implementation in reversed(implementations):
-            try:
-                implementation.function(*(facts[name] for name in implementation.argnames))
-            except Exception as error:
-                report(f"{implementation.plugin_name}: {event} raised {type(error).__name__}: {error}")
+
+def _calls(component: Component, plan: Plan) -> int:
+    """The calls of a style or a generator each time it is asked, including those of the components in its options."""
+    return sum(c.calls(plan) for c in (component, *nested_in(component)))
+
+
+def _calls_of(component: Component, plan: Plan) -> int:
+    """The calls of one component in a whole debate; a style in another component's options may write every turn."""
+    times = {"style": plan.turns * plan.rounds, "personas": plan.agents}.get(component.kind, 1)
+    return component.calls(plan) * times

@@ -1,15 +1,17 @@
-"""What components and hooks return, checked where it comes back to the host; and in whose code an error arose."""
+"""Checks of what components and hooks return to the host, and the place in a plugin where an error arose."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from pathlib import PurePath
 from typing import Any, TypeVar
 
 from madplug.components import Component
-from madplug.errors import ComponentError
-from madplug.records import Agent, Decision, Persona, Reply
+from madplug.errors import ComponentError, MadplugError
+from madplug.log import redact
+from madplug.records import Agent, Decision, Message, Persona, Reply, Turn, Vote
 
 T = TypeVar("T")
 HOST = "madplug."
@@ -22,14 +24,14 @@ def method_name(component: object, method: str) -> str:
 
 
 def check_returned(value: Any, kind: type[T], component: Component, method: str) -> T:
-    """The value, if a component kept its contract."""
+    """The value, if it is of the type that the component's contract promises."""
     if isinstance(value, kind):
         return value
     raise type_error(f"{method_name(component, method)} returned", value, kind.__name__)
 
 
 def check_returned_all(values: Any, kind: type[T], component: Component, method: str) -> tuple[T, ...]:
-    """The values, if a component gave a sequence of what its contract says."""
+    """The values, if a component returned a sequence of the type that its contract promises."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise type_error(f"{method_name(component, method)} returned", values, f"a sequence of {kind.__name__}")
     made = tuple(values)
@@ -40,23 +42,23 @@ def check_returned_all(values: Any, kind: type[T], component: Component, method:
 
 
 def check_hook_result(value: Any, kind: type[T] | tuple[type[Any], ...], hook: str) -> T:
-    """What a hook gave, if it is what the hook is for."""
+    """The result of a hook, if it is of the right type."""
     if isinstance(value, kind):
         return value
     wanted = kind.__name__ if isinstance(kind, type) else "a sequence"
     raise type_error(f"the hook 'madplug_{hook}' gave", value,
-                f"{wanted}; a wrapper returns what is to stand: `result = yield`, then `return result`")
+                f"{wanted}; a wrapper returns the result to use: `result = yield`, then `return result`")
 
 
 def check_iterable(values: Any, given: str) -> Any:
-    """What can be gone through: a generator, plain or not, or a sequence. given: who gave it, with the verb."""
+    """The values, if they can be iterated, with `async for` too. given: where they come from, with the verb."""
     if hasattr(values, "__iter__") or hasattr(values, "__aiter__"):
         return values
     raise type_error(given, values, "a generator, or a sequence")
 
 
 def type_error(what: str, value: Any, wanted: str) -> ComponentError:
-    """The error to raise for a value of the wrong kind."""
+    """The error to raise for a value of the wrong type."""
     more = ""
     if inspect.iscoroutine(value):
         value.close()  # it will never be awaited
@@ -65,7 +67,7 @@ def type_error(what: str, value: Any, wanted: str) -> ComponentError:
 
 
 def check_reply(reply: Reply, given: str) -> Reply:
-    """A reply whose fields are what they should be. given: who gave it, with the verb."""
+    """The reply, if its fields are valid. given: where it comes from, with the verb."""
     _field(reply, "content", (str,), given)
     _field(reply, "answer", _TEXT, given)
     _field(reply, "agreement", _TRUTH, given)
@@ -73,18 +75,66 @@ def check_reply(reply: Reply, given: str) -> Reply:
     _field(reply, "data", (Mapping,), given)
     if reply.confidence is not None and not 0 <= reply.confidence <= 1:
         raise ComponentError(f"{given} a Reply whose confidence is {reply.confidence!r}; "
-                             "expected a number from 0 to 1, or None where none could be read")
+                             "expected a number from 0 to 1, or None if none could be read")
     if odd := [key for key in reply.data if not isinstance(key, str)]:
         raise ComponentError(f"{given} a Reply whose data has the key {odd[0]!r:.80}; expected text")
     return reply
 
 
 def check_decision(value: Any, component: Component, method: str) -> Decision:
-    """A decision whose fields are what they should be."""
-    decision = check_returned(value, Decision, component, method)
+    """The decision, if its fields are valid."""
+    decision, given = check_returned(value, Decision, component, method), f"{method_name(component, method)} returned"
     for field in ("key", "answer"):
-        _field(decision, field, _TEXT, f"{method_name(component, method)} returned")
+        _field(decision, field, _TEXT, given)
+    _check_weights(decision.scores, f"{given} a Decision whose scores")
+    for vote in check_sequence(decision.votes, f"{given} a Decision whose votes are"):
+        if not isinstance(vote, Vote) or type(vote.agent) is not int:
+            raise ComponentError(f"{given} a Decision with the vote {vote!r:.120}; expected "
+                                 "Vote(agent.id, {key: points})")
+        _check_weights(vote.weights, f"{given} a Decision in which the weights of agent {vote.agent}")
     return decision
+
+
+def check_wave(wave: Any, turns: Component) -> tuple[Turn, ...]:
+    """The turns of a wave."""
+    given = f"{method_name(turns, 'waves')} gave"
+    if isinstance(wave, Turn):
+        raise ComponentError(f"{given} a Turn where a wave is expected; a wave is a sequence of turns, one of which "
+                             "is written [turn]")
+    made = check_returned_all(wave, Turn, turns, "waves")
+    for turn in made:
+        if not isinstance(turn.agent, Agent):
+            raise type_error(f"{given} a Turn whose agent is", turn.agent, "an Agent, such as debate.agents[0]")
+        _field(turn, "move", (str,), given)
+        _field(turn, "data", (Mapping,), given)
+    return made
+
+
+def check_view(view: Sequence[Any], recorded: int) -> tuple[Message, ...]:
+    """The messages of a view, if each is on record. recorded: how many messages are on record."""
+    for message in view:
+        if not isinstance(message, Message):
+            check_hook_result(message, Message, "view")
+        if not 0 <= message.id < recorded:
+            raise ComponentError(f"the hook 'madplug_view' gave a message with the id {message.id}, which is not on "
+                                 f"record (ids are below {recorded}); show messages of debate.transcript, changed with "
+                                 "replace(message, content=...) if need be")
+    return tuple(view)
+
+
+def check_sequence(value: Any, given: str) -> Sequence[Any]:
+    """The value, if it is a tuple or a list. given: where it comes from, with the verb."""
+    if not isinstance(value, tuple | list):
+        raise type_error(given, value, "a sequence")
+    return value
+
+
+def _check_weights(weights: Any, given: str) -> None:
+    if not isinstance(weights, Mapping):
+        raise type_error(f"{given} are", weights, "numbers by answer key")
+    for key, number in weights.items():
+        if not isinstance(key, str) or not isinstance(number, int | float) or not isfinite(number):
+            raise ComponentError(f"{given} have {number!r:.40} for {key!r:.80}; expected finite numbers by answer key")
 
 
 def _field(record: Any, field: str, kinds: tuple[type, ...], given: str) -> None:
@@ -110,7 +160,7 @@ def check_agents(agents: tuple[Agent, ...], wanted: int, models: Iterable[str],
 
 
 def locate_error(error: BaseException) -> str:
-    """The method of a plugin's component in which an error arose, and the line; nothing where it is the host's."""
+    """The method of a plugin's component in which an error arose, and the line; empty for an error of the host."""
     found, trace = "", error.__traceback__
     while trace is not None:
         code, owner = trace.tb_frame.f_code, trace.tb_frame.f_locals.get("self")
@@ -118,3 +168,21 @@ def locate_error(error: BaseException) -> str:
             found = f"{method_name(owner, code.co_name)}, {PurePath(code.co_filename).name}:{trace.tb_lineno}"
         trace = trace.tb_next
     return found
+
+
+def describe_error(error: BaseException) -> str:
+    """An error as one line: what it is, and in which component it arose."""
+    text = redact(" ".join(error_text(error).split()))[:2000].encode("utf-8", "replace").decode()
+    if isinstance(error, MadplugError) and not isinstance(error, ComponentError):
+        return text
+    own = text if isinstance(error, ComponentError) else f"{type(error).__name__}: {text}"
+    place = locate_error(error)
+    return own if not place or place.partition(",")[0] in own else f"{own} (in {place})"
+
+
+def error_text(error: BaseException) -> str:
+    """The text of an error, even if its `__str__` fails."""
+    try:
+        return str(error)
+    except Exception as worse:
+        return f"(its text is not available: {type(worse).__name__})"

@@ -1,8 +1,10 @@
-"""The program `madplug`. Each command imports what it needs, so that `madplug --help` stays quick."""
+"""The program `madplug`. Each command imports what it needs, so that `madplug --help` stays fast."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,11 @@ from typing import Any
 import click
 
 from madplug.errors import MadplugError, UserError
-from madplug.text import columns, safe
+from madplug.text import columns, count, safe
 
 
 class Program(click.Group):
-    """The host's commands, and those that plugins add; plugins are loaded when one of theirs may be meant."""
+    """The host's commands and those that plugins add; plugins are loaded only for a command the host does not have."""
 
     _added = False
 
@@ -40,7 +42,7 @@ class Program(click.Group):
                 click.echo(f"madplug: {safe(str(problem))}", err=True)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; a user's mistake is a message and exit 2, never a traceback."""
+        """Run a command; a mistake of the user is a message and exit status 2, never a traceback."""
         try:
             return super().invoke(ctx)
         except UserError as error:
@@ -53,6 +55,12 @@ class Program(click.Group):
         except BrokenPipeError:
             sys.stderr.close()
             ctx.exit(0)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EIO) or error.filename is not None:
+                raise
+            click.echo(f"madplug: the output cannot be written: {error.strerror}", err=True)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer is written at the end
+            ctx.exit(1)
         except KeyboardInterrupt:
             click.echo("madplug: interrupted", err=True)
             ctx.exit(130)
@@ -69,16 +77,18 @@ def main() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--problems", "only_problems", is_flag=True, help="Print the problems only.")
 def list_(kind: str | None, as_json: bool, only_problems: bool) -> None:
-    """List every installed component, or those of one KIND."""
+    """List every installed component, or those of one KIND or plugin."""
     from madplug.describe import kinds, listing
     from madplug.errors import nearest
     from madplug.registry import Registry
 
-    known = kinds()
-    if kind is not None and kind not in known:
-        raise UserError(f"list: there is no kind '{kind}'{nearest(kind, known)}; "
+    known, registry = kinds(), Registry()
+    plugin = kind if kind is not None and kind not in known else None
+    found = listing(registry, known.get(kind or ""), plugin)
+    if plugin and not found["components"] and plugin not in registry.plugin_names:
+        every = [*known, *registry.plugin_names]
+        raise UserError(f"list: there is no kind or plugin '{plugin}'{nearest(plugin, every)}; "
                         f"kinds are {', '.join(dict.fromkeys(known.values()))}")
-    found = listing(Registry(), known.get(kind or ""))
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
@@ -101,7 +111,7 @@ def _print_listing(found: dict[str, Any], only_problems: bool) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(name: str, as_json: bool) -> None:
-    """Show a component, its options, and TOML to paste."""
+    """Show a component, or every component of a plugin: its options, and TOML to paste."""
     from madplug.describe import component, page
     from madplug.errors import nearest
     from madplug.registry import Registry
@@ -109,7 +119,8 @@ def show(name: str, as_json: bool) -> None:
     registry = Registry()
     found = registry.named(name)
     if not found:
-        raise UserError(f"show: no component '{name}'{nearest(name, {o.name for o in registry.offers()})}")
+        every = [*(o.name for o in registry.offers()), *registry.plugin_names]
+        raise UserError(f"show: no component or plugin '{name}'{nearest(name, every)}")
     pages = [component(offer) for offer in found]
     click.echo(json.dumps(pages, indent=2, ensure_ascii=False) if as_json else "\n\n".join(map(page, pages)))
 
@@ -129,6 +140,7 @@ def check(file: Path, settings: tuple[str, ...]) -> None:
     Shows its cells and samples, and the most model calls it can make.
     """
     from madplug.config import load
+    from madplug.config.check import notes
 
     resolved = load(file, settings)
     plan, rows = resolved.plan, []
@@ -143,11 +155,11 @@ def check(file: Path, settings: tuple[str, ...]) -> None:
         rows.append((cell.slug, str(cell.wanted), str(cell.rounds), "?" if size is None else str(size), str(calls),
                      "?" if total is None else str(total)))
     click.echo(columns(rows, ("cell", "agents", "rounds", "samples", "calls/debate", "calls")))
-    total_text = "an unknown number of" if None in totals else f"{sum(t or 0 for t in totals):,}"
-    click.echo(f"{plan.name}: {len(plan.cells)} cells x {plan.repeats} repeats; at most {total_text} model calls, "
-               "retries apart")
-    if any(cell.oracle for cell in plan.cells):
-        click.echo("oracle = true: components see the references, and every result is marked")
+    most = "an unknown number of model calls" if None in totals else \
+        f"at most {sum(t or 0 for t in totals):,} model calls (excluding retries)"
+    click.echo(f"{plan.name}: {count(len(plan.cells), 'cell')} x {count(plan.repeats, 'repeat')}; {most}")
+    for line in notes(plan):
+        click.echo(line)
 
 
 @main.command()
@@ -158,7 +170,7 @@ def check(file: Path, settings: tuple[str, ...]) -> None:
 @click.option("--watch", is_flag=True, help="Show every message as it is recorded.")
 @click.option("--trace", is_flag=True, help="Log every hook call in DIR/log.jsonl.")
 def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool, watch: bool, trace: bool) -> None:
-    """Run a study, or continue it where it stopped."""
+    """Run a study, or resume it where it stopped."""
     from madplug.config import load
     from madplug.launch import launch
 
@@ -174,30 +186,26 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool,
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The new study's directory.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def decide(folder: Path, decision: str, settings: tuple[str, ...], output: Path, quiet: bool) -> None:
-    """Decide recorded debates again, another way.
+    """Decide recorded debates again with another decision protocol.
 
-    No debate in DIR is held again, and only the new decision may ask a model.
+    No debate in DIR is run again and no answered call is repeated: only calls that the new decision, the phases and
+    the metrics make for the first time are paid for.
     """
+    from madplug.config.read import setting
     from madplug.launch import launch
-    from madplug.redecide import DecideAgain, price, resolve_again
-    from madplug.runfile import setting
-    from madplug.store import StudyStore
+    from madplug.redecide import Redecider, most_calls, resolve_again
+    from madplug.store import open_study
 
     if output.resolve() == folder.resolve():
         raise UserError(f"--output {output}: is the study itself; name another directory")
     options = {key: value for text in settings for key, value in setting(text).items()}
-    resolved, recorded = resolve_again(folder, decision, options), StudyStore(folder)
-    resolved.recorded_from = recorded.fact("identity")
-    if not quiet:
-        click.echo(f"at most {price(resolved, recorded):,} model calls, retries apart", err=True)
-
-    def again(*arguments: Any) -> DecideAgain:
-        run = DecideAgain(*arguments)
-        run.recorded = recorded
-        return run
-
-    status = launch(resolved, output, quiet=quiet, kind=again)
-    recorded.close()
+    with open_study(folder) as recorded:
+        resolved = resolve_again(folder, decision, options)
+        resolved.recorded_from = recorded.fact("identity")
+        if not quiet:
+            click.echo(f"at most {most_calls(resolved, recorded):,} model calls (excluding retries); those answered "
+                       "before are not repeated", err=True)
+        status = launch(resolved, output, quiet=quiet, redecider=Redecider(recorded))
     sys.exit(status)
 
 
@@ -205,7 +213,7 @@ def decide(folder: Path, decision: str, settings: tuple[str, ...], output: Path,
 @_folder
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(folder: Path, as_json: bool) -> None:
-    """Show how far a study is, also while it runs."""
+    """Show the progress of a study, also while it runs."""
     from madplug.export import status_of
 
     facts = status_of(folder)
@@ -231,8 +239,8 @@ def export(folder: Path, output: Path, calls: bool) -> None:
     """Write the debates in DIR to a file, one row each."""
     from madplug.export import export_calls, export_to
 
-    count = export_calls(folder, output) if calls else export_to(folder, output)
-    click.echo(f"{count} {'calls' if calls else 'debates'} in {output}")
+    number = export_calls(folder, output) if calls else export_to(folder, output)
+    click.echo(f"{count(number, 'call' if calls else 'debate')} in {output}")
 
 
 if __name__ == "__main__":

@@ -1,23 +1,24 @@
-"""What a plugin writes: one abstract class per kind of component.
+"""What a plugin implements: one abstract class per kind of component.
 
 A component is one choice among many, named in a run file, with typed options:
 
-    class Majority(DecisionProtocol):
-        '''The answer most agents end on.'''              # the summary that `madplug list` prints
-        name = "last_round"                               # `majority.last_round` in a run file
+    class MajorityOptions(Options):
+        keep: int = Field(default=1, ge=1, description="rounds to count, from the last")
 
-        class Options(Options):
-            keep: int = Field(default=1, ge=1, description="rounds to count, from the last")
+    class Majority(DecisionProtocol):
+        '''The answer that most agents end on.'''         # the summary that `madplug list` prints
+        name = "last_round"                             # `majority.last_round` in a run file
+        Options = MajorityOptions
 
         def at_end(self, debate):
-            ...
+            ...                                         # self.options.keep, typed as an int
 
-Components are made once per cell from their options and keep nothing of a debate: the transcript is the
+Components are made once per cell from their options and hold no state of a debate: the transcript is the
 only state. Methods may be plain or `async`; the host awaits what is awaitable. Those that only describe (`calls`,
 `check`, `turns`) or compare (an answer format's `canonical`, `same`, `instruction`, `pattern`) are plain. A model is
-reached through `await debate.ask(...)` only, so that every call is counted, limited, stored and shared in one place.
+reached only through `await debate.ask(...)`, so that every call is counted, limited, stored and shared in one place.
 
-Constructing a component must be cheap: import heavy packages in `prepare` or `open`.
+Making a component must be cheap: import heavy packages in `prepare` or `open`.
 """
 
 from __future__ import annotations
@@ -25,11 +26,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, Union
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
-
+from madplug.options import (
+    ModelName,
+    ModelOptions,
+    Names,
+    Nested,
+    Offers,
+    Price,
+    RunPath,
+    ServiceName,
+    Volatile,
+    nested_fields,
+)
+from madplug.options import Options as _Options
 from madplug.records import (
     Agent,
     Completion,
@@ -38,6 +49,7 @@ from madplug.records import (
     Form,
     Message,
     Persona,
+    Reopen,
     Reply,
     Request,
     Sample,
@@ -46,173 +58,209 @@ from madplug.records import (
 
 if TYPE_CHECKING:
     from madplug.debate import Debate
+    from madplug.driver import StudyDriver
+    from madplug.events import (
+        AgentsCast,
+        CallAnswered,
+        DebateFinished,
+        DebateStarted,
+        Decided,
+        MessageRecorded,
+        StudyFinished,
+        StudyStarted,
+    )
+    from madplug.jobs import Job
+    from madplug.observers import Run
     from madplug.setup import Setup
-    from madplug.study import Job
 
 T = TypeVar("T")
+C = TypeVar("C", bound="Component")
+O_co = TypeVar("O_co", bound=_Options, covariant=True)
 Maybe = Union[T, Awaitable[T]]  # noqa: UP007 - `|` cannot be applied to a type variable at run time
 """What a component method may return: a value, or an awaitable of it."""
 
 
-# Options
-
-class Options(BaseModel):
-    """The options of a component: frozen, and nothing beyond what is declared."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, protected_namespaces=())
-
-
-@dataclass(frozen=True)
-class Names:
-    """Marks an option whose value is the name of a table of the run file."""
-
-    kind: str
-
-
-class _Volatile:
-    """Marks an option that may change between two runs of the same study."""
-
-
-def _from_run_file(value: Any, info: ValidationInfo) -> Any:
-    base = (info.context or {}).get("folder")
-    return (Path(base) / value).absolute() if base and isinstance(value, str) and value else value
-
-
-ModelName = Annotated[str, Names("model")]
-"""An option that names one of the run file's `[models.NAME]`."""
-ServiceName = Annotated[str, Names("service")]
-"""An option that names one of the run file's `[services.NAME]`."""
-RunPath = Annotated[Path, BeforeValidator(_from_run_file)]
-"""A path; a relative one is relative to the run file, and absolute from there on."""
-Volatile = _Volatile()
-"""`Annotated[int, Volatile]`: an address, a key's name, a rate: may change while a study stays the same."""
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The size of a cell's debates, for counting calls before any is made."""
+    """The size of a cell's debates, for counting calls before any is made. Every number is an upper bound."""
 
     agents: int
+    """Agents of a debate, including those that do not vote."""
     rounds: int
+    """Rounds in which agents speak, the first included."""
     turns: int
     """Turns in one round."""
     per_turn: int = 1
-    """Calls in one turn."""
+    """Model calls in one turn, of the style that makes the most."""
     models: int = 1
-    """Different models that agents use."""
+    """How many different models the agents use."""
 
 
 # Components
 
+class HasOptions(Protocol[O_co]):
+    """Anything with a class of options."""
+
+    @property
+    def Options(self) -> type[O_co]:
+        """The class of its options."""
+
+
 class Component(ABC):
-    """What all components have in common."""
+    """What all components have in common.
+
+    The class attributes up to `of_study` describe the kind; the run file, `madplug list` and `show`, the registry and
+    the cell are derived from them. A plugin sets none of these.
+    """
 
     kind: ClassVar[str]
+    """The kind in one word, as in `madplug list KIND`."""
+    plural: ClassVar[str]
+    """The last part of the name of the hook that registers the kind: `madplug_register_PLURAL`."""
+    label: ClassVar[str]
+    """The kind as it is called in a sentence: `turn order`."""
+    slot: ClassVar[str]
+    """The table of the run file: `debate.turns`, `metrics`, `models.NAME`."""
+    how_many: ClassVar[Literal["one", "list", "named", "none"]] = "one"
+    """One table, a list of tables, tables by name, or no table at all."""
+    required: ClassVar[bool] = False
+    """Whether a run file must name one."""
+    of_study: ClassVar[bool] = False
+    """Whether the components of this kind belong to the whole study instead of to each cell."""
     name: ClassVar[str]
     """The part of the full name after the plugin's."""
     source: ClassVar[str] = ""
     """The paper and section the component comes from."""
     needs: frozenset[str] = frozenset()
-    """Things another component of the cell must give: `agreement`, `confidence`, `references`, `logprobs`, ..."""
+    """What another component of the cell must give: `agreement`, `confidence`, `references`, `logprobs`, ..."""
     gives: frozenset[str] = frozenset()
-    Options: type[Options] = Options
+    """What this component gives to the others of its cell."""
+    full_name: str
+    """`plugin.component`; the bare name of a component that was not made from a run file."""
+
+    Options: ClassVar[type[_Options]] = _Options
+    """The class of its options: `Options = MajorityOptions`, or a nested `class Options(madplug.Options)`."""
+
+    if TYPE_CHECKING:
+        @property
+        def options(self: HasOptions[O_co]) -> O_co:
+            """The options, typed by the class's own `Options`."""
 
     def __init__(self, options: Any = None, **values: Any) -> None:
-        """`options`: an instance of the class's `Options`; keywords instead make one."""
-        self.options: Any = self.Options(**values) if options is None else options
+        """options: an instance of the class's `Options`; by default one made from the keyword arguments."""
+        made = self.Options(**values) if options is None else options
+        self.__dict__["options"] = made
+        self.full_name = getattr(self, "name", type(self).__name__)
+        for field in nested_fields(type(made)):
+            if isinstance(getattr(made, field.option), str | Mapping):
+                raise TypeError(f"{type(self).__qualname__}: the default of '{field.option}' is a name, which only a "
+                                f"run file can look up; pass the component: {field.option}=...")
+
+    @classmethod
+    def from_slot(cls: type[C], options: Any, *, full_name: str) -> C:
+        """Make the component of a slot of a run file, from its validated options and its full name."""
+        made = cls(options)
+        made.full_name = full_name
+        return made
 
     def prepare(self, setup: Setup) -> Maybe[None]:
-        """Runs once per cell before its debates: criteria, demonstrations, indexes."""
+        """Run once per cell, before its first debate: make criteria, demonstrations, indexes."""
 
     def calls(self, plan: Plan) -> int:
-        """The most model calls this component makes in one debate (a style: in one turn), for `madplug check`."""
+        """The most model calls this component makes in one debate (a style: in one turn), for `madplug check`.
+
+        Calls of components nested in its options are not included; the host adds them.
+        """
         return 0
 
     def check(self, cell: Any) -> Iterable[str]:
-        """What is wrong with this component in this cell, in words; nothing when all is well."""
+        """Yield what is wrong with this component in this cell, in words, for `madplug check` and before a run."""
         return ()
-
-
-class ModelOptions(Options):
-    """Options every model has."""
-
-    max_in_flight: Annotated[int, Volatile] = Field(
-        default=100, ge=1, le=100_000, description="requests at the same time")
-    requests_per_minute: Annotated[float | None, Volatile] = Field(
-        default=None, gt=0, description="start no more requests a minute than this")
-    tokens_per_minute: Annotated[float | None, Volatile] = Field(
-        default=None, gt=0, description="use no more tokens a minute than this, going by the usage reported so far")
-    attempts: Annotated[int, Volatile] = Field(
-        default=8, ge=1, le=100, description="tries of one request, the first included")
-    deadline: Annotated[float, Volatile] = Field(
-        default=900.0, gt=0, description="seconds after which a request is not tried again")
-    price: Annotated[Mapping[str, float] | None, Volatile] = Field(
-        default=None, description="USD per million tokens: {prompt = ..., completion = ..., cached = ...}")
 
 
 class Model(Component):
     """Answers requests. One instance serves all debates of a study concurrently."""
 
     kind = "model"
-    Options: type[Options] = ModelOptions
+    plural = "models"
+    label = "model"
+    slot = "models.NAME"
+    how_many = "named"
+    of_study = True
+
+    Options: ClassVar[type[ModelOptions]] = ModelOptions
 
     @abstractmethod
     async def complete(self, request: Request) -> Completion:
         """Answer one request, once.
 
-        Raise `TransientError` where another try may help (the host tries again, with back-off) and
-        `RefusedError` where it cannot: a wrong key, an unknown model, a context that is too long.
+        Raise `TransientError` if another attempt may help (the host retries with back-off), its subclass
+        `UnreachableError` if there was no connection, `RefusedError` if this request cannot be answered (a context
+        that is too long), and its subclass `AccessError` if none can (a wrong key, an unknown model).
         """
 
     def open(self) -> Maybe[None]:
         """Connect or load, before the first request and on the event loop's thread."""
 
     def close(self) -> Maybe[None]:
-        """Let go of everything, after the last request."""
+        """Release everything, after the last request."""
 
     @property
     def price(self) -> Mapping[str, float] | None:
-        """USD per million tokens (`prompt`, `completion`, optionally `cached`), or None when unknown."""
-        price: Mapping[str, float] | None = self.options.price
-        return price
+        """USD per million tokens (`prompt`, `completion`, optionally `cached`), or None if unknown."""
+        price = self.options.price
+        return None if price is None else {name: value for name, value in price.items() if isinstance(value, float)}
 
 
 class Service(Component):
     """Something other than a model that components use: a retriever, an embedder, a sandbox."""
 
     kind = "service"
+    plural = "services"
+    label = "service"
+    slot = "services.NAME"
+    how_many = "named"
 
     def open(self) -> Maybe[None]:
         """Connect or load, before the first debate."""
 
     def close(self) -> Maybe[None]:
-        """Let go of everything, after the last debate."""
+        """Release everything, after the last debate."""
 
 
 class Dataset(Component):
     """Where questions come from."""
 
     kind = "dataset"
+    plural = "datasets"
+    label = "data set"
+    slot = "dataset"
+    required = True
+
+    @property
+    def has_images(self) -> bool:
+        """Whether its samples can have images; if so, `madplug check` warns of cells in which no style shows them."""
+        return False
 
     @property
     def answers(self) -> str | Mapping[str, Any] | None:
-        """The answer format these questions take unless the run file names another, as in `[answers]`."""
+        """The answer format of these questions, as in `[answers]`, unless the run file names another."""
         return None
 
     @abstractmethod
     def samples(self, split: str | None = None) -> Iterable[tuple[Sample, tuple[str, ...]]]:
-        """Every sample with its references, in a fixed order, read as it is consumed.
+        """Every sample with its references, in a fixed order, read lazily.
 
-        split: another part of the data set (`train`), for components that prepare on it; None is the part the
-        study is about. Called again for every pass.
+        split: another part of the data set (`train`), for components that need one in `prepare`; None is the part
+        that the study is about. Called again for every pass over the data.
         """
 
     def size(self) -> int | None:
-        """How many samples there are, where that is known without reading them."""
+        """How many samples there are, or None if that is not known without reading them."""
         return None
 
     def fingerprint(self) -> str:
-        """What tells this data from other data under the same options: a hash, a revision."""
+        """Identifies the data behind the options: a hash, a revision."""
         return ""
 
 
@@ -220,6 +268,9 @@ class AnswerFormat(Component):
     """What counts as an answer, and when two answers are the same."""
 
     kind = "answers"
+    plural = "answers"
+    label = "answer format"
+    slot = "answers"
 
     @abstractmethod
     def instruction(self, sample: Sample) -> str:
@@ -227,10 +278,10 @@ class AnswerFormat(Component):
 
     @abstractmethod
     def canonical(self, text: str, sample: Sample) -> str | None:
-        """The canonical answer in a text, or None if it has none. Of a canonical answer: itself."""
+        """The canonical answer in a text, or None if there is none. A canonical answer is returned unchanged."""
 
     def extract(self, debate: Debate, turn: Turn, text: str) -> Maybe[str | None]:
-        """The answer a reply gives, as text, or None. May ask a model; by default the canonical answer."""
+        """The answer that a reply gives, as text, or None. May ask a model; by default the canonical answer."""
         return self.canonical(text, debate.sample)
 
     def same(self, a: str, b: str, sample: Sample) -> bool:
@@ -238,13 +289,14 @@ class AnswerFormat(Component):
         return a == b
 
     def pattern(self, sample: Sample) -> str | None:
-        """A regular expression of the line that `instruction` asks for; None where there is none."""
+        """A regular expression of the line that `instruction` asks for, or None."""
         return None
 
     def form(self, sample: Sample, body: int | None = None) -> Form | None:
-        """The form of a reply that ends with its answer, for models that can hold one.
+        """The form of a reply that ends with its answer, for models that support constrained decoding.
 
-        body: the most characters before the last line; 0 for the answer alone, None for any number.
+        body: the most characters before the last line; 0 for the answer alone, None for no limit. None if the format
+        has no `pattern`.
         """
         pattern = self.pattern(sample)
         if pattern is None:
@@ -257,15 +309,19 @@ class PersonaGenerator(Component):
     """Makes the agents' personas."""
 
     kind = "personas"
+    plural = "personas"
+    label = "persona generator"
+    slot = "debate.personas"
+    how_many = "list"
     count: int | None = None
-    """How many personas this generator makes, where it fixes the number itself. In a study without
-    `debate.agents` it may make more where the sample says so."""
+    """How many personas this generator makes, if it fixes the number itself. In a study without
+    `debate.agents` it may make more if the sample requires it."""
 
     @abstractmethod
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Maybe[Persona | Sequence[Persona]]:
         """The next persona, or all of them for a generator with a `count`.
 
-        roster: the personas made before. debate: has the sample, and no agents yet.
+        roster: the personas made so far. debate: has the sample, but no agents yet.
         """
 
 
@@ -273,18 +329,28 @@ class Casting(Component):
     """Chooses which model plays which persona."""
 
     kind = "casting"
+    plural = "castings"
+    label = "casting"
+    slot = "debate.casting"
 
     @abstractmethod
     def cast(self, debate: Debate, personas: Sequence[Persona]) -> Maybe[Sequence[Agent]]:
-        """One agent per persona, in the same order, with ids from 0. `debate.models` are the names to choose from."""
+        """One agent per persona, in the same order, with ids from 0. Choose each agent's model from `debate.models`."""
 
 
 class Style(Component):
-    """Prompts a turn and reads its reply."""
+    """Prompts a turn and parses the reply."""
 
     kind = "style"
+    plural = "styles"
+    label = "style"
+    slot = "debate.styles"
+    how_many = "list"
+    required = True
     moves: frozenset[str] = frozenset()
     """The moves this style can write."""
+    shows_images: bool = False
+    """Whether its prompts include the images of a sample."""
 
     def accepts(self, agent: Agent, turn: Turn) -> bool:
         """Whether this style takes a turn whose move it can write."""
@@ -292,7 +358,7 @@ class Style(Component):
 
     @abstractmethod
     def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Maybe[Reply]:
-        """Ask the model and read what it says. view: what the agent is shown, in order."""
+        """Ask the model and parse its reply. view: the messages the agent is shown, in order."""
 
     def calls(self, plan: Plan) -> int:
         """The most model calls in one turn."""
@@ -300,9 +366,13 @@ class Style(Component):
 
 
 class TurnOrder(Component):
-    """Says who is asked for what, and when."""
+    """Says which agent is asked for which move, and when."""
 
     kind = "turns"
+    plural = "turn_orders"
+    label = "turn order"
+    slot = "debate.turns"
+    required = True
     moves: frozenset[str] = frozenset()
     """The moves this order asks for."""
 
@@ -310,12 +380,12 @@ class TurnOrder(Component):
     def waves(self, debate: Debate) -> Iterator[Sequence[Turn]] | AsyncIterator[Sequence[Turn]]:
         """One round: a generator of waves. The turns of a wave see the same transcript and run concurrently.
 
-        Between two waves the first one's messages are on record. A round without a wave ends the debate and is
-        not counted.
+        When the generator resumes, the messages of the wave it yielded are on record. A round without a wave ends
+        the debate and is not counted.
         """
 
     def turns(self, agents: int) -> int:
-        """The most turns in one round."""
+        """The most turns in one round. agents: how many there are in the debate."""
         return agents
 
 
@@ -323,20 +393,28 @@ class Visibility(Component):
     """Says which messages an agent is shown, and in which order."""
 
     kind = "visibility"
+    plural = "visibilities"
+    label = "visibility"
+    slot = "debate.visibility"
+    required = True
 
     @abstractmethod
     def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
         """The messages shown for a turn, in order. A pure function of the transcript; calls no model."""
 
     def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
-        """Ids of the agents whose messages this agent may see in a round; by default everybody else."""
+        """Ids of the agents whose messages this agent may see in a round; by default all others."""
         return tuple(a.id for a in debate.agents if a.id != agent.id)
 
 
 class DecisionProtocol(Component):
-    """Ends a debate."""
+    """Decides a debate."""
 
     kind = "decision"
+    plural = "decisions"
+    label = "decision protocol"
+    slot = "debate.decision"
+    required = True
 
     def after_wave(self, debate: Debate) -> Maybe[Decision | None]:
         """A decision in the middle of a round, or None."""
@@ -348,71 +426,153 @@ class DecisionProtocol(Component):
 
     @abstractmethod
     def at_end(self, debate: Debate) -> Maybe[Decision]:
-        """The decision when the rounds are used up or the debate was stopped."""
+        """The decision after the last round, or after the debate was stopped."""
 
 
 class Phase(Component):
-    """Follows the decision: challenges it, rewrites it, asks what the agents think of it."""
+    """Runs after the decision: challenges it, rewrites it, asks what the agents think of it."""
 
     kind = "phase"
+    plural = "phases"
+    label = "phase"
+    slot = "debate.phases"
+    how_many = "list"
 
     @abstractmethod
-    def run(self, debate: Debate, decision: Decision) -> Maybe[Decision | None]:
-        """The decision that is to stand, or None to leave it. What is to be kept goes into `debate.notes`."""
+    def run(self, debate: Debate, decision: Decision) -> Maybe[Decision | Reopen | None]:
+        """The decision to use instead, None to leave it as it is, or `Reopen` to run further rounds and decide again.
+
+        After a reopened debate is decided, all phases run again from the first, so a phase has to tell from the
+        transcript or its notes that it has reopened the debate before. Facts to keep go into `debate.notes`.
+        """
+
+    def further_rounds(self, plan: Plan) -> int:
+        """The most rounds by which it extends a debate, for `madplug check`."""
+        return 0
 
 
 class Metric(Component):
-    """Measures a debate that has ended, also one read back from a study's directory."""
+    """Measures a debate that has ended, including one read back from a study's directory."""
 
     kind = "metric"
+    plural = "metrics"
+    label = "metric"
+    slot = "metrics"
+    how_many = "list"
     proportion: bool = False
-    """Scores are 0 or 1, so that their mean is a share; its interval is then Wilson's."""
-    label: str = ""
-    """The name of its scores in a cell: its full name, with `#2` for the second of the same."""
+    """Whether scores are 0 or 1, so that their mean is a proportion and has a Wilson interval."""
+    score_name: str = ""
+    """The name of its scores in the cell: its full name, with `#2` for the second metric of that name."""
+
+    def name_scores(self, name: str) -> None:
+        """Called once by the cell, with a name that no other metric of the cell has."""
+        self.score_name = name
 
     @abstractmethod
     def score(self, debate: Debate, references: Sequence[str]) -> Maybe[float | Mapping[str, float | None] | None]:
-        """A number, several by name, or None where the metric does not apply. `debate.decision` is set."""
+        """A number, several numbers by name, or None if the metric does not apply. `debate.decision` is set."""
 
     def summarise(self, results: Iterable[DebateResult]) -> Mapping[str, Any]:
-        """Figures of a whole cell that are more than means of scores. `results`: its debates, streamed."""
+        """Figures of a whole cell other than means of scores. results: its debates, streamed, so iterate once."""
         return {}
 
 
 class Extension(Component):
-    """Wraps or watches a run through methods named in `madplug/runspecs.py` and marked `@hookimpl`."""
+    """Takes part in a debate through methods that are named after the hooks in `madplug/runspecs.py` and marked
+    `@hookimpl`."""
 
     kind = "extension"
+    plural = "extensions"
+    label = "extension"
+    slot = "extensions"
+    how_many = "list"
+
+
+class Observer(Component):
+    """Receives the events of a study and changes nothing: it is not part of the study's identity.
+
+    A subclass implements a method for each event it wants. Events are frozen records (`madplug/events.py`); those of
+    one debate arrive in order, and never on the path of a model call. Plain methods run in a worker thread, so that
+    one that blocks delays no debate; `async` methods run on the study's event loop. An exception is recorded as a
+    problem of the study. An observer that falls behind by thousands of events misses calls and messages, and the study
+    reports that.
+    """
+
+    kind = "observer"
+    plural = "observers"
+    label = "observer"
+    slot = "observers"
+    how_many = "list"
+    of_study = True
+
+    def open(self, run: Run) -> Maybe[None]:
+        """Called before the first event. run: the study's name and directory, and its progress."""
+
+    def close(self) -> Maybe[None]:
+        """Called after the last event."""
+
+    def study_started(self, event: StudyStarted) -> Maybe[None]:
+        """The components are prepared; no debate has started yet."""
+
+    def debate_started(self, event: DebateStarted) -> Maybe[None]:
+        """A debate starts; its personas and models are not chosen yet."""
+
+    def agents_cast(self, event: AgentsCast) -> Maybe[None]:
+        """The agents of a debate are known."""
+
+    def call_answered(self, event: CallAnswered) -> Maybe[None]:
+        """A model call was answered."""
+
+    def message_recorded(self, event: MessageRecorded) -> Maybe[None]:
+        """A message was recorded, or one on record was retracted."""
+
+    def decided(self, event: Decided) -> Maybe[None]:
+        """The decision protocol has decided; phases may still run."""
+
+    def debate_finished(self, event: DebateFinished) -> Maybe[None]:
+        """A debate has ended: it is done, failed or was stopped."""
+
+    def study_finished(self, event: StudyFinished) -> Maybe[None]:
+        """The study has ended or stopped."""
 
 
 class Paradigm(Component):
-    """A preset: the `[debate]` table a user could have written."""
+    """A preset: a `[debate]` table that a user could have written."""
 
     kind = "paradigm"
+    plural = "paradigms"
+    label = "paradigm"
+    slot = "debate.paradigm"
+    how_many = "none"
+    of_study = True
     debate: ClassVar[Mapping[str, Any]]
-    """Slots and settings of `[debate]`, in the form they have in a run file."""
+    """Slots and settings of `[debate]`, as in a run file."""
 
 
 class Executor(Component):
     """Says where debates run."""
 
     kind = "executor"
+    plural = "executors"
+    label = "executor"
+    slot = "execution"
+    of_study = True
 
     @abstractmethod
-    def run(self, jobs: AsyncIterator[Job]) -> AsyncIterator[DebateResult | None]:
-        """Hold every debate with `await job.run()` and yield the results as they end; None for one that was stopped."""
+    async def run(self, jobs: AsyncIterator[Job], driver: StudyDriver) -> None:
+        """Have workers run every job, and return when all of them have ended.
+
+        A worker is a `madplug.worker.Worker`, made from the run file in `driver.folder` with a `Driver` that forwards
+        each call to this one, the only one that writes. The job of a lost worker is given to another worker.
+        """
 
 
-KINDS: dict[str, type[Component]] = {
-    "models": Model, "services": Service, "datasets": Dataset, "answers": AnswerFormat,
-    "personas": PersonaGenerator, "castings": Casting, "styles": Style, "turn_orders": TurnOrder,
-    "visibilities": Visibility, "decisions": DecisionProtocol, "phases": Phase, "metrics": Metric,
-    "extensions": Extension, "paradigms": Paradigm, "executors": Executor,
-}
-"""The base class behind each registration hook `madplug_register_...`."""
+KINDS: dict[str, type[Component]] = {base.plural: base for base in Component.__subclasses__()}
+"""The base class of each kind by `plural`: every class above, in order."""
 
 __all__ = [
     "KINDS", "AnswerFormat", "Casting", "Component", "Dataset", "DecisionProtocol", "Executor", "Extension",
-    "Form", "Metric", "Model", "ModelName", "ModelOptions", "Names", "Options", "Paradigm", "PersonaGenerator",
-    "Phase", "Plan", "RunPath", "Service", "ServiceName", "Style", "TurnOrder", "Visibility", "Volatile",
+    "Form", "Metric", "Model", "ModelName", "ModelOptions", "Names", "Nested", "Observer", "Offers",
+    "Paradigm", "PersonaGenerator", "Phase", "Plan", "Price", "RunPath", "Service", "ServiceName", "Style",
+    "TurnOrder", "Visibility", "Volatile",
 ]

@@ -1,4 +1,4 @@
-"""What is installed, in words: `madplug list`, `madplug show`, and the generated reference."""
+"""Descriptions of installed components: `madplug list`, `madplug show`, and the generated reference."""
 
 from __future__ import annotations
 
@@ -10,34 +10,35 @@ from textwrap import wrap
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from madplug.components import KINDS, Component, Paradigm, Volatile
+from pydantic import BaseModel
+
+from madplug.components import KINDS, Component, Paradigm
+from madplug.composition import component_to_table
+from madplug.options import Names, Price, Volatile
 from madplug.registry import Offer, Registry
 from madplug.rows import plain
-
-_TABLE = {"model": "models.NAME", "service": "services.NAME", "dataset": "dataset", "answers": "answers",
-          "casting": "debate.casting", "turns": "debate.turns", "visibility": "debate.visibility",
-          "decision": "debate.decision", "executor": "execution", "personas": "[debate.personas]",
-          "style": "[debate.styles]", "phase": "[debate.phases]", "metric": "[metrics]",
-          "extension": "[extensions]"}
-
 
 _LIMITS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"), ("pattern", "matches"))
 
 
 WIDTH = 100
+_PLURALS = {"model name": "model names", "service name": "service names", "table": "tables",
+             "list of anything": "lists",
+            **{base.label: base.plural.replace("_", " ") for base in KINDS.values()}}
+"""Plurals for `list of ...`; types that are not here stay as they are, as in `list of text`."""
 _TYPES = {str: "text", int: "integer", float: "number", bool: "true/false", type(None): "none", Path: "path",
-          Any: "anything", dict: "table", list: "list"}
+          Any: "anything", dict: "table", list: "list", Price: "table of number"}
 
 
 def kinds() -> dict[str, str]:
-    """Kind by every spelling a user may try: `decision`, `decisions`."""
-    return {**{base.kind: base.kind for base in KINDS.values()},
-            **{plural: base.kind for plural, base in KINDS.items()}}
+    """Kind by every name a user may try: `decision`, `decisions`."""
+    return {spelling: base.kind for base in KINDS.values()
+            for spelling in (base.kind, base.plural, base.label, f"{base.label}s")}
 
 
-def listing(registry: Registry, kind: str | None) -> dict[str, Any]:
-    """Components and problems, as `madplug list --json` prints them."""
-    found = registry.offers(kind)
+def listing(registry: Registry, kind: str | None, plugin: str | None = None) -> dict[str, Any]:
+    """Components and problems, as `madplug list --json` prints them: of a kind, of a plugin, or all."""
+    found = registry.of_plugin(plugin) if plugin else registry.offers(kind)
     return {"components": [{"kind": o.kind, "name": o.name, "distribution": o.distribution, "version": o.version,
                             "summary": o.summary} for o in found],
             "problems": [str(p) for p in registry.problems]}
@@ -61,39 +62,60 @@ def component(offer: Offer) -> dict[str, Any]:
 
 
 def options(cls: type[Component]) -> Iterator[dict[str, Any]]:
-    """Name, type, limits, default and meaning of each option."""
-    cls.Options.model_rebuild(force=False)
-    known = cls.Options.model_fields
-    for name in sorted(known, key=lambda n: n not in cls.Options.__annotations__):  # its own first, in their order
-        field = known[name]
+    """Name, type, limits, default and meaning of each option; a component's own come before inherited ones."""
+    own = cls.Options.__annotations__
+    yield from sorted(field_facts(cls.Options), key=lambda fact: fact["name"] not in own)
+
+
+def field_facts(model: type[BaseModel]) -> Iterator[dict[str, Any]]:
+    """The same of each field of a model, such as a table of the run file."""
+    model.model_rebuild(force=False)
+    for name, field in model.model_fields.items():
         required = field.is_required()
         limits = [f"{sign} {getattr(m, attribute)}" for m in field.metadata
                   for attribute, sign in _LIMITS
                   if getattr(m, attribute, None) is not None]
-        yield {"name": name, "type": type_name(field.annotation), "limits": ", ".join(limits),
+        yield {"name": name, "type": type_name(field.annotation, field.metadata), "limits": ", ".join(limits),
                "required": required,
-               "default": None if required else plain(field.get_default(call_default_factory=True)),
+               "default": None if required else plain(_table(field.get_default(call_default_factory=True))),
                "may_change": Volatile in field.metadata, "description": " ".join((field.description or "").split())}
 
 
+def _table(value: Any) -> Any:
+    """A default with every component in it as a table."""
+    if isinstance(value, Component):
+        return component_to_table(value)
+    if isinstance(value, BaseModel):
+        return value.model_dump(exclude_defaults=True)
+    return [_table(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def default_text(option: Mapping[str, Any]) -> str:
-    """A default as a run file could spell it, or `none`."""
+    """A default as it could be written in a run file, or `none`."""
     return "none" if option["default"] is None else json.dumps(option["default"], ensure_ascii=False)
 
 
-def type_name(annotation: Any) -> str:
-    """A type as a user would say it."""
+def type_name(annotation: Any, marks: Sequence[Any] = ()) -> str:
+    """A type in words, for users. marks: what it is annotated with."""
     origin, parts = get_origin(annotation), get_args(annotation)
+    if named := next((mark.kind for mark in marks if isinstance(mark, Names)), None):
+        return type_name(annotation).replace("text", f"{named} name")
     if origin is Annotated:
-        return type_name(parts[0])
+        return type_name(parts[0], parts[1:])
     if origin is Literal:
         return " | ".join(json.dumps(part) for part in parts)
     if origin in (Union, UnionType):
         return " | ".join(dict.fromkeys(map(type_name, parts)))
     if origin in (list, tuple, set, frozenset, Sequence):
-        return f"list of {type_name(parts[0])}" if parts else "list"
+        inner = type_name(parts[0]) if parts else ""
+        return f"list of {_PLURALS.get(inner, inner)}" if parts else "list"
     if origin in (dict, Mapping):
-        return f"table of {type_name(parts[-1])}"
+        inner = type_name(parts[-1]) if parts else ""
+        return f"table of {_PLURALS.get(inner, inner)}" if inner not in ("", "anything") else "table"
+    if inspect.isclass(annotation) and issubclass(annotation, Component):
+        return str(annotation.label)
+    if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+        return "table"
     return _TYPES.get(annotation, getattr(annotation, "__name__", str(annotation)))
 
 
@@ -104,13 +126,14 @@ def paste(offer: Offer) -> str:
     if issubclass(offer.component, Paradigm):
         return f'[debate]\nparadigm = "{offer.name}"\n'
     needed = [o["name"] for o in options(offer.component) if o["required"]]
-    table = _TABLE[offer.kind]
+    base = next(base for base in KINDS.values() if base.kind == offer.kind)
+    table = f"[{base.slot}]" if base.how_many == "list" else base.slot
     lines = [f"[{table}]", tomli_w.dumps({"use": offer.name}).strip(), *(f"{name} = ..." for name in needed)]
     return "\n".join(lines) + "\n"
 
 
 def page(facts: Mapping[str, Any]) -> str:
-    """A component as text for a person."""
+    """The page of a component, as `madplug show` prints it."""
     lines = [f"{facts['name']}  ({facts['kind']}, {facts['distribution']} {facts['version']})", "",
              facts["description"], ""]
     if facts["source"]:
@@ -129,7 +152,7 @@ def page(facts: Mapping[str, Any]) -> str:
 
 
 def _option(option: Mapping[str, Any]) -> Iterator[str]:
-    """An option: name, type and default on a line, then its meaning, then a default that is a text of its own."""
+    """An option: name, type and default on a line, then its meaning, then a default that is too long for the line."""
     limits = f" ({option['limits']})" if option["limits"] else ""
     default = default_text(option)
     long = len(default) > WIDTH // 2

@@ -1,13 +1,15 @@
-"""What can go wrong, as one tree.
+"""Every error, as one tree.
 
     MadplugError                 every error that madplug raises on purpose
       UserError                  the run file, the command line or a study's directory is wrong (exit 2)
       StudyError                 the study cannot go on: disk full, directory in use (exit 1)
-      StudyStopped               no further model call is started: a limit, an interrupt, or a hopeless model
+      StudyStopped               no further model call is started: a limit, an interrupt, or an unusable model
       ComponentError             a component broke its contract; names the component and what was expected
-      ModelError                 a model did not answer; not worth another try
+      ModelError                 a model did not answer; another attempt would not help
         TransientError           ... but the same request may succeed later
-        RefusedError             ... because the endpoint refuses it: key, address, length
+          UnreachableError       ... once the endpoint can be reached again; uses up no attempt
+        RefusedError             ... because the endpoint refuses it: length, content, parameters
+          AccessError            ... and whatever else it is asked: key, address, model, quota
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ class Problem:
 
 
 class UserError(MadplugError):
-    """Something the user wrote is wrong; carries every problem that was found, not only the first."""
+    """A mistake in what the user wrote; carries every problem that was found, not only the first."""
 
     def __init__(self, problems: Iterable[Problem] | str) -> None:
         self.problems = (Problem("", problems),) if isinstance(problems, str) else tuple(problems)
@@ -40,11 +42,11 @@ class UserError(MadplugError):
 
 
 class StudyError(MadplugError):
-    """The study cannot go on; what was recorded so far is kept."""
+    """The study cannot continue; what was recorded so far is kept."""
 
 
 class StudyStopped(MadplugError):
-    """No further model call is started. Everything so far is kept, and a later run continues."""
+    """No further model call is started. Everything so far is kept, and a later run resumes the study."""
 
 
 class ComponentError(MadplugError):
@@ -52,7 +54,7 @@ class ComponentError(MadplugError):
 
 
 class ModelError(MadplugError):
-    """A model did not answer, and asking again would not help."""
+    """A model did not answer, and another attempt would not help."""
 
 
 class TransientError(ModelError):
@@ -63,8 +65,16 @@ class TransientError(ModelError):
         self.retry_after = retry_after
 
 
+class UnreachableError(TransientError):
+    """The endpoint could not be reached: no connection, no such host. Every call of the model waits until it can be."""
+
+
 class RefusedError(ModelError):
-    """An endpoint refuses the request: a wrong key, a wrong address, a context that is too long."""
+    """The endpoint refuses this request: its length, its content, a parameter. Another request may be answered."""
+
+
+class AccessError(RefusedError):
+    """The endpoint refuses every request: a wrong key, address or model name, or an exhausted quota."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -77,3 +87,21 @@ def nearest(name: str, known: Iterable[str]) -> str:
         tails = {k.rpartition(".")[2]: k for k in known}
         found = [tails[t] for t in get_close_matches(name.rpartition(".")[2], tails, n=1, cutoff=0.75)]
     return f"; did you mean '{found[0]}'?" if found else ""
+
+
+def nearest_or_all(name: str, known: Iterable[str], most: int = 12) -> str:
+    """`; did you mean 'X'?`, or all known names if none is close: `; choose from a, b`."""
+    known = list(known)
+    if near := nearest(name, known):
+        return near
+    shown = ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
+    return f"; choose from {shown}" if len(known) > 1 else f"; there is only {shown}" if known else "; there are none"
+
+
+def message_of(error: BaseException) -> str:
+    """The text of an error in one line, after its type; the type alone if it has no text."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # a plugin's own `__str__`
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,64 +1,64 @@
-"""Looking at a study's directory: its status, and its debates as files."""
+"""The status of a study's directory, and its debates and calls as files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from madplug.errors import UserError
 from madplug.rows import to_json
-from madplug.store import StudyStore
-from madplug.summary import add_up
+from madplug.store import open_study
+from madplug.summary import figures_by_cell
 
 BATCH = 500
 _FREE = {"metadata", "data", "scores", "weights", "notes", "metrics", "raw"}
-"""Parts of a row whose keys are not fixed: text in Parquet, whose columns are."""
+"""Parts of a row whose keys are not fixed; in Parquet, whose columns are, they become JSON text."""
 
 
 def status_of(folder: Path) -> dict[str, Any]:
-    """Done, failed, left, calls, tokens and cost of a study, also while it runs."""
-    store = StudyStore(folder)
-    cells: list[dict[str, Any]] = [
-        {"cell": name, "done": f.done, "failed": f.failed, "undecided": f.undecided, "calls": f.calls,
-         "tokens": f.prompt + f.completion, "seconds": round(f.seconds, 3)}
-        for name, f in sorted(add_up(store.figures()).items())]
-    totals, planned = store.totals(), store.fact("planned")
-    done, failed = sum(c["done"] for c in cells), sum(c["failed"] for c in cells)
-    facts = {"done": done, "failed": failed, "left": None if planned is None else planned - done - failed,
-             "calls": totals.calls, "retries": store.retries(), "tokens": totals.tokens, "cost_usd": totals.cost_usd,
-             "problems": store.problems(), "cells": cells}
-    store.close()
-    return facts
+    """Done, failed, left, calls, tokens and cost (USD) of a study, also while it runs."""
+    with open_study(folder) as study:
+        cells: list[dict[str, Any]] = [
+            {"cell": name, "done": f.done, "failed": f.failed, "undecided": f.undecided, "calls": f.calls,
+             "tokens": f.prompt + f.completion, "seconds": round(f.seconds, 3)}
+            for name, f in sorted(figures_by_cell(study.figures()).items())]
+        totals, planned = study.totals(), study.fact("planned")
+        done, failed = sum(c["done"] for c in cells), sum(c["failed"] for c in cells)
+        left = planned - done - failed if isinstance(planned, int) else None
+        return {"done": done, "failed": failed, "left": left, "calls": totals.calls, "retries": study.retries(),
+                "tokens": totals.tokens, "cost_usd": totals.cost_usd, "problems": study.problems(), "cells": cells}
 
 
 def export_to(folder: Path, output: Path) -> int:
-    """Write one row per debate; returns how many. Raises `UserError` for another ending than .jsonl or .parquet."""
+    """Write one row per debate and return how many. Raises `UserError` unless the name ends in .jsonl or .parquet."""
     writers = {".jsonl": _to_jsonl, ".parquet": _to_parquet}
     if output.suffix not in writers:
         raise UserError(f"--output {output}: the name must end in .jsonl or .parquet")
-    store = StudyStore(folder)
-    try:
-        return writers[output.suffix](store.records(), output)
-    except OSError as error:
-        raise UserError(f"--output {output}: cannot be written: {error.strerror}") from None
-    finally:
-        store.close()
+    with open_study(folder) as study, _writing(output):
+        return writers[output.suffix](study.records(), output)
 
 
 def export_calls(folder: Path, output: Path) -> int:
-    """Write one row per model call, for `cassette.replay` and for looking at prompts; returns how many."""
+    """Write one row per model call, to replay it or to read prompts; return how many.
+
+    The `key` of a row is the one that messages of an exported debate have in `calls`.
+    """
     if output.suffix != ".jsonl":
         raise UserError(f"--output {output}: calls are written as .jsonl")
-    store = StudyStore(folder)
+    with open_study(folder) as study, _writing(output):
+        return _to_jsonl(map(to_json, study.calls()), output)
+
+
+@contextmanager
+def _writing(output: Path) -> Iterator[None]:
     try:
-        return _to_jsonl(map(to_json, store.recorded()), output)
+        yield
     except OSError as error:
         raise UserError(f"--output {output}: cannot be written: {error.strerror}") from None
-    finally:
-        store.close()
 
 
 def _to_jsonl(records: Iterator[str], output: Path) -> int:
@@ -76,10 +76,9 @@ def _to_parquet(records: Iterator[str], output: Path) -> int:
         import pyarrow.parquet as pq
     except ImportError:
         raise UserError("Parquet needs pyarrow: pip install 'madplug[parquet]', or export to .jsonl") from None
-    count, writer, schema = 0, None, None
-    while batch := [_flat(json.loads(r)) for r in islice(records, BATCH)]:
-        table = pa.Table.from_pylist(batch, schema=schema or _schema(pa))
-        schema = table.schema
+    count, writer, schema = 0, None, _schema(pa)
+    while batch := list(islice(records, BATCH)):
+        table = _to_table(pa, batch, schema)
         writer = writer or pq.ParquetWriter(output, schema)
         writer.write_table(table)
         count += len(batch)
@@ -89,6 +88,16 @@ def _to_parquet(records: Iterator[str], output: Path) -> int:
     return count
 
 
+def _to_table(pa: Any, records: Sequence[str], schema: Any) -> Any:
+    """The rows of a batch; raises `UserError` with the record that does not fit the columns."""
+    try:
+        return pa.Table.from_pylist([_flat(json.loads(record)) for record in records], schema=schema)
+    except (ValueError, TypeError, OverflowError, AttributeError, RecursionError) as error:  # pyarrow's are among them
+        if len(records) > 1:
+            return pa.concat_tables([_to_table(pa, [record], schema) for record in records])
+        raise UserError(f"the record {records[0][:100]}... cannot be written as Parquet: {error}") from None
+
+
 def _flat(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: json.dumps(v, ensure_ascii=False) if k in _FREE else _flat(v) for k, v in value.items()}
@@ -96,7 +105,7 @@ def _flat(value: Any) -> Any:
 
 
 def _schema(pa: Any) -> Any:
-    """Fixed columns: an empty list in the first rows must not decide a column's type."""
+    """Fixed columns: an empty list in the first rows must not determine a column's type."""
     text, whole, number, truth = pa.string(), pa.int64(), pa.float64(), pa.bool_()
     texts = pa.list_(text)
     sample = pa.struct({"id": text, "question": text, "choices": texts, "context": texts, "images": texts,

@@ -1,4 +1,4 @@
-"""The hooks between the components of a cell: the host's own implementations, and those of whoever is named."""
+"""The hooks between the components of a cell: the host's own implementations, and those of the named components."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from madplug import runspecs
 from madplug.checks import check_returned_all
 from madplug.components import Component, Visibility
+from madplug.debate import state_of
 from madplug.hookspecs import HookManager, hookimpl
 from madplug.records import Message
 
@@ -23,12 +24,12 @@ def make_manager(components: Iterable[Component]) -> HookManager:
     return manager
 
 
-async def _viewed(view: Any, visibility: Visibility) -> tuple[Message, ...]:
+async def _awaited_view(view: Any, visibility: Visibility) -> tuple[Message, ...]:
     return check_returned_all(await view, Message, visibility, "view")
 
 
 class Host:
-    """The innermost implementation of every around hook: delegates to the chosen component."""
+    """The innermost implementation of every hook; delegates to the chosen component."""
 
     @hookimpl(trylast=True)
     def madplug_samples(self, setup: Any) -> Any:  # noqa: D102
@@ -43,12 +44,12 @@ class Host:
         visibility = debate.cell.visibility
         view = visibility.view(debate, turn)
         if hasattr(view, "__await__"):
-            return _viewed(view, visibility)
+            return _awaited_view(view, visibility)
         return check_returned_all(view, Message, visibility, "view")
 
     @hookimpl(trylast=True)
     def madplug_reply(self, debate: Any, turn: Any, view: Any) -> Any:  # noqa: D102
-        return debate.respond(turn, view)
+        return state_of(debate).respond(debate, turn, view)
 
     @hookimpl(trylast=True)
     def madplug_request(self, debate: Any, request: Any) -> Any:  # noqa: D102
@@ -56,4 +57,8 @@ class Host:
 
     @hookimpl(trylast=True)
     def madplug_complete(self, debate: Any, request: Any) -> Any:  # noqa: D102
-        return debate.send(request)
+        return state_of(debate).send(request)
+
+    @hookimpl(trylast=True)
+    def madplug_round_ended(self, debate: Any) -> Any:  # noqa: D102
+        return None

@@ -1,8 +1,8 @@
 """What a distribution can offer: one registration hook per kind of component.
 
 A plugin is a module named by an entry point in the group `madplug`. It offers components by implementing
-the hooks below with `@hookimpl`; each returns classes, and is called once, when the plugin is first needed.
-Offering does nothing by itself: only what a run file names takes part in a debate.
+the hooks below with `@hookimpl`; each returns classes and is called once, when the plugin is first needed.
+Registering a component does nothing by itself: only what a run file names takes part in a debate.
 
 What happens *in* a run is in `runspecs.py`; the two files together are every hook there is.
 """
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Extension,
         Metric,
         Model,
+        Observer,
         Paradigm,
         PersonaGenerator,
         Phase,
@@ -41,17 +42,17 @@ hookimpl = pluggy.HookimplMarker("madplug")
 
 
 class HookManager(pluggy.PluginManager):
-    """Examines only what is marked with `@hookimpl`; pluggy itself looks closely at every attribute, which is slow."""
+    """Considers only what is marked with `@hookimpl`; pluggy itself inspects every attribute, which is slow."""
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        """How a function or a method implements a hook, if it does."""
+        """The options a function or method is marked with as an implementation of a hook, or None."""
         found = getattr(plugin if isinstance(plugin, ModuleType) else type(plugin), name, None)
         return None if getattr(found, "madplug_impl", None) is None else super().parse_hookimpl_opts(plugin, name)
 
 
 @hookspec
 def madplug_register_models() -> Iterable[type[Model]]:  # type: ignore[empty-body]
-    """Offer models: what answers a request. In the run file: `[models.NAME]`.
+    """Register models: what answers a request. In the run file: `[models.NAME]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-openai`.
     """
@@ -59,7 +60,7 @@ def madplug_register_models() -> Iterable[type[Model]]:  # type: ignore[empty-bo
 
 @hookspec
 def madplug_register_services() -> Iterable[type[Service]]:  # type: ignore[empty-body]
-    """Offer services: retrievers, embedders, sandboxes. In the run file: `[services.NAME]`.
+    """Register services: retrievers, embedders, sandboxes. In the run file: `[services.NAME]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-embeddings`.
     """
@@ -67,7 +68,7 @@ def madplug_register_services() -> Iterable[type[Service]]:  # type: ignore[empt
 
 @hookspec
 def madplug_register_datasets() -> Iterable[type[Dataset]]:  # type: ignore[empty-body]
-    """Offer data sets: where questions and references come from. In the run file: `[dataset]`.
+    """Register data sets: where questions and references come from. In the run file: `[dataset]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-files`.
     """
@@ -75,7 +76,7 @@ def madplug_register_datasets() -> Iterable[type[Dataset]]:  # type: ignore[empt
 
 @hookspec
 def madplug_register_answers() -> Iterable[type[AnswerFormat]]:  # type: ignore[empty-body]
-    """Offer answer formats: extraction, canonical form, equality. In the run file: `[answers]`.
+    """Register answer formats: extraction, canonical form, equality. In the run file: `[answers]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-answers`.
     """
@@ -83,7 +84,7 @@ def madplug_register_answers() -> Iterable[type[AnswerFormat]]:  # type: ignore[
 
 @hookspec
 def madplug_register_personas() -> Iterable[type[PersonaGenerator]]:  # type: ignore[empty-body]
-    """Offer persona generators. In the run file: `[[debate.personas]]`.
+    """Register persona generators. In the run file: `[[debate.personas]]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-personas`.
     """
@@ -91,7 +92,7 @@ def madplug_register_personas() -> Iterable[type[PersonaGenerator]]:  # type: ig
 
 @hookspec
 def madplug_register_castings() -> Iterable[type[Casting]]:  # type: ignore[empty-body]
-    """Offer castings: which model plays which persona. In the run file: `[debate.casting]`.
+    """Register castings: which model plays which persona. In the run file: `[debate.casting]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-casting`.
     """
@@ -99,7 +100,7 @@ def madplug_register_castings() -> Iterable[type[Casting]]:  # type: ignore[empt
 
 @hookspec
 def madplug_register_styles() -> Iterable[type[Style]]:  # type: ignore[empty-body]
-    """Offer styles: how a turn is prompted and its reply read. In the run file: `[[debate.styles]]`.
+    """Register styles: how a turn is prompted and its reply read. In the run file: `[[debate.styles]]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-styles`.
     """
@@ -107,7 +108,7 @@ def madplug_register_styles() -> Iterable[type[Style]]:  # type: ignore[empty-bo
 
 @hookspec
 def madplug_register_turn_orders() -> Iterable[type[TurnOrder]]:  # type: ignore[empty-body]
-    """Offer turn orders: who is asked for what, and when. In the run file: `[debate.turns]`.
+    """Register turn orders: which agent is asked for which move, and when. In the run file: `[debate.turns]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-turns`.
     """
@@ -115,7 +116,7 @@ def madplug_register_turn_orders() -> Iterable[type[TurnOrder]]:  # type: ignore
 
 @hookspec
 def madplug_register_visibilities() -> Iterable[type[Visibility]]:  # type: ignore[empty-body]
-    """Offer visibilities: which messages an agent is shown, in which order. In the run file: `[debate.visibility]`.
+    """Register visibilities: which messages an agent is shown, in which order. In the run file: `[debate.visibility]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-visibility`.
     """
@@ -123,7 +124,7 @@ def madplug_register_visibilities() -> Iterable[type[Visibility]]:  # type: igno
 
 @hookspec
 def madplug_register_decisions() -> Iterable[type[DecisionProtocol]]:  # type: ignore[empty-body]
-    """Offer decision protocols: how a debate ends. In the run file: `[debate.decision]`.
+    """Register decision protocols: how a debate is decided. In the run file: `[debate.decision]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-consensus`.
     """
@@ -131,7 +132,7 @@ def madplug_register_decisions() -> Iterable[type[DecisionProtocol]]:  # type: i
 
 @hookspec
 def madplug_register_phases() -> Iterable[type[Phase]]:  # type: ignore[empty-body]
-    """Offer phases: what follows the decision. In the run file: `[[debate.phases]]`.
+    """Register phases: what follows the decision. In the run file: `[[debate.phases]]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-challenge`.
     """
@@ -139,7 +140,7 @@ def madplug_register_phases() -> Iterable[type[Phase]]:  # type: ignore[empty-bo
 
 @hookspec
 def madplug_register_metrics() -> Iterable[type[Metric]]:  # type: ignore[empty-body]
-    """Offer metrics: what is measured on a debate. In the run file: `[[metrics]]`.
+    """Register metrics: what is measured on a debate. In the run file: `[[metrics]]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-qa`.
     """
@@ -147,15 +148,23 @@ def madplug_register_metrics() -> Iterable[type[Metric]]:  # type: ignore[empty-
 
 @hookspec
 def madplug_register_extensions() -> Iterable[type[Extension]]:  # type: ignore[empty-body]
-    """Offer extensions: what wraps or watches a run. In the run file: `[[extensions]]`.
+    """Register extensions: what wraps the steps of a debate. In the run file: `[[extensions]]`.
 
     Return classes. Every implementation is called. Shipped: `madplug-visibility`.
     """
 
 
 @hookspec
+def madplug_register_observers() -> Iterable[type[Observer]]:  # type: ignore[empty-body]
+    """Register observers: what receives the events of a run and changes nothing. In the run file: `[[observers]]`.
+
+    Return classes. Every implementation is called.
+    """
+
+
+@hookspec
 def madplug_register_paradigms() -> Iterable[type[Paradigm]]:  # type: ignore[empty-body]
-    """Offer paradigms: presets of a `[debate]` table. In the run file: `debate.paradigm`.
+    """Register paradigms: presets of a `[debate]` table. In the run file: `debate.paradigm`.
 
     Return classes. Every implementation is called. Shipped: `madplug-baselines`.
     """
@@ -163,7 +172,7 @@ def madplug_register_paradigms() -> Iterable[type[Paradigm]]:  # type: ignore[em
 
 @hookspec
 def madplug_register_executors() -> Iterable[type[Executor]]:  # type: ignore[empty-body]
-    """Offer executors: where debates run. In the run file: `[execution]`.
+    """Register executors: where debates run. In the run file: `[execution]`.
 
     Return classes. Every implementation is called.
     """

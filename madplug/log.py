@@ -1,10 +1,11 @@
-"""The log of a study: JSON lines in its directory, and no secrets in them."""
+"""The log of a study: JSON lines in its directory, without secrets."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,39 +13,91 @@ from typing import Any
 _KEEPS_SECRETS = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 
 
+_SHORTEST = 8
+"""Characters: a shorter value, such as `none`, is no secret, and too common in texts to be removed from them."""
+_PORTION = 100_000
+"""Characters searched at a time, so that a thread that searches a long text lets other threads run."""
+_LONGEST = 18
+"""Characters that one character takes up at most: two halves, each with four backslashes, a `u` and four digits."""
+
+
 def redact(text: str) -> str:
-    """The text without the values of environment variables that hold secrets."""
-    for secret in _secrets():
-        text = text.replace(secret, "[secret]")
+    """The text without the values of environment variables whose names suggest secrets."""
+    return hide(text, _secrets())
+
+
+def hide(text: str, secrets: Iterable[str], shown: str = "[secret]") -> str:
+    """The text with `shown` in the place of each secret.
+
+    A secret is also found where some or all of its characters are written as JSON escapes or percent-encoded.
+    Secrets of fewer than 8 characters are left alone.
+    """
+    for secret in secrets:
+        if len(secret) < _SHORTEST:
+            continue
+        text = text.replace(secret, shown)
+        if "%" in text or "\\" in text:
+            text = _hide_escaped(text, secret, shown)
     return text
+
+
+def _hide_escaped(text: str, secret: str, shown: str) -> str:
+    pattern, longest = _escaped(secret)
+    parts, kept = [], 0
+    for start in range(0, len(text), _PORTION):
+        end = start + _PORTION
+        for found in pattern.finditer(text, max(start, kept), end + longest):
+            if found.start() >= end:
+                break
+            parts += [text[kept:found.start()], shown]
+            kept = found.end()
+    return "".join([*parts, text[kept:]])
+
+
+@lru_cache(maxsize=64)
+def _escaped(secret: str) -> tuple[re.Pattern[str], int]:
+    """What finds a secret with any of its characters escaped, and the most characters that it may take up."""
+    return re.compile("".join(map(_forms, secret))), len(secret) * _LONGEST
+
+
+def _forms(character: str) -> str:
+    """A pattern for a character as it is, percent-encoded, or in an escape of JSON or Python.
+
+    Backslashes may be doubled, twice at most: text that was quoted in JSON, and that again in a log.
+    """
+    plain = re.escape(character)
+    percent = re.sub("(..)", r"%\1", character.encode("utf-8", "surrogatepass").hex())
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    first, *second = (units[i:i + 4] for i in range(0, len(units), 4))
+    escaped = f"u{first}" + "".join(rf"\\{{1,4}}u{unit}" for unit in second)
+    if ord(character) < 256:
+        escaped += f"|x{ord(character):02x}"
+    return rf"(?:{plain}|(?i:{percent})|\\{{1,4}}(?:(?i:{escaped})|{plain}))"
 
 
 @lru_cache(maxsize=1)
 def _secrets() -> tuple[str, ...]:
-    return tuple(v for k, v in os.environ.items() if _KEEPS_SECRETS.search(k) and len(v) >= 8)
+    return tuple(v for k, v in os.environ.items() if _KEEPS_SECRETS.search(k) and len(v) >= _SHORTEST)
 
 
 def trace(cell: Any, log: Any) -> None:
-    """Log every hook call of a cell's run: about which debate, who was heard in which order, and what it gave."""
-    def told(hook: str, implementations: Any, facts: Mapping[str, Any], gave: object) -> None:
-        debate = facts.get("debate")
+    """Log every hook call of a cell: the debate, the implementations that were called, and the type of the result."""
+    def write(outcome: Any, hook: str, implementations: Any, facts: Mapping[str, Any]) -> None:
+        debate, gave = facts.get("debate"), outcome.exception or outcome.get_result()
         where = {"repeat": debate.repeat, "sample": debate.sample.id, "round": debate.round} if debate else {}
         about = {name: str(getattr(facts[name], "id", getattr(facts[name], "agent", "")))[:80]
-                 for name in ("turn", "message", "request") if name in facts}
+                 for name in ("turn", "request") if name in facts}
         log.debug("hook", hook=hook, cell=cell.slug, **where, **about,
-                  heard=[i.plugin_name for i in reversed(implementations)], gave=type(gave).__name__)
+                  implementations=[i.plugin_name for i in reversed(implementations)], gave=type(gave).__name__)
 
-    cell.traced = told
-    cell.manager.add_hookcall_monitoring(
-        lambda *before: None,
-        lambda outcome, hook, implementations, facts: told(
-            hook, implementations, facts, outcome.exception or outcome.get_result()))
+    cell.manager.add_hookcall_monitoring(lambda *before: None, write)
 
 
-def open_log(folder: Path) -> Any:
-    """A structlog logger that writes to `log.jsonl`; also what plugins get from `structlog.get_logger()`.
+@contextmanager
+def open_log(folder: Path) -> Iterator[Any]:
+    """A structlog logger that writes to `log.jsonl`; `structlog.get_logger()` gives it too, until the block ends.
 
-    Warnings of the standard library's `logging` go to the same file, so that no library writes over the progress.
+    Warnings of the standard library's `logging` go to the same file, so that no library garbles the progress bar.
     """
     import logging
 
@@ -69,5 +122,11 @@ def open_log(folder: Path) -> Any:
 
     root = logging.getLogger()
     root.handlers = [h for h in root.handlers if type(h).__name__ != "ToStructlog"]
-    root.addHandler(ToStructlog(logging.WARNING))
-    return logger
+    handler = ToStructlog(logging.WARNING)
+    root.addHandler(handler)
+    try:
+        yield logger
+    finally:
+        root.removeHandler(handler)
+        structlog.reset_defaults()
+        file.close()

@@ -13,18 +13,18 @@ from typing import Any, Literal
 Form = Mapping[str, Any]
 """The form an answer must have: one of `{"json_schema": {...}}`, `{"regex": "..."}`, `{"grammar": "..."}`.
 
-A regular expression matches the whole reply; a grammar is written in GBNF. A model that cannot hold a
-form ignores it, so a style reads replies leniently and names the form in its prompt as well.
+A regular expression matches the whole reply; a grammar is written in GBNF. A model that does not support
+constrained decoding ignores the form, so a style also describes it in its prompt and parses replies leniently.
 """
 
 
 class Frozen(dict[str, Any]):
-    """A table that is on record: it reads like any other, and cannot be changed."""
+    """A dictionary on record: it reads like any other, but cannot be changed."""
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
         from madplug.errors import ComponentError
 
-        raise ComponentError("a component changed the data of a message on record; make a new table: {**data, ...}")
+        raise ComponentError("a component changed the data of a message on record; make a new one: {**data, ...}")
 
     __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = __ior__ = _refuse
 
@@ -33,22 +33,22 @@ class Frozen(dict[str, Any]):
 
 
 def frozen(value: Any) -> Any:
-    """A table, and the tables in it, as they are kept on record."""
+    """A mapping, and the mappings in it, made read-only for the record."""
     return Frozen({k: frozen(v) for k, v in value.items()}) if isinstance(value, Mapping) else value
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One question. The reference is kept apart, so that it cannot reach a prompt by accident."""
+    """One question. References are not part of it, so that they cannot reach a prompt by accident."""
 
     id: str
     question: str
     choices: tuple[str, ...] = ()
-    """The options in order; the first is option A."""
+    """The options to choose from, in order; the first is option A."""
     context: tuple[str, ...] = ()
     """Passages the question is about."""
     images: tuple[str, ...] = ()
-    """`data:` or `https:` addresses."""
+    """`data:` or `https:` URLs."""
     group: str = ""
     """A stratum: a subject, a difficulty."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Persona:
     description: str = ""
     role: str = "participant"
     votes: bool = True
-    """Whether the agent counts in the decision. Moderators, judges and summarisers do not."""
+    """Whether the agent's answer counts in the decision. Those of moderators, judges and summarisers do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Agent:
     """The full name of the style this agent is bound to, or None for the first that accepts its turns."""
 
     def __eq__(self, other: object) -> bool:
-        """Equal to an agent with the same fields, and to its own id: `message.agent == turn.agent` holds."""
+        """Equal to an agent with the same fields, and to its own id, so that `message.agent == turn.agent` works."""
         if isinstance(other, Agent):
             return (self.id, self.persona, self.model, self.style) == (
                 other.id, other.persona, other.model, other.style)
@@ -96,35 +96,35 @@ class Turn:
     move: str = "improve"
     """What is asked for: `draft`, `improve`, `feedback`, `summarise`, `moderate`, ...: an open vocabulary."""
     stage: str = ""
-    """A part of a round that a turn order names, for visibilities that tell parts apart."""
+    """A part of a round, named by the turn order, for visibilities that distinguish parts."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Anything the turn order wants kept with the message this turn causes, under the plugin's name."""
+    """What the turn order wants stored in the turn's message, under the plugin's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a style made of a turn."""
+    """What a style returns for a turn."""
 
     content: str
-    """What goes on record and is shown to others."""
+    """The text that is recorded and shown to others."""
     answer: str | None = None
-    """The answer as text. None: read it out of `content`; an empty string: this turn gives no answer."""
+    """The answer as text. None: extract it from `content`. An empty string: this turn gives no answer."""
     agreement: bool | None = None
-    """True and False: agrees or not with the draft it saw; None: was not asked or could not be read."""
+    """Whether the agent agrees with the draft it saw; None if it was not asked or its reply could not be read."""
     confidence: float | None = None
-    """Between 0 and 1."""
+    """Between 0 and 1; None if unknown."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Anything else worth keeping, under the plugin's name."""
+    """Anything else worth storing, under the plugin's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is on record."""
+    """A message on record."""
 
     id: int
-    """Position in the record, from 0; never used twice, also when a round is taken back."""
+    """Position in the record, from 0; never reused, even if a round is retracted."""
     round: int
-    """From 1; 0 for what was on record before the debate began."""
+    """From 1; 0 for what was on record before round 1."""
     wave: int
     """Position of its wave within the round, from 0."""
     agent: int | None
@@ -138,14 +138,14 @@ class Message:
     agreement: bool | None = None
     confidence: float | None = None
     seen: tuple[int, ...] = ()
-    """Ids of the messages the agent was shown, in the order it saw them."""
+    """Ids of the messages the agent was shown, in that order."""
     altered: tuple[int, ...] = ()
-    """Ids of the seen messages that this agent was shown otherwise than they stand on record."""
+    """Ids of those seen messages that the agent was shown in a changed form."""
     retracted: bool = False
     model: str | None = None
-    """The model that answered this turn's latest call; None for a turn without a call."""
+    """The name of the model that answered the turn's last call, or None if it made no call."""
     calls: tuple[str, ...] = ()
-    """Keys of the calls this message was made from, in the order they were answered."""
+    """Keys of the calls behind this message, in the order they were answered."""
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -157,7 +157,7 @@ class Request:
     """`{"role": ..., "content": ...}`; content is a string, or a list of text and image parts
     (`{"type": "text", "text": ...}`, `{"type": "image_url", "image_url": {"url": ...}}`)."""
     purpose: str
-    """`persona`, `discuss`, `extract`, `vote`, `judge`, ...: an open vocabulary, kept with the call."""
+    """`persona`, `discuss`, `extract`, `vote`, `judge`, ...: an open vocabulary, stored with the call."""
     model: str
     """The name of a `[models.NAME]` table."""
     agent: int | None = None
@@ -165,12 +165,12 @@ class Request:
     """Sampling parameters that differ from the model's own: `temperature`, `max_tokens`, `stop`, `logprobs`."""
     form: Form | None = None
     seed: int = 0
-    """Derived from the study's seed and everything that tells this call from others; below 2**31."""
+    """Derived from the study's seed and everything that identifies this call; below 2**31."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call consumed."""
+    """What a call used."""
 
     prompt: int = 0
     """Tokens of the prompt, cached ones included."""
@@ -178,9 +178,9 @@ class Usage:
     cached: int = 0
     """Tokens of the prompt that the provider served from its prefix cache."""
     cost_usd: float | None = None
-    """None when the price is unknown."""
+    """US dollars, or None if the price is unknown."""
     raw: Mapping[str, Any] = field(default_factory=dict)
-    """The provider's own account, kept so that prices can be applied later."""
+    """The usage as the provider reports it, stored so that prices can be applied later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +190,12 @@ class Completion:
     text: str
     usage: Usage = field(default_factory=Usage)
     logprobs: tuple[float, ...] | None = None
-    """Natural logarithms of the probabilities of the answer's tokens, where they were asked for."""
+    """Natural logarithms of the probabilities of the reply's tokens, if they were requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a call: everything that tells it from others but its content."""
+    """Where a call comes from: everything that identifies it except its content."""
 
     cell: str
     repeat: int
@@ -204,10 +204,10 @@ class Caller:
     agent: int | None = None
     purpose: str = ""
     order: int = 0
-    """The debate's place in the study; older debates are served first."""
+    """The debate's position in the study; older debates are served first."""
     round: int = 0
     nth: int = 0
-    """How often this debate made the same request before."""
+    """How often this debate has made the same request before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +216,11 @@ class Answered:
 
     completion: Completion
     source: Literal["paid", "shared", "stored"] = "paid"
-    """Paid for by this call; by an identical call of another debate in this run; or read from the record."""
+    """Made and paid for now; shared with an identical call of another debate in this run; or read from the record."""
     retries: int = 0
     """Attempts that failed before the one that was answered."""
     seconds: float = 0.0
-    """How long the answered attempt took."""
+    """Duration of the answered attempt."""
     key: str = ""
     """The call's key in the study's records, in hexadecimal digits."""
 
@@ -237,18 +237,18 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How the debate ended."""
+    """How a debate was decided."""
 
     key: str | None
     answer: str | None = None
-    """The answer as text; the key where a protocol gives none."""
+    """The answer as text; filled in by the host with the answer that first had this key, unless given."""
     agreed: bool = False
-    """True only when the protocol's own rule was met."""
+    """True only if the protocol's own rule was met."""
     scores: Mapping[str, float] = field(default_factory=dict)
     votes: tuple[Vote, ...] = ()
     tie: bool = False
     fallback: bool = False
-    """The answer was taken by a fallback; `agreed` is then False."""
+    """Whether a fallback chose the answer; `agreed` is then False."""
     reason: str = ""
 
     @classmethod
@@ -259,23 +259,23 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What becomes of a round that has ended."""
+    """What to do after a round."""
 
     redo: bool = False
-    """Retract the round's messages and hold it again."""
+    """Retract the round's messages and run it again."""
     stop: bool = False
     """End the debate; the decision protocol's `at_end` decides."""
     say: str | None = None
-    """A message put on record before the next round; nobody's."""
+    """A message to record before the next round, with no agent as its author."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reopen:
-    """What a phase returns to have the debate go on: further rounds, after which the decision is asked again."""
+    """What a phase returns to continue the debate: further rounds, after which it is decided again."""
 
     rounds: int = 1
     say: str | None = None
-    """A message put on record before the further rounds, by no agent."""
+    """A message to record before the further rounds, with no agent as its author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,18 +289,22 @@ class DebateResult:
     agents: tuple[Agent, ...] = ()
     messages: tuple[Message, ...] = ()
     decision: Decision | None = None
-    """None only when `error` is set."""
+    """None only if `error` is set."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     calls: int = 0
-    """Model calls the debate used, whether or not another cell had paid for them."""
+    """Model calls the debate used, including those that another debate has paid for."""
     retries: int = 0
     tokens: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     error: str | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
-    """Facts that components left beside the debate: flags, statistics of a phase."""
+    """Facts that components stored with the debate: flags, statistics of a phase."""
+    opening_calls: tuple[str, ...] = ()
+    """Keys of the calls made before round 1: personas, casting, openings."""
+    decision_notes: tuple[tuple[str, ...], ...] = ()
+    """The parts of `notes` that the decision and the phases wrote, as paths of keys."""
 
     @property
     def rounds(self) -> int:
-        """Rounds in which somebody spoke."""
+        """The last round with a message that was not retracted; 0 if there is none."""
         return max((m.round for m in self.messages if not m.retracted), default=0)

@@ -1,24 +1,26 @@
-"""Deciding recorded debates again, another way: no debate is held, and only the new decision may ask a model."""
+"""Recorded debates decided again: no agent is asked, and calls that were answered before are not repeated."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from madplug.config import ResolvedStudy, Resolver
-from madplug.debate import Debate, Spent, decide_again
+from madplug.config.read import overlay, read
+from madplug.debate import Debate, state_of
 from madplug.errors import ModelError, UserError
-from madplug.records import DebateResult, Sample
+from madplug.loop import REOPENED, conclude, decide
+from madplug.records import DebateResult, Decision, Message, Usage
 from madplug.registry import Registry
-from madplug.runfile import overlay, read
-from madplug.setup import Setup
-from madplug.store import StudyStore
-from madplug.study import StudyRun
+from madplug.setup import Sampled, Setup
+from madplug.state import DebateState, without_paths
+from madplug.store.base import DebateId, Reader
 
 
 def resolve_again(folder: Path, decision: str, options: Mapping[str, Any]) -> ResolvedStudy:
-    """The study of a directory with another decision in every cell."""
+    """The study in a directory, with another decision protocol in every cell."""
     path = folder / "study.toml"
     if not path.is_file():
         raise UserError(f"{folder}: no study here (there is no study.toml)")
@@ -29,44 +31,123 @@ def resolve_again(folder: Path, decision: str, options: Mapping[str, Any]) -> Re
     return Resolver(table, folder, Registry(), recorded=True).resolve()
 
 
-class DecideAgain(StudyRun):
-    """A run whose debates are those of another study's directory.
+def most_calls(resolved: ResolvedStudy, recorded: Reader) -> int:
+    """The most model calls that deciding again can make: those of decisions, phases and metrics."""
+    debates: dict[str, int] = {}
+    for row in recorded.figures():
+        debates[row["cell"]] = debates.get(row["cell"], 0) + (row["error"] is None)
+    return sum(debates.get(cell.slug, 0) * sum(
+        component.calls(cell.plan) for component in (cell.decision, *cell.phases, *cell.metrics.values()))
+        for cell in resolved.plan.cells)
 
-    A debate's calls and tokens are those it had when it was held, the old decision's included, and what the new
-    decision asks for.
-    """
 
-    recorded: StudyStore
+class Redecider:
+    """Takes samples and debates from a record and lets another decision protocol decide them."""
 
-    async def _samples(self, setup: Setup, repeat: int) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
-        for result in self.recorded.results(setup.cell.slug):
-            if result.repeat == repeat:
+    def __init__(self, recorded: Reader) -> None:
+        self.recorded = recorded
+
+    async def samples(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+        """The samples of a cell's recorded debates."""
+        for result in self.recorded.debates(setup.cell.slug):
+            if result.repeat == repeat and (result.decision or result.error):
                 yield result.sample, result.references
 
-    async def _run_debate(self, debate: Debate) -> None:
-        result = self.recorded.result(debate.cell.slug, debate.repeat, debate.sample.id)
-        assert result is not None  # it was read a moment ago
+    async def run(self, debate: Debate) -> Decision:
+        """Decide one recorded debate. Raises `ModelError` if the recorded debate failed."""
+        state = state_of(debate)
+        result = self.recorded.debate(DebateId(state.cell.slug, state.repeat, state.sample.id))
+        if result is None:
+            raise ModelError("the debate is no longer on record")
         if result.error:
             raise ModelError(f"the recorded debate failed: {result.error}")
-        debate.spent = spent_by(result)
-        await decide_again(debate, result)
-        debate.notes["decided_again"] = {"calls": debate.spent.calls - result.calls, "was": _outcome(result)}
+        return await follow(debate, result, self.recorded)
 
 
-def spent_by(result: DebateResult) -> Spent:
-    """What a recorded debate has used."""
-    used = result.tokens
-    return Spent(result.calls, result.retries, used.prompt, used.completion, used.cached, used.cost_usd)
+async def follow(debate: Debate, result: DebateResult, recorded: Reader | None = None) -> Decision:
+    """Let the decision protocol follow a recorded debate, wave by wave, as if it were being run.
+
+    Notes of the recorded decision and phases are left out, and so are calls made after the point at which this
+    decision is reached. recorded: where the calls behind the messages are looked up, to count their usage.
+    """
+    state = state_of(debate)
+    state.transcript.locked = True
+    state.notes.update(without_paths(result.notes, result.decision_notes))
+    state.opening_calls += result.opening_calls
+    state.seat(result.agents)
+    recording = _Recording(state, result, recorded)
+    recording.open()
+    state.round = 1
+    decision = await recording.run_rounds(debate)
+    if decision is None:
+        decision = await decide(debate, "at_end") or Decision.undecided("the decision protocol gave no decision")
+    return await conclude(debate, decision, recording.run_rounds)
 
 
-def price(resolved: ResolvedStudy, recorded: StudyStore) -> int:
-    """The most model calls the new decisions can make."""
-    held: dict[str, int] = {}
-    for row in recorded.figures():
-        held[row["cell"]] = held.get(row["cell"], 0) + (row["error"] is None)
-    return sum(cell.decision.calls(cell.plan) * held.get(cell.slug, 0) for cell in resolved.plan.cells)
+class _Recording:
+    """The rounds of a recorded debate, recorded again one by one."""
 
+    def __init__(self, state: DebateState, result: DebateResult, recorded: Reader | None) -> None:
+        self._state = state
+        self._recorded = recorded
+        self._opening_calls = result.opening_calls
+        self._by_round = {n: list(messages) for n, messages in groupby(
+            sorted(result.messages, key=lambda m: m.round), key=lambda m: m.round)}
 
-def _outcome(result: DebateResult) -> Sequence[Any]:
-    decision = result.decision
-    return (decision.key, decision.agreed) if decision else (None, False)
+    def open(self) -> None:
+        """What was on record before round 1."""
+        for key in self._opening_calls:
+            self._count(key)
+        self._put(self._by_round.get(0, ()))
+
+    async def run_rounds(self, debate: Debate) -> Decision | None:
+        """Go through the rounds to a decision, or None if no further round was recorded."""
+        state = self._state
+        if state.round not in self._by_round:
+            state.round -= 1
+            return None
+        self._recognise_reopening()
+        while state.round in self._by_round and state.round <= state.rounds:
+            decision = await self._run_round(debate)
+            if decision is not None:
+                return decision
+            state.round += 1
+        state.round -= 1
+        return await decide(debate, "at_end")
+
+    def _recognise_reopening(self) -> None:
+        """What a phase has said now stands for what it said then, for those who saw it."""
+        said = self._state.transcript.messages[-1:]
+        if said and said[0].stage == REOPENED:
+            then = (m for m in self._by_round[self._state.round - 1] if m.stage == REOPENED)
+            self._state.renumbered.update((m.id, said[0].id) for m in then)
+
+    async def _run_round(self, debate: Debate) -> Decision | None:
+        """The waves of a round, and then its messages without an author."""
+        spoken = [m for m in self._by_round[self._state.round] if m.agent is not None]
+        for _, wave in groupby([m for m in spoken if not m.retracted], key=lambda m: m.wave):
+            self._put(list(wave))
+            decision = await decide(debate, "after_wave")
+            if decision is not None:
+                return decision
+        for key in (key for m in spoken if m.retracted for key in m.calls):
+            self._count(key)
+        held = any(not m.retracted for m in spoken)  # not where an extension retracted the last round for good
+        decision = await decide(debate, "after_round") if held else None
+        if decision is None:
+            said = (m for m in self._by_round[self._state.round] if m.agent is None)
+            self._put([m for m in said if m.stage != REOPENED])  # the phase itself says it again
+        return decision
+
+    def _put(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            self._state.record_again(message)
+            for key in message.calls:
+                self._count(key)
+
+    def _count(self, key: str) -> None:
+        call = self._recorded.call(key) if self._recorded is not None else None
+        if call is None:
+            self._state.spent.add(Usage(cost_usd=None))
+        else:
+            self._state.spent.add(call.completion.usage, call.retries)

@@ -1,8 +1,8 @@
-"""What is installed: plugins found by their entry points, and the components they offer.
+"""Installed plugins, found by their entry points, and the components they offer.
 
 A plugin is loaded when a name asks for it: `consensus.majority` loads the plugin `consensus` and no other.
-Only listing, a bare name and a wrong one load them all. A plugin that does not load, or offers what it must not,
-becomes a problem with its distribution and version; everything else goes on.
+Only `madplug list`, a bare name and an unknown name load them all. A plugin that does not load, or offers something
+invalid, becomes a problem with its distribution and version; the others are not affected.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import inspect
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 import importlib_metadata
 
 from madplug import hookspecs
-from madplug.errors import Problem, UserError, nearest
+from madplug.errors import Problem, UserError, message_of, nearest
+from madplug.text import a
 
 if TYPE_CHECKING:  # a command of a plugin needs no component, and these are half of what `madplug --help` would cost
     from madplug.components import Component
 
 _BROKEN = (Exception, SystemExit)
-"""Whatever a stranger's module raises must not take the others along."""
+"""What importing a third-party module may raise without affecting the others."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -59,14 +60,14 @@ class Source:
     version: str
     module: str = ""
     requires: Callable[[], Iterable[str] | None] = tuple
-    """What the distribution declares that it needs; read when the plugin is loaded."""
+    """The declared requirements of the distribution; read when the plugin is loaded."""
 
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}"
 
     @property
     def place(self) -> str:
-        """The plugin as problems name it."""
+        """The plugin as it is called in problems."""
         return f"{self}: plugin '{self.plugin}'"
 
 
@@ -117,13 +118,24 @@ class Registry:
         return sorted(found, key=lambda o: (order[o.kind], o.name))
 
     def named(self, name: str) -> list[Offer]:
-        """Every component of this name, of whatever kind."""
+        """Every component of this name, of any kind; otherwise all of the plugin or the distribution of this name."""
         self._load(name.partition(".")[0])
         found = [o for (_, full), o in self._offers.items() if full == name]
-        return found or [o for o in self.offers() if name in (o.name, o.name.rpartition(".")[2])]
+        found = found or [o for o in self.offers() if name in (o.name, o.name.rpartition(".")[2])]
+        return found or self.of_plugin(name)
+
+    def of_plugin(self, name: str) -> list[Offer]:
+        """Every component of a plugin, or of a distribution."""
+        plain = name.lower().replace("_", "-")
+        return [o for o in self.offers() if name == o.name.partition(".")[0] or plain == o.distribution.lower()]
+
+    @property
+    def plugin_names(self) -> list[str]:
+        """The installed plugins, including those that do not load."""
+        return list(self._sources)
 
     def load_all(self) -> None:
-        """Load every plugin. What that makes stays, so no garbage is looked for meanwhile."""
+        """Load every plugin, without garbage collection in between, since what is imported stays."""
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -134,7 +146,7 @@ class Registry:
                 gc.enable()
 
     def add_commands(self, cli: Any) -> None:
-        """Let every plugin that has commands add them to the program; the others are not loaded for it."""
+        """Let every plugin that has commands add them to the program; the others are not loaded."""
         for plugin, source in self._sources.items():
             if _mentions(source.module, "madplug_register_commands"):
                 self._module(plugin)
@@ -143,7 +155,7 @@ class Registry:
                 implementation.function(cli)
             except _BROKEN as error:
                 place = self._sources[implementation.plugin_name].place
-                self.problems.append(Problem(place, f"adds no commands: {type(error).__name__}: {error}"))
+                self.problems.append(Problem(place, f"cannot add its commands: {message_of(error)}"))
 
     def source(self, plugin: str) -> Source | None:
         """The distribution behind a plugin."""
@@ -156,9 +168,10 @@ class Registry:
 
     def _unknown(self, kind: str, name: str, plugin: str) -> str:
         known = [o.name for o in self.offers(kind)]
-        elsewhere = [o.kind for o in self.offers() if o.name == name]
+        label = a(label_of(kind))
+        elsewhere = [a(label_of(o.kind)) for o in self.offers() if o.name == name]
         if elsewhere:
-            return f"'{name}' is a {' and a '.join(elsewhere)}, not a {kind}{nearest(name, known)}"
+            return f"'{name}' is {' and '.join(elsewhere)}, not {label}{nearest(name, known)}"
         if plugin in self.disabled:
             return f"the plugin '{plugin}' is disabled by MADPLUG_DISABLE"
         broken = [p for p in self.problems if p.place.endswith(f"'{plugin}'") or p.place == plugin]
@@ -166,10 +179,10 @@ class Registry:
             return f"'{name}' cannot be used: {broken[0]}"
         missing = "" if plugin in self._sources or not plugin else \
             f"; if it is an installable plugin: pip install madplug-{plugin}"
-        return f"no installed plugin offers the {kind} '{name}'{nearest(name, known) or missing}"
+        return f"no installed plugin offers {label} '{name}'{nearest(name, known) or missing}"
 
     def _module(self, plugin: str) -> Any:
-        """The plugin, imported and registered; None where it is not to be had."""
+        """The plugin, imported and registered, or None if it cannot be loaded."""
         source = self._sources.get(plugin)
         if source is None or plugin in self._modules:
             return self._modules.get(plugin)
@@ -181,7 +194,7 @@ class Registry:
             module = source.load()
             self._manager.register(module, plugin)
         except _BROKEN as error:
-            self.problems.append(Problem(source.place, f"does not load: {type(error).__name__}: {error}"))
+            self.problems.append(Problem(source.place, f"does not load: {message_of(error)}"))
             return None
         self.problems += [Problem(source.place, text) for text in _misspelt(module)]
         self._modules[plugin] = module
@@ -204,19 +217,30 @@ class Registry:
 
     def _take(self, base: type[Component], offered: Any, source: Source) -> None:
         try:
-            classes = list(offered())
+            given = offered()
+            if inspect.isclass(given) or not isinstance(given, Iterable):
+                what = f"the class {given.__qualname__}" if inspect.isclass(given) else repr(given)[:80]
+                raise TypeError(f"returned {what}; expected a list of classes")
+            classes = list(given)
         except _BROKEN as error:
-            self.problems.append(Problem(source.place, f"{offered.__name__} raised {type(error).__name__}: {error}"))
+            self.problems.append(Problem(source.place, f"{offered.__name__} raised {message_of(error)}"))
             return
         for cls in classes:
             wrong = _unfit(cls, base)
             name = f"{source.plugin}.{getattr(cls, 'name', '?')}"
             if not wrong and (base.kind, name) in self._offers:
-                wrong = f"offers two components of kind {base.kind} named '{name}'"
+                wrong = f"offers two {base.label}s named '{name}'"
             if wrong:
                 self.problems.append(Problem(source.place, wrong))
                 continue
             self._offers[base.kind, name] = Offer(base.kind, name, cls, source.distribution, source.version)
+
+
+def label_of(kind: str) -> str:
+    """A kind as it is called in a sentence."""
+    from madplug.components import KINDS
+
+    return next(base.label for base in KINDS.values() if base.kind == kind)
 
 
 def installed() -> Iterator[Source]:
@@ -235,7 +259,7 @@ def installed() -> Iterator[Source]:
 
 
 def _for_another(source: Source) -> str | None:
-    """Why a plugin is not used with this madplug: its distribution asks for another version."""
+    """Why a plugin is not loaded: its distribution requires another version of madplug."""
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.version import Version
 
@@ -256,7 +280,7 @@ def _for_another(source: Source) -> str | None:
 
 
 def _mentions(module: str, word: str) -> bool:
-    """Whether a module's source has a word; a hook that is never named there is not implemented there."""
+    """Whether a module's source contains a word; a hook that is not named in it is not implemented in it."""
     try:
         spec = find_spec(module)
         text = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else word
@@ -266,7 +290,7 @@ def _mentions(module: str, word: str) -> bool:
 
 
 def _misspelt(module: Any) -> Iterator[str]:
-    """Hooks that do not exist, and hook functions that were not marked."""
+    """Hooks that do not exist, and hook functions that are not marked."""
     known = [name for name in vars(hookspecs) if name.startswith("madplug_register_")]
     for name in dir(module):
         if not name.startswith("madplug_"):
@@ -280,15 +304,19 @@ def _misspelt(module: Any) -> Iterator[str]:
 
 
 def _unfit(cls: Any, base: type[Component]) -> str | None:
-    """Why something offered cannot be a component of this kind."""
+    """Why what a plugin offers cannot be a component of this kind."""
     if not inspect.isclass(cls) or not issubclass(cls, base):
         what = cls.__qualname__ if inspect.isclass(cls) else repr(cls)[:80]
-        return f"offers {what} as a {base.kind}; expected a subclass of madplug.{base.__name__}"
+        return f"offers {what} as {a(base.label)}; expected a subclass of madplug.{base.__name__}"
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return f"{cls.__qualname__} has the name {name!r}; expected lower_snake_case"
     if missing := sorted(cls.__abstractmethods__):
         return f"{cls.__qualname__} does not implement {', '.join(missing)}"
+    for words in ("needs", "gives", "moves"):
+        value: Any = getattr(cls, words, frozenset())
+        if isinstance(value, str) or not isinstance(value, Set) or not all(isinstance(word, str) for word in value):
+            return f"{cls.__qualname__}.{words} is {value!r:.80}; expected a set of strings, such as {{'agreement'}}"
     if not cls.__doc__:
         return f"{cls.__qualname__} has no docstring; its first sentence is what `madplug list` shows"
     return None

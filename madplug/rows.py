@@ -1,36 +1,43 @@
-"""Debates as JSON: the rows of `madplug export` and of the store, and back."""
+"""Debates to JSON and back: the rows of `madplug export` and of the store."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from math import isfinite
-from typing import Any
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import orjson
 
 from madplug.records import Agent, DebateResult, Decision, Message, Persona, Sample, Usage, Vote
 
+T = TypeVar("T")
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
 def _open(value: Any) -> Any:
-    """What JSON has no word for: a record becomes its fields, a collection a list, anything else its text."""
+    """What JSON has no type for: a record becomes its fields, a collection a list, anything else its text."""
     kind = type(value)
     if kind in _FIELDS or is_dataclass(kind):
         names = _FIELDS.get(kind) or _FIELDS.setdefault(kind, tuple(f.name for f in fields(kind)))
         return {name: getattr(value, name) for name in names}
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(value, Set):
+        return sorted(value, key=repr)  # the same text in every process
     if isinstance(value, Collection) and not isinstance(value, str | bytes):
         return list(value)
     return str(value)
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_open, allow_nan=False).encode
+_plain_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_open, allow_nan=False).encode
 
 
 def to_jsonable(value: Any) -> Any:
-    """What JSON cannot hold, in a form it can: keys become text, numbers that are none become null."""
+    """A value in a form that JSON can represent: keys become strings, NaN and infinity become null."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, str | int) or value is None:
@@ -42,39 +49,103 @@ def to_jsonable(value: Any) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """A record, and everything in it, as one line of JSON; what no encoding can hold is replaced."""
+    """A record, and everything in it, as one line of JSON; characters that cannot be encoded are replaced."""
     try:
-        text = _encode(value)
+        return orjson.dumps(value, _open).decode()
     except (TypeError, ValueError):
-        text = _encode(to_jsonable(value))
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+        pass  # keys that are not text, integers beyond 64 bits, lone surrogates, deep nesting
+    try:
+        text = _plain_encode(value)
+    except (TypeError, ValueError):
+        text = _plain_encode(to_jsonable(value))
+    return storable_text(text)
 
 
 def plain(value: Any) -> Any:
-    """A record, and everything in it, as dicts, lists, text and numbers."""
+    """A record, and everything in it, as dictionaries, lists, strings and numbers."""
     return json.loads(to_json(value))
 
 
-def from_row(row: Mapping[str, Any]) -> DebateResult:
-    """The debate of an exported or stored row."""
-    tokens = row.get("tokens") or {}
-    return DebateResult(
-        cell=row["cell"], repeat=row["repeat"], sample=_sample(row["sample"]), references=tuple(row["references"]),
-        agents=tuple(Agent(a["id"], Persona(**a["persona"]), a["model"], a.get("style")) for a in row["agents"]),
-        messages=tuple(_message(m) for m in row["messages"]),
-        decision=_decision(row["decision"]), metrics=row["metrics"], calls=row["calls"],
-        retries=row.get("retries", 0), tokens=Usage(**tokens), seconds=row["seconds"], error=row["error"],
-        notes=row.get("notes", {}))
+def storable_text(text: str) -> str:
+    """The text without characters that cannot be encoded."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _message(row: Mapping[str, Any]) -> Message:
-    return Message(**{**row, **{name: tuple(row.get(name, ())) for name in ("seen", "altered", "calls")}})
+def from_row(row: Any) -> DebateResult:
+    """The debate of an exported or stored row.
+
+    Raises `ValueError` with the place in the row where something is missing or has the wrong type.
+    """
+    found = _record(DebateResult, row, "")
+    return DebateResult(**{
+        **found, "sample": _make(Sample, found["sample"], "sample"), "references": tuple(found["references"]),
+        "agents": tuple(_agent(a, f"agents[{i}]") for i, a in enumerate(found.get("agents", ()))),
+        "messages": tuple(_make(Message, m, f"messages[{i}]") for i, m in enumerate(found.get("messages", ()))),
+        "decision": _decision(found.get("decision")), "tokens": _make(Usage, found.get("tokens") or {}, "tokens"),
+        "opening_calls": tuple(found.get("opening_calls", ())),
+        "decision_notes": tuple(map(tuple, found.get("decision_notes", ())))})
 
 
-def _sample(row: Mapping[str, Any]) -> Sample:
-    fields_: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
-    return Sample(**fields_)
+def _agent(row: Any, place: str) -> Agent:
+    found = _record(Agent, row, place)
+    return Agent(**{**found, "persona": _make(Persona, found["persona"], f"{place}.persona")})
 
 
-def _decision(row: Mapping[str, Any] | None) -> Decision | None:
-    return Decision(**{**row, "votes": tuple(Vote(**v) for v in row["votes"])}) if row else None
+def _decision(row: Any) -> Decision | None:
+    if row is None:
+        return None
+    found = _record(Decision, row, "decision")
+    votes = tuple(_make(Vote, v, f"decision.votes[{i}]") for i, v in enumerate(found.get("votes", ())))
+    return Decision(**{**found, "votes": votes})
+
+
+def _make(kind: Callable[..., T], row: Any, place: str) -> T:
+    """A record without nested records."""
+    found = _record(kind, row, place)
+    for name, value in found.items():
+        if type(value) is list:
+            found[name] = tuple(value)
+    return kind(**found)
+
+
+def _record(kind: Any, row: Any, place: str) -> dict[str, Any]:
+    """The known fields of a row, checked for their types."""
+    if not isinstance(row, Mapping):
+        raise ValueError(f"{place or 'the record'}: expected a table, not {_kind(row)}")
+    found = {}
+    for name, (kinds, required) in _shape(kind).items():
+        if name in row:
+            value = row[name]
+            if not isinstance(value, kinds):
+                raise ValueError(f"{f'{place}.{name}'.lstrip('.')}: unexpected {_kind(value)}")
+            found[name] = value
+        elif required:
+            raise ValueError(f"{f'{place}.{name}'.lstrip('.')}: missing")
+    return found
+
+
+@cache
+def _shape(kind: type) -> dict[str, tuple[tuple[type, ...], bool]]:
+    """For every field, the types it can have in JSON, and whether it is required."""
+    hints = get_type_hints(kind)
+    return {f.name: (tuple(_json_kinds(hints[f.name])), f.default is MISSING and f.default_factory is MISSING)
+            for f in fields(kind)}
+
+
+def _json_kinds(hint: Any) -> Iterator[type]:
+    origin = get_origin(hint) or hint
+    if origin in (Union, UnionType):
+        for part in get_args(hint):
+            yield from _json_kinds(part)
+    elif origin is float:
+        yield from (float, int)
+    elif origin is tuple:
+        yield from (list, tuple)
+    elif is_dataclass(origin) or issubclass(origin, Mapping):
+        yield Mapping
+    else:
+        yield origin
+
+
+def _kind(value: Any) -> str:
+    return "null" if value is None else type(value).__name__

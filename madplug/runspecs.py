@@ -1,22 +1,24 @@
-"""What happens in a run: the hooks around a debate, and its events.
+"""What happens in a run: the hooks that an extension can wrap.
 
-Who takes part: the extensions that the run file names, in its order, and every other component it names
-that has methods marked `@hookimpl`. Three kinds:
+The extensions named in the run file take part, in its order, and so does every other component of the run file
+that has methods marked `@hookimpl`.
 
-* *around* hooks ask for one result. The host's own implementation is the innermost; an extension is a
-  wrapper (`@hookimpl(wrapper=True)`: `result = yield`, then return what is to stand). The first extension of
-  the run file is applied first. A wrapper around an awaitable returns an awaitable of its own.
-* *questions* are answered by the first extension that has an answer other than None.
-* *events* tell; what they return is ignored. An exception in an event is recorded as a problem of the
-  study and the debate goes on; an exception in any other hook fails the debate.
+Every hook asks for one result. The host's own implementation is the innermost one and delegates to the component
+chosen in the run file; an extension is a wrapper around it (`@hookimpl(wrapper=True)`: `result = yield`, then return
+the result to use). The first extension of the run file is the innermost wrapper, so its change is applied first and
+the last one sees, and may change, what all the others have made of it.
 
-Every hook but the events may return an awaitable; the host awaits it.
+A result may be an awaitable; the host awaits it. A wrapper around an awaitable returns an awaitable of its own, since
+a wrapper is a plain generator and cannot await: `return changed(result)`, with `async def changed(result)` that
+awaits it (`await maybe_await(result)` where it may be a plain value). An exception fails the debate.
+
+To be notified without changing anything, write an `Observer` instead: its events are in `events.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from madplug.hookspecs import hookspec
 
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from madplug.debate import Debate
     from madplug.records import (
         Completion,
-        DebateResult,
-        Decision,
         Message,
         Reply,
         Request,
@@ -44,9 +44,9 @@ Sampled = tuple["Sample", tuple[str, ...]]
 def madplug_samples(setup: Setup) -> Iterable[Sampled] | Awaitable[Iterable[Sampled]]:  # type: ignore[empty-body]
     """The cell's samples, before the first debate: drop some, reorder them, present one twice.
 
-    setup: the cell's. Around: the host's own result is an iterator of (sample, references), as the
+    setup: what `prepare` gets too. Around: the host's own result is an iterator of (sample, references), as the
     data set streams them; wrap it in a generator rather than a list. A sample presented twice needs a second
-    id and `metadata["pair"]` naming the first, as where a pair of replies is judged in both orders.
+    id, and `metadata["pair"]` naming the first: for example, a pair of replies judged in both orders.
     """
 
 
@@ -63,7 +63,7 @@ def madplug_opening(debate: Debate) -> Sequence[Message] | Awaitable[Sequence[Me
 def madplug_view(debate: Debate, turn: Turn) -> Sequence[Message]:  # type: ignore[empty-body]
     """The messages an agent is shown for a turn, in order.
 
-    debate: its transcript is the same for every turn of a wave. turn: whose view it is. Around: the innermost
+    debate: its transcript is the same for every turn of a wave. turn: the turn the view is for. Around: the innermost
     result is the visibility's. Never call a model here. Wrapped by `madplug-visibility`, `madplug-attack`.
     """
 
@@ -81,69 +81,27 @@ def madplug_reply(debate: Debate, turn: Turn, view: Sequence[Message]) -> Awaita
 def madplug_request(debate: Debate, request: Request) -> Request:  # type: ignore[empty-body]
     """A request about to be sent: add a sentence, change a parameter.
 
-    debate: whose request it is. request: as the component made it. Around: return the request to send; what is
-    returned is what is stored and compared with the record. Wrapped by `madplug-som`.
+    debate: the debate that makes it. request: as the component made it. Around: return the request to send, which is
+    also what is stored and looked up in the record. Wrapped by `madplug-som`.
     """
 
 
 @hookspec(firstresult=True)
 def madplug_complete(debate: Debate, request: Request) -> Awaitable[Completion]:  # type: ignore[empty-body]
-    """One model call: the last place before the gateway, and the first after it.
+    """One model call: the last step before the gateway, and the first after it.
 
-    debate: whose request it is. request: as it is sent. Around: the innermost result awaits the record, or the
-    model. Wrapped by the tests' own extensions.
+    debate: the debate that makes it. request: exactly as it is sent, with every change of `madplug_request`. Around:
+    the innermost result takes the completion from the record or awaits the model. A guard checks here, before its
+    `yield`, and is the last extension of the run file. Wrapped by the tests' own extensions.
     """
 
 
-# Questions
-
-@hookspec
+@hookspec(firstresult=True)
 def madplug_round_ended(debate: Debate) -> Review | Awaitable[Review | None] | None:
-    """What becomes of a round, after the decision protocol has left it undecided.
+    """What happens after a round that the decision protocol has left undecided.
 
-    debate: `debate.round` has ended. Return a `Review`, or None to leave it as it is. Extensions are heard in
-    the order of the run file, and the first answer that is not None counts. Answered by `madplug-som`, `madplug-judge`.
+    debate: `debate.round` has ended. Around: the innermost result is None, which leaves the round as it is; return
+    a `Review` to retract it, to end the debate, or to put a message on record. The result of an inner extension
+    may be None, a `Review`, or an awaitable of either (`await maybe_await(review)`). Wrapped by
+    `madplug-som`, `madplug-judge`.
     """
-
-
-# Events
-
-@hookspec
-def madplug_study_started(study: Setup) -> None:
-    """The study's components are prepared; no debate has begun. study: what is being run."""
-
-
-@hookspec
-def madplug_study_finished(study: Setup, summary: Mapping[str, Any]) -> None:
-    """The study has ended or stopped. study: what was run. summary: as in `summary.json`."""
-
-
-@hookspec
-def madplug_debate_started(debate: Debate) -> None:
-    """The agents are cast and the openings are on record. debate: the one that begins."""
-
-
-@hookspec
-def madplug_debate_finished(debate: Debate, result: DebateResult) -> None:
-    """The debate is decided, scored and stored. debate: the one that ended. result: as it is stored."""
-
-
-@hookspec
-def madplug_debate_failed(debate: Debate, error: BaseException) -> None:
-    """The debate could not be held to its end. debate: the one that failed. error: why."""
-
-
-@hookspec
-def madplug_message(debate: Debate, message: Message) -> None:
-    """A message went on record. debate: whose. message: with its id."""
-
-
-@hookspec
-def madplug_decided(debate: Debate, decision: Decision) -> None:
-    """The debate has its decision. debate: whose. decision: before the phases."""
-
-
-EVENTS = (
-    "madplug_study_started", "madplug_study_finished", "madplug_debate_started", "madplug_debate_finished",
-    "madplug_debate_failed", "madplug_message", "madplug_decided",
-)

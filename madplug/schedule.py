@@ -1,9 +1,9 @@
-"""Who may ask next: slots of a model, and the admission of debates to the one stream.
+"""Scheduling: slots of a model, and the admission of debates to the one stream of a study.
 
 All debates of a study run on one event loop. A model has `max_in_flight` slots; a free one goes to the oldest
-debate that waits. A debate is admitted when a slot is free that no open debate wants, and at most two times
-`max_in_flight` are open. As soon as the rest fits among them, all of it is opened and those with the fewest rounds
-behind them go first: oldest first to the end leaves slots idle while the last debates take their turns.
+debate that waits. A debate is admitted when a slot is free that no open debate wants, and at most twice
+`max_in_flight` debates are open. As soon as the remaining debates fit, all of them are opened and those with the
+fewest rounds done go first: serving the oldest first to the end would leave slots idle while the last debates finish.
 """
 
 from __future__ import annotations
@@ -11,36 +11,30 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from itertools import count
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-T_co = TypeVar("T_co", covariant=True)
-
-
-class Runs(Protocol[T_co]):
-    """Something to run: a job of the stream."""
-
-    async def run(self) -> T_co:
-        """Hold it to its end."""
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Slots:
-    """A counted number of slots, given to the lowest priority first, then to the longest waiting."""
+    """A fixed number of slots, given to the lowest (round, order) first, then to the longest waiting."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.free = size
         self.ending = False
-        """The stream is at its end: serve debates with fewer rounds first."""
-        self.idle: Callable[[], None] = lambda: None
-        """Called when a slot is free and nobody waits for it."""
+        """The last debates are open: serve those with fewer rounds done first."""
+        self.when_idle: list[Callable[[], None]] = []
+        """Called when a slot is free and none is waiting for it."""
         self._waiting: list[tuple[tuple[int, int], int, asyncio.Future[None]]] = []
         self._ticket = count()
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody waits."""
+        """Whether a debate is waiting."""
         return any(not turn.done() for _, _, turn in self._waiting)
 
     async def acquire(self, order: int, round: int) -> None:
@@ -53,62 +47,76 @@ class Slots:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the slot came in the same moment
+            if turn.done() and not turn.cancelled():  # the slot was granted at the same moment
                 self.release()
             raise
 
     def release(self) -> None:
-        """Give a slot back, to whoever is next."""
+        """Release a slot, to the next in line."""
         while self._waiting:
             _, _, turn = heapq.heappop(self._waiting)
             if not turn.done():
                 turn.set_result(None)
                 return
         self.free += 1
-        self.idle()
+        for call in self.when_idle:
+            call()
 
 
-class JobQueue(Generic[T_co]):
+class JobQueue(Generic[T]):
     """Jobs that use the same models, and the slots of these models."""
 
-    def __init__(self, jobs: AsyncIterator[Runs[T_co]], slots: Sequence[Slots]) -> None:
+    def __init__(self, jobs: AsyncIterator[T], slots: Sequence[Slots]) -> None:
         self.slots = slots
         self.most = 2 * max((s.size for s in slots), default=32)
-        """Debates open at a time."""
+        """The most debates open at a time."""
         self.open = 0
-        self._read = False
+        self._exhausted = False
         self._jobs = jobs
-        self._ahead: deque[Runs[T_co]] = deque()
+        self._ahead: deque[T] = deque()
         self._moved = asyncio.Event()
+        self._drained = asyncio.Event()
         for s in slots:
-            _also(s, self._moved.set)
+            s.when_idle.append(self._moved.set)
 
-    async def feed(self, start: Callable[[Runs[T_co]], asyncio.Task[None]]) -> None:
-        """Start every job, each when there is room for it."""
-        while await self._look_ahead():
-            while not self._room():
-                self._moved.clear()
-                await self._moved.wait()
-            self.open += 1
-            start(self._ahead.popleft()).add_done_callback(self._ended)
-            for _ in range(2):  # until its first turns have asked for their slots
-                await asyncio.sleep(0)
+    async def feed(self, start: Callable[[T], asyncio.Task[None]]) -> None:
+        """Start every job as soon as there is room for it."""
+        reader = asyncio.ensure_future(self._read_ahead())
+        try:
+            while not (self._exhausted and not self._ahead):
+                if not (self._ahead and self._room()):
+                    self._moved.clear()
+                    await self._moved.wait()
+                    continue
+                self.open += 1
+                start(self._ahead.popleft()).add_done_callback(self._ended)
+                self._drained.set()
+                for _ in range(2):  # until its first turns have asked for their slots
+                    await asyncio.sleep(0)
+            await reader
+        finally:
+            reader.cancel()
+            await asyncio.gather(reader, return_exceptions=True)
 
-    async def _look_ahead(self) -> bool:
-        """Keep as many jobs at hand as could be open; False when there are none left."""
-        while not self._read and len(self._ahead) <= self.most:
-            try:
-                self._ahead.append(await anext(self._jobs))
-            except StopAsyncIteration:
-                self._read = True
-        return bool(self._ahead)
+    async def _read_ahead(self) -> None:
+        """Read as many jobs ahead as could be open."""
+        try:
+            async for job in self._jobs:
+                self._ahead.append(job)
+                self._moved.set()
+                while len(self._ahead) > self.most:
+                    self._drained.clear()
+                    await self._drained.wait()
+        finally:
+            self._exhausted = True
+            self._moved.set()
 
     def _room(self) -> bool:
         if self.open >= self.most:
             return False
         if not self.slots:
             return True
-        if self._read and self.open + len(self._ahead) <= self.most:
+        if self._exhausted and self.open + len(self._ahead) <= self.most:
             for s in self.slots:
                 s.ending = True
             return True
@@ -119,37 +127,41 @@ class JobQueue(Generic[T_co]):
         self._moved.set()
 
 
-async def stream(lanes: Sequence[JobQueue[T_co]]) -> AsyncIterator[T_co]:
-    """Run all jobs of all lanes and give their results as they end. The first exception ends the stream."""
-    results: asyncio.Queue[T_co | BaseException | None] = asyncio.Queue()
+_END = object()
+"""Marks the end of a stream; no result of a job can be mistaken for it."""
+
+
+async def stream(queues: Sequence[JobQueue[T]], run: Callable[[T], Awaitable[R]]) -> AsyncIterator[R]:
+    """Run all jobs of all queues and yield their results as they end. The first exception ends the stream."""
+    results: asyncio.Queue[Any] = asyncio.Queue()
     tasks: set[asyncio.Task[None]] = set()
 
-    async def hold(job: Runs[T_co]) -> None:
+    async def run_job(job: T) -> None:
         try:
-            results.put_nowait(await job.run())
-        except BaseException as error:  # also a cancellation: whoever reads the stream has to hear of it
-            results.put_nowait(error)
+            results.put_nowait(await run(job))
+        except BaseException as error:  # the reader of the stream has to know of a cancellation too
+            results.put_nowait(_Failed(error))
 
-    def start(job: Runs[T_co]) -> asyncio.Task[None]:
-        task = asyncio.ensure_future(hold(job))
+    def start(job: T) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(run_job(job))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
         return task
 
     async def feed_all() -> None:
         try:
-            await asyncio.gather(*(lane.feed(start) for lane in lanes))
+            await asyncio.gather(*(queue.feed(start) for queue in queues))
             while tasks:
                 await asyncio.wait(tasks)
-            results.put_nowait(None)
+            results.put_nowait(_END)
         except BaseException as error:
-            results.put_nowait(error)
+            results.put_nowait(_Failed(error))
 
     feeder = asyncio.ensure_future(feed_all())
     try:
-        while (result := await results.get()) is not None:
-            if isinstance(result, BaseException):
-                raise result
+        while (result := await results.get()) is not _END:
+            if isinstance(result, _Failed):
+                raise result.error
             yield result
     finally:
         for task in (feeder, *tasks):
@@ -157,11 +169,5 @@ async def stream(lanes: Sequence[JobQueue[T_co]]) -> AsyncIterator[T_co]:
         await asyncio.gather(feeder, *tasks, return_exceptions=True)
 
 
-def _also(slots: Slots, more: Callable[[], None]) -> None:
-    before = slots.idle
-
-    def both() -> None:
-        before()
-        more()
-
-    slots.idle = both
+class _Failed(NamedTuple):
+    error: BaseException

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+from madplug.checks import describe_error
+
 if TYPE_CHECKING:
     from madplug.cell import Cell
-    from madplug.records import DebateResult
     from madplug.study import StudyRun
 
 Z95 = 1.959963984540054
 
 
 class CellFigures:
-    """Adds up the debates of one cell, one at a time."""
+    """The sums over the debates of one cell, added one at a time."""
 
     def __init__(self) -> None:
         self.done = self.failed = self.undecided = self.calls = self.retries = 0
@@ -28,7 +28,7 @@ class CellFigures:
         self._scores: dict[str, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Count one debate: a row of `StudyStore.figures`."""
+        """Count one debate: a row of `Reader.figures`."""
         self.failed += row["error"] is not None
         self.done += row["error"] is None
         self.undecided += row["error"] is None and not row["decided"]
@@ -36,8 +36,7 @@ class CellFigures:
             setattr(self, name, getattr(self, name) + row[name])
         self.seconds += row["seconds"]
         self.cost = None if self.cost is None or row["cost_usd"] is None else self.cost + row["cost_usd"]
-        metrics = row["metrics"]
-        for name, value in (json.loads(metrics) if isinstance(metrics, str) else metrics).items():
+        for name, value in row["metrics"].items():
             if value is not None:
                 self._scores[name][row["repeat"]][row["sample"]] = value
 
@@ -53,7 +52,8 @@ class CellFigures:
     def report(self, proportions: Collection[str] = ()) -> dict[str, Any]:
         """The figures as in `summary.json`."""
         return {
-            "done": self.done, "failed": self.failed, "undecided": self.undecided, "metrics": self.metrics(proportions),
+            "done": self.done, "failed": self.failed, "undecided": self.undecided,
+            "metrics": self.metrics(proportions) if self.done else {},
             "calls": self.calls, "retries": self.retries,
             "tokens": {"prompt": self.prompt, "completion": self.completion, "cached": self.cached},
             "cost_usd": self.cost, "seconds": round(self.seconds, 3)}
@@ -63,7 +63,7 @@ def spread(repeats: Sequence[Mapping[str, float]], *, proportion: bool = False) 
     """Mean over everything; sample standard deviation of the repeats' means; interval over samples.
 
     repeats: scores by sample id, one mapping per repeat. The interval is Wilson's for a proportion in one repeat,
-    else normal on the samples' means over repeats; None with fewer than two samples.
+    otherwise a normal one on the samples' means over repeats; None for fewer than two samples.
     """
     per_repeat = [fmean(scores.values()) for scores in repeats]
     by_sample: dict[str, list[float]] = defaultdict(list)
@@ -90,7 +90,7 @@ def interval(values: Sequence[float], *, binary: bool) -> list[float] | None:
     return [max(0.0, centre - half), min(1.0, centre + half)]
 
 
-def add_up(rows: Iterable[Mapping[str, Any]]) -> dict[str, CellFigures]:
+def figures_by_cell(rows: Iterable[Mapping[str, Any]]) -> dict[str, CellFigures]:
     """Figures by cell."""
     cells: dict[str, CellFigures] = defaultdict(CellFigures)
     for row in rows:
@@ -98,37 +98,26 @@ def add_up(rows: Iterable[Mapping[str, Any]]) -> dict[str, CellFigures]:
     return cells
 
 
-def row_of(result: DebateResult) -> dict[str, Any]:
-    """A debate as a row of `StudyStore.figures`."""
-    decision, tokens = result.decision, result.tokens
-    return {"cell": result.cell, "repeat": result.repeat, "sample": result.sample.id, "error": result.error,
-            "decided": decision is not None and decision.key is not None, "calls": result.calls,
-            "retries": result.retries, "prompt": tokens.prompt, "completion": tokens.completion,
-            "cached": tokens.cached, "cost_usd": tokens.cost_usd, "seconds": result.seconds,
-            "metrics": result.metrics}
-
-
 def summarise(run: StudyRun) -> dict[str, Any]:
-    """The summary of a run: what is in the store now, cell by cell."""
-    store = run.store
-    rows = getattr(store, "figures", None)
-    by_cell = add_up(rows() if rows else map(row_of, store.results()))
+    """The summary of a run: what is stored now, cell by cell."""
+    by_cell = figures_by_cell(run.recorder.figures())
     cells = []
-    for study in run.studies.values():
-        cell, found = study.cell, by_cell[study.cell.slug]
+    for setup in run.setups.values():
+        cell, found, spent = setup.cell, by_cell[setup.cell.slug], setup.spent
         extra = _own_figures(run, cell)
         figures = found.report([name for name, metric in cell.metrics.items() if metric.proportion])
         cells.append({"cell": cell.slug, "settings": dict(cell.settings), "oracle": cell.oracle,
                       "repeats": run.plan.repeats, "samples": max(0, found.done + found.failed) // run.plan.repeats,
                       **figures, **({"figures": extra} if extra else {}),
-                      "prepared": {"calls": study.spent.calls, "tokens": study.spent.prompt + study.spent.completion}})
-    totals = store.totals()
-    return {"study": run.plan.name, "status": run.status, "reason": run.gateway.stopping, "problems": run.problems,
+                      "prepared": {"calls": spent.calls, "tokens": spent.prompt + spent.completion}})
+    totals, ending = run.recorder.totals(), run.ending
+    return {"study": run.plan.name, "status": run.status, "ending": ending.kind if ending else None,
+            "reason": ending.reason if ending else None, "problems": run.problems,
             "paid": {"calls": totals.calls, "tokens": totals.tokens, "cost_usd": totals.cost_usd}, "cells": cells}
 
 
 def _own_figures(run: StudyRun, cell: Cell) -> dict[str, Any]:
-    """What a cell's metrics say of the cell as a whole; one that fails is a problem of the study."""
+    """What a cell's metrics report for the whole cell; one that fails is a problem of the study."""
     from madplug.components import Metric
 
     figures: dict[str, Any] = {}
@@ -136,7 +125,7 @@ def _own_figures(run: StudyRun, cell: Cell) -> dict[str, Any]:
         if type(metric).summarise is Metric.summarise:
             continue
         try:
-            figures[name] = dict(metric.summarise(run.store.results(cell.slug)))
+            figures[name] = dict(metric.summarise(run.recorder.results(cell.slug)))
         except Exception as error:
-            run.problem(f"metric {name}: summarise raised {type(error).__name__}: {error}")
+            run.problem(f"metric {name}: summarise raised {describe_error(error)}")
     return {name: value for name, value in figures.items() if value}

@@ -1,124 +1,137 @@
-"""What a person sees: live progress, messages as they come, and tables. Model text is data here."""
+"""Output to the terminal: live progress, messages as they are recorded, and tables. Model text is untrusted."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from madplug.hookspecs import hookimpl
+from madplug.components import Observer
+from madplug.events import DebateFinished, DebateStarted, MessageRecorded
+from madplug.observers import Run
+from madplug.store.base import DebateId
 from madplug.text import columns, safe
 
-if TYPE_CHECKING:
-    from madplug.study import StudyRun
-
 MOST_PARTS = 6
-"""A metric with more figures than this is not spread over the table."""
+"""A metric with more figures than this gets no columns in the table."""
 PLAIN_EVERY = 10.0
-"""Seconds between two lines of progress where there is no terminal."""
+"""Seconds between two lines of progress if standard error is not a terminal."""
 
 
-class Watcher:
-    """Shows a run while it goes on: progress, and with `messages` every message."""
+class Terminal(Observer):
+    """Shows the progress of a run, and with `messages` every message."""
 
-    def __init__(self, total: int | None, done: int, *, messages: bool = False, quiet: bool = False,
+    name = "terminal"
+
+    def __init__(self, done: int = 0, *, messages: bool = False, quiet: bool = False,
                  console: Console | None = None) -> None:
+        super().__init__()
         self.console = console or Console(stderr=True)
-        self.total = total
-        self.done = done
-        self.failed = 0
-        self.run: StudyRun | None = None
+        self.quiet = quiet
         self._messages = messages
-        self._quiet = quiet
-        self._begin = time.monotonic()
-        self._done_before = done
-        self._told = self._begin
-        live = self.console.is_terminal and not quiet
-        self._bar = Progress(TextColumn("{task.fields[study]}"), BarColumn(bar_width=24), MofNCompleteColumn(),
-                             TextColumn("{task.fields[figures]}"), console=self.console, transient=True,
-                             refresh_per_second=4) if live else None
-        self._task = self._bar.add_task("", total=total, completed=done, study="debates", figures="") \
-            if self._bar else None
+        self._done_before = self._done = done
+        self._failed = 0
+        self._run: Run | None = None
+        self._bar: Progress | None = None
+        self._begin = self._said = time.monotonic()
 
-    def __enter__(self) -> Watcher:
-        if self._bar:
+    def open(self, run: Run) -> None:
+        """Start showing progress."""
+        self._run = run
+        self._begin = self._said = time.monotonic()
+        if self.console.is_terminal and not self.quiet:
+            self._bar = Progress(TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(),
+                                 _Figures(self.figures), console=self.console, transient=True, refresh_per_second=4)
+            self._task = self._bar.add_task("debates", total=run.planned, completed=self._done)
             self._bar.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Remove the progress bar."""
         if self._bar:
             self._bar.stop()
+            self._bar = None
 
-    @hookimpl
-    def madplug_debate_finished(self, debate: Any, result: Any) -> None:
-        """Count it."""
-        self.done += result.error is None
-        self.failed += result.error is not None
-        if self._messages:
-            end = f"failed: {result.error}" if result.error else _ending(result.decision)
-            self._say(Text(f"{self._where(debate)} ends: {safe(end)}", style="bold"))
-        self.tick()
-
-    @hookimpl
-    def madplug_debate_started(self, debate: Any) -> None:
+    def debate_started(self, event: DebateStarted) -> None:
         """Show the question."""
         if self._messages:
-            self._say(Text(f"\n{self._where(debate)} {safe(debate.sample.question)}", style="bold"))
+            self._print(Text(f"\n{self._where(event.debate)} {safe(event.sample.question)}", style="bold"))
 
-    @hookimpl
-    def madplug_message(self, debate: Any, message: Any) -> None:
+    def message_recorded(self, event: MessageRecorded) -> None:
         """Show a message."""
         if self._messages:
-            who = debate.agents[message.agent].persona.name if message.agent is not None else "(note)"
-            head = f"{self._where(debate)} round {message.round}, {safe(who)}, {message.move}: "
-            self._say(Text.assemble((head, "cyan"), safe(message.content.strip())))
-        self.tick()
+            who = event.agent.persona.name if event.agent else "(note)"
+            what = "retracted" if event.message.retracted else event.message.move
+            head = f"{self._where(event.debate)} round {event.message.round}, {safe(who)}, {safe(what)}: "
+            self._print(Text.assemble((head, "cyan"), safe(event.message.content.strip())))
+        self._tick()
+
+    def debate_finished(self, event: DebateFinished) -> None:
+        """Count the debate."""
+        self._done += event.outcome == "done"
+        self._failed += event.outcome == "failed"
+        if self._messages and event.result is not None:
+            result = event.result
+            end = f"failed: {result.error}" if result.error else _ending(result.decision)
+            self._print(Text(f"{self._where(event.debate)} ends: {safe(end)}", style="bold"))
+        self._tick()
 
     def say(self, text: str, style: str = "") -> None:
-        """A line about the run."""
-        if not self._quiet:
-            self._say(Text(safe(text), style=style))
-
-    def tick(self) -> None:
-        """Bring the progress up to date."""
-        if self._quiet or self.run is None:
-            return
-        if self._bar and self._task is not None:
-            self._bar.update(self._task, completed=self.done + self.failed, figures=self.figures())
-        elif not self._messages and time.monotonic() - self._told >= PLAIN_EVERY:
-            self._told = time.monotonic()
-            total = f"/{self.total}" if self.total else ""
-            self._say(Text(f"{self.done + self.failed}{total} debates  {self.figures()}"))
+        """Print a line about the run."""
+        if not self.quiet:
+            self._print(Text(safe(text), style=style))
 
     def figures(self) -> str:
-        """Calls and tokens a second, cost, failures, time left."""
-        assert self.run is not None
-        gateway, seconds = self.run.gateway, max(time.monotonic() - self._begin, 1e-3)
-        used = sum(line.used for line in gateway.channels.values())
-        parts = [f"{gateway.paid} calls, {gateway.paid / seconds:.1f}/s", f"{used / seconds:.0f} tokens/s"]
-        if gateway.totals.cost_usd:
-            parts.append(f"${gateway.totals.cost_usd:.4f}")
-        if gateway.retries:
-            parts.append(f"{gateway.retries} retries")
-        if self.failed:
-            parts.append(f"{self.failed} failed")
-        ended = self.done + self.failed - self._done_before
-        if self.total and ended:
-            left = (self.total - self.done - self.failed) * seconds / ended
+        """Calls and tokens per second, cost, failures, time left."""
+        assert self._run is not None
+        progress, seconds = self._run.progress(), max(time.monotonic() - self._begin, 1e-3)
+        parts = [f"{progress.paid} calls, {progress.paid / seconds:.1f}/s", f"{progress.tokens / seconds:.0f} tokens/s"]
+        if progress.in_flight:
+            parts.append(f"{progress.in_flight} in flight")
+        if progress.cost_usd:
+            parts.append(f"${progress.cost_usd:.4f}")
+        if progress.retries:
+            parts.append(f"{progress.retries} retries")
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        ended = self._done + self._failed - self._done_before
+        if self._run.planned and ended:
+            left = (self._run.planned - self._done - self._failed) * seconds / ended
             parts.append(f"{_duration(left)} left")
         return ", ".join(parts)
 
-    def _say(self, text: Text) -> None:
+    def _tick(self) -> None:
+        """Update the progress."""
+        if self.quiet or self._run is None:
+            return
+        if self._bar:
+            self._bar.update(self._task, completed=self._done + self._failed)
+        elif not self._messages and time.monotonic() - self._said >= PLAIN_EVERY:
+            self._said = time.monotonic()
+            total = f"/{self._run.planned}" if self._run.planned else ""
+            self._print(Text(f"{self._done + self._failed}{total} debates  {self.figures()}"))
+
+    def _print(self, text: Text) -> None:
         (self._bar.console if self._bar else self.console).print(text, soft_wrap=True)
 
-    def _where(self, debate: Any) -> str:
-        repeat = f" #{debate.repeat + 1}" if self.run and self.run.plan.repeats > 1 else ""
-        return f"[{debate.cell.slug} {safe(debate.sample.id)}{repeat}]"
+    def _where(self, debate: DebateId) -> str:
+        repeat = f" #{debate.repeat + 1}" if self._run and self._run.repeats > 1 else ""
+        return f"[{safe(debate.cell)} {safe(debate.sample)}{repeat}]"
+
+
+class _Figures(ProgressColumn):
+    """The current figures of a run."""
+
+    def __init__(self, figures: Callable[[], str]) -> None:
+        super().__init__()
+        self._figures = figures
+
+    def render(self, task: Task) -> Text:
+        return Text(self._figures())
 
 
 def summary_table(summary: Mapping[str, Any]) -> str:
@@ -132,12 +145,12 @@ def summary_table(summary: Mapping[str, Any]) -> str:
     head = ["cell", *metrics, "debates", "undecided", "failed", "calls", "tokens", *(["USD"] if costs else [])]
     rows = []
     for cell in cells:
-        held = max(1, cell["done"] + cell["failed"])
-        tokens = (cell["tokens"]["prompt"] + cell["tokens"]["completion"]) / held
+        debates = max(1, cell["done"] + cell["failed"])
+        tokens = (cell["tokens"]["prompt"] + cell["tokens"]["completion"]) / debates
         cost = ["?" if cell["cost_usd"] is None else f"{cell['cost_usd']:.4f}"] if costs else []
         rows.append([safe(cell["cell"]) + (" (oracle)" if cell["oracle"] else ""),
                      *(figure(cell["metrics"].get(name)) for name in metrics), str(cell["done"]),
-                     str(cell["undecided"]), str(cell["failed"]), f"{cell['calls'] / held:.1f}", f"{tokens:.0f}",
+                     str(cell["undecided"]), str(cell["failed"]), f"{cell['calls'] / debates:.1f}", f"{tokens:.0f}",
                      *cost])
     return "\n".join([columns(rows, head), *(f"{whole}: {n} figures in summary.json" for whole, n in many.items())])
 

@@ -10,12 +10,12 @@ from madplug.records import Agent, Message
 
 
 class Transcript:
-    """What was said, in the order it was put on record, and the few questions everybody asks of it."""
+    """The messages of a debate in the order they were recorded, and the queries that most components need."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._record = list(messages)
-        self.held = False
-        """Whether a debate is being held; then only the host writes."""
+        self.locked = False
+        """Whether the debate is running, so that only the host may write."""
 
     def __len__(self) -> int:
         """How many messages were ever recorded: the id of the next one."""
@@ -23,16 +23,16 @@ class Transcript:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """Every message that stands, in order."""
+        """Every message that was not retracted, in order."""
         return tuple(m for m in self._record if not m.retracted)
 
     @property
     def record(self) -> tuple[Message, ...]:
-        """Every message ever recorded; those taken back are marked `retracted`."""
+        """Every message ever recorded, retracted ones included."""
         return tuple(self._record)
 
     def of_round(self, n: int) -> tuple[Message, ...]:
-        """The messages of round `n`, in order; round 0 is what was on record before the debate."""
+        """The messages of round `n`, in order; round 0 is what was on record before round 1."""
         return tuple(m for m in self._record if m.round == n and not m.retracted)
 
     def by(self, agent: Agent | int) -> tuple[Message, ...]:
@@ -48,8 +48,8 @@ class Transcript:
     def answers(self, agents: Sequence[Agent] | None = None) -> list[list[str | None]]:
         """Keys by agent (rows) and round (columns, from round 1): each agent's last key of each round.
 
-        None where an agent did not speak or could not be read. `agents` gives the rows and their order
-        (for instance `debate.voters`); without it, everybody who spoke, by id.
+        None if the agent did not speak in the round or gave no readable answer. agents: the rows and their order
+        (for instance `debate.voters`); by default, every agent that spoke, by id.
         """
         rounds = max((m.round for m in self.messages), default=0)
         ids = [a.id for a in agents] if agents is not None else sorted(
@@ -61,17 +61,17 @@ class Transcript:
         return [table[i] for i in ids]
 
     def append(self, message: Message) -> Message:
-        """Put a message on record and give it its id. While a debate is held, only the host does."""
+        """Put a message on record and give it its id. While the debate is running, only the host may."""
         self._refuse("append", "return it: a Reply from a style, Review(say=...), messages of `madplug_opening`")
         return self._append(message)
 
     def retract(self, ids: Iterable[int]) -> None:
-        """Mark messages as taken back. While a debate is held, only the host does."""
+        """Mark messages as retracted. While the debate is running, only the host may."""
         self._refuse("retract", "return Review(redo=True) from `madplug_round_ended`")
         self._retract(ids)
 
     def _refuse(self, method: str, instead: str) -> None:
-        if self.held:
+        if self.locked:
             raise ComponentError(f"a component called transcript.{method}; only the host changes the record: {instead}")
 
     def _append(self, message: Message) -> Message:

@@ -1,7 +1,8 @@
-"""Tells when one step of the event loop has lasted too long, and in whose code.
+"""Reports a step of the event loop that takes too long, and the plugin's line that causes it.
 
 Every debate of a study waits while a component computes or sleeps without awaiting. A thread looks a few times a
-second at what the loop's thread is doing; that costs nothing on the path of a call, and names the line.
+second at what the loop's thread is doing; that costs nothing on the path of a call, and finds the line. Time that the
+loop's thread spent waiting for a processor is not counted.
 """
 
 from __future__ import annotations
@@ -11,12 +12,27 @@ import threading
 import time
 from asyncio import Handle
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 
 EVERY = 0.1
 LONG = 0.5
-"""Seconds between two looks, and from which on a step is told of."""
+HANGS = 5.0
+"""Seconds: between two looks; a step is reported when it ends, from this on; and while it still runs, from this on."""
 _STEP = Handle._run.__code__
+_UNSEEN = "a component (in code that lets no other thread run, such as a long regular expression)"
+
+
+@dataclass
+class _Step:
+    """A step of the loop, as far as it was observed."""
+
+    frame: FrameType | None
+    place: str
+    since: float
+    waited: float
+    """Seconds that the thread had waited for a processor when the step began."""
 
 
 class Watchdog:
@@ -25,12 +41,14 @@ class Watchdog:
     def __init__(self, packages: Collection[str], tell: Callable[[str], object]) -> None:
         self._packages = frozenset(packages)
         self._tell = tell
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._over = threading.Event()
+        self._begun = False
         self._thread = threading.Thread(target=self._watch, name="madplug-watchdog", daemon=True)
 
     def __enter__(self) -> Watchdog:
         self._watched = threading.get_ident()
+        self._schedule = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
         self._thread.start()
         return self
 
@@ -38,27 +56,34 @@ class Watchdog:
         self._over.set()
         self._thread.join()
 
+    def begin(self) -> None:
+        """Debates start now; loading components before may have taken long."""
+        self._begun = True
+
     def _watch(self) -> None:
-        step: FrameType | None = None
-        place, since, before, used = "", 0.0, time.monotonic(), time.process_time()
+        step = _Step(None, "", time.monotonic(), self._schedule_times()[1])
+        before, used_before = time.monotonic(), self._schedule_times()[0]
         while True:
-            ended = self._over.wait(EVERY)
-            now, busy = time.monotonic(), time.process_time()
-            current, here = self._look()
-            idle = now - before > 3 * EVERY and busy - used < (now - before) / 2  # the whole process had to wait
-            if ended or idle or current is not step:
-                if place and now - since >= LONG and not idle:
-                    self._report(place, now - since)
-                # Where this thread could not look at all, the step has held the interpreter since the last look.
-                step, place, since = current, here, before if now - before >= LONG and not idle else now
+            over = self._over.wait(EVERY)
+            now = time.monotonic()
+            frame, place = self._look()  # at once: reading a file lets the loop's thread go on
+            used, waited = self._schedule_times()
+            if now - before >= LONG and not place and used - used_before >= LONG and self._begun:
+                self._report(_UNSEEN, f"blocked every debate for {now - before:.1f} s")
+            # A step that was not seen to end between two looks has lasted since the last one.
+            lasted = now - step.since
+            if over or frame is not step.frame:
+                self._report_end(step, lasted, waited)
+                step = _Step(frame, place, before if now - before >= LONG else now, waited)
             else:
-                place = here or place
-            if ended:
+                step.place = place or step.place
+                self._report_hang(step, lasted, waited)
+            before, used_before = now, used
+            if over:
                 return
-            before, used = now, busy
 
     def _look(self) -> tuple[FrameType | None, str]:
-        """The step that the loop is in, and the innermost line of a plugin in it."""
+        """The current step of the loop, and the innermost line of a plugin in it."""
         frame, place = sys._current_frames().get(self._watched), ""
         while frame is not None and frame.f_code is not _STEP:
             module = str(frame.f_globals.get("__name__", ""))
@@ -68,8 +93,28 @@ class Watchdog:
             frame = frame.f_back
         return (frame, place) if frame is not None else (None, "")
 
-    def _report(self, place: str, seconds: float) -> None:
-        if place not in self._told:
-            self._told.add(place)
-            self._tell(f"{place} held up every debate for {seconds:.1f} s; await what takes time (an async client, "
-                       "asyncio.sleep), or hand it to asyncio.to_thread")
+    def _schedule_times(self) -> tuple[float, float]:
+        """Seconds the watched thread has run, and has waited for a processor, where the system says so."""
+        try:
+            used, waited = self._schedule.read_text().split()[:2]
+            return int(used) / 1e9, int(waited) / 1e9
+        except (OSError, ValueError):
+            return 0.0, 0.0
+
+    def _is_blamed(self, step: _Step, lasted: float, waited: float, least: float) -> bool:
+        """Whether a step itself took so long, not counting the time in which other processes had the processor."""
+        return bool(step.place) and self._begun and lasted - (waited - step.waited) >= least
+
+    def _report_end(self, step: _Step, lasted: float, waited: float) -> None:
+        if self._is_blamed(step, lasted, waited, LONG):
+            self._report(step.place, f"blocked every debate for {lasted:.1f} s")
+
+    def _report_hang(self, step: _Step, lasted: float, waited: float) -> None:
+        if self._is_blamed(step, lasted, waited, HANGS):
+            self._report(step.place, f"has been blocking every debate for {lasted:.0f} s and still is")
+
+    def _report(self, place: str, what: str) -> None:
+        if place not in self._reported:
+            self._reported.add(place)
+            self._tell(f"{place} {what}; await what takes time (an async client, asyncio.sleep), or run it with "
+                       "asyncio.to_thread")

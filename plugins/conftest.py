@@ -24,7 +24,7 @@ def in_proportion():
     """
     def check(read, text):
         if (long := _seconds(read, text)) > 0.1:
-            long = min(long, _seconds(read, text))  # the first may have been held up
+            long = min(long, _seconds(read, text))  # the first run may have been delayed
             assert long < 64 * _seconds(read, text[:len(text) // 16]), f"{text[:20]!r}...: {long:.2f} s"
     return check
 
@@ -48,7 +48,7 @@ def registry():
 
 @pytest.fixture
 def run_debate(tmp_path, registry):
-    """Loads a run file with this `[debate]` and one question, and holds its debate with these replies.
+    """Loads a run file with this `[debate]` and one question, and runs its debate with these replies.
 
     Gives the result, the requests that were sent, and the plan. Skips where a plugin that the file names is missing.
     """
@@ -59,7 +59,7 @@ def run_debate(tmp_path, registry):
     from madplug.study import StudyRun
     from madplug.testing import Scripted
 
-    def held(debate, replies, models=("m",), more="", answers="choice", **row):
+    def run(debate, replies, models=("m",), more="", answers="choice", **row):
         question = {"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B"} | row
         (tmp_path / "q.jsonl").write_text(json.dumps({k: v for k, v in question.items() if v is not None}) + "\n")
         named = "".join(f'[models.{m}]\nuse = "openai.chat"\nmodel = "{m}"\nbase_url = "http://127.0.0.1:9/v1"\n'
@@ -80,4 +80,4 @@ models = {json.dumps(list(models))}
         assert result.error is None, result.error
         return result, scripted.requests, plan
 
-    return held
+    return run

@@ -1,10 +1,10 @@
-"""What madplug is tested with is what plugin authors get.
+"""The kit that madplug itself is tested with, for plugin authors.
 
     played = play(decision=Majority(), replies=["A", "B", "B"], agents=3)
     assert played.decision.key == "B"
 
-`play` holds a whole debate, or several, with a scripted model in memory; `debate_from` makes a debate whose
-transcript is written as a small text, for calling a component directly. `madplug.testing.contracts` has a test
+`play` runs a whole debate, or several, in memory with a scripted model; `debate_from` makes a debate from a
+transcript that is written as a short string, for calling a component directly. `madplug.testing.contracts` has a test
 class to inherit for each kind of component; `madplug.testing.endpoint` is an HTTP endpoint with faults.
 """
 

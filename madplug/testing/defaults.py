@@ -1,4 +1,4 @@
-"""The plainest component of each kind, for tests that are about another one. No run file can name these."""
+"""The plainest component of each kind, for tests of other components. Run files cannot name them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from madplug.records import Decision, Message, Reply, Sample, Turn
 
 
 class StrippedText(AnswerFormat):
-    """The whole reply, without the space around it, is the answer."""
+    """The whole reply, without surrounding space, is the answer."""
 
     name = "stripped_text"
 
@@ -20,12 +20,12 @@ class StrippedText(AnswerFormat):
         return "Reply with the answer and nothing else."
 
     def canonical(self, text: str, sample: Sample) -> str | None:
-        """The text without the space around it; None when nothing is left."""
+        """The text without surrounding space, or None if nothing is left."""
         return text.strip() or None
 
 
 class AnyMove(frozenset[str]):
-    """A set of moves that holds every move."""
+    """A set of moves that contains every move."""
 
     def __contains__(self, move: object) -> bool:
         """True for every move."""
@@ -33,13 +33,13 @@ class AnyMove(frozenset[str]):
 
 
 class PlainStyle(Style):
-    """Shows the question and what is visible, and takes the reply as it is. Writes every move."""
+    """Shows the question and the view, and takes the reply as it is. Writes every move."""
 
     name = "plain"
     moves = AnyMove()
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
-        """One call, the view as numbered lines."""
+        """Make one call, with the view as numbered lines."""
         lines = [f"[{m.id}] agent {m.agent}: {m.content}" for m in view]
         text = "\n".join([f"You are {turn.agent.persona.name}.", debate.sample.question, *lines,
                           debate.answers.instruction(debate.sample)])
@@ -47,20 +47,20 @@ class PlainStyle(Style):
 
 
 class SpeakAll(TurnOrder):
-    """All agents at the same time."""
+    """All agents speak at the same time."""
 
-    name = "everybody"
+    name = "speak_all"
     moves = frozenset({"improve"})
 
     def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
-        """One wave of everybody."""
+        """One wave of all agents."""
         yield [Turn(agent, "improve") for agent in debate.agents]
 
 
 class SeeAll(Visibility):
-    """Everybody sees everything."""
+    """Every agent sees everything."""
 
-    name = "open_ear"
+    name = "see_all"
 
     def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
         """The whole transcript."""
@@ -68,7 +68,7 @@ class SeeAll(Visibility):
 
 
 class LastRound(DecisionProtocol):
-    """The answer most voters end on; the first of equals."""
+    """The answer that most voters end on; of several, the one given first."""
 
     name = "last_round"
 

@@ -1,4 +1,4 @@
-"""A small OpenAI-compatible endpoint that answers at once, or late, or badly: for tests and benchmarks.
+"""A small OpenAI-compatible endpoint that answers immediately, late or wrongly: for tests and benchmarks.
 
     with running_endpoint(latency_ms=50, faults=["429", "reset"]) as endpoint:
         endpoint.url                            # base_url of a model
@@ -9,9 +9,8 @@
 Replies are made from a hash of the request's body, so the same request gets the same answer in every run, and
 faults follow a script or the same hash. `POST /config`, `POST /reset` and `GET /stats` work on a running one.
 
-Faults: any status (`429`, `500`, `401`, ...), `quota` and `context` (a 429 and a 400 that another try cannot
-help), `reset`, `hang`, `malformed`, `no_choices`, `empty`, `error_in_200`, `utf8` (bytes that are no text),
-`escapes` (control characters), `big` (10 MB).
+Faults: any status (`429`, `500`, `401`, ...), and those of `madplug.testing.faults`: `quota` and `context` (a 429
+and a 400 for which a retry does not help), `reset`, `hang`, `malformed`, `closed_in_body`, `gzip_bomb`, ...
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
 from urllib.request import ProxyHandler, Request, build_opener
 
+from madplug.testing.faults import Steps, completion, error, http, steps
+
 Replies = Callable[[dict[str, Any]], "str | Mapping[str, Any] | bytes"]
 """Makes the reply to a request's body: a text, a whole response, or the bytes of one."""
 Seen = tuple[dict[str, str], dict[str, Any]]
-BIG = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -48,27 +47,35 @@ class Settings:
 
     latency_ms: float = 0.0
     jitter: float = 0.0
-    """The most a reply is later than `latency_ms`, as a share of it; fixed by the request's hash."""
+    """The largest extra delay of a reply, as a share of `latency_ms`; determined by the request's hash."""
     text: str = "Of the options, {letter} holds in case {hash}. Final Solution: {letter}"
     """Placeholders: `{letter}` A to D, `{number}` 0 to 99, `{hash}`."""
     cap: int = 0
-    """More requests than this at the same time are answered 429; 0 for no such limit."""
+    """More requests than this at the same time are answered with 429; 0 for no limit."""
     gather: int = 0
-    """No request is answered before this many wait: to see that so many are really sent at the same time."""
+    """No request is answered before this many are waiting, to test that so many are sent at the same time."""
     faults: Sequence[str | None] = ()
-    """What befalls the first requests, in order; None for nothing."""
+    """The faults of the first requests, in order; None for no fault."""
     rates: Mapping[str, float] = field(default_factory=dict)
     """Probability of each fault, for requests after the script."""
     by: str = "arrival"
-    """`arrival`: faults go by the order of all requests; `body`: by the tries of the same request."""
+    """`arrival`: faults follow the order of all requests; `body`: the attempts at the same request."""
     retry_after: str = "0.05"
+    location: str = "http://127.0.0.1:9/v1/chat/completions"
+    """Where redirects lead."""
+    headers: str = ""
+    """Further header lines of a status, each with its line end."""
+    share: float = 1.0
+    """The share of the requests that faults strike at all, chosen by the requests' hashes."""
     seed: int = 0
+    ledger: str = ""
+    """A file to which the hash of every request that was answered is added, a line each: it outlives the process."""
     keep: int = 0
-    """Headers and bodies of this many of the last requests are kept in `Endpoint.seen`."""
+    """How many of the last requests are kept in `Endpoint.seen`, with headers and bodies."""
 
 
 class Endpoint:
-    """The endpoint on a loop of one's own: `async with Endpoint() as endpoint`."""
+    """The endpoint on the caller's event loop: `async with Endpoint() as endpoint`."""
 
     def __init__(self, replies: Replies | None = None, **settings: Any) -> None:
         self.settings = Settings(**settings)
@@ -104,7 +111,7 @@ class Endpoint:
         }
 
     async def start(self, port: int = 0) -> Endpoint:
-        """Listen on a port of the loopback device; 0 takes a free one."""
+        """Listen on a port of the loopback interface; 0 chooses a free one."""
         loop = asyncio.get_running_loop()
         made = loop.create_server(lambda: _Connection(self, loop), "127.0.0.1", port, backlog=4096)
         self._server = await made
@@ -112,7 +119,7 @@ class Endpoint:
         return self
 
     async def stop(self) -> None:
-        """Listen no more, and drop the connections that are open."""
+        """Stop listening, and drop open connections."""
         self._server.close()
         for connection in list(self.open):
             connection.transport.abort()
@@ -125,10 +132,12 @@ class Endpoint:
         await self.stop()
 
     def fault(self, digest: bytes, tried: int, arrived: int) -> str | None:
-        """What befalls a request."""
+        """The fault of a request, or None."""
         s = self.settings
         if s.cap and self.in_flight > s.cap:
             return "429"
+        if s.share < 1 and int.from_bytes(digest[4:8], "big") >= s.share * 2**32:
+            return None
         turn = tried if s.by == "body" else arrived
         if turn < len(s.faults):
             return s.faults[turn]
@@ -143,29 +152,25 @@ class Endpoint:
         return None
 
     def reply(self, body: bytes, digest: bytes) -> bytes:
-        """The answer to a request."""
+        """The body of the answer to a request."""
         asked = json.loads(body) if self.replies or b'"logprobs"' in body else {}
         made = self.replies(asked) if self.replies else self._text(digest)
         if isinstance(made, bytes):
-            return _http(200, made)
-        return _http(200, json.dumps(completion(made, len(body) // 4, bool(asked.get("logprobs")))
-                                     if isinstance(made, str) else made).encode())
+            return made
+        return json.dumps(completion(made, len(body) // 4, bool(asked.get("logprobs")))
+                          if isinstance(made, str) else made).encode()
+
+    def note(self, digest: bytes) -> None:
+        """Count an answer."""
+        self.counts["ok"] += 1
+        self.answered[digest] += 1
+        if self.settings.ledger:
+            with open(self.settings.ledger, "a", encoding="ascii") as file:
+                file.write(digest.hex() + "\n")
 
     def _text(self, digest: bytes) -> str:
         text = self.settings.text.replace("{letter}", "ABCD"[digest[0] % 4])
         return text.replace("{number}", str(digest[1] % 100)).replace("{hash}", digest.hex()[:8])
-
-
-def completion(text: str | None, prompt: int = 1, logprobs: bool = False, **more: Any) -> dict[str, Any]:
-    """A response with one choice; `more` goes into its message."""
-    words = (text or "").split()
-    choice: dict[str, Any] = {
-        "index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **more}}
-    if logprobs:
-        choice["logprobs"] = {"content": [{"token": w, "logprob": -1 / (i + 2)} for i, w in enumerate(words)]}
-    usage = {"prompt_tokens": prompt, "completion_tokens": len(words), "total_tokens": prompt + len(words)}
-    return {"id": "chatcmpl-0", "object": "chat.completion", "created": 0, "model": "fake",
-            "choices": [choice], "usage": usage}
 
 
 class _Connection(asyncio.Protocol):
@@ -175,6 +180,8 @@ class _Connection(asyncio.Protocol):
         self.endpoint, self.loop = endpoint, loop
         self.buffer = bytearray()
         self.waiting = False
+        self.paused = False
+        self.steps: Steps = iter(())
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -186,6 +193,13 @@ class _Connection(asyncio.Protocol):
         if self.waiting:
             self.waiting = False
             self.endpoint.in_flight -= 1
+
+    def pause_writing(self) -> None:
+        self.paused = True
+
+    def resume_writing(self) -> None:
+        self.paused = False
+        self.play()
 
     def data_received(self, data: bytes) -> None:
         self.buffer += data
@@ -211,8 +225,8 @@ class _Connection(asyncio.Protocol):
         elif what == "reset":
             self.endpoint.reset()
         elif what != "stats":
-            return _http(404, _error("no such path"))
-        return _http(200, json.dumps(self.endpoint.stats()).encode())
+            return http(404, error("no such path"))
+        return http(200, json.dumps(self.endpoint.stats()).encode())
 
     def chat(self, headers: dict[str, str], body: bytes) -> None:
         e = self.endpoint
@@ -245,50 +259,32 @@ class _Connection(asyncio.Protocol):
             return
         self.waiting = False
         self.endpoint.in_flight -= 1
-        if kind == "reset":
+        good, settings = self.endpoint.reply(body, digest), self.endpoint.settings
+        if kind is not None:
+            self.steps = steps(kind, good, headers, settings.retry_after, settings.location,
+                               settings.headers)
+            self.play()
+        else:
+            self.endpoint.note(digest)
+            self.transport.write(http(200, good))
+
+    def play(self) -> None:
+        """Take the next step of a fault."""
+        if self.paused or self.transport.is_closing():
+            return
+        step = next(self.steps, "hold")
+        if isinstance(step, bytes):
+            self.transport.write(step)
+            self.loop.call_soon(self.play)
+        elif isinstance(step, float):
+            self.loop.call_later(step, self.play)
+        elif step == "close":
+            self.transport.close()
+        elif step == "reset":
             # A lingering time of zero makes the kernel send RST instead of FIN.
             raw = self.transport.get_extra_info("socket")
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
-        elif kind is not None:
-            self.transport.write(_fault(kind, headers, self.endpoint.settings))
-        else:
-            self.endpoint.counts["ok"] += 1
-            self.endpoint.answered[digest] += 1
-            self.transport.write(self.endpoint.reply(body, digest))
-
-
-def _fault(kind: str, headers: Mapping[str, str], settings: Settings) -> bytes:
-    """The bytes of a bad answer."""
-    if kind == "quota":
-        return _http(429, _error("you exceeded your current quota", "insufficient_quota"))
-    if kind == "context":
-        return _http(400, _error("the context length is 8192 tokens, got 9001", "context_length_exceeded"))
-    if kind == "401":  # as real endpoints do, it repeats what it was sent
-        sent = headers.get("authorization")
-        return _http(401, _error(f"incorrect API key provided: {sent}", "invalid_api_key"))
-    if kind.isdigit():
-        wait = settings.retry_after if kind in ("429", "503") else ""
-        extra = f"Retry-After: {wait}\r\n" if wait else ""
-        return _http(int(kind), _error(f"the endpoint says {kind}"), extra)
-    reply = json.dumps(completion("{here}"))
-    bodies = {
-        "malformed": b'{"id": "chatcmpl-0", "choices": [{"mess', "no_choices": b'{"id": "chatcmpl-0"}',
-        "empty": json.dumps(completion("")).encode(), "error_in_200": _error("the model is overloaded", 503),
-        "utf8": reply.encode().replace(b"{here}", b"A \xff\xfe\xc3( B"),
-        "escapes": reply.replace("{here}", r"\u001b[2J\u0000\u202e\ud800 A").encode(),
-    }
-    return _http(200, reply.replace("{here}", "x" * BIG).encode() if kind == "big" else bodies[kind])
-
-
-def _error(message: str, code: str | int = "") -> bytes:
-    return json.dumps({"error": {"message": message, "type": "error", "code": code}}).encode()
-
-
-def _http(status: int, body: bytes, extra: str = "") -> bytes:
-    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
-    head = f"HTTP/1.1 {status} {phrase}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-    return (head + extra + "\r\n").encode() + body
 
 
 # Beside the program under test
@@ -299,7 +295,7 @@ class Running:
 
     url: str
     endpoint: Endpoint | None = None
-    """The endpoint itself, where it runs in this process."""
+    """The endpoint itself, if it runs in this process."""
 
     def stats(self) -> dict[str, Any]:
         """What happened since the start or the last reset."""
@@ -315,7 +311,7 @@ class Running:
 
     @property
     def seen(self) -> list[Seen]:
-        """Headers and bodies of the last `keep` requests, where the endpoint runs in this process."""
+        """Headers and bodies of the last `keep` requests, if the endpoint runs in this process."""
         return list(self.endpoint.seen) if self.endpoint else []
 
     def _call(self, what: str, body: bytes | None = None) -> dict[str, Any]:
@@ -327,7 +323,7 @@ class Running:
 @contextlib.contextmanager
 def running_endpoint(
         replies: Replies | None = None, *, process: bool = False, **settings: Any) -> Iterator[Running]:
-    """An endpoint beside the program under test: in a thread, or in a process of its own for measuring."""
+    """An endpoint for the program under test: in a thread, or in a separate process for measuring."""
     with _in_process(settings) if process else _in_thread(Endpoint(replies, **settings)) as running:
         yield running
 
@@ -367,7 +363,7 @@ def _in_process(settings: Mapping[str, Any]) -> Iterator[Running]:
 
 
 async def serve(settings: Mapping[str, Any], port: int, port_file: Path | None) -> None:
-    """Run until the process is ended."""
+    """Run until the process is terminated."""
     endpoint = await Endpoint(**settings).start(port)
     print(endpoint.url, flush=True)
     if port_file:
@@ -385,7 +381,8 @@ def main() -> None:
     parser.add_argument("--port-file", type=Path, help="where to write the port once it listens")
     parser.add_argument("--rate", action="append", default=[], metavar="FAULT=SHARE", help="may be repeated")
     parser.add_argument("--faults", default="", metavar="A,B,-", help="of the first requests; - for none")
-    for name in ("latency_ms", "jitter", "text", "cap", "gather", "by", "retry_after", "seed"):
+    for name in ("latency_ms", "jitter", "text", "cap", "gather", "by", "retry_after", "location", "share", "seed",
+                 "ledger"):
         default = getattr(Settings, name)
         parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=default)
     given = vars(parser.parse_args())

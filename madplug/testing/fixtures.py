@@ -1,4 +1,4 @@
-"""Fixtures that pytest finds by itself once madplug is installed."""
+"""Fixtures that pytest finds automatically once madplug is installed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _METADATA = "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
 
 @pytest.fixture
 def madplug_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Install a plugin for one test: `madplug_plugin("hello", source)`, with `distribution` and `version` if need be.
+    """Install a plugin for one test: `madplug_plugin("hello", source)`, optionally with `distribution` and `version`.
 
-    source: the text of its one module. It is found through its entry point, here and, through PYTHONPATH, in
-    child processes. Returns the folder it lies in.
+    source: the text of its only module. It is found through its entry point, in this process and, through PYTHONPATH,
+    in child processes. Returns its folder.
     """
 
     def install(plugin: str, source: str, *, distribution: str | None = None, version: str = "1.0",
@@ -30,7 +30,7 @@ def madplug_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
         (folder / f"{module}.py").write_text(source, encoding="utf-8")
         (info / "METADATA").write_text(_METADATA.format(name=name, version=version), encoding="utf-8")
         (info / "entry_points.txt").write_text(f"[madplug]\n{plugin} = {module}\n", encoding="utf-8")
-        monkeypatch.delitem(sys.modules, module, raising=False)  # that of an earlier test
+        monkeypatch.delitem(sys.modules, module, raising=False)  # the module of an earlier test
         monkeypatch.syspath_prepend(str(folder))
         monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         return folder

@@ -1,10 +1,10 @@
-"""Whole debates in memory, with replies that the test wrote."""
+"""Whole debates in memory, with replies written by the test."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from madplug.cell import BoundStyle, Cell
@@ -16,7 +16,7 @@ from madplug.components import (
     Extension,
     Metric,
     Model,
-    ModelOptions,
+    Observer,
     PersonaGenerator,
     Phase,
     Service,
@@ -26,6 +26,7 @@ from madplug.components import (
 )
 from madplug.debate import Debate
 from madplug.errors import ModelError
+from madplug.plan import StudyPlan
 from madplug.records import (
     Agent,
     Completion,
@@ -37,8 +38,9 @@ from madplug.records import (
     Sample,
     Usage,
 )
+from madplug.state import DebateState
 from madplug.store import MemoryStore
-from madplug.study import StudyPlan, StudyRun
+from madplug.study import StudyRun
 from madplug.testing.defaults import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug.transcript import Transcript
 
@@ -46,15 +48,14 @@ Replies = Sequence[str] | Mapping[int | None, Sequence[str]] | Callable[[Request
 
 
 class Scripted(Model):
-    """A model that says what the test wrote.
+    """A model that replies with what the test wrote.
 
     replies: texts in the order of the calls; or by agent id, in the order of that agent's calls; or a function of
-    the request. A call for which nothing was written fails the debate and says which it was. model: a real model
-    to ask instead, with its requests kept here.
+    the request. A call without a reply fails the debate and says which call it was. model: a real model to ask
+    instead; its requests are recorded here.
     """
 
     name = "scripted"
-    Options = ModelOptions
 
     def __init__(self, replies: Replies = (), model: Model | None = None) -> None:
         super().__init__(model.options if model else None)
@@ -73,7 +74,7 @@ class Scripted(Model):
         return self._model.close() if self._model else None
 
     async def complete(self, request: Request) -> Completion:
-        """The next reply written for this request."""
+        """The next reply for this request."""
         self.requests.append(request)
         if self._model is not None:
             return await self._model.complete(request)
@@ -90,7 +91,7 @@ class Scripted(Model):
 
 
 class Listed(Dataset):
-    """Samples that the test wrote."""
+    """Samples written by the test."""
 
     name = "listed"
 
@@ -99,50 +100,52 @@ class Listed(Dataset):
         self._rows = rows
 
     def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
-        """The same for every split."""
+        """The same samples for every split."""
         return iter(self._rows)
 
 
 @dataclass
 class Played:
-    """A debate that was held, and everything around it."""
+    """A debate that was run, and what was recorded about it."""
 
     result: DebateResult
     """As it is stored. `result.error` says why a debate failed (`play(..., expect_failure=True)`)."""
     requests: list[Request]
-    """What was sent to the models, in order."""
+    """The requests sent to the models, in order."""
     debate: Debate
     """The debate as a component sees it after its end."""
     store: MemoryStore
     summary: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """What spoils no result: a component that held up the event loop."""
+    """What does not affect results, such as a component that blocked the event loop."""
+    error: BaseException | None = None
+    """The error of the latest failed debate, with its traceback."""
 
     @property
     def decision(self) -> Decision:
-        """How it ended."""
+        """The decision. Raises `AssertionError` if the debate failed."""
         assert self.result.decision is not None, self.result.error
         return self.result.decision
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The messages that stand."""
+        """The messages that were not retracted."""
         return self.transcript.messages
 
     @property
     def transcript(self) -> Transcript:
-        """What was said."""
+        """The transcript."""
         return Transcript(self.result.messages)
 
     @property
     def metrics(self) -> Mapping[str, float | None]:
-        """The scores."""
+        """The scores by name."""
         return self.result.metrics
 
     @property
     def prompts(self) -> list[str]:
-        """Each request's messages as one text, in the order sent."""
+        """The messages of each request as one text, in the order sent."""
         return ["\n".join(_text(m["content"]) for m in r.messages) for r in self.requests]
 
 
@@ -154,13 +157,14 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
          casting: Casting | None = None, extensions: Sequence[Extension] = (), phases: Sequence[Phase] = (),
          metrics: Mapping[str, Metric] | None = None, services: Mapping[str, Service] | None = None,
          models: Sequence[str] = ("model",), dataset: Dataset | None = None, oracle: bool = False, seed: int = 0,
-         matched: DebateResult | None = None, repeats: int = 1, watchers: Sequence[object] = (),
-         expect_failure: bool = False) -> Played:
-    """Hold a debate with the given components; the others are the plainest there are.
+         matched: DebateResult | None = None, repeats: int = 1, observers: Sequence[Observer] = (),
+         store: MemoryStore | None = None, expect_failure: bool = False) -> Played:
+    """Run a debate with the given components, and the plainest ones for all other slots.
 
-    With several samples or repeats, all debates are held and the last one is returned; `store` has the others.
-    matched: the result of the same sample in the cell that this one is matched to.
-    Raises `AssertionError` with the reason when a debate fails, unless `expect_failure`.
+    With several samples or repeats, all debates are run and the last one is returned; `store` has the others.
+    model: a model to ask instead of the scripted one. oracle: let components read the references. matched: the result
+    of the same sample in the cell that this one is matched to. Raises `AssertionError` with the reason if the debate
+    fails, unless `expect_failure`.
     """
     samples = [Sample("q1", sample)] if isinstance(sample, str) else [sample] if isinstance(sample, Sample) else sample
     rows = [(s, tuple(references)) for s in samples]
@@ -172,43 +176,45 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
         models=tuple(models), services=services or {}, dataset=dataset or Listed(rows), oracle=oracle,
         channels={name: name for name in models}, match={"cell": "matched", "by": "calls"} if matched else None)
     scripted = Scripted(replies, model)
-    store = MemoryStore()
+    store = MemoryStore() if store is None else store
     if matched is not None:
-        store.debates["matched", 0, samples[0].id] = matched
+        asyncio.run(store.finish_debate(replace(matched, cell="matched", repeat=0, sample=samples[0])))
     run = StudyRun(StudyPlan("play", [cell], dict.fromkeys(models, scripted), seed=seed, repeats=repeats), store,
-                   watchers)
+                   observers)
     summary = asyncio.run(run.run())
     results = list(store.results("play"))
-    assert results, run.gateway.stopping or "no debate was held"
+    assert results, summary["reason"] or "no debate was run"
     result = results[-1]
     assert expect_failure or result.error is None, result.error
-    debate = Debate.stored(result, cell, road=run.gateway, seed=seed)
-    return Played(result, scripted.requests, debate, store, summary, run.problems, run.warnings)
+    debate = Debate(DebateState.stored(result, cell, client=run.worker.gateway, seed=seed))
+    return Played(result, scripted.requests, debate, store, summary, run.problems, run.warnings, run.worker.last_error)
 
 
 def debate_from(rows: str | Sequence[Sequence[str | None]], *, answers: AnswerFormat | None = None,
                 references: Sequence[str] = (), sample: Sample | str = "the question", oracle: bool = False,
                 personas: Sequence[Persona] | None = None, seed: int = 0, rounds: int | None = None,
                 replies: Replies = (), decision: DecisionProtocol | None = None,
-                visibility: Visibility | None = None, **message: Any) -> Debate:
-    """A debate whose transcript holds these answers: one row per agent, one key per round.
+                visibility: Visibility | None = None, transcript: Transcript | None = None,
+                round: int | None = None, **message: Any) -> Debate:
+    """A debate whose transcript has these answers: one row per agent, one key per round.
 
     rows: `"AB BB B-"`: a word per agent, a letter per round, `-` for a turn without an answer; or lists of keys.
-    message: fields every message gets, such as `agreement=True`; a list is taken as one value per message.
+    transcript: used instead of the answers; `rows` then only gives the number of agents. round: the current round, by
+    default the last one. message: fields of every message, such as `agreement=True`; a list gives one value per
+    message, in the order of their ids.
     """
-    transcript = transcript_from(rows, **message)
+    transcript = transcript_from(rows, **message) if transcript is None else transcript
     table = _table(rows)
     people = personas or [Persona(f"Agent {i + 1}") for i in range(len(table))]
-    held = max((len(row) for row in table), default=0)
+    last = max((len(row) for row in table), default=0)
     cell = Cell(slug="from", answers=answers or StrippedText(), turns=SpeakAll(), visibility=visibility or SeeAll(),
-                decision=decision or LastRound(), styles=_bound([PlainStyle()]), rounds=rounds or max(held, 1),
+                decision=decision or LastRound(), styles=_bound([PlainStyle()]), rounds=rounds or max(last, 1),
                 agents=len(people), models=("model",), oracle=oracle, channels={"model": "model"})
     run = StudyRun(StudyPlan("from", [cell], {"model": Scripted(replies)}, seed=seed), MemoryStore())
-    debate = Debate(cell, sample if isinstance(sample, Sample) else Sample("q1", sample), references,
-                    road=run.gateway, seed=seed)
-    debate.agents = tuple(Agent(i, p, "model") for i, p in enumerate(people))
-    debate.transcript, debate.round = transcript, held
-    return debate
+    agents = tuple(Agent(i, p, "model") for i, p in enumerate(people))
+    return Debate(DebateState(
+        cell, sample if isinstance(sample, Sample) else Sample("q1", sample), tuple(references), run.worker.gateway,
+        seed=seed, agents=agents, transcript=transcript, round=last if round is None else round))
 
 
 def transcript_from(rows: str | Sequence[Sequence[str | None]], **message: Any) -> Transcript:
@@ -228,7 +234,7 @@ def transcript_from(rows: str | Sequence[Sequence[str | None]], **message: Any) 
 
 
 def wait_for(value: Any) -> Any:
-    """The value of a component's method, awaited where it is awaitable; for tests outside an event loop."""
+    """The result of a component's method, awaited if necessary; for tests outside an event loop."""
     async def awaited() -> Any:
         return await value
 
@@ -241,7 +247,7 @@ def _table(rows: str | Sequence[Sequence[str | None]]) -> list[list[str | None]]
 
 
 def _bound(styles: Sequence[Style | BoundStyle]) -> list[BoundStyle]:
-    return [s if isinstance(s, BoundStyle) else BoundStyle(s, getattr(s, "full_name", s.name)) for s in styles]
+    return [s if isinstance(s, BoundStyle) else BoundStyle(s, s.full_name) for s in styles]
 
 
 def _text(content: Any) -> str:

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from tests.benchmarks.through import apart
-
 from madplug.testing.endpoint import running_endpoint
 from tests.benchmarks.makespan import CASES, measure
+from tests.benchmarks.throughput import apart
 
 ROUNDS = 5
 Row = tuple[str, str, str]

@@ -12,10 +12,11 @@ import random
 from collections import defaultdict
 from dataclasses import dataclass
 
-from madplug import Completion, Model, Sample, Usage
+from madplug import Completion, Model, Observer, Sample, Usage
 from madplug.cell import BoundStyle, Cell
+from madplug.plan import StudyPlan
 from madplug.store import MemoryStore
-from madplug.study import StudyPlan, StudyRun
+from madplug.study import StudyRun
 from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug.testing.clock import on_virtual_clock
 from madplug.testing.play import Listed
@@ -62,21 +63,20 @@ class Outcome:
     most_open: int
 
 
-class CountOpen:
-    """The most debates open at a time."""
+class CountOpen(Observer):
+    """Counts the most debates open at a time; its methods are `async`, since a virtual clock allows no threads."""
+
+    name = "count_open"
 
     def __init__(self) -> None:
+        super().__init__()
         self.open = self.most = 0
 
-    from madplug import hookimpl
-
-    @hookimpl
-    def madplug_debate_started(self, debate):
+    async def debate_started(self, event):
         self.open += 1
         self.most = max(self.most, self.open)
 
-    @hookimpl
-    def madplug_debate_finished(self, debate, result):
+    async def debate_finished(self, event):
         self.open -= 1
 
 

@@ -41,12 +41,12 @@ def measure(url: str, debates: int, in_flight: int) -> dict[str, Any]:
     """A study of `debates` debates in a directory: CPU per call, memory, and what was reached."""
     from madplug.cell import BoundStyle, Cell
     from madplug.launch import collect_rarely
-    from madplug.store import StudyStore
+    from madplug.store import open_recorder
     from madplug.study import StudyPlan, StudyRun
     from madplug_openai import Chat
 
     with tempfile.TemporaryDirectory() as folder:
-        store = StudyStore(Path(folder) / "study", write=True)
+        store = open_recorder(Path(folder) / "study")
         model = Chat(model="fake", base_url=url, max_in_flight=in_flight)
         cell = Cell(slug="c", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=LastRound(),
                     styles=[BoundStyle(PlainStyle())], rounds=ROUNDS, agents=AGENTS, models=("m",), channels={"m": "m"},
@@ -88,7 +88,7 @@ def bare(url: str, calls: int, in_flight: int) -> dict[str, Any]:
 
 def apart(what: str, *arguments: object) -> dict[str, Any]:
     """A case in a fresh process: memory and imports of one must not count for another."""
-    done = subprocess.run([sys.executable, "-m", "tests.benchmarks.through", what, *map(str, arguments)],
+    done = subprocess.run([sys.executable, "-m", "tests.benchmarks.throughput", what, *map(str, arguments)],
                           capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found

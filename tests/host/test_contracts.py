@@ -12,10 +12,10 @@ from madplug import (
     Completion,
     Dataset,
     Decision,
-    Executor,
     Extension,
     Metric,
     Model,
+    Observer,
     Options,
     Persona,
     PersonaGenerator,
@@ -122,14 +122,13 @@ class Shelf(Service):
     name = "shelf"
 
 
-class One(Executor):
-    """One debate after the other."""
+class Told(Observer):
+    """Receives decisions."""
 
-    name = "one"
+    name = "told"
 
-    async def run(self, jobs):
-        async for job in jobs:
-            yield await job.run()
+    def decided(self, event):
+        pass
 
 
 def pair():
@@ -140,7 +139,7 @@ def pair():
 
 SOUND = {"model": Echo, "service": Shelf, "dataset": Rows, "answers": StrippedText, "personas": Named,
          "casting": InTurn, "style": PlainStyle, "turns": SpeakAll, "visibility": SeeAll, "decision": LastRound,
-         "phase": Doubt, "metric": Length, "extension": Quiet, "executor": One}
+         "phase": Doubt, "metric": Length, "extension": Quiet, "observer": Told}
 
 
 @pytest.mark.parametrize("kind", [*SOUND, "paradigm"])
@@ -182,8 +181,10 @@ def peeks(self, debate):
     return Decision.undecided(str(debate.references if debate.cell.oracle else keys))
 
 
-def scribbles(self, debate, message):
+def scribbles(self, debate, turn):
+    view = yield
     debate.sample.metadata["read"] = True
+    return view
 
 
 async def trusting(self, debate, turn, view):
@@ -219,7 +220,7 @@ BROKEN = [
     ("decision", "test_it_keeps_nothing_of_a_debate", methods(at_end=remembers)),
     ("decision", "test_it_reads_references_only_if_it_says_so", methods(at_end=peeks)),
     ("decision", "test_it_reads_references_only_if_it_says_so", methods(needs=frozenset({"references"}))),
-    ("extension", "test_it_leaves_the_record_alone", methods(madplug_message=hookimpl(scribbles))),
+    ("extension", "test_it_leaves_the_record_alone", methods(madplug_view=hookimpl(scribbles, wrapper=True))),
     ("style", "test_it_announces_every_call", methods(respond=twice)),
     ("style", "test_whatever_the_model_says_nothing_breaks", methods(respond=trusting)),
     ("personas", "test_a_debate_with_it_comes_to_its_end", methods(generate=lambda self, debate, roster: "Ada")),
@@ -276,6 +277,7 @@ BROKEN = [
     ("dataset", "test_its_size_is_true", methods(size=lambda self: 3)),
     ("dataset", "test_it_tells_itself_from_other_data", methods(fingerprint=lambda self: random.random())),
     ("dataset", "test_its_answer_format_is_a_slot", methods(answers={"name": "x"})),
+    ("observer", "test_its_methods_are_events", methods(message_recoded=lambda self, event: None)),
     ("model", "test_it_has_the_options_of_every_model", methods(Options=Options)),
     ("model", "test_it_answers_without_blocking", methods(complete=lambda self, request: Completion("A"))),
     ("model", "test_its_price_is_a_table_or_unknown", methods(price={"input": 1.0})),
@@ -291,30 +293,6 @@ def test_a_contract_finds_the_component_it_is_there_for(kind, test, broken):
     component = broken(SOUND.get(kind) or pair())
     error = outcome(CONTRACTS[kind], test, component)
     assert error is not None
-
-
-def test_an_executor_must_hold_every_debate():
-    class Lazy(One):
-        """Holds the first debate only."""
-
-        async def run(self, jobs):
-            async for job in jobs:
-                yield await job.run()
-                return
-
-    class Rash(One):
-        """Takes a failure for the end."""
-
-        async def run(self, jobs):
-            async for job in jobs:
-                result = await job.run()
-                yield result
-                if result.error:
-                    return
-
-    executor = CONTRACTS["executor"]
-    assert outcome(executor, "test_debates_end_as_they_do_without_it", Lazy) is not None
-    assert outcome(executor, "test_a_debate_that_fails_is_one_of_the_results", Rash) is not None
 
 
 def test_claims_of_symmetry_are_checked():
@@ -387,7 +365,7 @@ def test_every_test_of_every_contract_has_a_component_that_fails_it():
     """If this fails: a test of a contract cannot fail; add a broken component to BROKEN."""
     here = {test for _, test, _ in BROKEN}
     source = inspect.getsource(inspect.getmodule(test_claims_of_symmetry_are_checked))
-    for contract in CONTRACTS.values():
-        for name in contract_tests(contract):
+    for kind, contract in CONTRACTS.items():
+        for name in contract_tests(contract) if kind != "executor" else ():  # test_jobs.py breaks executors
             assert name in here or f'"{name}"' in source or name == "test_importing_it_is_cheap", name
 

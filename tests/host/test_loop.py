@@ -13,6 +13,7 @@ from madplug import (
     DecisionProtocol,
     Extension,
     Message,
+    Observer,
     Persona,
     PersonaGenerator,
     Phase,
@@ -22,8 +23,12 @@ from madplug import (
     Turn,
     TurnOrder,
     hookimpl,
+    loop,
+    maybe_await,
 )
-from madplug import debate as loop
+from madplug.debate import Debate, state_of
+from madplug.redecide import follow
+from madplug.state import DebateState
 from madplug.testing import LastRound, PlainStyle, SpeakAll, play
 
 
@@ -99,9 +104,9 @@ def test_a_decision_in_the_middle_of_a_round_ends_it_there():
     assert (played.decision.key, len(played.messages)) == ("A", 1)
 
 
-def test_a_round_can_be_taken_back_and_held_again_with_fresh_replies():
+def test_a_round_can_be_retracted_and_run_again_with_fresh_replies():
     class Again(Extension):
-        """Takes round 1 back once."""
+        """Retracts round 1 once."""
 
         name = "again"
 
@@ -116,7 +121,7 @@ def test_a_round_can_be_taken_back_and_held_again_with_fresh_replies():
     assert played.result.calls == 4
 
 
-def test_a_round_that_is_always_taken_back_fails_instead_of_looping():
+def test_a_round_that_is_always_retracted_fails_instead_of_looping():
     class Never(Extension):
         """Accepts nothing."""
 
@@ -127,7 +132,7 @@ def test_a_round_that_is_always_taken_back_fails_instead_of_looping():
             return Review(redo=True)
 
     played = play(replies=lambda request: "A", extensions=[Never()], expect_failure=True)
-    assert "was taken back" in played.result.error
+    assert "was retracted 21 times; an extension keeps requesting a redo" in played.result.error
 
 
 def test_what_a_review_says_is_a_message_that_nobody_wrote():
@@ -146,22 +151,29 @@ def test_what_a_review_says_is_a_message_that_nobody_wrote():
     assert "so far: A" in played.prompts[-1]
 
 
-def test_reviews_are_heard_in_order_and_the_first_that_is_not_none_counts():
-    def saying(text):
-        class Say(Extension):
-            """Says something, or nothing, after a while."""
+def test_an_extension_further_out_can_change_what_one_further_in_says_of_a_round():
+    class Say(Extension):
+        """Says something, or nothing, after a while."""
 
-            name = "say"
+        name = "say"
 
-            @hookimpl
-            async def madplug_round_ended(self, debate):
-                return Review(say=text) if text else None
+        def __init__(self, text):
+            super().__init__()
+            self.text = text
 
-        return Say()
+        @hookimpl(wrapper=True)
+        def madplug_round_ended(self, debate):
+            inner = yield
 
-    extensions = [saying(None), saying("first"), saying("second")]
+            async def review():
+                said = await maybe_await(inner)
+                return said if self.text is None else Review(say=f"{said.say if said else ''}{self.text}")
+
+            return review()
+
+    extensions = [Say(None), Say("first"), Say(" and second")]
     played = play(replies=lambda request: "A", agents=1, rounds=2, extensions=extensions)
-    assert [m.content for m in played.messages if m.agent is None] == ["first", "first"]
+    assert [m.content for m in played.messages if m.agent is None] == ["first and second"] * 2
 
 
 def test_a_stop_leaves_the_decision_to_at_end():
@@ -269,19 +281,18 @@ def test_references_never_reach_a_request():
 
 
 def test_an_observer_that_fails_is_a_problem_of_the_study_and_stops_nobody():
-    class Cry(Extension):
+    class Cry(Observer):
         """Fails."""
 
         name = "cry"
 
-        @hookimpl
-        def madplug_message(self, debate, message):
+        def message_recorded(self, event):
             raise RuntimeError("no pencil")
 
-    played = play(replies=lambda r: "A", extensions=[Cry()])
+    played = play(replies=lambda r: "A", observers=[Cry()])
     assert played.decision.key == "A"
     assert len(played.problems) == 1
-    assert "madplug_message raised RuntimeError: no pencil" in played.problems[0]
+    assert "observer cry: message_recorded: RuntimeError: no pencil" in played.problems[0]
 
 
 def test_a_participant_that_fails_fails_its_debate():
@@ -366,10 +377,10 @@ def test_no_method_is_known_to_the_host():
     words = re.compile(r"freemad|mallm|madc|reconcile|chateval|dmad|metadebate|\bsom\b|consensus|voting|plurality|"
                        r"conformity|affirmative|moderat\w+ (?!`)", re.IGNORECASE)
     host = Path(madplug.__file__).parent
-    for path in (p for p in host.glob("*.py") if p.name not in ("hookspecs.py", "runspecs.py")):
+    for path in (p for p in host.rglob("*.py") if p.name not in ("hookspecs.py", "runspecs.py")):
         code = "\n".join(line for line in path.read_text().splitlines() if not re.search(r"`[^`]*`", line))
         assert not words.search(code), (path.name, words.search(code))
-    assert "if" in inspect.getsource(loop.hold_rounds)
+    assert "if" in inspect.getsource(loop.run_rounds)
 
 
 def test_a_style_must_take_every_turn():
@@ -387,9 +398,9 @@ def test_asking_without_a_model_is_an_error_of_the_component():
         raise ComponentError("x")
 
 
-def test_deciding_again_without_what_was_taken_back_keeps_who_saw_what():
+def test_deciding_again_without_what_was_retracted_keeps_who_saw_what():
     class Once(Extension):
-        """Takes the first round back once."""
+        """Retracts the first round once."""
 
         name = "once"
 
@@ -408,6 +419,19 @@ def test_deciding_again_without_what_was_taken_back_keeps_who_saw_what():
     played = play(replies=lambda request: "x", agents=2, rounds=2, extensions=[Once()])
     assert [(m.id, m.seen) for m in played.messages] == [(2, ()), (3, ()), (4, (2, 3)), (5, (2, 3))]
     cell = replace(played.debate.cell, decision=Look())
-    again = loop.Debate(cell, played.result.sample, (), road=played.debate._road)
-    asyncio.run(loop.decide_again(again, played.result))
+    again = Debate(DebateState(cell, played.result.sample, client=state_of(played.debate).client))
+    asyncio.run(follow(again, played.result))
     assert shown == [(0, ()), (1, ()), (2, (0, 1)), (3, (0, 1))]
+
+
+def test_two_names_of_one_model_are_asked_one_call_each():
+    class AsksBoth(DecisionProtocol):
+        name = "asks_both"
+
+        async def at_end(self, debate):
+            asks = (debate.ask("the same request", model=name, purpose="judge") for name in debate.models)
+            return Decision(" ".join(c.text for c in await debate.ask_all(asks)))
+
+    played = play(decision=AsksBoth(), models=("one", "two"), agents=1, replies=["A", "first", "second"])
+    assert (played.decision.key, played.result.calls) == ("first second", 3)
+    assert len(played.requests) == 3

@@ -1,8 +1,9 @@
-"""Errors a stranger meets: each names the component, and says what was expected and what to do."""
+"""Errors that plugin authors meet: each names the component, and says what was expected and what to do."""
 
 import json
 import re
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -21,14 +22,16 @@ from madplug import (
     Phase,
     Reply,
     Sample,
+    Turn,
     Visibility,
+    Vote,
     hookimpl,
 )
 from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText, debate_from, play
 
 
 def broken(base, **methods):
-    return type("Broken", (base,), {"__doc__": "Broken.", "__module__": "stranger", "name": "broken", **methods})()
+    return type("Broken", (base,), {"__doc__": "Broken.", "__module__": "third_party", "name": "broken", **methods})()
 
 
 def giving(value):
@@ -37,6 +40,11 @@ def giving(value):
 
 async def says(self, request):
     return "A"
+
+
+def nowhere(self, debate, request):
+    asked = yield
+    return replace(asked, model="nowhere")
 
 
 def elsewhere(self, debate, personas):
@@ -70,10 +78,28 @@ def error_of(**parts):
     ({"styles": [broken(PlainStyle, respond=giving(Reply("A", answer=7)))]},
      "a Reply whose answer is int 7; expected str or None"),
     ({"styles": [broken(PlainStyle, respond=giving(Reply("A", confidence=85)))]},
-     "a Reply whose confidence is 85; expected a number from 0 to 1, or None where none could be read"),
+     "a Reply whose confidence is 85; expected a number from 0 to 1, or None if none could be read"),
     ({"styles": [broken(
         PlainStyle, respond=lambda self, debate, turn, view: Reply(debate.ask("?", purpose="discuss")))]},
      "is an `await` missing?"),
+    ({"turns": broken(SpeakAll, waves=lambda self, debate: [[Turn(0)]])},
+     "waves gave a Turn whose agent is int 0; expected an Agent, such as debate.agents[0]"),
+    ({"turns": broken(SpeakAll, waves=lambda self, debate: [Turn(a) for a in debate.agents])},
+     "waves gave a Turn where a wave is expected; a wave is a sequence of turns, one of which is written [turn]"),
+    ({"turns": broken(SpeakAll, waves=lambda self, debate: [[Turn(debate.agents[0], data="x")]])},
+     "a Turn whose data is str 'x'; expected Mapping"),
+    ({"decision": broken(LastRound, at_end=lambda self, debate: Decision("A", votes=(Vote(debate.agents[0], {}),)))},
+     "a Decision with the vote Vote(agent=Agent(id=0"),
+    ({"decision": broken(LastRound, at_end=giving(Decision("A", votes="AB")))},
+     "a Decision whose votes are str 'AB'; expected a sequence"),
+    ({"decision": broken(LastRound, at_end=giving(Decision("A", scores={"A": float("nan")})))},
+     "a Decision whose scores have nan for 'A'; expected finite numbers by answer key"),
+    ({"decision": broken(LastRound, at_end=giving(Decision("A", votes=(Vote(0, {"A": float("inf")}),))))},
+     "in which the weights of agent 0 have inf for 'A'"),
+    ({"visibility": broken(SeeAll, view=lambda self, debate, turn: [Message(99, 1, 0, 0, "improve", "x")])},
+     "the hook 'madplug_view' gave a message with the id 99, which is not on record (ids are below 0)"),
+    ({"extensions": [broken(Extension, madplug_request=hookimpl(nowhere, wrapper=True))]},
+     "a request to the model 'nowhere', which this cell does not have; it has model"),
     ({"decision": broken(LastRound, after_round=giving("A"))},
      "Broken.after_round returned str 'A'; expected Decision"),
     ({"decision": broken(LastRound, at_end=giving(Decision(7)))},
@@ -107,7 +133,7 @@ def test_a_wrapper_that_forgets_to_return_is_told_what_to_return(hook, expected)
     exec(f"def forgets(self, {arguments}):\n    yield", scope)
     extension = broken(Extension, **{f"madplug_{hook}": hookimpl(wrapper=True)(scope["forgets"])})
     error = error_of(extensions=[extension])
-    assert f"the hook 'madplug_{hook}' gave NoneType None; expected {expected}; a wrapper returns what is" in error
+    assert f"the hook 'madplug_{hook}' gave NoneType None; expected {expected}; a wrapper returns the result" in error
 
 
 def test_a_review_is_a_review():
@@ -198,7 +224,7 @@ def test_a_component_cannot_change_what_a_message_holds():
             return Decision("A")
 
     error = error_of(styles=[Scribe()], decision=Editor())
-    assert "a component changed the data of a message on record; make a new table: {**data, ...}" in error
+    assert "a component changed the data of a message on record; make a new one: {**data, ...}" in error
     assert "Editor.at_end" in error
 
 
@@ -245,7 +271,7 @@ class Awake(PlainStyle):
 def test_a_blocking_call_is_told_of_with_its_place_and_duration():
     played = play(styles=[Asleep()], agents=1)
     assert len(played.warnings) == 1
-    assert re.search(r"test_plugin_mistakes\.(Asleep\.)?respond, line \d+ held up every debate for \d\.\d s; await "
+    assert re.search(r"test_plugin_mistakes\.(Asleep\.)?respond, line \d+ blocked every debate for \d\.\d s; await "
                      "what takes time", played.warnings[0])
     assert played.problems == []
 
@@ -259,11 +285,13 @@ def test_a_blocking_call_is_told_of_once_and_in_the_log(madplug, madplug_plugin,
 import time
 from madplug import Extension, hookimpl
 class Doze(Extension):
-    """Sleeps in an event."""
+    """Sleeps in a hook."""
     name = "doze"
-    @hookimpl
-    def madplug_debate_finished(self, debate, result):
+    @hookimpl(wrapper=True)
+    def madplug_round_ended(self, debate):
+        review = yield
         time.sleep(0.8)
+        return review
 @hookimpl
 def madplug_register_extensions():
     return [Doze]
@@ -273,9 +301,9 @@ def madplug_register_extensions():
     file = write(RUN.replace("size = 6", "size = 2") + '[[extensions]]\nuse = "sleepy.doze"')
     done = madplug("run", file, "--output", "o")
     assert done.returncode == 0
-    assert done.stderr.count("held up every debate") == 1
+    assert done.stderr.count("blocked every debate") == 1
     logged = [json.loads(line) for line in (tmp_path / "o" / "log.jsonl").read_text().splitlines()]
-    assert sum("held up every debate" in str(line.get("text")) for line in logged) == 1
+    assert sum("blocked every debate" in str(line.get("text")) for line in logged) == 1
 
 
 # Hooks of a run
@@ -293,13 +321,13 @@ def madplug_register_extensions():
 
 
 @pytest.mark.parametrize(("body", "message"), [
-    ("@hookimpl\n    def madplug_messages(self, debate): pass",
-     "extensions[0]: hooked.x implements the hook 'madplug_messages', which does not exist; "
-     "did you mean 'madplug_message'?"),
-    ("def madplug_message(self, debate, message): pass",
-     "extensions[0]: hooked.x: 'madplug_message' is not marked with @hookimpl, so it is never called"),
-    ("@hookimpl\n    def madplug_message(self, debate, msg): pass",
-     "extensions[0]: hooked.x: the hook 'madplug_message' has no argument 'msg'; it has debate, message"),
+    ("@hookimpl\n    def madplug_views(self, debate): pass",
+     "extensions[0]: hooked.x implements the hook 'madplug_views', which does not exist; "
+     "did you mean 'madplug_view'?"),
+    ("def madplug_view(self, debate, turn): pass",
+     "extensions[0]: hooked.x: 'madplug_view' is not marked with @hookimpl, so it is never called"),
+    ("@hookimpl\n    def madplug_view(self, debate, trun): pass",
+     "extensions[0]: hooked.x: the hook 'madplug_view' has no argument 'trun'; it has debate, turn"),
 ])
 def test_a_hook_that_would_never_be_called_is_a_problem_of_the_run_file(madplug, madplug_plugin, write, body, message):
     madplug_plugin("hooked", HOOKED.format(body=body))
@@ -317,9 +345,9 @@ def test_a_trace_shows_every_hook_call_and_who_was_heard(madplug, write, tmp_pat
     lines = [json.loads(line) for line in (tmp_path / "o" / "log.jsonl").read_text().splitlines()]
     calls = [line for line in lines if line["event"] == "hook"]
     assert {"madplug_samples", "madplug_opening", "madplug_view", "madplug_reply", "madplug_request",
-            "madplug_complete", "madplug_message"} <= {call["hook"] for call in calls}
+            "madplug_complete", "madplug_round_ended"} <= {call["hook"] for call in calls}
     reply = next(call for call in calls if call["hook"] == "madplug_reply")
-    assert (reply["heard"], reply["gave"]) == (["0.extension.shout", "host"], "coroutine")
+    assert (reply["implementations"], reply["gave"]) == (["0.extension.shout", "host"], "coroutine")
     assert (reply["sample"], reply["round"], reply["cell"]) == ("q0000", 1, "main")
     assert madplug("run", file, "--output", "p", "--quiet").returncode == 0
     assert "madplug_view" not in (tmp_path / "p" / "log.jsonl").read_text()
@@ -345,7 +373,7 @@ def test_a_plugin_built_for_another_madplug_gets_a_clear_answer(madplug, madplug
 def test_a_plugin_built_for_this_madplug_is_loaded(madplug_plugin):
     from madplug.registry import Registry
 
-    folder = madplug_plugin("good", HOOKED.format(body="@hookimpl\n    def madplug_message(self, debate): pass"))
+    folder = madplug_plugin("good", HOOKED.format(body="@hookimpl\n    def madplug_view(self, debate): pass"))
     metadata = folder / "madplug_good-1.0.dist-info" / "METADATA"
     needs = "Requires-Dist: madplug>=0.1,<0.2\nRequires-Dist: madplug-x; extra == 'x'\n"
     metadata.write_text(metadata.read_text() + needs)
@@ -356,12 +384,10 @@ def test_a_plugin_built_for_this_madplug_is_loaded(madplug_plugin):
 
 
 @pytest.mark.parametrize(("body", "problem"), [
-    ("@hookimpl(wrapper=True)\n    def madplug_message(self, debate, message): yield",
-     "extensions[0]: hooked.x: the hook 'madplug_message' is an event, which nobody wraps; drop wrapper=True"),
-    ("@hookimpl(specname='madplug_mesage')\n    def madplug_told(self, debate): pass",
-     "extensions[0]: hooked.x implements the hook 'madplug_mesage', which does not exist; "
-     "did you mean 'madplug_message'?"),
-    ("@hookimpl(specname='madplug_message')\n    def madplug_told(self, debate, message, sink=print): pass", ""),
+    ("@hookimpl(specname='madplug_veiw')\n    def madplug_told(self, debate): pass",
+     "extensions[0]: hooked.x implements the hook 'madplug_veiw', which does not exist; "
+     "did you mean 'madplug_view'?"),
+    ("@hookimpl(specname='madplug_view')\n    def madplug_told(self, debate, turn, sink=print): pass", ""),
 ])
 def test_hooks_are_checked_as_pluggy_calls_them(madplug, madplug_plugin, write, body, problem):
     madplug_plugin("hooked", HOOKED.format(body=body))
@@ -417,8 +443,8 @@ def test_a_step_that_holds_the_interpreter_is_told_of():
         name = "backtracking"
 
         async def respond(self, debate, turn, view):
-            re.match(r"(a+)+b", "a" * 25)
+            re.match(r"(a+)+b", "a" * 28)
             return Reply("A")
 
     played = play(styles=[Backtracking()], agents=1)
-    assert [w for w in played.warnings if "held up every debate" in w]
+    assert [w for w in played.warnings if "blocked every debate" in w]

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import madplug
-from madplug import hookspecs, runspecs, testing
+from madplug import hookspecs, runspecs, services, testing
 from madplug.components import KINDS, Component, ModelOptions
 from madplug.debate import Debate
 from madplug.setup import Setup
@@ -22,6 +22,8 @@ DEBATE = ("sample", "agents", "voters", "with_role", "agent", "transcript", "rou
 SETUP = ("ask", "ask_all", "samples", "models", "answers", "keep")
 TRANSCRIPT = ("messages", "record", "of_round", "by", "last", "answers")
 """What a component may use of what it is given; the rest of these classes is the host's own."""
+KIND = ("kind", "plural", "label", "slot", "how_many", "required", "of_study")
+"""How a kind describes itself to the host; no plugin sets these."""
 
 
 def signature(function):
@@ -47,6 +49,7 @@ def public():
     """Every line of the file."""
     yield from (f"name madplug.{name}" for name in madplug.__all__)
     yield from (f"name madplug.testing.{name}" for name in testing.__all__)
+    yield from (f"name madplug.services.{name}" for name in services.__all__)
     yield from (f"name madplug.testing.contracts.{name}" for name in contracts.__all__)
     for module in (hookspecs, runspecs):
         for name, hook in vars(module).items():
@@ -58,6 +61,7 @@ def public():
         if inspect.isclass(record) and is_dataclass(record):
             yield f"record {name}({signature(record)})"
             assert {f.name for f in fields(record)} == set(inspect.signature(record).parameters)
+    yield from (f"kind {base.kind}: {base.plural}, [{base.slot}], {base.how_many}" for base in KINDS.values())
     yield from (f"method {line}" for base in (Component, *KINDS.values()) for line in methods(base))
     yield from (f"option ModelOptions.{name}" for name in ModelOptions.model_fields)
     for owner, names in ((Debate, DEBATE), (Setup, SETUP), (Transcript, TRANSCRIPT)):
@@ -69,12 +73,12 @@ def public():
 def methods(base):
     """What a component must have and may have, beyond what all components have."""
     for name in vars(base):
-        if name.startswith("_") or name in ("kind", "Options"):
+        if name.startswith("_") or name in KIND or name == "Options":
             continue
         abstract = " (abstract)" if name in base.__abstractmethods__ else ""
         yield f"{base.__name__}.{member(base, name)}{abstract}"
     for name in base.__annotations__ if "__annotations__" in vars(base) else ():
-        if name not in vars(base) and name != "kind":
+        if name not in vars(base) and name not in KIND:
             yield f"{base.__name__}.{name}"
 
 

@@ -46,7 +46,7 @@ def test_only_the_plugin_that_is_named_is_loaded(madplug_plugin):
      "offers D as a style; expected a subclass of madplug.Style"),
     (GOOD.replace("return [D]", "return [D()]"), "expected a subclass of madplug.DecisionProtocol"),
     (GOOD.replace("return [D]", "return D"), "madplug_register_decisions raised TypeError"),
-    (GOOD.replace("return [D]", "return [D, D]"), "offers two components of kind decision named 'broken.nothing'"),
+    (GOOD.replace("return [D]", "return [D, D]"), "offers two decision protocols named 'broken.nothing'"),
     (GOOD.replace('name = "nothing"', 'name = "No Thing"'), "expected lower_snake_case"),
     (GOOD.replace("def at_end", "def at_ned"), "D does not implement at_end"),
     (GOOD.replace('"""Decides nothing. And says so."""', "pass"), "D has no docstring"),

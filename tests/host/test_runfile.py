@@ -4,8 +4,8 @@ import pytest
 from tests_support import RUN
 
 from madplug.config import load
+from madplug.config.read import cells, overlay, read
 from madplug.errors import UserError
-from madplug.runfile import cells, overlay, read
 
 
 def problems(path, *settings):
@@ -27,9 +27,9 @@ def test_several_mistakes_are_reported_together_each_with_its_place_and_the_near
     assert "repeats: expected a whole number" in found
     assert "nme: a run file has no such key; did you mean 'name'?" in found
     assert "dataset.sise: kit.numbered has no such option; did you mean 'size'?" in found
-    assert "debate.paradigm: no installed plugin offers the paradigm 'kit.pear'; did you mean 'kit.pair'?" in found
+    assert "debate.paradigm: no installed plugin offers a paradigm 'kit.pear'; did you mean 'kit.pair'?" in found
     assert "debate.decision.keeep: kit.last_round has no such option; did you mean 'keep'?" in found
-    assert "metrics[0]: no installed plugin offers the metric 'kit.rihgt'; did you mean 'kit.right'?" in found
+    assert "metrics[0]: no installed plugin offers a metric 'kit.rihgt'; did you mean 'kit.right'?" in found
     assert len(found) == 6
 
 
@@ -38,7 +38,7 @@ def test_several_mistakes_are_reported_together_each_with_its_place_and_the_near
 def test_a_key_is_refused_without_being_echoed(write, line):
     found = problems(write(RUN.replace('use = "kit.hash"', f'use = "kit.hash"\n{line}')))
     assert len(found) == 1
-    assert "a run file holds none" in found[0]
+    assert "which must not be in a run file" in found[0]
     assert "sk-a" not in repr(found)
     assert "hunter2" not in repr(found)
 

@@ -7,17 +7,17 @@ import pytest
 
 from madplug import Completion, Extension, Sample, hookimpl, runspecs
 from madplug.cell import BoundStyle, Cell
-from madplug.records import DebateResult, Usage
-from madplug.store import Call, CallRow, StudyStore
+from madplug.records import Caller, DebateResult, Usage
+from madplug.store import Call, CallRow, DebateId, open_recorder, open_study
 from madplug.study import StudyPlan, StudyRun
 from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText, play
 from madplug.testing.play import Listed
 
 
-def study(store, replies, **parts):
-    cell = Cell(slug="c", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=LastRound(),
-                styles=[BoundStyle(PlainStyle())], rounds=1, agents=1, models=("m",), channels={"m": "m"},
-                dataset=Listed([(Sample("q", "?"), ())]), **parts)
+def study(store, replies, decision=None):
+    cell = Cell(slug="c", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(),
+                decision=decision or LastRound(), styles=[BoundStyle(PlainStyle())], rounds=1, agents=1,
+                models=("m",), channels={"m": "m"}, dataset=Listed([(Sample("q", "?"), ())]))
     return StudyRun(StudyPlan("s", [cell], {"m": Scripted(replies)}), store)
 
 
@@ -25,39 +25,35 @@ def study(store, replies, **parts):
     "\x1b]0;title\x07\x00\x9b", "\ud800 alone", "x" * 10_000_000, "'; DROP TABLE calls; --",
                                   "\u202egnp.exe", ""])
 def test_hostile_text_is_kept_and_read_back(tmp_path, text):
-    store = StudyStore(tmp_path, write=True)
+    store = open_recorder(tmp_path)
     summary = asyncio.run(study(store, lambda request: text).run())
     assert summary["cells"][0]["done"] == 1
     store.close()
-    kept = next(StudyStore(tmp_path).results())
+    kept = next(open_study(tmp_path).debates())
     assert kept.messages[0].content == text.encode("utf-8", "replace").decode()
 
 
 def test_a_call_is_on_disk_before_the_debate_goes_on(tmp_path):
-    store = StudyStore(tmp_path, write=True)
+    store = open_recorder(tmp_path)
     seen = []
 
-    class Look(Extension):
-        """Reads the database when a message goes on record."""
+    class Look(LastRound):
+        """Reads the database when a message is on record."""
 
-        name = "look"
+        def after_wave(self, debate):
+            with open_study(tmp_path) as other:
+                seen.append([row["text"] for row in other.calls()])
 
-        @hookimpl
-        def madplug_message(self, debate, message):
-            other = StudyStore(tmp_path)
-            seen.append([row["text"] for row in other.recorded()])
-            other.close()
-
-    asyncio.run(study(store, ["A"], extensions=[Look()]).run())
+    asyncio.run(study(store, ["A"], decision=Look()).run())
     store.close()
     assert seen == [["A"]]
 
 
 def test_what_is_written_together_is_durable_together_and_in_order(tmp_path):
-    store = StudyStore(tmp_path, write=True)
+    store = open_recorder(tmp_path)
 
     async def write():
-        rows = [CallRow(bytes([i]), "c", 0, "q", 0, "discuss", "m", "{}") for i in range(50)]
+        rows = [CallRow(bytes([i]), Caller("c", 0, "q", 0, "discuss"), "m", "{}") for i in range(50)]
         await asyncio.gather(*(store.keep_call(row, Call(Completion(str(i)))) for i, row in enumerate(rows)))
         return [store.call(row.key).completion.text for row in rows]
 
@@ -67,16 +63,16 @@ def test_what_is_written_together_is_durable_together_and_in_order(tmp_path):
 
 
 def test_a_failure_is_replaced_by_the_debate_that_succeeds(tmp_path):
-    store = StudyStore(tmp_path, write=True)
+    store = open_recorder(tmp_path)
 
     async def write():
         failed = DebateResult("c", 0, Sample("q", "?"), (), error="no")
-        await store.keep_debate(failed)
-        assert store.done() == set()
-        await store.keep_debate(DebateResult("c", 0, Sample("q", "?"), ("A",), tokens=Usage(1, 2)))
+        await store.finish_debate(failed)
+        assert store.done() == {}
+        await store.finish_debate(DebateResult("c", 0, Sample("q", "?"), ("A",), tokens=Usage(1, 2)))
 
     asyncio.run(write())
-    assert store.done() == {("c", 0, "q")}
+    assert set(store.done()) == {DebateId("c", 0, "q")}
     assert [r.references for r in store.results()] == [("A",)]
     store.close()
 

@@ -44,7 +44,7 @@ def test_a_study_is_run_kept_shown_and_exported(madplug, write, tmp_path):
     done = madplug("run", write(), *LEDGER)
     assert done.returncode == 0, done.stderr
     assert "study: finished" in done.stdout
-    assert "kept in runs/study/" in done.stdout
+    assert "results saved in runs/study/" in done.stdout
     folder = tmp_path / "runs" / "study"
     kept = {p.name for p in folder.iterdir()}
     assert kept >= {"study.db", "study.toml", "manifest.json", "summary.json", "log.jsonl"}
@@ -127,8 +127,8 @@ def test_two_runs_in_one_process_do_not_see_each_other():
         return runs
 
     for run in asyncio.run(both()):
-        assert {r.decision.key for r in run.store.results()} == {run.plan.name}
-        assert len(list(run.store.results())) == 5
+        assert {r.decision.key for r in run.recorder.results()} == {run.plan.name}
+        assert len(list(run.recorder.results())) == 5
 
 
 def test_killed_at_twenty_random_moments_it_ends_equal_to_the_undisturbed_study(madplug, write, tmp_path):
@@ -136,8 +136,9 @@ def test_killed_at_twenty_random_moments_it_ends_equal_to_the_undisturbed_study(
     calm = madplug("run", file, "--output", "calm", "--set", "dataset.size=60")
     assert calm.returncode == 0
     earlier = tmp_path / "killed" / "summary.json"
-    earlier.parent.mkdir()
-    earlier.write_text("{}")
+    first = ("--set", "dataset.size=60", "--set", "limits.calls=0")
+    assert madplug("run", file, "--output", "killed", *first).returncode == 3
+    assert earlier.exists()
     dice, kills = random.Random(20), 0
     while kills < 20:
         before = paid(tmp_path)
@@ -209,7 +210,7 @@ def test_an_interrupt_finishes_what_is_in_flight_and_a_second_run_continues(madp
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert "calls in flight are finished and kept" in err
+    assert "waiting for calls in flight" in err
     kept = json.loads(madplug("status", "runs/study", "--json").stdout)["calls"]
     assert kept == paid(tmp_path) < 24
     assert madplug("run", write(), *LEDGER).returncode == 0
@@ -238,15 +239,15 @@ def test_first_tries_that_fail_are_tried_again_and_counted(madplug, write, tmp_p
 def test_a_model_that_stays_silent_fails_the_debate_and_the_next_run_retries_it(madplug, write, tmp_path):
     done = madplug("run", write(), "--set", "models.m.fault=fail", "--set", "models.m.attempts=1")
     assert done.returncode == 1
-    assert "gave up after 1 tries: 503 try again" in done.stderr
+    assert "gave up after 1 attempt: 503 try again" in done.stderr
     summary = json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0]
     assert (summary["failed"], summary["done"]) == (6, 0)
-    assert summary["metrics"]["kit.right"]["mean"] == 0.0
+    assert summary["metrics"] == {}, "there is nothing to take a mean of"
     assert madplug("run", write()).returncode == 0
 
 
 def test_the_same_refusal_everywhere_stops_the_study_early_with_one_message(madplug, write, tmp_path):
-    done = madplug("run", write(), "--set", "models.m.fault=refuse", "--set", "dataset.size=500", "--set",
+    done = madplug("run", write(), "--set", "models.m.fault=no_access", "--set", "dataset.size=500", "--set",
                    "models.m.max_in_flight=4")
     assert done.returncode == 1
     assert "stopped: model 'm' refuses every request: 401 no such key" in done.stderr
@@ -257,7 +258,7 @@ def test_another_study_in_the_directory_is_an_error_that_says_what_differs(madpl
     madplug("run", write())
     done = madplug("run", write(), "--set", "seed=3")
     assert done.returncode == 2
-    assert "holds another study; it differs in seed: 0 there, 3 here" in done.stderr
+    assert "contains another study; it differs in seed: 0 there, 3 here" in done.stderr
 
 
 def test_a_second_process_on_the_same_study_is_refused(madplug, write, tmp_path):
@@ -311,7 +312,7 @@ def test_status_of_nothing_is_an_error(madplug, tmp_path):
 
 
 def test_an_observer_that_fails_is_shown_at_the_end_and_the_study_is_done(madplug, write, tmp_path):
-    done = madplug("run", write(), "--set", 'extensions=["kit.cry"]')
+    done = madplug("run", write(), "--set", 'observers=["kit.cry"]')
     assert done.returncode == 1
     assert "no pencil" in done.stderr
     assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0]["done"] == 6
@@ -320,22 +321,28 @@ def test_an_observer_that_fails_is_shown_at_the_end_and_the_study_is_done(madplu
 def test_secrets_in_the_environment_never_reach_disk(madplug, write, tmp_path, madplug_plugin):
     madplug_plugin("leak", '''
 import os
-from madplug import Extension, hookimpl
+from madplug import Extension, Observer, hookimpl
 class Leak(Extension):
     """Puts a key into an error."""
     name = "leak"
     @hookimpl
     def madplug_round_ended(self, debate):
         raise ValueError("refused " + os.environ["SERVICE_API_KEY"])
-    @hookimpl
-    def madplug_message(self, debate, message):
+class Sieve(Observer):
+    """Puts a key into a problem."""
+    name = "sieve"
+    def message_recorded(self, event):
         raise ValueError("logged " + os.environ["SERVICE_API_KEY"])
 @hookimpl
 def madplug_register_extensions():
     return [Leak]
+@hookimpl
+def madplug_register_observers():
+    return [Sieve]
 ''')
     environment = {**os.environ, "SERVICE_API_KEY": "verysecretvalue123"}
-    done = madplug("run", write(), "--set", 'extensions=["leak.leak"]', env=environment)
+    done = madplug("run", write(), "--set", 'extensions=["leak.leak"]', "--set",
+                   'observers=["leak.sieve"]', env=environment)
     assert done.returncode == 1
     kept = b"".join(p.read_bytes() for p in (tmp_path / "runs/study").iterdir())
     assert b"verysecretvalue123" not in kept + done.stderr.encode() + done.stdout.encode()

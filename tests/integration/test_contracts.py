@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from madplug.composition import field_of
 from madplug.config import Resolver
+from madplug.config.shape import slots as kinds_of
 from madplug.errors import ComponentError, UserError
 from madplug.registry import Registry
-from madplug.runfile import LISTS, SLOTS
-from madplug.testing import contracts
+from madplug.testing import SeeAll, contracts
 from madplug.testing.contracts.base import DebateContract
 from madplug.testing.contracts.supplies import slots
 
@@ -27,8 +28,10 @@ OPTIONS = {
     "cassette.replay": {"path": RECORDED / "calls.jsonl"}, "openai.chat": {"model": "small"},
     "litellm.chat": {"model": "openai/small"}, "files.table": {"path": RECORDED / "questions.jsonl"},
     "replay.trajectories": {"path": RECORDED / "debates.jsonl"},
+    "madc.order": {"inner": SeeAll()},
 }
 """Options by name, for components that can do nothing without any."""
+PARTS = [field_of(base) for base in kinds_of("debate")]
 AGENTS_ALIKE = {"baselines.most_common", "eot.consistent", "voting.plurality"}
 ANSWERS_ALIKE = {"baselines.most_common", "baselines.last", "eot.consistent", "voting.plurality", "freemad.score"}
 
@@ -89,7 +92,7 @@ def around(offer):
     if paradigm is None:
         return {}
     there = cell(paradigm.name)
-    scene = {slot: getattr(there, slot) for slot in (*SLOTS, *LISTS, "agents", "services", "answers")}
+    scene = {slot: getattr(there, slot) for slot in (*PARTS, "agents", "services", "answers")}
     scene["rounds"] = min(there.rounds, 3)
     if offer.kind == "style":  # the preset's other styles write what this one does not
         scene["styles"] = [s for s in there.styles if not isinstance(s.style, offer.component)]
@@ -151,7 +154,7 @@ def lacking(contract):
     if not issubclass(contract, DebateContract):
         return ""
     try:
-        contract().held()
+        contract().trial()
     except ComponentError as error:
         return str(error) if "needs" in str(error) else ""
     return ""
@@ -162,6 +165,18 @@ for found in offers():
                                      {"component": found.component, "offer": found, "__module__": __name__})
 
 
+def ordered_over(name):
+    """The contract of `madc.order` over another visibility."""
+    order, inner = registry().find("visibility", "madc.order"), registry().find("visibility", name)
+    options = {"inner": inner.component(), "rounds": "all"}
+    return type(f"TestOrder_over_{name.replace('.', '_')}", (Discovered, contracts.VisibilityContract),
+                {"component": order.component, "offer": order, "options": options, "__module__": __name__})
+
+
+for over in ("sparse.graph", "reconcile.grouped", "eot.peers"):
+    globals()[f"TestOrder_over_{over.replace('.', '_')}"] = ordered_over(over)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def imported_at_once():
     """One interpreter for all modules."""
@@ -170,6 +185,7 @@ def imported_at_once():
 
 def test_every_component_of_every_distribution_has_a_contract():
     """If this fails: a distribution offers nothing, or is not installed (`pip install -r requirements-dev.txt`)."""
-    silent = OURS - {offer.distribution for offer in offers()} - {"madplug-report"}  # which adds commands only
+    # madplug-report adds commands only, and madplug-common is a library.
+    silent = OURS - {offer.distribution for offer in offers()} - {"madplug-common", "madplug-report"}
     assert not silent
     assert all(name_of(offer) in globals() for offer in offers())

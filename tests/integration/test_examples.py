@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from madplug.runfile import cells, read
+from madplug.config.read import cells, read
 from madplug.testing.endpoint import running_endpoint
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))

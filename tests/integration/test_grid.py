@@ -1,6 +1,6 @@
 """What may be combined works together: every paradigm, decision and style, through run files, with scripted agents.
 
-Agents that agree decide; agents that cannot decide fall back, and nobody calls that agreement; the calls are those of
+Agents that agree decide; agents that cannot decide fall back, which never counts as agreement; the calls are those of
 the arithmetic; and what makes no sense is refused, with the reason, before a model is asked.
 """
 
@@ -46,8 +46,8 @@ def study(tmp_path):
     return writer(tmp_path)
 
 
-def held(resolved, replies):
-    """The debates of a study by cell, held with these replies."""
+def run_study(resolved, replies):
+    """The debates of a study by cell, run with these replies."""
     store = MemoryStore()
     plan = replace(resolved.plan, models={name: Scripted(replies) for name in resolved.plan.models})
     asyncio.run(StudyRun(plan, store).run())
@@ -63,7 +63,7 @@ class Agents:
     """Says in every form that is asked for what these agents have to say.
 
     answers: of the agents, in order, for each round that they speak in; the last row stays. agree: whether they say
-    so. split: ballots that nobody wins, until the vote of this number. judged: what the moderator answers in each
+    so. split: ballots without a winner, until the vote of this number. judged: what the moderator answers in each
     round; "" for none. disagree: the agents that challenge a decision.
     """
 
@@ -96,7 +96,7 @@ class Agents:
         return f"[{'AGREE' if self.agree else 'DISAGREE'}] It is so.\nFinal answer: {answer}"
 
     def ballot(self, text, agent):
-        """A ballot for one solution; where nobody is to win, for a different one by each voter."""
+        """A ballot for one solution; where no solution is to win, for a different one by each voter."""
         n = len(re.findall(r"^Solution \d+", text, re.MULTILINE))
         first = agent % n if self.times["vote", agent] < self.split else 0
         self.times["vote", agent] += 1
@@ -105,15 +105,15 @@ class Agents:
         return json.dumps({str(first): 10}) if "points" in text else str(first)
 
 
-def _instance(schema, lot):
-    """A small value of a schema; texts differ with the lot."""
+def _instance(schema, number):
+    """A small value of a schema; texts differ with the number."""
     if "enum" in schema:
         return schema["enum"][0]
     if schema.get("type") == "object":
-        return {k: _instance(v, lot) for k, v in schema.get("properties", {}).items()}
+        return {k: _instance(v, number) for k, v in schema.get("properties", {}).items()}
     if schema.get("type") == "array":
-        return [_instance(schema["items"], lot + i) for i in range(max(2, schema.get("minItems", 1)))]
-    return schema.get("minimum", f"words {lot}")
+        return [_instance(schema["items"], number + i) for i in range(max(2, schema.get("minItems", 1)))]
+    return schema.get("minimum", f"words {number}")
 
 
 # The grid: one run file with a cell for each combination
@@ -169,13 +169,13 @@ def accepted(refused, tmp_path_factory):
 @pytest.fixture(scope="module")
 def agreeing(accepted):
     """Its debates among agents that agree."""
-    return held(accepted, Agents())
+    return run_study(accepted, Agents())
 
 
 @pytest.fixture(scope="module")
 def differing(accepted):
     """Its debates among agents that all say something else, and never agree."""
-    return held(accepted, Agents("ABCDABCD", agree=False, split=9999, judged=("",)))
+    return run_study(accepted, Agents("ABCDABCD", agree=False, split=9999, judged=("",)))
 
 
 def test_most_combinations_may_be_held(accepted, refused):
@@ -211,7 +211,7 @@ def test_agents_that_agree_decide_in_every_combination(accepted, agreeing):
     assert len(agreeing) == len(accepted.plan.cells)
     for cell, result in agreeing.items():
         decision = result.decision
-        if cell.startswith(f"{SAMPLES} consensus."):  # samples do not hear each other, so nobody supports another
+        if cell.startswith(f"{SAMPLES} consensus."):  # samples do not see each other, so none supports another
             assert (decision.key, decision.agreed) == ("B", False), cell
             continue
         assert (decision.key, decision.agreed, decision.fallback) == ("B", True, False), (cell, decision)
@@ -235,7 +235,7 @@ def test_no_debate_makes_more_calls_than_check_says(accepted, agreeing, differin
 
 def calls(study, debate, agents=None, more=""):
     """The calls of the one debate of a study."""
-    return held(study(debate, more), agents or Agents())["main"].calls
+    return run_study(study(debate, more), agents or Agents())["main"].calls
 
 
 DIFFER = "ABCDABCDAB"
@@ -250,7 +250,7 @@ NEVER = {
     "mallm.memory": 3 * 7, "mallm.relay": 3 * 7, "mallm.report": 3 * 7, "mallm.debate": 7 * (1 + 2 * 2),
     "mallm.collective_refinement": 3 * 7 + 5 * 3,  # votes after rounds 3 to 7
     "metadebate.mad": 2 * 3 * 1 + 3 * 3 + 2, "metadebate.dmad": 2 * 3 * 1 + 12}
-"""The calls of a question on which nobody ever agrees."""
+"""The calls of a question on which the agents never agree."""
 
 
 def test_every_paradigm_that_calls_a_model_is_counted():
@@ -331,7 +331,7 @@ def test_a_majority_at_the_second_message_costs_the_personas_and_two_messages(st
 
 
 def test_self_consistency_makes_the_calls_of_the_debate_it_is_matched_to(study):
-    results = held(study('paradigm = "som.debate"', """
+    results = run_study(study('paradigm = "som.debate"', """
 [[cells]]
 name = "debate"
 [[cells]]

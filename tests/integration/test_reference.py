@@ -46,7 +46,7 @@ def followed(tmp_path_factory):
             path.parent.mkdir(parents=True, exist_ok=True)
             new = text[name.end():]
             path.write_text((path.read_text() + "\n\n" if path.suffix == ".py" and path.exists() else "") + new)
-    (wheel,) = WheelBuilder(str(folder / "madplug-loudest")).build(directory=str(folder), versions=["standard"])
+    (wheel,) = WheelBuilder(str(folder / "madplug-confident")).build(directory=str(folder), versions=["standard"])
     zipfile.ZipFile(wheel).extractall(folder / "site")
     return folder
 
@@ -72,7 +72,7 @@ def test_the_guide_to_writing_plugins_can_be_followed_to_the_letter(followed):
 
 
 def test_the_tests_that_the_guide_writes_pass(followed):
-    printed = run("python -m pytest -q -p no:cacheprovider -c /dev/null madplug-loudest", followed)
+    printed = run("python -m pytest -q -p no:cacheprovider -c /dev/null madplug-confident", followed)
     assert re.search(r"^[1-9]\d* passed in", printed, re.MULTILINE), printed
 
 

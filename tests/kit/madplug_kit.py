@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from madplug import (
+    AccessError,
     Completion,
     Dataset,
     Extension,
     Metric,
     Model,
     ModelOptions,
+    Observer,
     Options,
     Paradigm,
     RefusedError,
@@ -42,23 +46,36 @@ class Hash(Model):
         latency: Annotated[float, Volatile] = Field(default=0.0, ge=0, description="seconds per call")
         letters: str = Field(default="AB", description="what to draw from")
         ledger: Annotated[RunPath | None, Volatile] = Field(default=None, description="a line a call")
-        fault: Annotated[str, Volatile] = Field(default="", description="`refuse`, or `fail` for first tries")
+        fault: Annotated[str, Volatile] = Field(default="", description="`refuse`, `no_access`, `fail`, `hang...`")
         tokens: Annotated[int, Volatile] = Field(default=10, description="tokens per call")
 
     async def complete(self, request):
         """A letter."""
         digest = hashlib.sha256(repr((request.messages, request.seed)).encode()).hexdigest()
         if self.options.fault == "refuse":
-            raise RefusedError("401 no such key")
+            raise RefusedError("400 content filter")
+        if self.options.fault == "no_access":
+            raise AccessError("401 no such key")
         if self.options.fault.startswith("fail") and digest[:6] not in _tried:
             _tried.add(digest[:6])
             raise TransientError("503 try again", retry_after=0.0)
+        if self.options.fault.startswith("hang"):
+            await _hang(self.options.fault)
         if self.options.latency:
             await asyncio.sleep(self.options.latency * (0.5 + int(digest[:4], 16) / 65536))
         if self.options.ledger:
             _write(self.options.ledger, digest)
         letters = self.options.letters
         return Completion(letters[int(digest[4:8], 16) % len(letters)], Usage(self.options.tokens, 1))
+
+
+async def _hang(how):
+    while how == "hang stubbornly":
+        with suppress(BaseException):
+            await asyncio.sleep(1000)
+    if how == "hang in a thread":
+        await asyncio.to_thread(time.sleep, 1000)
+    time.sleep(1000)  # noqa: ASYNC251 - the mistake itself
 
 
 _tried: set[str] = set()
@@ -191,13 +208,12 @@ class Shout(Extension):
         return loud()
 
 
-class Cry(Extension):
+class Cry(Observer):
     """An observer that fails."""
 
     name = "cry"
 
-    @hookimpl
-    def madplug_message(self, debate, message):
+    def message_recorded(self, event):
         """Fails."""
         raise RuntimeError("no pencil")
 
@@ -249,4 +265,9 @@ def madplug_register_paradigms():
 
 @hookimpl
 def madplug_register_extensions():
-    return [Shout, Cry]
+    return [Shout]
+
+
+@hookimpl
+def madplug_register_observers():
+    return [Cry]

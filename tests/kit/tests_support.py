@@ -1,4 +1,6 @@
-"""Texts that the host's tests share."""
+"""What the host's tests share: a run file, and a phase that reopens debates."""
+
+from madplug import Phase, Reopen
 
 RUN = """
 name = "study"
@@ -12,3 +14,27 @@ paradigm = "kit.pair"
 [[metrics]]
 use = "kit.right"
 """
+
+
+class Appeal(Phase):
+    """Reopens the debate once, for two rounds."""
+
+    name = "appeal"
+
+    def __init__(self, rounds=2, say="think again", times=1):
+        super().__init__()
+        self.rounds, self.say, self.times = rounds, say, times
+
+    def run(self, debate, decision):
+        done = debate.notes.get("appeal", 0)
+        if done >= self.times:
+            return None
+        debate.notes["appeal"] = done + 1
+        return Reopen(rounds=self.rounds, say=self.say)
+
+    def further_rounds(self, plan):
+        return self.rounds * self.times
+
+
+def letters(request):
+    return "B" if "think again" in request.messages[-1]["content"] else "A"

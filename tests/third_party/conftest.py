@@ -1,4 +1,4 @@
-"""The strangers' modules can be imported in their own tests, as they could where they are installed."""
+"""Makes the third-party modules importable in their tests, as if they were installed."""
 
 import sys
 from pathlib import Path

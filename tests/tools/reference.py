@@ -1,7 +1,8 @@
 """Writes the documents that are made from the code: `python tests/tools/reference.py`.
 
-`docs/reference.md` is what plugins implement and are given, `docs/components.md` every component of this repository,
-`docs/papers.md` the components of each paper. A test compares them.
+`docs/reference.md` is what plugins implement and are given, `docs/run-file.md` every key of a run file,
+`docs/components.md` every component of this repository, `docs/papers.md` the components of each paper. A test compares
+them.
 """
 
 from __future__ import annotations
@@ -11,31 +12,56 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from functools import cached_property
+from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from madplug import components, debate, describe, errors, hookspecs, records, runspecs, setup, transcript
+from madplug import cell as cell_module
+from madplug import (
+    components,
+    debate,
+    describe,
+    driver,
+    errors,
+    events,
+    hookspecs,
+    jobs,
+    observers,
+    options,
+    records,
+    runspecs,
+    services,
+    setup,
+    state,
+    store,
+    testing,
+    transcript,
+    worker,
+)
 from madplug.registry import Offer, Registry
+from madplug.store import base
+from madplug.text import a
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 NOTICE = "<!-- Made by `python tests/tools/reference.py`; change the docstrings instead. -->"
 GIVEN = {
     debate.Debate: "sample agents voters with_role agent transcript round rounds answers references rng ask ask_all "
-                   "notes service neighbours view key models decision matched repeat",
-    setup.Setup: "ask ask_all samples models answers keep",
+                   "read notes service neighbours view key models decision matched repeat spent cell",
+    setup.Setup: "ask ask_all samples models answers service keep cell seed spent",
     transcript.Transcript: "messages record of_round by last answers",
 }
-ATTRIBUTES = {
-    "sample": "The question: a `Sample`, without its references.", "agents": "The agents, by id.",
-    "transcript": "What was said: a `Transcript`.", "round": "The round that is being held, from 1; 0 before.",
-    "rounds": "The most rounds there can be.",
-    "decision": "How the debate ended, for phases and metrics; before, None.",
-    "repeat": "Which independent repetition this is, from 0.",
-    "notes": "A table for facts to keep beside the debate, under the plugin's name; components write and do not read.",
-    "matched": "The same sample's result in the cell that this one is matched to, or None.",
-}
+KIND = ("kind", "plural", "label", "slot", "how_many", "required", "of_study", "from_slot", "name_scores")
+"""What a kind says of itself, and what only the host calls."""
+PLAIN = ("DebateResult", "Job", "Played")
+"""Records whose properties are listed too."""
+READ = ("DebateId", "Call", "Totals", "Progress", "Changes")
+"""What a reader returns, beside records and rows."""
+CELL = ["components", "of_kind", "wanted", "plan", "worst_calls"]
+"""What a component may ask of a cell, beside its fields."""
 PAPERS = (
     ("MALLM: Multi-Agent Large Language Models Framework", "Becker et al. 2025", r"Becker et al\. 2025|MALLM, release"),
     ("Voting or Consensus? Decision-Making in Multi-Agent Debate", "Kaesberg et al. 2025", r"Kaesberg et al\. 2025"),
@@ -84,13 +110,32 @@ def cell(text: str) -> str:
 def reference() -> str:
     """Hooks, base classes, records, and what components are given."""
     parts = ["# Reference", NOTICE, "What plugins implement, and what they are given. `writing-plugins.md` shows how; "
-             "`components.md` is what is installed. Everything here is imported from `madplug`."]
-    parts += ["## Hooks: what a distribution offers", text_of(hookspecs), *hooks(hookspecs)]
-    parts += ["## Hooks: what happens in a run", text_of(runspecs), *hooks(runspecs)]
-    parts += ["## Base classes", "One for each kind of component. *Must* marks what a component has to implement; the "
-              "rest has a default.", *base_classes()]
+             "`run-file.md` has the keys of a run file; `components.md` lists the components. Everything named here "
+             "can be imported from `madplug` unless another module is given. In signatures, `Maybe[T]` is `T` or an "
+             "awaitable of it (declare what your method returns), `Sampled` is `tuple[Sample, tuple[str, ...]]`, and "
+             "`Form` is one of `{\"json_schema\": {...}}`, `{\"regex\": \"...\"}` and `{\"grammar\": \"...\"}`."]
+    parts += ["## Registration hooks", text_of(hookspecs), *hooks(hookspecs)]
+    parts += ["## Hooks of a run", text_of(runspecs), *hooks(runspecs)]
+    parts += ["## Base classes", text_of(components), *base_classes()]
+    parts += ["## Options", text_of(options), *option_types(), "### Options of every model (`ModelOptions`)",
+              keys(components.Model.Options)]
     parts += ["## What a component is given", *(given(owner, names.split()) for owner, names in GIVEN.items())]
-    parts += ["## Records", text_of(records), *record_pages()]
+    parts += record_pages(state, only=("Spending",))
+    parts += ["## Services (`madplug.services`)", text_of(services),
+              *(interface(getattr(services, name)) for name in services.__all__)]
+    parts += ["## Records", text_of(records), *record_pages(records)]
+    parts += ["## Events", text_of(events), *record_pages(events), "### `Run` (`madplug.observers`)\n\n"
+              "The argument of `Observer.open`.", *record_pages(observers, only=("Run", "Progress"))]
+    parts += ["## A cell", "The argument of `check(cell)`, and `setup.cell`: one configuration of a study, resolved.",
+              *record_pages(cell_module), "\n\n".join(given(cell_module.Cell, CELL).split("\n\n")[2:]),
+              *record_pages(components, only=("Plan",))]
+    parts += ["## Records of a study (`madplug.store`)", f"`{signature('open_study', store.open_study)}`: "
+              f"{flowing(text_of(store.open_study))}", *record_pages(base, only=READ), interface(base.Reader)]
+    parts += ["## Executors (`madplug.driver`, `madplug.jobs`, `madplug.worker`)", text_of(driver),
+              *record_pages(jobs, only=("Job",)), *record_pages(driver, only=("Ending",)), interface(driver.Driver),
+              given(worker.Worker, ["from_file", "open", "run", "close"])]
+    parts += ["## Functions", *function_rows()]
+    parts += ["## Testing (`madplug.testing`)", text_of(testing), *testing_pages()]
     parts += ["## Errors", f"```text\n{text_of(errors).partition(chr(10) * 2)[2]}\n```"]
     return "\n\n".join(parts) + "\n"
 
@@ -99,31 +144,55 @@ def hooks(module: ModuleType) -> Iterator[str]:
     """A section for each hook of a module, in its order."""
     for name, hook in vars(module).items():
         if name.startswith("madplug_"):
-            yield f"### `{name}({', '.join(inspect.signature(hook).parameters)})`\n\n{text_of(hook)}"
+            arguments = ", ".join(inspect.signature(hook).parameters)
+            yield f"### `{name}({arguments})`\n\n```python\n{signature(name, hook)}\n```\n\n{text_of(hook)}"
 
 
 def base_classes() -> Iterator[str]:
     """A section for each base class."""
-    for base in (components.Component, *components.KINDS.values()):
-        kind = f" (kind `{base.kind}`)" if "kind" in vars(base) else ""
-        rows = "\n".join(members(base))
-        yield f"### `{base.__name__}`{kind}\n\n{text_of(base)}\n\n{rows}".rstrip()
+    for cls in (components.Component, *components.KINDS.values()):
+        kind = f" (kind `{cls.kind}`, in the run file `{cls.slot}`)" if "kind" in vars(cls) else ""
+        rows = "\n".join(members(cls, components, skip=(*KIND, "Options")))
+        yield f"### `{cls.__name__}`{kind}\n\n{text_of(cls)}\n\n{rows}".rstrip()
 
 
-def members(base: type) -> Iterator[str]:
-    """What a class asks for and allows, as a list."""
-    notes = attribute_docs(components)
-    for name, value in vars(base).items():
-        value = value.fget if isinstance(value, property) else value
-        if name.startswith("_") or name in ("kind", "Options"):
+def members(cls: type, module: ModuleType, skip: tuple[str, ...] = ()) -> Iterator[str]:
+    """The attributes and methods of a class, as a list; abstract ones are marked *required*."""
+    notes, types = attribute_docs(module), annotations(cls)
+    for name, value in vars(cls).items():
+        if name.startswith("_") or name in skip:
             continue
-        must = "*must* " if name in base.__abstractmethods__ else ""
-        if inspect.isfunction(value):
-            arguments = [p for p in inspect.signature(value).parameters if p != "self"]
-            head = f"{name}({', '.join(arguments)})" if name != "price" else name
-            yield f"* {must}`{head}`: {flowing(text_of(value))}"
-        else:
-            yield f"* `{name}`: {flowing(notes.get((base.__name__, name), ''))}".rstrip(": ")
+        required = "*required* " if name in getattr(cls, "__abstractmethods__", ()) else ""
+        if isinstance(value, property):
+            yield f"* `{name}: {returned(value.fget)}`: {flowing(text_of(value.fget))}"
+        elif inspect.isfunction(found := getattr(value, "__func__", value)):
+            yield f"* {required}`{signature(name, found)}`: {flowing(text_of(found))}"
+        elif (cls.__name__, name) in notes:
+            kind = f": {types[name]}" if name in types else ""
+            yield f"* `{name}{kind}`: {flowing(notes[cls.__name__, name])}".rstrip(": ")
+    missing = [name for name in types if name not in vars(cls) and (cls.__name__, name) in notes and name not in skip]
+    for name in missing:
+        yield f"* `{name}: {types[name]}`: {flowing(notes[cls.__name__, name])}"
+
+
+def annotations(cls: type) -> dict[str, str]:
+    """The annotations of a class, as they are written."""
+    found = vars(cls).get("__annotations__", {})
+    return {name: str(getattr(kind, "__forward_arg__", kind)) for name, kind in found.items()}
+
+
+def signature(name: str, function: Any) -> str:
+    """A function with its types, as it is written; `self` is left out."""
+    found = inspect.signature(function)
+    kept = [p for p in found.parameters.values() if p.name not in ("self", "cls")]
+    text = re.sub(r"""(: |-> )(['"])(.*?)\2""", r"\1\3", str(found.replace(parameters=kept)))
+    begin = "async " if inspect.iscoroutinefunction(function) else ""
+    return f"{begin}{name}{text}"
+
+
+def returned(function: Any) -> str:
+    """The type that a property has."""
+    return str(getattr(function, "__annotations__", {}).get("return", "Any")).strip("'")
 
 
 def flowing(text: str) -> str:
@@ -132,42 +201,187 @@ def flowing(text: str) -> str:
 
 
 def attribute_docs(module: ModuleType) -> dict[tuple[str, str], str]:
-    """The docstrings under attributes, by class and name."""
+    """The docstrings under attributes, by class and name; those at the top of a module by an empty class."""
     found: dict[tuple[str, str], str] = {}
-    for node in ast.parse(inspect.getsource(module)).body:
-        if not isinstance(node, ast.ClassDef):
-            continue
-        for item, after in zip(node.body, node.body[1:], strict=False):
-            target = item.target if isinstance(item, ast.AnnAssign) else None
-            if isinstance(target, ast.Name) and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                found[node.name, target.id] = str(after.value.value)
+    tree = ast.parse(inspect.getsource(module))
+    for owner, body in [("", tree.body), *((n.name, n.body) for n in tree.body if isinstance(n, ast.ClassDef))]:
+        for item, after in pairwise(body):
+            targets = [item.target] if isinstance(item, ast.AnnAssign) else getattr(item, "targets", [])
+            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        found[owner, target.id] = str(after.value.value)
     return found
 
 
 def given(owner: type, names: list[str]) -> str:
     """What a component may use of an object."""
-    lines = [f"### `{owner.__name__}`", text_of(owner), ""]
-    rows = []
+    notes, types, rows = attribute_docs(sys.modules[owner.__module__]), annotations(owner), []
     for name in names:
         found = inspect.getattr_static(owner, name, None)
-        found = found.fget if isinstance(found, property) else found
-        if inspect.isfunction(found) and not isinstance(inspect.getattr_static(owner, name), property):
-            arguments = ", ".join(p for p in inspect.signature(found).parameters if p != "self")
-            rows.append(f"* `{name}({arguments})`: {flowing(text_of(found))}")
+        plain = not isinstance(found, property | cached_property)
+        found = found.fget if isinstance(found, property) else getattr(found, "func", getattr(found, "__func__", found))
+        if inspect.isfunction(found) and plain:
+            rows.append(f"* `{signature(name, found)}`: {flowing(text_of(found))}")
+        elif inspect.isfunction(found):
+            rows.append(f"* `{name}: {returned(found)}`: {flowing(text_of(found))}")
         else:
-            rows.append(f"* `{name}`: {flowing(text_of(found) if found is not None else ATTRIBUTES[name])}")
-    return "\n\n".join([*lines[:2], "\n".join(rows)])
+            rows.append(f"* `{name}: {types.get(name, 'Any')}`: {flowing(notes.get((owner.__name__, name), ''))}")
+    return "\n\n".join([f"### `{owner.__name__}`", text_of(owner), "\n".join(rows)])
 
 
-def record_pages() -> Iterator[str]:
-    """The fields of every record."""
-    notes = attribute_docs(records)
-    for name, record in vars(records).items():
-        if inspect.isclass(record) and hasattr(record, "__dataclass_fields__"):
-            rows = [f"| `{p.name}` | {'' if p.default is p.empty else 'optional'} | "
+def interface(protocol: type) -> str:
+    """What a protocol requires."""
+    rows = "\n".join(members(protocol, sys.modules[protocol.__module__]))
+    return f"### `{protocol.__name__}`\n\n{text_of(protocol)}\n\n{rows}"
+
+
+def record_pages(module: ModuleType, only: tuple[str, ...] = ()) -> Iterator[str]:
+    """The fields of the records of a module: name, type, default, meaning."""
+    notes = attribute_docs(module)
+    for name, record in vars(module).items():
+        own = inspect.isclass(record) and record.__module__ == module.__name__ and (not only or name in only)
+        if own and (hasattr(record, "__dataclass_fields__") or hasattr(record, "_fields")):
+            types = annotations(record)
+            rows = [f"| `{p.name}` | `{cell(types.get(p.name, ''))}` | {'yes' if p.default is p.empty else ''} | "
                     f"{cell(notes.get((name, p.name), ''))} |" for p in inspect.signature(record).parameters.values()]
-            table = "\n".join(["| field | | |", "|---|---|---|", *rows])
-            yield f"### `{name}`\n\n{text_of(record)}\n\n{table}"
+            table = "\n".join(["| field | type | required | meaning |", "|---|---|---|---|", *rows])
+            methods = [f"* `{signature(n, getattr(f, '__func__', f))}`: {flowing(text_of(f))}"
+                       for n, f in vars(record).items()
+                       if n[:1] != "_" and (inspect.isfunction(f) or isinstance(f, classmethod))]
+            properties = [f"* `{n}: {returned(f.fget)}`: {flowing(text_of(f.fget))}" for n, f in vars(record).items()
+                          if isinstance(f, property) and name in PLAIN]
+            more = "\n\n" + "\n".join([*methods, *properties]) if methods or properties else ""
+            yield f"### `{name}`\n\n{text_of(record)}\n\n{table}" + ("" if name == "Cell" else more)
+
+
+def option_types() -> Iterator[str]:
+    """The types that an option can have."""
+    notes = attribute_docs(options)
+    rows = [f"* `{name}`: {flowing(notes['', name])}" for name in ("ModelName", "ServiceName", "RunPath", "Nested",
+                                                                  "Volatile")]
+    rows += [f"* `{name}`: {flowing(text_of(getattr(options, name)))}" for name in ("Offers", "Price", "Options")]
+    yield "\n".join(rows)
+
+
+def function_rows() -> Iterator[str]:
+    """The functions of the public names."""
+    from madplug import aio, errors
+
+    rows = [(aio.maybe_await, "maybe_await"), (errors.nearest, "nearest")]
+    yield "\n".join(f"* `{signature(name, function)}`: {flowing(text_of(function))}" for function, name in rows)
+
+
+def testing_pages() -> Iterator[str]:
+    """What `madplug.testing` and its modules offer."""
+    from madplug.testing import clock, contracts, endpoint, fixtures
+
+    play = import_module("madplug.testing.play")        # the package's own `play` is the function
+    functions = [*((testing, n) for n in testing.__all__ if inspect.isfunction(getattr(testing, n)))]
+    yield "\n".join(f"* `{signature(n, getattr(m, n))}`: {flowing(text_of(getattr(m, n)))}" for m, n in functions)
+    classes = [n for n in testing.__all__ if inspect.isclass(getattr(testing, n)) and n != "Played"]
+    yield "\n".join(f"* `{n}`: {flowing(text_of(getattr(testing, n)))}" for n in classes)
+    yield from record_pages(play, only=("Played",))
+    yield f"### `madplug.testing.contracts`\n\n{text_of(contracts)}"
+    yield "\n".join(["| kind | contract |", "|---|---|",
+                     *(f"| {kind} | `{contract.__name__}` |" for kind, contract in contracts.CONTRACTS.items())])
+    yield f"### `madplug.testing.endpoint`\n\n{text_of(endpoint)}"
+    yield f"`{signature('running_endpoint', endpoint.running_endpoint)}`: {flowing(text_of(endpoint.running_endpoint))}"
+    yield from record_pages(endpoint, only=("Settings",))
+    clocked = f"`{signature('on_virtual_clock', clock.on_virtual_clock)}`: {flowing(text_of(clock.on_virtual_clock))}"
+    yield f"### `madplug.testing.clock`\n\n{text_of(clock)}\n\n{clocked}"
+    install = inspect.getdoc(getattr(fixtures.madplug_plugin, "__wrapped__", fixtures.madplug_plugin)) or ""
+    yield f"### The fixture `madplug_plugin`\n\n{install}"
+
+
+# docs/run-file.md
+
+HEAD = """A run file is TOML. It has a table for each thing that a study consists of. A table that names a
+component does so with `use`; its other keys are the options of that component (`madplug show NAME` lists them).
+A string is short for `{use = "..."}`. An option that is itself a component is written the same way. Relative
+paths are relative to the run file.
+
+`madplug check FILE` reports all mistakes before anything runs."""
+PRECEDENCE = """A key set with `--set a.b=c` on the command line takes precedence over `MADPLUG_A__B` in the
+environment, and that over the file. Values of the first two are read as TOML, or as text if they are not TOML.
+Cells are made from the result, so a cell's changes take precedence over all three; and every key that is given
+takes precedence over the preset of `debate.paradigm`."""
+IDENTITY = """A directory belongs to one study; running the same command again resumes it, and a run file of
+another study is refused. The identity of a study is what is debated and how: its cells, `seed`, `repeats`,
+`share_completions`, `oracle`, and the content of its data. **Not part of it**, and free to change between two
+runs: `name`, `[[observers]]`, `[execution]`, `[limits]`, the location of files, and options that are marked as
+such, for instance addresses, keys and rate limits of models. Observers in particular can be added to a study
+that is half done."""
+SHARING = """With `share_completions = true`, identical requests (the same model with the same options, the same
+sample, agent, repeat and messages) of different cells are sent once, and every cell uses the same completion.
+Methods are then compared on the same first answers, and round 1 is paid for once. It also means that the cells
+are not independent: differences between them are measured with less noise, but each cell is not a replication
+of the others. Set `false` to replicate a paper that ran its methods independently of each other, or to treat
+cells as independent samples; every cell then pays for its own completions. Repeats, samples and agents never
+share completions, and a request that one debate makes twice is sent twice."""
+CELLS = """Without `sweep` and `cells`, a study has one cell. `sweep` has lists of values by dotted key, and
+every combination is a cell; `[[cells]]` adds cells one by one. A cell is a set of changes to the file. A change
+with `use` (or a string) replaces a whole slot; one without `use` changes options of the component that is
+there. A cell that sets `debate.paradigm` starts from that paradigm alone: of the file's `[debate]`, it inherits
+only `models`. Extensions are inherited; `extensions = []` removes them. A cell can set these keys, and `name`:"""
+EXAMPLE = """```toml
+[sweep]
+"debate.rounds" = [1, 2, 3]
+"debate.decision" = ["voting.plurality", {use = "voting.plurality", tie = "random"}]
+
+[[cells]]
+name = "self-consistency"
+debate = {paradigm = "baselines.self_consistency"}
+match = {cell = "rounds=3,decision=voting.plurality", by = "calls"}
+```"""
+MATCHING = """`match` gives a cell the same budget as another one: each of its debates is run once the other
+cell's debate of the same sample and repeat has ended, and components of the cell can use as many calls or
+tokens as that one did."""
+RESERVED = """Reserved in every slot: `use`, the component's full name (`plugin.component`), or its bare name if
+only one plugin offers it; and in `[[debate.styles]]` also `for`: ids, roles or persona names of the agents that
+the style is for. Without `for`, the first style that can write a turn's move is used."""
+
+
+def run_file() -> str:
+    """Every key of a run file."""
+    from madplug.config import shape
+
+    tables = {"[debate]": shape.debate_table(), "[limits]": shape.LimitsTable, "match": shape.Match}
+    parts = ["# The run file", NOTICE, HEAD, "## Top level", keys(shape.run_table())]
+    for name, table in tables.items():
+        parts += [f"## `{name}`", sentence(text_of(table).partition(": ")[2]), keys(table)]
+        parts += [MATCHING] if name == "match" else []
+    own = ", ".join(f"`{name}`" for name in shape.cell_table().model_fields)
+    parts += ["## Precedence", PRECEDENCE, "## `[sweep]` and `[[cells]]`", CELLS, f"{own}.", EXAMPLE,
+              "## `share_completions`", SHARING, "## What makes it the same study", IDENTITY]
+    head = ["| table | what it names | hook that registers it |", "|---|---|---|"]
+    parts += ["## Slots", RESERVED, "\n".join([*head, *map(slot_row, components.KINDS.values())])]
+    parts += ["## Options of every model", "In `[models.NAME]`, in addition to those of the model itself. All of "
+              "them may change between two runs of a study.", keys(components.Model.Options)]
+    return "\n\n".join(parts) + "\n"
+
+
+def sentence(text: str) -> str:
+    """The text with a capital at its start."""
+    return text[:1].upper() + text[1:]
+
+
+def keys(table: Any) -> str:
+    """The keys of a table."""
+    from madplug.describe import field_facts
+
+    def row(fact: dict[str, Any]) -> str:
+        kind = fact["type"].removesuffix(" | none") + (f" ({fact['limits']})" if fact["limits"] else "")
+        given = "required" if fact["required"] else "" if fact["default"] in (None, [], {}) else default(fact)
+        return f"| `{fact['name']}` | {cell(kind)} | {given} | {cell(fact['description'])} |"
+
+    return "\n".join(["| key | type | default | meaning |", "|---|---|---|---|", *map(row, field_facts(table))])
+
+
+def slot_row(base: Any) -> str:
+    """A kind's row in the table of slots."""
+    table = {"list": f"`[[{base.slot}]]`", "none": f"`{base.slot} = \"...\"`"}.get(base.how_many, f"`[{base.slot}]`")
+    return f"| {table} | {a(base.label)} | `madplug_register_{base.plural}` |"
 
 
 # docs/components.md
@@ -252,7 +466,7 @@ def deviations(offer: Offer) -> Iterator[str]:
             yield flowing(paragraph)
 
 
-DOCUMENTS = {"reference.md": reference, "components.md": catalogue, "papers.md": papers}
+DOCUMENTS = {"reference.md": reference, "run-file.md": run_file, "components.md": catalogue, "papers.md": papers}
 
 
 def main() -> int:

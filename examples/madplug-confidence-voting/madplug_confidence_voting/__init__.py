@@ -20,12 +20,13 @@ LEAST, MOST = 0.01, 0.99
 
 
 class Weighted(DecisionProtocol):
-    """Every voter's latest answer counts as much as the voter is sure of it.
+    """Weights every voter's latest answer by the voter's confidence.
 
-    After the last round each voter is asked how sure it is, unless its style has recorded a confidence already. What
-    voters say is recalibrated: the log-odds are multiplied by `slope` (below 1 for models that are too sure) and moved
-    by `shift`. The answer with the largest sum wins, and is agreed on when it has more than half of the whole weight.
-    A voter whose confidence cannot be read counts `unread`, and its ballot is marked as not valid.
+    After the last round each voter is asked how sure it is, unless its style has recorded a confidence already. The
+    confidences are recalibrated: the log-odds are multiplied by `slope` (below 1 for overconfident models) and moved
+    by `shift`. The answer with the largest sum wins. It is agreed on when it has more than half of the whole weight
+    and more than half of all voters gave an answer that could be read. A voter whose confidence cannot be read has the
+    weight `unread`, and its ballot is marked as not valid.
     """
 
     name = "weighted"
@@ -48,7 +49,7 @@ class Weighted(DecisionProtocol):
         return 0 if self.options.ask == "never" else plan.agents
 
     async def at_end(self, debate: Debate) -> Decision:
-        """Ask, recalibrate, add up."""
+        """Ask, recalibrate, and add up."""
         said = {agent: message for agent in debate.voters if (message := latest(debate, agent)) is not None}
         if not said:
             return Decision.undecided("no voter gave an answer that could be read")
@@ -58,16 +59,19 @@ class Weighted(DecisionProtocol):
             weight = self.options.unread if confidence is None else self._calibrated(confidence)
             votes.append(Vote(agent.id, {str(message.key): weight}, valid=confidence is not None))
             scores[str(message.key)] += weight
-        return self._decide(debate, scores, tuple(votes))
+        most_read = 2 * len(said) > len(debate.voters)
+        return self._decide(debate, scores, tuple(votes), most_read=most_read)
 
-    def _decide(self, debate: Debate, scores: Mapping[str, float], votes: tuple[Vote, ...]) -> Decision:
+    def _decide(self, debate: Debate, scores: Mapping[str, float], votes: tuple[Vote, ...], *,
+                most_read: bool) -> Decision:
         most = max(scores.values())
         best = [key for key, score in scores.items() if math.isclose(score, most, abs_tol=1e-9)]
         tie = len(best) > 1
         if tie and self.options.tie == "undecided":
             return Decision(None, scores=scores, votes=votes, tie=True, reason="several answers weigh the same")
         key = self._one_of(debate, best) if tie else best[0]
-        return Decision(key, agreed=not tie and most > sum(scores.values()) / 2, scores=scores, votes=votes, tie=tie)
+        agreed = most_read and not tie and most > sum(scores.values()) / 2
+        return Decision(key, agreed=agreed, scores=scores, votes=votes, tie=tie)
 
     def _one_of(self, debate: Debate, best: list[str]) -> str:
         if self.options.tie == "random":
@@ -84,7 +88,7 @@ class Weighted(DecisionProtocol):
         return percent((await debate.ask(prompt, agent=agent, purpose="confidence")).text)
 
     def _calibrated(self, confidence: float) -> float:
-        confidence = min(max(confidence, LEAST), MOST)  # nobody is so sure that no others can outvote it
+        confidence = min(max(confidence, LEAST), MOST)  # no agent is so certain that the others cannot outvote it
         log_odds = self.options.slope * math.log(confidence / (1 - confidence)) + self.options.shift
         return 1 / (1 + math.exp(-log_odds))
 
@@ -102,5 +106,5 @@ def percent(text: str) -> float | None:
 
 @hookimpl
 def madplug_register_decisions() -> list[type[DecisionProtocol]]:
-    """Offer `confidence_voting.weighted`."""
+    """Register the decision protocol."""
     return [Weighted]

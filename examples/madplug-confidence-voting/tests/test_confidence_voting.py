@@ -13,10 +13,16 @@ def decided(rows, sure, **options):
     return wait_for(Weighted(ask="never", **options).at_end(debate_from(rows, confidence=sure)))
 
 
-def test_one_that_is_sure_outvotes_two_that_are_not():
+def test_one_confident_voter_outvotes_two_doubtful_ones():
     decision = decided("A B B", [0.9, 0.3, 0.4])
     assert (decision.key, decision.agreed) == ("A", True)
     assert decision.scores == pytest.approx({"A": 0.9, "B": 0.7})
+
+
+@pytest.mark.parametrize(("rows", "agreed"), [("A - -", False), ("A A -", True), ("A A B", True)])
+def test_one_readable_voter_of_three_is_no_agreement(rows, agreed):
+    decision = decided(rows, 0.9)
+    assert (decision.key, decision.agreed) == ("A", agreed)
 
 
 def test_recalibration_lets_the_many_win_again():
@@ -30,7 +36,7 @@ def test_a_shift_moves_every_voter():
     assert decided("A", [0.5], shift=1.0).scores == pytest.approx({"A": 1 / (1 + math.exp(-1))})
 
 
-def test_nobody_is_certain():
+def test_no_agent_is_ever_certain():
     assert decided("A B", [1.0, 0.0]).scores == pytest.approx({"A": 0.99, "B": 0.01})
 
 
@@ -40,7 +46,7 @@ def test_a_tie_goes_as_the_option_says(tie, key):
     assert (decision.key, decision.tie, decision.agreed) == (key, True, False)
 
 
-def test_a_tie_drawn_by_lot_does_not_depend_on_the_order_of_the_agents():
+def test_a_randomly_broken_tie_does_not_depend_on_the_order_of_the_agents():
     assert decided("B A", [0.7, 0.7], tie="random").key == decided("A B", [0.7, 0.7], tie="random").key
 
 

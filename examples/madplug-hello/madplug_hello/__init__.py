@@ -47,7 +47,7 @@ class Quorum(DecisionProtocol):
         share: float = Field(default=0.75, gt=0.5, le=1, description="share of the voters that must give one answer")
 
     def after_round(self, debate: Debate) -> Decision | None:
-        """A decision where the quorum is there; None lets the debate go on."""
+        """A decision once the quorum is reached; None lets the debate go on."""
         counts = self._counts(debate)
         for key, votes in counts.items():
             if votes >= self.options.share * len(debate.voters):
@@ -115,24 +115,24 @@ class LastCall(Extension):
 def fill(template: str, values: dict[str, str]) -> str:
     """The template with its placeholders filled in, once.
 
-    Not `str.format`: what models and data sets say may hold braces, and must come through as it is.
+    Not `str.format`: texts of models and data sets may contain braces, which must stay as they are.
     """
     return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), template)
 
 
 @hookimpl
 def madplug_register_decisions() -> list[type[DecisionProtocol]]:
-    """Offer `hello.quorum`."""
+    """Register the decision protocol."""
     return [Quorum]
 
 
 @hookimpl
 def madplug_register_styles() -> list[type[Style]]:
-    """Offer `hello.brief`."""
+    """Register the style."""
     return [Brief]
 
 
 @hookimpl
 def madplug_register_extensions() -> list[type[Extension]]:
-    """Offer `hello.last_call`."""
+    """Register the extension."""
     return [LastCall]

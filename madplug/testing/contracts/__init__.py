@@ -1,4 +1,4 @@
-"""What a component must keep, as tests to inherit: one class per kind.
+"""The contracts of components, as tests to inherit: one class per kind.
 
     from madplug.testing.contracts import DecisionContract
     from madplug_hello import Firmest
@@ -7,9 +7,9 @@
         component = Firmest
         options = {"least": 0.5}
 
-Every inherited test says in its docstring what to do if it fails. None of them may be replaced in a subclass;
-add your own beside them. Where a component needs more around it than the plainest debate (roles, a service,
-a table of data), say so:
+Every inherited test says in its docstring what to do if it fails. A subclass must not replace any of
+them; add your own tests. If a component needs more than the plainest debate (roles, a service, a table of data),
+say so:
 
     around = {"agents": 4, "personas": [Judge()], "services": {"index": Index()}}     # arguments of `play`
     sample = Sample("q1", "Which one floats?", choices=("a stone", "a cork"))
@@ -33,6 +33,7 @@ from madplug.testing.contracts.supplies import (
     DatasetContract,
     ExecutorContract,
     ModelContract,
+    ObserverContract,
     ParadigmContract,
     ServiceContract,
 )
@@ -42,12 +43,13 @@ CONTRACTS: dict[str, type[ComponentContract]] = {
     "personas": PersonaContract, "casting": CastingContract, "style": StyleContract, "turns": TurnOrderContract,
     "visibility": VisibilityContract, "decision": DecisionContract, "phase": PhaseContract,
     "metric": MetricContract, "extension": ExtensionContract, "paradigm": ParadigmContract,
-    "executor": ExecutorContract,
+    "executor": ExecutorContract, "observer": ObserverContract,
 }
 """The contract of each kind of component."""
 __all__ = [
     "CONTRACTS", "HEAVY", "AnswerContract", "CastingContract", "ComponentContract", "DatasetContract",
     "DecisionContract", "ExecutorContract", "ExtensionContract", "MetricContract", "ModelContract",
+    "ObserverContract",
     "ParadigmContract", "PersonaContract", "PhaseContract", "ServiceContract", "StyleContract", "TurnOrderContract",
     "VisibilityContract", "contract_tests", "heavy_imports",
 ]

@@ -1,4 +1,4 @@
-"""What every component keeps, whatever its kind; and what every component of a debate keeps."""
+"""The contract of every component, and that of every component that takes part in debates."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from pydantic import ValidationError
 
 from madplug.components import KINDS
 from madplug.errors import MadplugError
+from madplug.options import nested_fields
 from madplug.records import Completion, Request, Sample
 from madplug.registry import Offer, _unfit
 from madplug.rows import to_json
 from madplug.testing.contracts.imports import HEAVY, heavy_imports, imports_noted
-from madplug.testing.contracts.scene import ODD, Held, Outspoken, Rows, Witness, drawn, fitting, state_of
+from madplug.testing.contracts.scene import ODD, Outspoken, Rows, Trial, Witness, contents_of, drawn, fitting
 from madplug.testing.play import play
 
 
 def contract_tests(cls: type) -> dict[str, Any]:
-    """The tests of a contract by name, as they must stay."""
+    """The tests of a contract by name, which subclasses must not change."""
     found: dict[str, Any] = {}
     for base in cls.__mro__:
         if base.__module__.startswith(f"{__package__}."):
@@ -33,7 +34,7 @@ def contract_tests(cls: type) -> dict[str, Any]:
 
 
 class ComponentContract:
-    """What every component keeps. Subclass the contract of its kind, not this."""
+    """The contract of every component. Subclass the contract of its kind instead of this one."""
 
     component: ClassVar[Any]
     """The class under test."""
@@ -46,10 +47,10 @@ class ComponentContract:
         changed = [n for n, test in contract_tests(cls).items() if inspect.getattr_static(cls, n) is not test]
         if changed:
             raise TypeError(f"{cls.__qualname__}: replaces {', '.join(changed)} of the contract; give your own tests "
-                            "other names, and mend the component where a test of the contract fails")
+                            "other names, and fix the component if a test of the contract fails")
 
     def make(self) -> Any:
-        """The component; replace this where `options` are not enough."""
+        """The component; override this if `options` are not enough."""
         return self.component(self.component.Options.model_validate(dict(self.options)))
 
     def test_it_tells_what_it_is(self) -> None:
@@ -83,7 +84,8 @@ class ComponentContract:
         `Literal` or a pydantic model, and validators that accept their own result.
         """
         options = self.make().options
-        assert type(options).model_validate(options.model_dump(mode="json")) == options
+        inner = {field.option: getattr(options, field.option) for field in nested_fields(type(options))}
+        assert type(options).model_validate({**options.model_dump(mode="json"), **inner}) == options
 
     def test_importing_it_is_cheap(self) -> None:
         """Importing the component's module imports none of the packages in `contracts.HEAVY`.
@@ -108,27 +110,27 @@ class ComponentContract:
 
 
 class DebateContract(ComponentContract):
-    """What every component keeps that takes part in debates."""
+    """The contract of every component that takes part in debates."""
 
     around: Mapping[str, Any] = {}
-    """What `madplug.testing.play` is given beside the component."""
+    """Further arguments of `madplug.testing.play`."""
     sample: Sample = Sample("q1", "Which of these grows on trees?", choices=("apples", "stones", "clouds"))
     references: Sequence[str] = ("A",)
-    _kept: ClassVar[dict[str, Held]]
+    _kept: ClassVar[dict[str, Trial]]
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Every contract holds debates of its own."""
+        """Every contract runs its own debates."""
         super().__init_subclass__(**more)
         cls._kept = {}
 
-    # What a subclass may replace
+    # What a subclass may override
 
     def slot(self, component: Any) -> dict[str, Any]:
         """The argument of `play` that the component is given as."""
         raise NotImplementedError
 
     def scene(self, component: Any) -> dict[str, Any]:
-        """The arguments of `play`: the component in its slot, and what is around it."""
+        """The arguments of `play`: the component in its slot, and everything else."""
         return {"rounds": 2, "styles": [Outspoken()], **self.around, **self.slot(component)}
 
     def reply(self, request: Request) -> str:
@@ -138,20 +140,20 @@ class DebateContract(ComponentContract):
             return json.dumps(fitting(request.form["json_schema"], text))
         return "ABC"[drawn(text, 3)]
 
-    # The debates it is looked at in
+    # The debates in which it is examined
 
-    def held(self, name: str = "first") -> Held:
-        """A debate, held once: `first`; `again`, with a new instance; `oracle`, where other references can be read."""
+    def trial(self, name: str = "first") -> Trial:
+        """A debate, run once: `first`; `again`, with a new instance; `oracle`, with other references to read."""
         if name not in self._kept:
             component = self.make()
             oracle = name == "oracle" or "references" in component.needs
             references = tuple(reversed("ABC")) if name == "oracle" and not component.needs else self.references
-            self._kept[name] = self.hold(component, oracle=oracle, references=references)
+            self._kept[name] = self.run(component, oracle=oracle, references=references)
         return self._kept[name]
 
-    def hold(self, component: Any, *, sample: Sample | None = None, references: Sequence[str] | None = None,
-             oracle: bool | None = None, odd: int | None = None) -> Held:
-        """Hold a debate. odd: the model says what it should not, another thing for each number."""
+    def run(self, component: Any, *, sample: Sample | None = None, references: Sequence[str] | None = None,
+             oracle: bool | None = None, odd: int | None = None) -> Trial:
+        """Run a debate. odd: the model sends invalid replies, different ones for each number."""
         sample, references = sample or self.sample, self.references if references is None else references
 
         def said(request: Request) -> str | Completion:
@@ -159,26 +161,27 @@ class DebateContract(ComponentContract):
 
         witness = Witness()
         scene = {"sample": sample, "dataset": Rows(sample, references), **self.scene(component)}
-        played = play(replies=said, references=references, watchers=[witness], expect_failure=True,
+        played = play(replies=said, references=references, store=witness, expect_failure=True,
                       oracle="references" in component.needs if oracle is None else oracle, **scene)
-        return Held(component, played, witness)
+        return Trial(component, played, witness)
 
-    # What it keeps
+    # The contract
 
     def test_a_debate_with_it_comes_to_its_end(self) -> None:
-        """A debate is held with the component, and every method returns what its base class says.
+        """A debate is run with the component, and every method returns what its base class says.
 
-        If this fails: the message says which method returned or raised what. A component that needs other
-        personas, roles, services or data than the plainest debate has, says so in `around`, `sample` or `reply`.
+        If this fails: the message says which method returned or raised what. If the component needs
+        personas, roles, services or data that the plainest debate does not have, give them in `around`, `sample` or
+        `reply`.
         """
-        assert not self.held().ended().played.problems, self.held().played.problems
+        assert not self.trial().ended().played.problems, self.trial().played.problems
 
     def test_it_fits_the_debate_it_is_tested_in(self) -> None:
         """The component's own `check` finds nothing wrong, and all its `needs` are met.
 
-        If this fails: put what it needs into `around`; or its `check` refuses what it could do.
+        If this fails: put what it needs into `around`, or let its `check` accept this debate.
         """
-        component, cell = self.held().component, self.held().debate.cell
+        component, cell = self.trial().component, self.trial().debate.cell
         given = frozenset({"references"} if cell.oracle else ()).union(*(c.gives for c in cell.components()))
         missing = sorted(component.needs - given)
         assert not missing, f"needs {', '.join(missing)}"
@@ -190,7 +193,7 @@ class DebateContract(ComponentContract):
         If this fails: something depends on the time, on `random`, on the order of a set or of replies. Draw from
         `debate.rng("plugin.component:purpose")`, and sort before you draw.
         """
-        assert self.held("again").ended().outcome() == self.held().ended().outcome()
+        assert self.trial("again").ended().outcome() == self.trial().ended().outcome()
 
     def test_it_keeps_nothing_of_a_debate(self) -> None:
         """After a second debate the instance is as it was after the first.
@@ -198,30 +201,30 @@ class DebateContract(ComponentContract):
         If this fails: a method stores something on `self`. One instance serves all debates of a cell at the same
         time; what belongs to a debate is in its transcript, in `Reply.data` or in `debate.notes`.
         """
-        component = self.held().ended().component
-        before = state_of(component)
-        self.hold(component, sample=replace(self.sample, id="q2", question="And which of these is blue?")).ended()
-        assert state_of(component) == before
+        component = self.trial().ended().component
+        before = contents_of(component)
+        self.run(component, sample=replace(self.sample, id="q2", question="And which of these is blue?")).ended()
+        assert contents_of(component) == before
 
     def test_it_leaves_the_record_alone(self) -> None:
         """No message and no sample changes once it is on record.
 
-        If this fails: a method writes into `message.data`, `sample.metadata` or another table that a record
-        holds. Make a new one: `{**message.data, ...}`.
+        If this fails: a method changes `message.data`, `sample.metadata` or another mapping of a record. Make a new
+        one: `{**message.data, ...}`.
         """
-        changed = self.held().witness.changed
+        changed = self.trial().witness.changed
         assert not changed, f"changed: {', '.join(dict.fromkeys(changed))}"
 
     def test_it_reads_references_only_if_it_says_so(self) -> None:
         """With other references a debate goes the same way; one that needs them is refused without `oracle`.
 
         If this fails: the component reads `debate.references`; declare `needs = frozenset({"references"})`, so that
-        the run file must say `oracle = true` and every result is marked. Or it declares what it does not need.
+        the run file must say `oracle = true` and every result is marked. Or it declares a need that it does not have.
         """
         if "references" in self.component.needs:
-            assert "oracle" in str(self.hold(self.make(), oracle=False).played.result.error)
+            assert "oracle" in str(self.run(self.make(), oracle=False).played.result.error)
             return
-        one, other = self.held().ended().outcome(), self.held("oracle").ended().outcome()
+        one, other = self.trial().ended().outcome(), self.trial("oracle").ended().outcome()
         assert {**one, "metrics": None} == {**other, "metrics": None}
 
     def test_it_announces_every_call(self) -> None:
@@ -230,17 +233,17 @@ class DebateContract(ComponentContract):
         If this fails: give the component `def calls(self, plan)`: the most calls in one debate (a style: in one
         turn).
         """
-        calls, worst = self.held().played.result.calls, self.held().debate.cell.worst_calls()
+        calls, worst = self.trial().played.result.calls, self.trial().debate.cell.worst_calls()
         assert calls <= worst, f"{calls} calls, and {worst} were announced"
 
     @pytest.mark.parametrize("odd", range(3))
     def test_whatever_the_model_says_nothing_breaks(self, odd: int) -> None:
         """Replies that are empty, cut off, not JSON or full of braces break nothing.
 
-        If this fails: a method takes a model's text for what it should be. Read it leniently, mark what could not
-        be read (`data`, `debate.notes`), and do not use `str.format` on texts that others wrote. Where a debate
-        cannot go on at all, raise `madplug.ComponentError` and say why.
+        If this fails: a method relies on a reply to be as requested. Parse it leniently, mark what could not be read
+        (`data`, `debate.notes`), and do not use `str.format` on text from elsewhere. If a debate cannot continue at
+        all, raise `madplug.ComponentError` and say why.
         """
-        held = self.hold(self.make(), odd=odd)
-        if not all(isinstance(error, MadplugError) for error in held.witness.errors):
-            held.ended()
+        trial = self.run(self.make(), odd=odd)
+        if trial.played.error is not None and not isinstance(trial.played.error, MadplugError):
+            trial.ended()

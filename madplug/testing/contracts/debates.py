@@ -1,12 +1,14 @@
-"""The contracts of who debates, who is asked for what, and who sees it."""
+"""The contracts of personas, casting, styles, turn orders and visibilities."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from madplug.debate import Debate, maybe_await
+from madplug.aio import maybe_await
+from madplug.debate import Debate, state_of
 from madplug.records import Agent, Message, Persona, Reply, Turn
+from madplug.state import DebateState
 from madplug.testing.contracts.base import DebateContract
 from madplug.testing.contracts.scene import Outspoken, json_able, same_twice, variants
 from madplug.testing.defaults import AnyMove, SpeakAll
@@ -14,7 +16,7 @@ from madplug.testing.play import wait_for
 
 
 class EveryMove(SpeakAll):
-    """A wave of everybody for each move of a style."""
+    """A wave of all agents for each move of a style."""
 
     name = "every_move"
 
@@ -33,7 +35,7 @@ class EveryMove(SpeakAll):
 
 
 class PersonaContract(DebateContract):
-    """What a persona generator keeps."""
+    """The contract of a persona generator."""
 
     def slot(self, component: Any) -> dict[str, Any]:
         """As the only generator."""
@@ -44,17 +46,17 @@ class PersonaContract(DebateContract):
 
         If this fails: return a `Persona`, or `count` of them in a list.
         """
-        held = self.held().ended()
-        people = [agent.persona for agent in held.played.result.agents]
-        assert len(people) == held.debate.cell.wanted
+        trial = self.trial().ended()
+        people = [agent.persona for agent in trial.played.result.agents]
+        assert len(people) == trial.debate.cell.wanted
         assert all(isinstance(p, Persona) and p.name and p.role for p in people), people
 
 
 class CastingContract(DebateContract):
-    """What a casting keeps."""
+    """The contract of a casting."""
 
     def slot(self, component: Any) -> dict[str, Any]:
-        """Two models to choose from, where nothing else is said."""
+        """With two models to choose from by default."""
         return {"casting": component, "models": self.around.get("models", ("first", "second"))}
 
     def test_every_persona_is_played_once_in_its_place(self) -> None:
@@ -62,19 +64,20 @@ class CastingContract(DebateContract):
 
         If this fails: return `[Agent(i, persona, model) for i, persona in enumerate(personas)]`.
         """
-        held = self.held().ended()
-        agents = held.played.result.agents
-        assert [a.id for a in agents] == list(range(held.debate.cell.wanted))
-        assert {a.model for a in agents} <= set(held.debate.models)
+        trial = self.trial().ended()
+        agents = trial.played.result.agents
+        assert [a.id for a in agents] == list(range(trial.debate.cell.wanted))
+        assert {a.model for a in agents} <= set(trial.debate.models)
         people = [Persona(f"P{i}", votes=i != 1) for i in range(len(agents))]
-        debate = Debate(held.debate.cell, self.sample, road=held.debate._road)
-        debate.agents = tuple(Agent(i, p, None) for i, p in enumerate(people))  # as the host seats them
-        again = wait_for(held.component.cast(debate, people))
+        agents = tuple(Agent(i, p, None) for i, p in enumerate(people))  # as they are before they are cast
+        debate = Debate(DebateState(trial.debate.cell, self.sample, client=state_of(trial.debate).client,
+                                    agents=agents))
+        again = wait_for(trial.component.cast(debate, people))
         assert [a.persona for a in again] == people
 
 
 class StyleContract(DebateContract):
-    """What a style keeps."""
+    """The contract of a style."""
 
     def slot(self, component: Any) -> dict[str, Any]:
         """Before the plainest style, which writes what this one does not; asked for every move it declares."""
@@ -83,18 +86,18 @@ class StyleContract(DebateContract):
 
     def turns(self) -> Iterator[tuple[Debate, Turn]]:
         """Every move it declares, for every agent it accepts."""
-        component = self.held().component
+        component = self.trial().component
         for move in sorted(EveryMove(component.moves).moves):
-            for agent in self.held().debate.agents:
+            for agent in self.trial().debate.agents:
                 if component.accepts(agent, turn := Turn(agent, move)):
-                    yield self.held().debate, turn
+                    yield self.trial().debate, turn
 
     def test_it_declares_its_moves(self) -> None:
         """`moves` is a set of the moves that the style writes.
 
         If this fails: `moves = frozenset({"draft", "improve"})`; without it no turn order fits the style.
         """
-        moves = self.held().component.moves
+        moves = self.trial().component.moves
         assert isinstance(moves, frozenset), moves
         assert all(isinstance(move, str) for move in moves)
         assert moves or isinstance(moves, AnyMove), "the style writes no move"
@@ -108,11 +111,11 @@ class StyleContract(DebateContract):
         written = set()
         for debate, turn in self.turns():
             for view in ((), debate.transcript.messages):
-                reply = wait_for(maybe_await(self.held().component.respond(debate, turn, view)))
+                reply = wait_for(maybe_await(self.trial().component.respond(debate, turn, view)))
                 assert isinstance(reply, Reply), f"respond returned {reply!r:.80}; expected Reply"
                 assert isinstance(reply.content, str)
             written.add(turn.move)
-        assert written == set(EveryMove(self.held().component.moves).moves)
+        assert written == set(EveryMove(self.trial().component.moves).moves)
 
     def test_what_it_reads_is_what_it_says(self) -> None:
         """Confidence is between 0 and 1, agreement is True, False or None, and `data` goes into JSON.
@@ -120,7 +123,7 @@ class StyleContract(DebateContract):
         If this fails: percent must be divided by 100; what could not be read is None, not a guess.
         """
         for debate, turn in self.turns():
-            reply = wait_for(maybe_await(self.held().component.respond(debate, turn, debate.transcript.messages)))
+            reply = wait_for(maybe_await(self.trial().component.respond(debate, turn, debate.transcript.messages)))
             assert reply.confidence is None or 0 <= reply.confidence <= 1, reply.confidence
             assert reply.agreement in (True, False, None)
             assert json_able(reply.data), f"data does not go into JSON: {reply.data!r:.200}"
@@ -130,16 +133,16 @@ class StyleContract(DebateContract):
 
         If this fails: count the re-asks too, and give the style `def calls(self, plan)`.
         """
-        held = self.held()
-        most = held.component.calls(held.debate.cell.plan)
+        trial = self.trial()
+        most = trial.component.calls(trial.debate.cell.plan)
         for debate, turn in self.turns():
             before = debate.spent.calls
-            wait_for(maybe_await(held.component.respond(debate, turn, debate.transcript.messages)))
+            wait_for(maybe_await(trial.component.respond(debate, turn, debate.transcript.messages)))
             assert debate.spent.calls - before <= most
 
 
 class TurnOrderContract(DebateContract):
-    """What a turn order keeps."""
+    """The contract of a turn order."""
 
     def slot(self, component: Any) -> dict[str, Any]:
         """With a style that writes every move."""
@@ -150,33 +153,33 @@ class TurnOrderContract(DebateContract):
 
         If this fails: add it, or the check before a run cannot see that no style writes it.
         """
-        held = self.held().ended()
-        asked = {m.move for m in held.played.messages if m.agent is not None and m.round > 0}
-        assert asked <= held.component.moves, f"not declared: {', '.join(sorted(asked - held.component.moves))}"
+        trial = self.trial().ended()
+        asked = {m.move for m in trial.played.messages if m.agent is not None and m.round > 0}
+        assert asked <= trial.component.moves, f"not declared: {', '.join(sorted(asked - trial.component.moves))}"
 
     def test_it_announces_the_turns_of_a_round(self) -> None:
         """A round has no more turns than `turns(agents)`.
 
         If this fails: give the order `def turns(self, agents)`; the worst-case number of calls rests on it.
         """
-        held = self.held().ended()
-        most = held.component.turns(len(held.played.result.agents))
-        for number in range(1, held.played.result.rounds + 1):
-            spoken = [m for m in held.played.transcript.of_round(number) if m.agent is not None]
+        trial = self.trial().ended()
+        most = trial.component.turns(len(trial.played.result.agents))
+        for number in range(1, trial.played.result.rounds + 1):
+            spoken = [m for m in trial.played.transcript.of_round(number) if m.agent is not None]
             assert len(spoken) <= most, f"round {number} has {len(spoken)} turns, and {most} were announced"
 
     def test_it_asks_the_agents_of_the_debate(self) -> None:
-        """Somebody speaks in round 1, and every turn is one of the debate's agents.
+        """At least one agent speaks in round 1, and every turn is of one of the debate's agents.
 
         If this fails: take agents from `debate.agents`, `debate.voters` or `debate.with_role(...)`.
         """
-        held = self.held().ended()
-        assert held.played.transcript.of_round(1), "nobody speaks in round 1"
-        assert {m.agent for m in held.played.messages} <= {None, *(a.id for a in held.played.result.agents)}
+        trial = self.trial().ended()
+        assert trial.played.transcript.of_round(1), "no agent speaks in round 1"
+        assert {m.agent for m in trial.played.messages} <= {None, *(a.id for a in trial.played.result.agents)}
 
 
 class VisibilityContract(DebateContract):
-    """What a visibility keeps."""
+    """The contract of a visibility."""
 
     def slot(self, component: Any) -> dict[str, Any]:
         """In its slot."""
@@ -184,12 +187,14 @@ class VisibilityContract(DebateContract):
 
     def views(self) -> Iterator[tuple[Debate, str, Sequence[Message]]]:
         """What every agent is shown, in every state of the debate."""
-        for state, debate in variants(self.held().ended()):
-            debate.round += 1
+        for state, debate in variants(self.trial().ended()):
+            state_of(debate).round += 1
             for agent in debate.agents:
                 turn = Turn(agent, "improve")
                 what = f"the view of agent {agent.id}, {state},"
-                yield debate, what, same_twice(lambda d=debate, t=turn: self.held().component.view(d, t), what)
+                component = self.trial().component
+                yield debate, what, same_twice(
+                    lambda c=component, d=debate, t=turn: wait_for(c.view(d, t)), what)
 
     def test_a_view_is_a_function_of_the_transcript(self) -> None:
         """Asked twice, `view` gives the same messages, in the same order, and asks no model.
@@ -201,13 +206,13 @@ class VisibilityContract(DebateContract):
         assert not any(debate.spent.calls for debate, _, _ in shown), "it asks a model"
 
     def test_a_view_shows_messages_that_stand(self) -> None:
-        """Every message shown is on record as it is shown, stands, and is shown once.
+        """Every message shown is on record in the same form, was not retracted, and is shown only once.
 
-        If this fails: return messages of `debate.transcript.messages`. A message of your own making belongs on
-        record (a turn of an agent, `Review.say`), a changed one into an extension's `madplug_view`.
+        If this fails: return messages of `debate.transcript.messages`. To show another message, record it first (a
+        turn of an agent, `Review.say`); to change one, use an extension's `madplug_view`.
         """
         for debate, what, view in self.views():
-            assert isinstance(view, Sequence), f"{what} is no sequence: {view!r:.80}"
+            assert isinstance(view, Sequence), f"{what} is not a sequence: {view!r:.80}"
             stands = debate.transcript.messages
             assert all(m in stands for m in view), f"{what} has a message that is not on record"
             assert len({m.id for m in view}) == len(view), f"{what} has a message twice"
@@ -217,9 +222,9 @@ class VisibilityContract(DebateContract):
 
         If this fails: return `tuple(agent.id for agent in ...)`.
         """
-        for _, debate in variants(self.held().ended()):
+        for _, debate in variants(self.trial().ended()):
             known = {a.id for a in debate.agents}
             for agent in debate.agents:
-                near = list(self.held().component.neighbours(debate, agent, max(debate.round, 1)))
+                near = list(self.trial().component.neighbours(debate, agent, max(debate.round, 1)))
                 assert set(near) <= known, near
                 assert len(near) == len(set(near)), near

@@ -1,4 +1,4 @@
-"""The contracts of how a debate ends, what follows, what is measured, and of what wraps it."""
+"""The contracts of decision protocols, phases, metrics and extensions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any
 
 from madplug import runspecs
-from madplug.debate import Debate
-from madplug.records import Decision
+from madplug.debate import Debate, state_of
+from madplug.records import Decision, Reopen
 from madplug.testing.contracts.base import DebateContract
 from madplug.testing.contracts.scene import json_able, same_twice, variants
 from madplug.testing.play import debate_from, wait_for
@@ -20,12 +20,12 @@ BALLOTS = 24
 
 
 class DecisionContract(DebateContract):
-    """What a decision protocol keeps."""
+    """The contract of a decision protocol."""
 
     agents_alike: bool = False
-    """Set this where all agents count the same: exchanging them must change nothing but ties."""
+    """Set this if all agents count the same, so that exchanging them changes nothing but ties."""
     answers_alike: bool = False
-    """Set this where all answers count the same: renaming them must rename the decision and change nothing else."""
+    """Set this if all answers count the same, so that renaming them renames the decision and changes nothing else."""
 
     def slot(self, component: Any) -> dict[str, Any]:
         """In its slot."""
@@ -33,7 +33,7 @@ class DecisionContract(DebateContract):
 
     def decide(self, debate: Debate) -> Decision:
         """What it decides when a debate has ended as this one has."""
-        component = self.held().component
+        component = self.trial().component
         notes = dict(debate.notes)
 
         def at_end() -> Decision:
@@ -47,11 +47,11 @@ class DecisionContract(DebateContract):
         return decision
 
     def test_it_decides_however_a_debate_has_gone(self) -> None:
-        """`at_end` gives a decision also when nobody spoke, or nothing could be read.
+        """`at_end` returns a decision even if no agent spoke, or no answer could be read.
 
-        If this fails: return `Decision.undecided("why")` where there is nothing to decide.
+        If this fails: return `Decision.undecided("why")` if there is nothing to decide.
         """
-        for state, debate in variants(self.held().ended()):
+        for state, debate in variants(self.trial().ended()):
             decision = self.decide(debate)
             assert decision.key is not None or decision.reason, f"{state}: undecided, and no reason"
 
@@ -60,19 +60,19 @@ class DecisionContract(DebateContract):
 
         If this fails: decide on `message.key`, not on `message.answer`; agreed is False where the key is None.
         """
-        for state, debate in variants(self.held().ended()):
+        for state, debate in variants(self.trial().ended()):
             decision = self.decide(debate)
             said = {m.key for m in debate.transcript.record}
-            assert debate.spent.calls or decision.key in {None, *said}, f"{state}: nobody said {decision.key!r}"
+            assert debate.spent.calls or decision.key in {None, *said}, f"{state}: no agent said {decision.key!r}"
             assert not (decision.agreed and decision.key is None), f"{state}: agreed on nothing"
-            assert not (decision.agreed and decision.fallback), f"{state}: a fallback is no agreement"
+            assert not (decision.agreed and decision.fallback), f"{state}: a fallback is not an agreement"
 
     def test_ballots_are_of_agents_of_the_debate(self) -> None:
-        """`votes` holds at most one ballot of an agent, and numbers by key; so does `scores`.
+        """`votes` has at most one ballot per agent; its weights and `scores` are numbers by key.
 
         If this fails: `Vote(agent.id, {key: points})`, one for each agent that votes.
         """
-        for state, debate in variants(self.held().ended()):
+        for state, debate in variants(self.trial().ended()):
             decision = self.decide(debate)
             voted = [vote.agent for vote in decision.votes]
             assert set(voted) <= {a.id for a in debate.agents}, state
@@ -85,8 +85,8 @@ class DecisionContract(DebateContract):
 
         If this fails: return None to go on.
         """
-        for _, debate in islice(variants(self.held().ended()), 1):
-            for method in (self.held().component.after_wave, self.held().component.after_round):
+        for _, debate in islice(variants(self.trial().ended()), 1):
+            for method in (self.trial().component.after_wave, self.trial().component.after_round):
                 decision = same_twice(lambda m=method, d=debate: wait_for(m(d)), method.__name__)
                 assert decision is None or isinstance(decision, Decision), f"{method.__name__}: {decision!r:.80}"
 
@@ -100,11 +100,11 @@ class DecisionContract(DebateContract):
     def election(self, rows: Sequence[Sequence[str]]) -> Debate:
         """A debate with these keys; what agents say of agreement and confidence depends on the keys alone."""
         flat = [row[k] for k in range(2) for row in rows]
-        return debate_from(rows, decision=self.held().component, agreement=[True] * len(flat),
+        return debate_from(rows, decision=self.trial().component, agreement=[True] * len(flat),
                            confidence=[0.5] * len(flat), replies=self.reply)
 
     def test_agents_that_count_the_same_can_be_exchanged(self) -> None:
-        """Where `agents_alike`: with the agents in another order the same answer wins, ties apart.
+        """If `agents_alike`: with the agents in another order the same answer wins, except for ties.
 
         If this fails: the decision looks at ids or positions; or do not claim `agents_alike`.
         """
@@ -113,7 +113,7 @@ class DecisionContract(DebateContract):
             assert one.tie or other.tie or one.key == other.key, rows
 
     def test_answers_that_count_the_same_can_be_renamed(self) -> None:
-        """Where `answers_alike`: with the answers renamed the renamed answer wins, ties apart.
+        """If `answers_alike`: with the answers renamed the renamed answer wins, except for ties.
 
         If this fails: the decision prefers an answer by its text; or do not claim `answers_alike`.
         """
@@ -124,34 +124,34 @@ class DecisionContract(DebateContract):
 
 
 class PhaseContract(DebateContract):
-    """What a phase keeps."""
+    """The contract of a phase."""
 
     def slot(self, component: Any) -> dict[str, Any]:
         """As the only phase."""
         return {"phases": [component]}
 
     def test_it_follows_any_decision(self) -> None:
-        """It gives a decision or None, also after a debate that was not decided.
+        """It gives a decision, `Reopen` or None, also after a debate that was not decided.
 
         If this fails: return None to leave the decision; look at `decision.key` before using it.
         """
-        for state, debate in variants(self.held().ended()):
-            for decision in (Decision("A", answer="A"), Decision.undecided("nobody spoke")):
-                debate.decision = decision
-                after = wait_for(self.held().component.run(debate, decision))
-                assert after is None or isinstance(after, Decision), f"{state}: run returned {after!r:.80}"
+        for state, debate in variants(self.trial().ended()):
+            for decision in (Decision("A", answer="A"), Decision.undecided("no agent spoke")):
+                state_of(debate).decision = decision
+                after = wait_for(self.trial().component.run(debate, decision))
+                assert after is None or isinstance(after, Decision | Reopen), f"{state}: run returned {after!r:.80}"
 
     def test_its_notes_can_be_kept(self) -> None:
         """What it leaves in `debate.notes` goes into JSON.
 
         If this fails: notes are tables of text, numbers, lists and tables, under the plugin's name.
         """
-        notes = self.held().ended().played.result.notes
+        notes = self.trial().ended().played.result.notes
         assert json_able(notes), f"notes do not go into JSON: {notes!r:.200}"
 
 
 class MetricContract(DebateContract):
-    """What a metric keeps."""
+    """The contract of a metric."""
 
     def slot(self, component: Any) -> dict[str, Any]:
         """As the only metric."""
@@ -162,10 +162,10 @@ class MetricContract(DebateContract):
 
         If this fails: return None, or 0.0, where there is nothing to measure.
         """
-        for state, debate in variants(self.held().ended()):
-            for decision in (self.held().played.decision, Decision.undecided(state)):
-                debate.decision = decision
-                score = same_twice(lambda d=debate: wait_for(self.held().component.score(d, self.references)), state)
+        for state, debate in variants(self.trial().ended()):
+            for decision in (self.trial().played.decision, Decision.undecided(state)):
+                state_of(debate).decision = decision
+                score = same_twice(lambda d=debate: wait_for(self.trial().component.score(d, self.references)), state)
                 values = list(score.values()) if isinstance(score, Mapping) else [score]
                 assert all(value is None or isinstance(value, int | float) for value in values), f"{state}: {score!r}"
 
@@ -174,16 +174,16 @@ class MetricContract(DebateContract):
 
         If this fails: results are streamed, so go through them once; a failed debate has no decision.
         """
-        result = self.held().ended().played.result
+        result = self.trial().ended().played.result
         failed = replace(result, decision=None, metrics={}, error="failed")
         for results in ([], [result], [failed], [result, replace(result, repeat=1), failed]):
-            figures = self.held().component.summarise(iter(results))
+            figures = self.trial().component.summarise(iter(results))
             assert isinstance(figures, Mapping), figures
             assert json_able(figures), f"figures do not go into JSON: {figures!r:.200}"
 
 
 class ExtensionContract(DebateContract):
-    """What an extension keeps."""
+    """The contract of an extension."""
 
     def slot(self, component: Any) -> dict[str, Any]:
         """As the only extension."""
@@ -202,12 +202,12 @@ class ExtensionContract(DebateContract):
         assert not unmarked, f"not marked with @hookimpl: {', '.join(unmarked)}"
 
     def test_what_it_wraps_goes_on(self) -> None:
-        """A hook around something is a wrapper, so that the host and other extensions are heard too.
+        """A hook is implemented as a wrapper, so that the host and the other extensions take effect too.
 
-        If this fails: `@hookimpl(wrapper=True)`, `result = yield`, and return what is to stand. Without `yield` the
-        extension stands in the place of all that come after it.
+        If this fails: `@hookimpl(wrapper=True)`, `result = yield`, and return the result to use. Without `yield` the
+        extension replaces the host and every extension inside it.
         """
         around = {n for n, spec in vars(runspecs).items() if getattr(spec, "madplug_spec", {}).get("firstresult")}
         for name in sorted(around & set(dir(self.component))):
-            assert getattr(self.component, name).madplug_impl["wrapper"], f"{name} is no wrapper"
+            assert getattr(self.component, name).madplug_impl["wrapper"], f"{name} is not a wrapper"
 

@@ -1,11 +1,11 @@
-"""The debates in which a component is looked at, and who watches them."""
+"""The debates in which a component is examined, and what is observed in them."""
 
 from __future__ import annotations
 
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -13,16 +13,17 @@ from pydantic import BaseModel
 
 from madplug.components import Dataset
 from madplug.debate import Debate
-from madplug.hookspecs import hookimpl
+from madplug.debate import state_of as debate_state
 from madplug.records import DebateResult, Message, Reply, Sample, Turn
 from madplug.rows import to_json
+from madplug.state import DebateState, without_paths
+from madplug.store import DebateId, MemoryStore
 from madplug.testing.defaults import PlainStyle
 from madplug.testing.play import Played
-from madplug.transcript import Transcript
 
 ODD = ("", " ", "{", '{"answer": ', "null", "[]", '{"answer": null}', "A B C", "{agent} {0} %s", "\N{SNOWMAN}\x00",
        "I cannot help with that.", '{"answer": {"a": [1, 2]}, "confidence": "high", "agree": "perhaps"}')
-"""What a model may say instead of what it was asked for."""
+"""What a model may reply instead of what it was asked for."""
 
 
 _OPAQUE = {"asyncio", "threading", "_thread", "weakref"}
@@ -65,49 +66,39 @@ class Rows(Dataset):
         return iter([self._row] if split is None else self._others)
 
 
-@dataclass
-class Witness:
-    """Watches a debate: what went on record, whether it is still there as it was, and what was raised."""
+class Witness(MemoryStore):
+    """Keeps a debate, and sees whether what went on record is still there as it was."""
 
-    said: dict[tuple[str, int], str] = field(default_factory=dict)
-    samples: dict[str, str] = field(default_factory=dict)
-    changed: list[str] = field(default_factory=list)
-    errors: list[BaseException] = field(default_factory=list)
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: dict[tuple[DebateId, int], tuple[Message, str]] = {}
+        self.samples: dict[DebateId, tuple[Sample, str]] = {}
+        self.changed: list[str] = []
 
-    @hookimpl
-    def madplug_debate_started(self, debate: Debate) -> None:
+    def start_debate(self, id: DebateId, sample: Sample, references: Sequence[str]) -> None:
         """Remember the sample."""
-        self.samples[debate.sample.id] = to_json(debate.sample)
+        self.samples[id] = (sample, to_json(sample))
+        super().start_debate(id, sample, references)
 
-    @hookimpl
-    def madplug_message(self, debate: Debate, message: Message) -> None:
-        """Remember the message, and look at the earlier ones."""
-        self.said[debate.sample.id, message.id] = to_json(message)
-        self._compare(debate)
+    def keep_message(self, id: DebateId, message: Message) -> None:
+        """Look at the earlier messages, and remember this one."""
+        self._compare()
+        self.said[id, message.id] = (message, to_json(message))
+        super().keep_message(id, message)
 
-    @hookimpl
-    def madplug_debate_finished(self, debate: Debate, result: DebateResult) -> None:
+    async def finish_debate(self, result: DebateResult) -> None:
         """Look once more."""
-        self._compare(debate)
-        if to_json(debate.sample) != self.samples.get(debate.sample.id, to_json(debate.sample)):
-            self.changed.append("the sample")
+        self._compare()
+        await super().finish_debate(result)
 
-    @hookimpl
-    def madplug_debate_failed(self, debate: Debate, error: BaseException) -> None:
-        """Keep the error, for its traceback."""
-        self.errors.append(error)
-
-    def _compare(self, debate: Debate) -> None:
-        for message in debate.transcript.record:
-            if to_json(replace(message, retracted=False)) != self.said.get((debate.sample.id, message.id)):
-                self.changed.append(f"message {message.id}")
-        if len(debate.transcript.record) != sum(sample == debate.sample.id for sample, _ in self.said):
-            self.changed.append("the number of messages")
+    def _compare(self) -> None:
+        self.changed += [f"message {message.id}" for message, then in self.said.values() if to_json(message) != then]
+        self.changed += ["the sample" for sample, then in self.samples.values() if to_json(sample) != then]
 
 
 @dataclass
-class Held:
-    """A debate that was held with a component, and who watched it."""
+class Trial:
+    """A debate that was run with a component, and what was seen of it."""
 
     component: Any
     played: Played
@@ -118,11 +109,10 @@ class Held:
         """The debate after its end; its components may still ask."""
         return self.played.debate
 
-    def ended(self) -> Held:
+    def ended(self) -> Trial:
         """Itself, if the debate came to its end."""
-        if self.witness.errors:
-            raise AssertionError(f"the debate failed: {self.played.result.error}") from self.witness.errors[0]
-        assert self.played.result.error is None, self.played.result.error
+        if self.played.result.error is not None:
+            raise AssertionError(f"the debate failed: {self.played.result.error}") from self.played.error
         return self
 
     def outcome(self) -> dict[str, Any]:
@@ -153,8 +143,8 @@ def fitting(schema: Any, text: str) -> Any:
     return plain.get(str(kind), "ABC"[drawn(text, 3)])
 
 
-def state_of(thing: Any, seen: frozenset[int] = frozenset()) -> Any:
-    """What an object holds, as plain values that can be compared."""
+def contents_of(thing: Any, seen: frozenset[int] = frozenset()) -> Any:
+    """The contents of an object, as plain values that can be compared."""
     if thing is None or isinstance(thing, str | bytes | int | float | bool):
         return thing
     if isinstance(thing, type) or id(thing) in seen or type(thing).__module__.partition(".")[0] in _OPAQUE:
@@ -165,15 +155,15 @@ def state_of(thing: Any, seen: frozenset[int] = frozenset()) -> Any:
     if isinstance(thing, BaseModel):
         return thing.model_dump(mode="json")
     if is_dataclass(thing):
-        return {f.name: state_of(getattr(thing, f.name), seen) for f in fields(thing)}
+        return {f.name: contents_of(getattr(thing, f.name), seen) for f in fields(thing)}
     if isinstance(thing, Mapping):
-        return {str(state_of(k, seen)): state_of(v, seen) for k, v in thing.items()}
+        return {str(contents_of(k, seen)): contents_of(v, seen) for k, v in thing.items()}
     if isinstance(thing, Sequence):
-        return [state_of(part, seen) for part in thing]
+        return [contents_of(part, seen) for part in thing]
     if isinstance(thing, set | frozenset):
-        return sorted(str(state_of(part, seen)) for part in thing)
-    held = {k: state_of(v, seen) for k, v in getattr(thing, "__dict__", {}).items()}
-    return (type(thing).__qualname__, held)
+        return sorted(str(contents_of(part, seen)) for part in thing)
+    contents = {k: contents_of(v, seen) for k, v in getattr(thing, "__dict__", {}).items()}
+    return (type(thing).__qualname__, contents)
 
 
 def json_able(value: Any) -> bool:
@@ -192,13 +182,13 @@ def same_twice(call: Any, what: str) -> Any:
     return one
 
 
-def variants(held: Held) -> Iterator[tuple[str, Debate]]:
-    """The debate as it ended; before anybody spoke; after one message; and with nothing that could be read."""
-    result = held.played.result
+def variants(trial: Trial) -> Iterator[tuple[str, Debate]]:
+    """The debate as it ended; before any agent spoke; after one message; and without readable answers."""
+    result = trial.played.result
     unread = tuple(replace(m, answer=None, key=None, agreement=None, confidence=None) for m in result.messages)
-    records = {"as it ended": result.messages, "before anybody spoke": (), "after one message": result.messages[:1],
+    records = {"as it ended": result.messages, "before any agent spoke": (), "after one message": result.messages[:1],
                "with no answer that could be read": unread}
     for name, messages in records.items():
-        debate = Debate.stored(replace(result, messages=messages), held.debate.cell, road=held.debate._road)
-        debate.transcript = Transcript(messages)
-        yield name, debate
+        notes = without_paths(result.notes, result.decision_notes)  # nothing is decided yet
+        stored = replace(result, messages=messages, notes=notes)
+        yield name, Debate(DebateState.stored(stored, trial.debate.cell, client=debate_state(trial.debate).client))

@@ -1,4 +1,4 @@
-"""The contracts of what a debate is supplied with: questions, answers, models, services, presets, executors."""
+"""The contracts of data sets, answer formats, models, services, paradigms, observers and executors."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ import asyncio
 import inspect
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from madplug.components import ModelOptions
-from madplug.errors import ModelError, UserError
-from madplug.records import Request, Sample
+from madplug.components import KINDS, ModelOptions, Observer
+from madplug.composition import field_of
+from madplug.config import load
+from madplug.config.build import Builder, Made
+from madplug.config.shape import debate_table
+from madplug.config.shape import slots as kinds_of
+from madplug.records import Sample
 from madplug.registry import Registry
 from madplug.rows import to_json
-from madplug.runfile import LISTS, SLOTS, DebateTable
-from madplug.store import MemoryStore
-from madplug.study import StudyPlan, StudyRun
+from madplug.store import open_recorder
+from madplug.study import StudyRun
 from madplug.testing.contracts.base import ComponentContract, DebateContract
-from madplug.testing.contracts.scene import ODD, drawn, json_able
-from madplug.testing.play import Scripted, play
+from madplug.testing.contracts.scene import ODD, json_able
 
 LOOKED_AT = 50
 """Samples of a data set that are looked at."""
@@ -32,37 +37,37 @@ TEXTS = (*ODD, "A", "(B)", "C.", "yes", "No, never.", "42", "-3.50", "1,024", "3
 
 
 class ModelContract(ComponentContract):
-    """What a model keeps. Whether it answers, its own tests show, against an endpoint."""
+    """The contract of a model. That it answers has to be tested against an endpoint."""
 
     def test_it_has_the_options_of_every_model(self) -> None:
         """Its `Options` inherit from `madplug.ModelOptions`.
 
-        If this fails: rates, tries and price are limited by the host, with these options.
+        If this fails: the host needs these options for rate limits, attempts and prices.
         """
         assert issubclass(self.component.Options, ModelOptions)
 
     def test_it_answers_without_blocking(self) -> None:
         """`complete` is a coroutine function.
 
-        If this fails: `async def complete(self, request)`; a blocking call in it holds up every debate of the study.
+        If this fails: `async def complete(self, request)`; a blocking call in it blocks every debate of the study.
         """
         assert inspect.iscoroutinefunction(self.component.complete)
 
     def test_its_price_is_a_table_or_unknown(self) -> None:
         """`price` is None or USD per million tokens of `prompt`, `completion` and `cached`.
 
-        If this fails: None where it is not known; a limit on costs is then refused with the reason.
+        If this fails: return None if it is unknown; a limit on costs is then refused with the reason.
         """
         price = self.make().price
         assert price is None or set(price) <= {"prompt", "completion", "cached"}, price
 
 
 class ServiceContract(ComponentContract):
-    """What a service keeps. What it is for, its own tests show."""
+    """The contract of a service. What it does has to be tested separately."""
 
 
 class DatasetContract(ComponentContract):
-    """What a data set keeps."""
+    """The contract of a data set."""
 
     def test_it_gives_samples_with_their_references(self) -> None:
         """Each item is a sample and a tuple of texts; no reference is on the sample.
@@ -72,11 +77,11 @@ class DatasetContract(ComponentContract):
         rows = list(islice(self.make().samples(), LOOKED_AT))
         assert rows, "there are no samples"
         for sample, references in rows:
-            assert isinstance(sample, Sample), f"{sample!r:.80} is no Sample"
+            assert isinstance(sample, Sample), f"{sample!r:.80} is not a Sample"
             assert isinstance(references, tuple), f"the references of '{sample.id}' are {references!r:.80}"
             assert all(isinstance(text, str) for text in references), f"the references of '{sample.id}'"
             for texts in (sample.choices, sample.context, sample.images):
-                assert isinstance(texts, tuple), f"sample '{sample.id}': {texts!r:.80} is no tuple"
+                assert isinstance(texts, tuple), f"sample '{sample.id}': {texts!r:.80} is not a tuple"
             assert json_able(sample.metadata), f"sample '{sample.id}': metadata does not go into JSON"
 
     def test_every_pass_is_the_same(self) -> None:
@@ -120,7 +125,7 @@ class DatasetContract(ComponentContract):
 
 
 class AnswerContract(DebateContract):
-    """What an answer format keeps."""
+    """The contract of an answer format."""
 
     texts: Sequence[str] = TEXTS
     """Texts to look for answers in."""
@@ -141,21 +146,21 @@ class AnswerContract(DebateContract):
     def test_a_canonical_answer_is_its_own(self) -> None:
         """`canonical` of a canonical answer is itself; of any text it is a text or None.
 
-        If this fails: keys are read again when a debate is decided again, and must not change by that.
+        If this fails: keys are parsed again when a debate is decided again, which must not change them.
         """
-        component = self.held().ended().component
+        component = self.trial().ended().component
         for text in self.texts:
             key = component.canonical(text, self.sample)
             assert key is None or (isinstance(key, str) and key), f"{text!r:.80}: {key!r}"
             if key is not None:
-                assert component.canonical(key, self.sample) == key, f"{text!r:.80} is {key!r:.80}, which is not itself"
+                assert component.canonical(key, self.sample) == key, f"{text!r:.80} is {key!r:.80}, another key"
 
     def test_the_same_answer_is_the_same_both_ways(self) -> None:
-        """`same` holds of an answer and itself, and in both directions.
+        """`same` is true of an answer and itself, and symmetric.
 
         If this fails: compare what both answers mean, not the one with the other.
         """
-        component = self.held().ended().component
+        component = self.trial().ended().component
         keys = sorted({key for text in self.texts if (key := component.canonical(text, self.sample)) is not None})
         for a in keys:
             assert component.same(a, a, self.sample), a
@@ -178,7 +183,7 @@ class AnswerContract(DebateContract):
 
 
 class ParadigmContract(ComponentContract):
-    """What a preset keeps."""
+    """The contract of a paradigm."""
 
     def test_it_is_a_debate_that_a_run_file_could_hold(self) -> None:
         """`debate` has the slots and settings of `[debate]`, and can be written as TOML.
@@ -189,7 +194,7 @@ class ParadigmContract(ComponentContract):
 
         wrong = ""
         try:
-            DebateTable.model_validate(dict(self.component.debate))
+            debate_table().model_validate(dict(self.component.debate))
         except ValidationError as error:
             wrong = str(error)
         assert not wrong, wrong
@@ -201,54 +206,138 @@ class ParadigmContract(ComponentContract):
 
         If this fails: write names in full, and declare the plugins they come from as dependencies.
         """
-        registry, wrong = Registry(), []
+        builder = _AnyNames(Made(Registry(), Path()), {})
         for kind, slot in slots(self.component.debate):
-            try:
-                offer = registry.find(kind, slot["use"])
-                assert offer.name == slot["use"], f"'{slot['use']}' is not a full name; it is '{offer.name}'"
-                offer.component.Options.model_validate({k: v for k, v in slot.items() if k not in ("use", "for")})
-            except (UserError, ValidationError) as error:
-                wrong.append(f"{kind} {slot['use']}: {error}")
-        assert not wrong, "; ".join(wrong)
+            base = next(base for base in KINDS.values() if base.kind == kind)
+            made = builder.make(base, {k: v for k, v in slot.items() if k != "for"}, f"{kind} {slot['use']}")
+            name = made.full_name if made is not None else slot["use"]
+            assert name == slot["use"], f"'{slot['use']}' is not a full name; it is '{name}'"
+        assert not builder.problems, "; ".join(map(str, builder.problems))
+
+
+class ObserverContract(ComponentContract):
+    """The contract of an observer."""
+
+    def test_its_methods_are_events(self) -> None:
+        """Every method that begins like an event is one, and takes that event.
+
+        If this fails: the message names the event that may have been meant; a method of another name is never called.
+        """
+        events = {name for name in vars(Observer) if not name.startswith("_")} - {"kind", "open", "close"}
+        for name in vars(self.component):
+            close = get_close_matches(name, events, n=1, cutoff=0.8)
+            assert name in events or not close, f"{name} is not an event; did you mean '{close[0]}'?"
 
 
 class ExecutorContract(ComponentContract):
-    """What an executor keeps."""
+    """The contract of an executor. The study is in a directory, so that workers elsewhere can make its components."""
 
-    def results(self, executor: Any, *, broken: bool = False) -> list[dict[str, Any]]:
+    def results(self, executor: Any, folder: Path) -> list[dict[str, Any]]:
         """The debates of a small study, run by an executor, or by the host where it is None."""
-        def said(request: Request) -> str:
-            if broken and "question 1" in to_json(request.messages):
-                raise ModelError("no answer")
-            return "ABC"[drawn(to_json(request.messages), 3)]
+        folder.mkdir()
+        (folder / "study.toml").write_text(EXECUTED, encoding="utf-8")
+        recorder = open_recorder(folder)
+        try:
+            plan = load(folder / "study.toml", environ={}).plan
+            asyncio.run(StudyRun(replace(plan, executor=executor), recorder).run())
+            rows = [json.loads(to_json(result)) for result in recorder.results()]
+        finally:
+            recorder.close()
+        return [{**row, "seconds": None} for row in rows]
 
-        samples = [Sample(f"q{i}", f"question {i}") for i in range(5)]
-        cell = play(replies=said, sample=samples, rounds=2, expect_failure=True).debate.cell
-        store = MemoryStore()
-        plan = StudyPlan("executed", [cell], {"model": Scripted(said)}, executor=executor)
-        asyncio.run(StudyRun(plan, store).run())
-        rows = [json.loads(to_json(result)) for result in store.results()]
-        return sorted(({**row, "seconds": None} for row in rows), key=lambda row: str(row["sample"]["id"]))
+    def test_debates_end_as_they_do_without_it(self, tmp_path: Path, madplug_plugin: Callable[..., Path]) -> None:
+        """Every debate is run once and ends as it does in the host's own process, the one that fails included.
 
-    def test_debates_end_as_they_do_without_it(self) -> None:
-        """Every debate is held once, and ends as it does in the host's own process.
-
-        If this fails: `await job.run()` for every job, and yield what it gives.
+        If this fails: give every job to a worker (`madplug.worker.Worker`) and await it; `Worker.run` records a
+        failure and raises only what must end the study. Calls, messages and results go through the driver.
         """
-        assert self.results(self.make()) == self.results(None)
+        madplug_plugin("executed", EXECUTED_PLUGIN)
+        there, here = self.results(self.make(), tmp_path / "there"), self.results(None, tmp_path / "here")
+        assert [bool(row["error"]) for row in there] == [False, True, False, False, False]
+        assert there == here
 
-    def test_a_debate_that_fails_is_one_of_the_results(self) -> None:
-        """A failed debate stops no other.
 
-        If this fails: `job.run()` records a failure and returns it; it raises only what must end the study.
-        """
-        held = self.results(self.make(), broken=True)
-        assert [bool(row["error"]) for row in held] == [False, True, False, False, False]
+EXECUTED = """
+name = "executed"
+[dataset]
+use = "executed.numbered"
+[models.m]
+use = "executed.letters"
+[debate]
+agents = 3
+rounds = 2
+turns = "executed.speak_all"
+visibility = "executed.see_all"
+styles = ["executed.plain"]
+decision = "executed.last_round"
+"""
+EXECUTED_PLUGIN = '''
+from hashlib import sha256
+from madplug import Completion, Dataset, Model, ModelError, Sample, Usage, hookimpl
+from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
+
+class Letters(Model):
+    """Answers with a letter, but not to question 1."""
+    name = "letters"
+    async def complete(self, request):
+        if "question 1" in repr(request.messages):
+            raise ModelError("no answer")
+        return Completion("ABC"[sha256(repr(request.messages).encode()).digest()[0] % 3], Usage(1, 1))
+
+class Numbered(Dataset):
+    """Five questions."""
+    name = "numbered"
+    answers = "executed.stripped_text"
+    def samples(self, split=None):
+        for i in range(5):
+            yield Sample(f"q{i}", f"question {i}"), ("A",)
+
+class Style(PlainStyle):
+    """The plainest style."""
+    moves = frozenset({"improve"})
+
+@hookimpl
+def madplug_register_models():
+    return [Letters]
+
+@hookimpl
+def madplug_register_datasets():
+    return [Numbered]
+
+@hookimpl
+def madplug_register_answers():
+    return [StrippedText]
+
+@hookimpl
+def madplug_register_styles():
+    return [Style]
+
+@hookimpl
+def madplug_register_turn_orders():
+    return [SpeakAll]
+
+@hookimpl
+def madplug_register_visibilities():
+    return [SeeAll]
+
+@hookimpl
+def madplug_register_decisions():
+    return [LastRound]
+'''
+"""A study of which a worker in another process can make every component."""
+
+
+class _AnyNames(Builder):
+    """Takes the names of models and services as they are: a preset leaves them to the run file."""
+
+    def _resolve_names(self, options: Any, place: str) -> None:
+        pass
 
 
 def slots(debate: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """(kind, slot) of every component that a `[debate]` table names."""
-    kinds = {"personas": "personas", "styles": "style", "phases": "phase"}
-    found = [(name, debate[name]) for name in SLOTS if debate.get(name) is not None]
-    found += [(kinds[name], slot) for name in LISTS for slot in debate.get(name) or ()]
+    found: list[tuple[str, Any]] = []
+    for base in kinds_of("debate"):
+        value = debate.get(field_of(base))
+        found += ((base.kind, slot) for slot in (value or () if base.how_many == "list" else [value]) if slot)
     return [(kind, {"use": slot} if isinstance(slot, str) else dict(slot)) for kind, slot in found]

@@ -6,12 +6,13 @@ from madplug import AnswerFormat, hookimpl
 from madplug_answers.choice import Choice
 from madplug_answers.mathematics import Math
 from madplug_answers.number import Number
-from madplug_answers.words import Free, Text, YesNo
+from madplug_answers.words import Free, Text
+from madplug_answers.yesno import YesNo
 
 __all__ = ["Choice", "Free", "Math", "Number", "Text", "YesNo"]
 
 
 @hookimpl
 def madplug_register_answers() -> list[type[AnswerFormat]]:
-    """The six formats."""
+    """Register the six answer formats."""
     return [Choice, Number, YesNo, Math, Text, Free]

@@ -1,18 +1,20 @@
-"""What all formats have in common: reading a reply by rule, by a model, or by a model where the rule finds nothing."""
+"""Shared by all formats: extracting an answer by rule, by a model, or by a model when the rule finds nothing."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from madplug import Debate, Options, Plan, Sample, Turn
+from madplug import AnswerFormat, Debate, Options, Plan, Sample, Turn
+from madplug_answers.own import spoken
 from madplug_answers.papers import Rule
-from madplug_styles.prompts import fill, question_parts, user
+from madplug_common.prompts import fill, question_parts, user
 
-READ_AS = "how the rule reads: madplug's way, or as another project's code does, faults included"
+READ_AS = ("how replies are parsed: by madplug's rules, or exactly as another project's code parses them, bugs "
+           "included (that code reads quotations and thoughts too)")
 EXTRACT = """\
 Below are a question and what a participant of a discussion wrote about it.
 
@@ -28,61 +30,71 @@ remark on who agrees with whom. If the text has no solution of its own, copy the
 
 
 class ReadingOptions(Options):
-    """Options of every format: how the answer is found in a reply."""
+    """Options of every format: how the answer is extracted from a reply."""
 
     extract: Literal["regex", "llm", "regex_then_llm"] = Field(
-        default="regex", description="how a reply is read: by rule, by the agent's model, or by its model where the "
-                                     "rule finds no answer")
+        default="regex", description="how the answer is extracted: by rule, by the agent's model, or by its model when "
+                                     "the rule finds no answer")
     extract_when: Literal["decision", "every_message"] = Field(
-        default="decision", description="which replies a model may read: those of the last round, and those a "
-                                        "decision protocol asks about with the move 'extract'; or all")
+        default="decision", description="which replies a model may read: only those of the last round and those a "
+                                        "decision protocol requests with the move 'extract', or all of them")
     prompt: str = Field(
-        default=EXTRACT, description="asks a model for the answer in a reply; {question}, {reply}, {persona} and "
-                                     "{instruction} (the sentence about the closing line) are filled in")
+        default=EXTRACT, description="prompt: asks a model to copy out the answer of a reply; {question}, {reply}, "
+                                     "{persona}, {instruction} (the request for the closing line)")
 
 
-class Reading(ABC):
-    """The `extract` of every format, for a class that says what a reply states.
+class Reading(AnswerFormat):
+    """Implements `extract` for every format; subclasses define `stated` and may define `unmarked`.
 
-    A reply is read by rule (`stated`, else `unmarked`) unless the options ask for a model, and the model's copy of
-    the answer is read by the same rule. A debate without models is read by rule alone.
+    Replies are parsed by rule (`stated`, else `unmarked`) unless the options ask for a model; the model's copy of the
+    answer is then parsed by the same rule. Without models, only the rule is used.
     """
 
-    options: Any
+    Options: ClassVar[type[ReadingOptions]] = ReadingOptions
     rules: ClassVar[Mapping[str, Rule]] = {}
-    """How papers' code reads a reply, by the name that the option `read_as` has for it."""
+    """Parsers that reproduce other projects' code, by their value of the option `read_as`."""
     closing = ""
-    """A closing line that agents are asked for."""
+    """An example of the closing line that agents are asked for."""
 
     @abstractmethod
     def stated(self, text: str, sample: Sample) -> str | None:
-        """The answer a text itself gives, as it is written there, or None."""
+        """The answer that a text states, as written there, or None."""
 
     def unmarked(self, text: str, sample: Sample) -> str | None:
-        """What to take from a text that marks no answer."""
+        """The answer of a text that does not mark one, or None."""
         return None
 
+    @property
+    def read_as(self) -> str:
+        """Whose code replies are parsed like: the option of that name, which not every format has."""
+        return getattr(self.options, "read_as", "")
+
+    @property
+    def rule(self) -> Rule | None:
+        """The other project's parser, or None for madplug's rules."""
+        return self.rules.get(self.read_as)
+
     def check(self, cell: Any) -> Iterable[str]:
-        """Whoever is asked for a closing line must be readable."""
-        name = getattr(self.options, "read_as", "")
-        if name in self.rules and cell.models and self.rules[name](self.closing) is None:
-            yield (f"read_as = '{name}' cannot read the closing line that agents are asked for, such as "
-                   f"'{self.closing}'; it is for recorded replies")
+        """Reports a `read_as` that cannot parse the closing line agents are asked for."""
+        if self.rule is not None and cell.models and self.rule(self.closing) is None:
+            yield (f"read_as = '{self.read_as}' cannot read the closing line that agents are asked for, such as "
+                   f"'{self.closing}'; use it with recorded replies only")
 
     async def extract(self, debate: Debate, turn: Turn, text: str) -> str | None:
-        """The answer of a reply, as it is written there, or None."""
+        """The answer of a reply, as written there, or None."""
         sample, how = debate.sample, self.options.extract
-        paper = None if turn.move == "final" else self.rules.get(getattr(self.options, "read_as", ""))
+        paper = None if turn.move == "final" else self.rule
         stated = paper(text) if paper else self.stated(text, sample)
-        if how != "regex" and not (stated and how == "regex_then_llm") and self._may_ask(debate, turn):
-            copied = await self._copied(debate, turn, text)
+        said = spoken(text)
+        if how != "regex" and not (stated and how == "regex_then_llm") and said.strip() and self._may_ask(debate, turn):
+            copied = await self._copied(debate, turn, said)
             return self.stated(copied, sample) or self.unmarked(copied, sample)
         return stated or (None if paper else self.unmarked(text, sample))
 
     def _may_ask(self, debate: Debate, turn: Turn) -> bool:
         if turn.agent.model is None and not debate.models:
             return False
-        if turn.move == "final":  # the agent was asked for nothing but its answer
+        if turn.move == "final":  # the agent was asked only for its answer
             return False
         at_the_end = debate.round >= debate.rounds or turn.move == "extract"
         return self.options.extract_when == "every_message" or at_the_end
@@ -95,7 +107,7 @@ class Reading(ABC):
         return completion.text.strip()
 
     def calls(self, plan: Plan) -> int:
-        """One call for every reply that a model may read."""
+        """At most one call for every reply that a model may read."""
         if self.options.extract == "regex":
             return 0
         return plan.turns * (plan.rounds if self.options.extract_when == "every_message" else 1)

@@ -1,4 +1,4 @@
-"""One of several options."""
+"""One of several options, identified by its letter."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from madplug import AnswerFormat, Sample
+from madplug import Sample
 from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
-from madplug_answers.marks import LINE, announced, announcements, boxed, closing, plain
-from madplug_styles.prompts import fill, letter
+from madplug_answers.marks import LINE, announced, announcements, boxed, closing
+from madplug_answers.own import compatible, parse_reply, plain
+from madplug_common.prompts import fill, letter
 
 ASK_ONE = ("When you have decided, end your reply with one line that gives the letter of your choice, in this form: "
            "{form}")
@@ -20,7 +21,7 @@ ASK_SEVERAL = ("When you have decided, end your reply with one line that gives t
 
 _WRAPPED = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf)\s?\{")
 _AFTER_MARK = re.compile(
-    r"(?i)[\s>\"'$\\(\[{]{0,8}(?:(?:is|be|the|option|choice|letter|answer)(?![a-z])[\s:\"'$(\[{]{1,6}){0,3}"
+    r"(?i)[\s>\"'$\\(\[{]{0,40}(?:(?:is|be|the|option|choice|letter|answer)(?![a-z])[\s:\"'$(\[{]{1,6}){0,3}"
     r"([a-z]{1,2})(?![a-z])")
 _NO_ANSWER = re.compile(
     r"(?i)[\s(\[\"']{0,4}(?:not[ ](?:given|provided|listed|available|present|included|among|one[ ]of|in[ ]the)"
@@ -40,18 +41,19 @@ _RUN = re.compile(r"[A-Za-z]{1,26}\Z")
 
 
 def labels(sample: Sample) -> tuple[str, ...]:
-    """The letters of a sample's options; A to Z where it has none."""
+    """The letters of a sample's options; A to Z if it has none."""
     return tuple(letter(i) for i in range(len(sample.choices) or 26))
 
 
-class Choice(Reading, AnswerFormat):
+class Choice(Reading):
     """One of the options, by its letter.
 
-    The canonical answer is a capital letter; a sample without options allows A to Z. In a reply it is, in this order:
-    the whole text as the letter or the words of one option, the letter after the last announcement ("final answer",
+    The canonical answer is a capital letter; a sample without options allows A to Z. A reply is searched in this order:
+    the whole text as the letter or the wording of one option, the letter after the last announcement ("final answer",
     "answer is", a LaTeX box), the letter that is the whole last line, the last letter in brackets (`(B)`, `[B]`, `B)`),
-    the last one that the last line names (`option B`). Small letters count as capitals, an article does not count as an
-    option, and an announcement that there is no answer ("the answer is not given") voids what stood before it. With
+    the last one that the last line names (`option B`). Lower-case letters count as
+    capitals, an article does not count as an option, and an announcement that there is no answer ("the answer is not
+    given") discards everything before it. With
     `several` the answer is a set of letters, as in `AC`.
     """
 
@@ -65,9 +67,11 @@ class Choice(Reading, AnswerFormat):
 
         read_as: Literal["madplug", "mallm", "som", "madc", "eot", "dylan", "slm", "mmlu_pro"] = Field(
             default="madplug", description=READ_AS)
-        several: bool = Field(default=False, description="more than one option may be right; the answer is the set")
-        instruction: str = Field(default=ASK_ONE, description="asks for the closing line, {form}")
-        instruction_several: str = Field(default=ASK_SEVERAL, description="the same, with several = true")
+        several: bool = Field(
+            default=False, description="more than one option may be right; the answer is the set of letters")
+        instruction: str = Field(default=ASK_ONE, description="prompt: the request for the closing line. {form}")
+        instruction_several: str = Field(
+            default=ASK_SEVERAL, description="prompt: the same request with several = true. {form}")
 
         @model_validator(mode="after")
         def _one_letter(self) -> Any:
@@ -95,14 +99,14 @@ class Choice(Reading, AnswerFormat):
 
     def stated(self, text: str, sample: Sample) -> str | None:
         """The letter or letters that a text gives."""
-        text = plain(text)
+        text, own = parse_reply(compatible(text))
         if self.options.several:
-            return several(text, labels(sample))
-        return whole(text, sample) or in_reply(text, sample) or _labelled(text, sample)
+            return several(own, labels(sample))
+        return whole(text, sample) or in_reply(own, sample) or _labelled(own, sample)
 
 
 def whole(text: str, sample: Sample) -> str | None:
-    """The letter, where the whole text is one, or has the words of one option, with its letter or without."""
+    """The letter, if the whole text is a letter or the wording of one option, with or without its letter."""
     bare = text.strip().strip(".:()[]\"'").strip()
     if len(bare) <= 2 and bare.upper() in labels(sample):
         return bare.upper()
@@ -138,7 +142,7 @@ def in_reply(text: str, sample: Sample) -> str | None:
 
 
 def _alone(line: str, sample: Sample) -> str | None:
-    """The letter, where the last line is nothing else, or is an option as it was shown."""
+    """The letter, if the last line contains nothing else or repeats an option as it was shown."""
     alone = _LAST_LINE.match(line[-60:])
     if alone and alone[1].upper() in labels(sample):
         return alone[1].upper()
@@ -146,7 +150,7 @@ def _alone(line: str, sample: Sample) -> str | None:
 
 
 def several(text: str, allowed: tuple[str, ...]) -> str | None:
-    """The set of letters a text gives: what follows its last announcement, else the whole of a short text."""
+    """The set of letters after the last announcement, or in the whole of a short text."""
     after = closing(text) or boxed(text) or announced(text) or (text if len(text) <= 4 * len(allowed) + 40 else "")
     line = after.strip().split("\n", 1)[0]
     run = line.strip(" .(){}[]")
@@ -165,7 +169,7 @@ def _words(text: str) -> str:
 
 
 def _after_mark(text: str, start: int, allowed: tuple[str, ...]) -> str | None:
-    """The letter right after an announcement, unless it is a word: an article, a pronoun, half of `N/A`."""
+    """The letter right after an announcement, unless it is a word: an article, a pronoun, part of `N/A`."""
     match = _AFTER_MARK.match(text, start)
     if match is None or match[1].upper() not in allowed:
         return None

@@ -1,7 +1,7 @@
-"""Symbolic equality in a process of its own.
+"""Symbolic equality in a separate process.
 
-math-verify sets alarms, which only a main thread can do, and an expression can be made to take forever; so it runs
-in a second interpreter that is told a pair a line, and that is ended when it does not answer in time.
+math-verify sets alarms, which works only in a main thread, and an expression can take forever; so it runs
+in a second interpreter, which receives one pair per line and is killed when it does not answer in time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ START = 60.0
 
 
 class Checker:
-    """Asks one process about pairs of expressions, and remembers what it said."""
+    """Compares pairs of expressions in one process and caches the results."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -34,7 +34,7 @@ class Checker:
         if pair not in self._known:
             if len(self._known) >= KEPT:
                 self._known.clear()
-            with self._one_at_a_time:  # answers of different pairs must not be mixed
+            with self._one_at_a_time:  # the answers of different pairs must not be mixed up
                 self._known[pair] = self._ask(a, b)
         return self._known[pair]
 
@@ -56,7 +56,7 @@ class Checker:
 
 
 def _say(process: subprocess.Popen[str], pair: dict[str, str], seconds: float) -> Any:
-    """The process's answer, or None when it gave none in time."""
+    """The process's answer, or None if it did not answer in time."""
     assert process.stdin is not None
     assert process.stdout is not None
     timer = threading.Timer(seconds, process.kill)
@@ -81,7 +81,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def serve(questions: IO[str], answers: IO[str]) -> None:
-    """Answer one pair a line until there is no more."""
+    """Answer one pair per line until the input ends."""
     from math_verify import parse, verify  # type: ignore[import-untyped, unused-ignore]
 
     for line in questions:

@@ -1,7 +1,7 @@
-r"""One spelling for LaTeX that reads the same.
+r"""A canonical spelling for equivalent LaTeX.
 
 After the string normalisation that the MATH data set's authors introduced, in our own words: sizes, spaces, units
-and degrees go, fractions and roots get their braces, and what is a plain number becomes its shortest exact form.
+and degrees go, fractions and roots get their braces, and a plain number takes its shortest exact form.
 """
 
 from __future__ import annotations
@@ -29,12 +29,20 @@ _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?\Z")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\Z")
 _RATIO = re.compile(r"(-?)\\frac\{(-?[0-9]+)\}\{(-?[0-9]+)\}\Z")
 _WORD = re.compile(r"[A-Za-z]{3,}\Z")
+_ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+         "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_NUMBERS = {word: str(n) for n, word in enumerate(_ONES)} | {
+    tens + joint + (_ONES[n % 10] if n % 10 else ""): str(n)
+    for n in range(20, 100) for tens in (_TENS[n // 10 - 2],) for joint in (("-", "") if n % 10 else ("",))}
+"""The numbers to 99 in words."""
+_LONGEST_WRAPPED = 2000
 _SAME_SIGN = (("\\leq", "\\le"), ("\\geq", "\\ge"), ("\\neq", "\\ne"), ("\\lbrace", "\\{"), ("\\rbrace", "\\}"),
               ("{,}", ","), ("\\%", ""), ("%", ""), ("\\$", ""), ("−", "-"))
 
 
 def normalise(latex: str) -> str:
-    """The one spelling; a spelling of its own is left alone."""
+    """The canonical spelling; a canonical spelling stays as it is."""
     for _ in range(8):  # one step can prepare another: a unit that goes leaves a plain number
         again = _once(latex)
         if again == latex:
@@ -51,7 +59,7 @@ def _once(text: str) -> str:
     text = _SPACES.sub("", _DEGREES.sub("", _FRACTIONS.sub(r"\\frac", text)))
     text = _TEXT.sub(r"\1", text)
     text = _ROWS[1].sub(r"\\", _ROWS[0].sub("", text))
-    text = _value(text)
+    text = _unwrapped(_value(text))
     text = _BARE_ROOT.sub(r"\\sqrt{\1}", text)
     text = _BARE_FRACTION.sub(_braced, text)
     text = _SLASH.sub(r"\\frac{\1}{\2}", text)
@@ -67,13 +75,28 @@ def _value(text: str) -> str:
     return right if computed or _NAME.match(left) else text
 
 
+def _unwrapped(text: str) -> str:
+    """An expression without brackets or braces around the whole of it; pairs and intervals keep theirs."""
+    if text[:1] + text[-1:] not in ("()", "{}") or re.search("[,;]", text) or len(text) > _LONGEST_WRAPPED:
+        return text
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == text[0]) - (character == text[-1])
+        if not depth:
+            inside = text[1:-1]
+            return inside if inside and place == len(text) - 1 else text
+    return text
+
+
 def _braced(match: re.Match[str]) -> str:
     above, below = (part if part.startswith("{") else f"{{{part}}}" for part in match.groups() if part is not None)
     return f"\\frac{above}{below}"
 
 
 def _plain(text: str) -> str:
-    """A plain number in its shortest exact form, a single word in small letters, anything else as it is."""
+    """A plain number in its shortest exact form, a single word in lower case, anything else as it is."""
+    if text.lower() in _NUMBERS:
+        return _NUMBERS[text.lower()]
     if _WORD.match(text):
         return text.lower()
     if len(text) > LONGEST:

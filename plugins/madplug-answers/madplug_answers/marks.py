@@ -1,7 +1,7 @@
-"""Where a reply says that its answer comes: the closing line, the usual phrases, LaTeX boxes.
+"""Where a reply announces its answer: the closing line, the usual phrases, LaTeX boxes.
 
-Every reader takes time in proportion to the text, whatever the text: repetitions are bounded, and nothing is
-searched for again from every position.
+All parsers run in time proportional to the text, whatever it contains: repetitions are bounded, and no search
+restarts from every position.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ MARKER = re.compile(
     r"|answer(?=[ \t]?[:=])|\#\#\#\#)")
 """An announcement of the answer."""
 
+ANNOUNCED_HERE = re.compile(
+    MARKER.pattern + r"(?:[ \t]{0,3}is(?![a-z]))?[ \t]{0,3}[:=]?[\s$(\[{]{0,6}\Z"
+    r"|(?i:\bI[ ](?:choose|chose|pick|select|say|answer|vote[ ]for|go[ ]with|propose)(?:[ ]option)?[:\s(\[]{0,4}\Z)")
+"""A text that ends with an announcement of the author's answer."""
+
 _JOINT = re.compile(r"(?i)(?:[ \t]{0,3}is(?![a-z]))?[ \t]{0,3}[:=]?\s{0,4}")
 _CLOSING = re.compile(r"(?im)^(?:(?:[^\S\n]|[>#_*])*final[ \t]{1,3}answer[ \t]{0,3}:\**)+")
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
@@ -26,14 +31,8 @@ _BRACE = re.compile(r"\\.|[{}]", re.S)
 _LONGEST_BOX = 4000
 
 
-def plain(text: str) -> str:
-    """The text without Markdown emphasis, in compatibility characters."""
-    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    return text.replace("*", "").replace("`", "")
-
-
 def announced(text: str) -> str | None:
-    """What follows the last announcement of the answer, or None where there is none."""
+    """What follows the last announcement of the answer, or None."""
     ends = announcements(text)
     return text[ends[-1]:] if ends else None
 
@@ -43,14 +42,26 @@ def announcements(text: str, marker: re.Pattern[str] = MARKER) -> list[int]:
     return [joint.end() for mark in marker.finditer(text) if (joint := _JOINT.match(text, mark.end()))]
 
 
-def closing(text: str) -> str | None:
-    """What follows the last line that begins with `Final answer:`, or None where there is none."""
+def closing_at(text: str) -> int | None:
+    """Where the text goes on after the last line that begins with `Final answer:`, or None."""
     marks = list(_CLOSING.finditer(text))
-    return text[marks[-1].end():].strip() if marks else None
+    return marks[-1].end() if marks else None
+
+
+def closing(text: str) -> str | None:
+    """What follows the last line that begins with `Final answer:`, or None."""
+    start = closing_at(text)
+    return None if start is None else text[start:].strip()
+
+
+def closing_after_boxes(text: str) -> str | None:
+    r"""What follows the last line that begins with `Final answer:`, unless a LaTeX box does, or None."""
+    after = closing(text)
+    return None if after is None or _BOX.search(after) else after
 
 
 def boxed(text: str) -> str | None:
-    r"""What is in the last `\boxed{...}` that is closed, or None where there is none."""
+    r"""What is in the last `\boxed{...}` that is closed, or None."""
     for mark in reversed(list(_BOX.finditer(text))[-_BOXES_TRIED:]):
         inside = _to_closing_brace(text, mark.end())
         if inside is not None and inside.strip():
@@ -70,7 +81,7 @@ def _to_closing_brace(text: str, start: int) -> str | None:
 def ascii_digits(text: str) -> str:
     """The text with every decimal digit of any script as 0 to 9, and the usual minus signs as a hyphen.
 
-    Superscripts, fractions and other numbers that are no decimal digits stay as they are: 5² is not 52.
+    Superscripts, fractions and other numbers that are not decimal digits stay as they are: 5² is not 52.
     """
     if text.isascii():
         return text

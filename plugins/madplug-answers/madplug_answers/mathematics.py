@@ -9,39 +9,41 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from madplug import AnswerFormat, Sample
+from madplug import Sample
 from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.latex import normalise
-from madplug_answers.marks import LINE, announcements, ascii_digits, boxed
+from madplug_answers.marks import LINE, announcements, ascii_digits, boxed, closing_after_boxes
 from madplug_answers.number import last, tidy
-from madplug_styles.prompts import fill
+from madplug_answers.own import parse_reply
+from madplug_common.prompts import fill
 
 ASK = "When you have decided, end your reply with one line that gives your answer in LaTeX, in this form: {form}"
 LONGEST = 2000
-"""A longer expression is no answer."""
+"""Longer expressions are not answers."""
 
 _FORMULA = re.compile(r"\$\$?([^$]{1,2000})\$|\\\(([^\n]{1,2000}?)\\\)|\\\[([^\n]{1,2000}?)\\\]")
 _END = re.compile(r"[.;](?=\s|\Z)|\n\s*\n")
 _MARKER = re.compile(
     r"(?i)(?<![a-z])(?:final[ \t]{1,3}answer(?![a-z])|answer[ \t]{1,3}is(?![a-z])|answer(?=[ \t]?[:=])|\#\#\#\#)")
 _REMARK = re.compile(r"(?i)\b(?:correct|incorrect|right|wrong|valid|the|this|that|not|as|above|given)\b")
+_DENIED = re.compile(r"(?i)not(?!\w)(?:[^\n]{1,200}?[ ]but(?:[ ]rather)?[ ](.{1,200}))?")
 _TRIED = 8
 _COMMAND = re.compile(r"\\(?:text|mbox|textrm|textbf|mathrm)\s?\{[^{}]{0,400}\}|\\[A-Za-z]+")
 _WORDS = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,;:!?]|\Z)")
 
 
-class Math(Reading, AnswerFormat):
+class Math(Reading):
     """A mathematical expression in LaTeX.
 
     In a reply it is the last LaTeX box, else what follows the last announcement of the answer, up to the end of the
-    sentence and only the formula where there is one, else the last number of a text of words. The canonical answer is
+    sentence and only the formula where there is one, else the last number of a reply in prose. The canonical answer is
     one spelling of the expression: `\\dfrac12`, `1/2` and `0.50` are `0.5`. With `equality = "symbolic"` two
-    expressions are also the same answer when a computer algebra finds them equal.
+    expressions are also the same answer when a computer algebra system finds them equal.
 
-    Symbolic equality needs the extra `math` and works in a process of its own: it raises outside of a main thread, and
-    an expression can be made to take forever. It is asked one pair after the other; what takes longer than `seconds` is
-    not equal.
+    Symbolic equality needs the extra `math`. It runs in a separate process, because math-verify works only in a main
+    thread and an expression can take forever. Pairs are compared one at a time; a comparison that takes longer than
+    `seconds` counts as not equal.
     """
 
     name = "math"
@@ -52,13 +54,13 @@ class Math(Reading, AnswerFormat):
     class Options(ReadingOptions):
         """Options of `answers.math`."""
 
-        read_as: Literal["madplug", "dylan"] = Field(default="madplug", description=READ_AS)
+        read_as: Literal["madplug", "dylan", "madc"] = Field(default="madplug", description=READ_AS)
         equality: Literal["string", "symbolic"] = Field(
             default="string", description="compare spellings, or expressions with math-verify as well")
         seconds: float = Field(default=5.0, gt=0, le=600, description="the longest a symbolic comparison may take")
         max_length: int = Field(
             default=300, ge=1, le=LONGEST, description="the most characters of the closing line's answer")
-        instruction: str = Field(default=ASK, description="asks for the closing line, {form}")
+        instruction: str = Field(default=ASK, description="prompt: the request for the closing line. {form}")
 
     _checker: Any = None
 
@@ -89,7 +91,7 @@ class Math(Reading, AnswerFormat):
     def stated(self, text: str, sample: Sample) -> str | None:
         """The expression that a text gives, as it is written there."""
         found = _stated(text)
-        for _ in range(_TRIED):  # a formula can hold an announcement in its turn
+        for _ in range(_TRIED):  # a formula can contain an announcement in its turn
             again = _stated(found) if found else None
             if again == found:
                 break
@@ -108,7 +110,8 @@ class Math(Reading, AnswerFormat):
 
 
 def _stated(text: str) -> str | None:
-    inside = boxed(text)
+    text = parse_reply(text).own
+    inside = None if closing_after_boxes(text) else boxed(text)
     if inside is not None:
         return _short(inside)
     text = ascii_digits(text).replace("\\$", "").replace("**", "").strip()
@@ -122,6 +125,8 @@ def _expression(after: str) -> str | None:
     """The expression in the first sentence of a text: its formula, a number among words, or a word or two."""
     end = _END.search(after)
     sentence = (after[:end.start()] if end else after).strip()
+    if denied := _DENIED.match(sentence):
+        sentence = denied[1] or ""
     if formula := _formula(sentence):
         return formula
     if not _is_prose(sentence):

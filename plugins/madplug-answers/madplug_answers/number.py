@@ -9,36 +9,45 @@ from typing import Literal
 
 from pydantic import Field
 
-from madplug import AnswerFormat, Sample
+from madplug import Sample
 from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
-from madplug_answers.marks import LINE, announced, ascii_digits, boxed
-from madplug_styles.prompts import fill
+from madplug_answers.marks import LINE, announcements, ascii_digits, boxed, closing_after_boxes
+from madplug_answers.own import parse_reply
+from madplug_common.prompts import fill
 
 ASK = ("When you have decided, end your reply with one line that gives your answer as a plain number, without a "
        "unit, in this form: {form}")
 LONGEST = 400
-"""A number of more digits is no answer."""
+"""Numbers with more digits are not answers."""
 
-_PLAIN = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
-_POWER = (r"(?:[eE](?P<e>[+-]?[0-9]{1,3})(?![0-9A-Za-z.])"
-          r"|[ ]?(?:\\times|\\cdot|×|x)[ ]?10\^\{?(?P<ten>-?[0-9]{1,3})\}?)?")
+_TRIED = 8
+_LARGEST_POWER = 2000
+
+_PLAIN = (r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]{1,3}(?:_[0-9]{3})+(?![0-9_])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+")
+_TIMES_POWER = (r"(?:[eE](?P<e>[+-]?[0-9]+)(?![0-9A-Za-z.])"
+                r"|[ ]?(?:\\times|\\cdot|×|x)[ ]?10\^\{?(?P<ten>-?[0-9]+)\}?)?")
+_RAISED = r"(?P<raised>(?:\^[{(]{0,2}-?[0-9]+)+[)}]*)?"
 _RATIO = r"(?:(?P<date>(?:/[0-9]{1,4}){2})|[ ]?/[ ]?(?P<below>[0-9]+)(?![0-9/]|[.,][0-9]))?"
-_NUMBER = re.compile(rf"(?<![\w.^])(?P<top>{_PLAIN}){_POWER}{_RATIO}")
+_NUMBER = re.compile(
+    rf"(?<![\w.^])(?<!\^[{{(])(?:0[xX](?P<hex>[0-9a-fA-F]+)(?!\w)|(?P<top>{_PLAIN}){_TIMES_POWER}{_RAISED}{_RATIO})")
+_EXPONENT = re.compile(r"-?[0-9]+")
 _FRAC = re.compile(r"([\w)]?)\\[dtc]?frac\s?\{\s?(-?)\s?([0-9]{1,400})\s?\}\s?\{\s?([0-9]{1,400})\s?\}")
 _OPERAND = re.compile(r"[\w)\]}%.]")
 _WORKED_OUT = re.compile(r"\A(?:(?:[^A-Za-z=.\n]|\.(?=[0-9])){1,80}=){1,3}")
 _BEFORE_SIGN = "=(:,[{<>~≈≤≥+*/"
 
 
-class Number(Reading, AnswerFormat):
+class Number(Reading):
     """A number, exactly.
 
-    In a reply it is the last number in the last LaTeX box that has one, else the first after the last announcement
-    ("final answer", "answer is", `####`; of "5 + 3 = 8" the 8), else the last of the text. Signs survive; thousands
+    A reply is searched in this order: the first number of a `Final answer:` line that no LaTeX box follows, the last
+    number in the last LaTeX box, the first number after the last announcement ("final answer", "answer is", `####`; of
+    "5 + 3 = 8" the 8), the last number of the text. Signs survive; thousands
     separators, currency and percent signs are dropped; digits of every script count, superscripts do not. The
     canonical answer is the shortest exact form, `18` for "18.00" and `1/3` where no decimal is exact. Numbers that
-    differ by no more than `tolerance` are the same answer. A number of more than 400 digits is none.
+    differ by no more than `tolerance` are the same answer. A power (`2^10`) and a hexadecimal number
+    (`0x10`) count with their value; a number of more than 400 digits is not an answer.
     """
 
     name = "number"
@@ -52,7 +61,7 @@ class Number(Reading, AnswerFormat):
         read_as: Literal["madplug", "som", "eot"] = Field(default="madplug", description=READ_AS)
         tolerance: float = Field(default=1e-6, ge=0, description="numbers this close are the same answer")
         instruction: str = Field(
-            default=ASK, description="asks for the closing line, {form}")
+            default=ASK, description="prompt: the request for the closing line. {form}")
 
     def instruction(self, sample: Sample) -> str:
         """Asks for `Final answer: 42`."""
@@ -68,17 +77,14 @@ class Number(Reading, AnswerFormat):
 
     def stated(self, text: str, sample: Sample) -> str | None:
         """The number that a text gives."""
-        text = tidy(text)
-        inside = boxed(text)
+        text = tidy(parse_reply(text).own)
+        inside = None if closing_after_boxes(text) else boxed(text)
         if inside is not None and (found := last(inside)):
             return found
-        after = announced(text)
-        if after is not None and (found := first(_WORKED_OUT.sub("", after, count=1))):
-            return found
-        return last(text)
+        return _announced_number(text) or last(text)
 
     def same(self, a: str, b: str, sample: Sample) -> bool:
-        """Equal, or no further apart than `tolerance`."""
+        """Equal, or differing by no more than `tolerance`."""
         return a == b or abs(Fraction(a) - Fraction(b)) <= Fraction(str(self.options.tolerance))
 
 
@@ -88,6 +94,15 @@ def tidy(text: str) -> str:
     for spelling, sign in (("\\$", ""), ("{,}", ","), ("\\,", ""), ("\\!", "")):
         text = text.replace(spelling, sign)
     return _FRAC.sub(lambda m: f"{m[1] and m[1] + ' '}{m[2]}{m[3]}/{m[4]} ", text)
+
+
+def _announced_number(text: str) -> str | None:
+    """The first number after the last announcement that one follows."""
+    starts = announcements(text)[-_TRIED:]
+    for start, end in zip(reversed(starts), (len(text), *reversed(starts)), strict=False):
+        if found := first(_WORKED_OUT.sub("", text[start:end], count=1)):
+            return found
+    return None
 
 
 def first(text: str) -> str | None:
@@ -108,16 +123,40 @@ def _read(text: str, matches: Iterable[re.Match[str]]) -> Iterator[str]:
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
-    top, below = match["top"].replace(",", ""), match["below"]
-    power = int(match["e"] or match["ten"] or 0)
-    too_long = max(len(top) + abs(power), len(below or "")) > LONGEST
-    if too_long or match["date"] or (below and not int(below)):
+    if match["hex"]:
+        return None if len(match["hex"]) > LONGEST * 5 // 6 else Fraction(int(match["hex"], 16))
+    top, below = match["top"].replace(",", "").replace("_", ""), match["below"] or ""
+    power = _bounded(match["e"] or match["ten"] or "0")
+    if power is None or max(len(top) + abs(power), len(below)) > LONGEST:
         return None
-    return Fraction(top) * Fraction(10) ** power / int(below or 1)
+    if match["date"] or (below and not int(below)):
+        return None
+    value = _raised(Fraction(top) * Fraction(10) ** power, match["raised"])
+    return None if value is None else value / int(below or 1)
+
+
+def _raised(base: Fraction, exponents: str | None) -> Fraction | None:
+    """A power, as in `10^10` or `2^3^2`, or None if it has too many digits to be an answer."""
+    power = 1
+    for digits in reversed(_EXPONENT.findall(exponents or "")):
+        exponent = _bounded(digits)
+        if exponent is None or not 0 <= power <= _LARGEST_POWER:
+            return None
+        power = exponent ** power
+    longest = max(len(str(base.numerator)), len(str(base.denominator)))
+    if abs(power) > _LARGEST_POWER or (longest - 1) * abs(power) > LONGEST or (power < 0 and not base):
+        return None
+    value = base ** power
+    return value if max(abs(value.numerator), value.denominator) < 10 ** LONGEST else None
+
+
+def _bounded(digits: str) -> int | None:
+    """A small whole number, or None."""
+    return int(digits) if len(digits) <= 5 else None
 
 
 def _negative(text: str, start: int) -> bool:
-    """Whether a minus before a number is its sign, and neither an operator, a dash nor a bullet."""
+    """Whether a minus before a number is its sign, and not an operator, a dash or a bullet."""
     before = text[max(0, start - 6):start]
     signed = before.rstrip("$€£¥")
     if signed.endswith("-"):
@@ -128,7 +167,7 @@ def _negative(text: str, start: int) -> bool:
 
 
 def shortest(value: Fraction) -> str:
-    """The shortest exact decimal, or `p/q` where there is none of reasonable length."""
+    """The shortest exact decimal, or `p/q` if none of reasonable length exists."""
     places, rest = 0, value.denominator
     for prime in (2, 5):
         power = 0

@@ -1,6 +1,7 @@
-"""How other projects read an answer out of a reply, for numbers that are compared with theirs.
+"""How other projects extract an answer from a reply, for comparing results with theirs.
 
-Faithful, faults included: "UNKNOWN" is the letter N in MALLM's code, and Du et al.'s number has no sign. The rules of
+They reproduce the original code, bugs included: "UNKNOWN" is the letter N in MALLM's code, and Du et al.'s
+number has no sign. The rules of
 MALLM, SoM, MADC and EoT are those of their code; those of DyLAN, of MMLU-Pro and of the debates of small models
 (`slm`) were found from what these projects recorded beside each reply.
 """
@@ -60,6 +61,12 @@ def dylan_math(text: str) -> str | None:
     return after.strip().rstrip(".") or None if marker else _last(re.findall(r"-?\d*\.?\d+", text))
 
 
+def madc_math(text: str) -> str | None:
+    """The last LaTeX box with at most two levels of braces in it, without a closing point and the dollars around it."""
+    found = _last(re.findall(r"\\boxed\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}", text))
+    return found.strip().rstrip(".").strip("$ ") or None if found else None
+
+
 def slm_choice(text: str) -> str | None:
     """The last letter A to D in round brackets, else the last such word near the end, an article included."""
     found = _last(re.findall(r"\(([A-Da-d])\)", text)) or _last(re.findall(r"\b([A-Da-d])\b", text[-200:]))
@@ -99,5 +106,5 @@ def _marked(text: str, wanted: str) -> str | None:
 CHOICE: Mapping[str, Rule] = {"mallm": mallm_choice, "som": som_choice, "madc": madc_choice, "eot": eot_choice,
                               "dylan": dylan_choice, "slm": slm_choice, "mmlu_pro": mmlu_pro_choice}
 NUMBER: Mapping[str, Rule] = {"som": som_number, "eot": eot_number}
-MATH: Mapping[str, Rule] = {"dylan": dylan_math}
+MATH: Mapping[str, Rule] = {"dylan": dylan_math, "madc": madc_math}
 YESNO: Mapping[str, Rule] = {"eot": eot_yesno}

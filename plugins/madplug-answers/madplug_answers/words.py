@@ -1,83 +1,51 @@
-"""Answers in words: yes or no, a short text, any text."""
+"""Answers in words: a short text, any text."""
 
 from __future__ import annotations
 
-import inspect
-import math
 import re
-import string
-import unicodedata
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from madplug import AnswerFormat, ComponentError, Sample, ServiceName
-from madplug_answers import papers
-from madplug_answers.asking import READ_AS, Reading, ReadingOptions
-from madplug_answers.marks import LINE, announced, boxed, closing, plain
-from madplug_styles.prompts import fill
+from madplug import ComponentError, Debate, Offers, Sample, ServiceName, Setup, Turn
+from madplug.services import Embedder
+from madplug_answers.asking import Reading, ReadingOptions
+from madplug_answers.marks import LINE, announcements, closing_at
+from madplug_answers.normal import normalised
+from madplug_answers.own import parse_reply, spoken, unquoted
+from madplug_answers.vectors import AnswerVectors
+from madplug_common.prompts import fill
+from madplug_common.vectors import cosine
 
-ASK_YESNO = "When you have decided, end your reply with one line that says yes or no, in this form: {form}"
 ASK_TEXT = ("When you have decided, end your reply with one line that gives the answer in as few words as possible, "
             "in this form: {form}")
 ASK_UNKNOWN = " If the question cannot be answered from what is given, the answer is: unknown."
 ASK_FREE = ("When you have decided, end your reply with a line that says `{form}` and, below it, the complete answer "
             "and nothing else.")
 
-_YES_NO = re.compile(r"(?i)(?<![\w'’])(yes|no|true|false)(?![\w'’])")
-_SENTENCE = re.compile(r"[.!?](?=\s)|\n")
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_PUNCTUATION = dict.fromkeys(map(ord, string.punctuation + "“”‘’«»„…–—"))
+_TRIED = 8
+_READINGS = 8
+"""How often an answer is read again until it reads as itself."""
+_NOT_BUT = re.compile(r"(?i)not[ ](?P<not>[^\n]{1,120}?)(?:,?[ ]but(?:[ ]rather)?[ ](?P<but>[^\n]{1,300}))?[.!]?\Z")
+_EMPTY_REMARK = re.compile(r"[(\[]\s{1,400}[)\]][\s.]{0,9}\Z")
+_UNKNOWN = re.compile(
+    r"(?:(?:it|that|this|they|(?:final )?answer|(?:answer to )?(?:this|that|question)(?: question)?) "
+    r"(?:is|are|was|remains|must remain|must be) )?(?:(?:still|currently|simply|completely|entirely) )?unknown"
+    r"(?: (?:to|from|in|by|for|given|based|according|because|since|as|at|here|with|without|so|due|and)"
+    r"(?: .{0,300})?)?\Z")
+_CONTRAST = re.compile(r" (?:but|however|though|although|yet) ")
+_LISTED = re.compile(r"(?m)^[ \t]{0,9}\(?([A-Z])[.):][ \t]{1,9}([^\n]{1,300})$")
+_LABELLED = re.compile(r"\(?([A-Z])(?:[.):]|\)[.:])[ \t]{1,9}([^\n]{1,300})\Z")
 
 
-class YesNo(Reading, AnswerFormat):
-    """Yes or no.
-
-    The last yes, no, true or false in the sentence after the last announcement of the answer, else the last after it,
-    else the last of the text. True is yes and false is no.
-    """
-
-    name = "yesno"
-    source = "Yin et al. 2023 (evaluation)"
-    rules = papers.YESNO
-    closing = f"{LINE} yes"
-
-    class Options(ReadingOptions):
-        """Options of `answers.yesno`."""
-
-        read_as: Literal["madplug", "eot"] = Field(default="madplug", description=READ_AS)
-        instruction: str = Field(default=ASK_YESNO, description="asks for the closing line, {form}")
-
-    def instruction(self, sample: Sample) -> str:
-        """Asks for `Final answer: yes`."""
-        return fill(self.options.instruction, form=f"`{LINE} yes` or `{LINE} no`")
-
-    def pattern(self, sample: Sample) -> str:
-        """The closing line."""
-        return f"{LINE} (yes|no)"
-
-    def canonical(self, text: str, sample: Sample) -> str | None:
-        """`yes` or `no`."""
-        return self.stated(text, sample)
-
-    def stated(self, text: str, sample: Sample) -> str | None:
-        """What a text says."""
-        text = plain(text)
-        after = boxed(text) or announced(text) or ""
-        for part in (_SENTENCE.split(after.lstrip(), maxsplit=1)[0], after, text):
-            if words := _YES_NO.findall(part):
-                return "yes" if words[-1].lower() in ("yes", "true") else "no"
-        return None
-
-
-class Text(Reading, AnswerFormat):
+class Text(Reading):
     """A few words: a name, a date, a span of a passage.
 
     In a reply it is what stands in the line after the last announcement of the answer, else the whole of a reply of
-    one line; a longer reply without an announcement gives no answer. The canonical answer is in small letters,
-    without punctuation, articles and extra space. With `unknown`, every answer that has the word is `unknown`.
+    one line; a longer reply without an announcement gives no answer. An option that the question itself lists, as in
+    "B. Right", is its letter. The canonical answer is in lower case, without punctuation, articles and extra space;
+    numbers keep their point, sign, currency and percent. With `unknown`, an answer that says no more than that it is
+    unknown is `unknown`.
     """
 
     name = "text"
@@ -86,10 +54,11 @@ class Text(Reading, AnswerFormat):
     class Options(ReadingOptions):
         """Options of `answers.text`."""
 
-        unknown: bool = Field(default=False, description="questions may have no answer: 'unknown' is then right")
+        unknown: bool = Field(
+            default=False, description="questions may be unanswerable; 'unknown' is then the right answer")
         max_length: int = Field(
             default=300, ge=1, le=10_000, description="the most characters of the closing line's answer")
-        instruction: str = Field(default=ASK_TEXT, description="asks for the closing line, {form}")
+        instruction: str = Field(default=ASK_TEXT, description="prompt: the request for the closing line. {form}")
 
     def instruction(self, sample: Sample) -> str:
         """Asks for `Final answer: ...`."""
@@ -100,36 +69,42 @@ class Text(Reading, AnswerFormat):
         return rf"{LINE} [^\n]{{1,{self.options.max_length}}}"
 
     def canonical(self, text: str, sample: Sample) -> str | None:
-        """The answer's words as SQuAD compares them; None when none is left."""
-        stated = self.stated(text, sample)
-        words = normalised(text if stated is None else stated)
-        # Dropping punctuation can bring an announcement to light, and a canonical answer must be its own.
-        while (after := announced(words)) is not None and after != words:
-            words = normalised(after)
-        return "unknown" if self.options.unknown and "unknown" in words else words or None
+        """The normalised words, or None if none remain."""
+        for _ in range(_READINGS):  # dropping punctuation can bring an announcement to light
+            stated = self.stated(text, sample)
+            again = normalised(spoken(text) if stated is None else stated)
+            if again == text:
+                break
+            text = again
+        return "unknown" if self.options.unknown and is_unknown(text) else text or None
 
     def stated(self, text: str, sample: Sample) -> str | None:
-        """The rest of the announcing line, or the next line with words in it."""
-        after = announced(plain(text))
-        lines = (line.strip() for line in (after or "").splitlines())
-        return next((line for line in lines if normalised(line)), None)
+        """The rest of the line of the last own announcement, or the next line with words in it."""
+        text, own = parse_reply(text)
+        for start in reversed(announcements(own)[-_TRIED:]):
+            if line := _answer_line(text, own, start):
+                return without_label(line, sample)
+        return without_label(text.strip(), sample) if _LABELLED.match(text.strip()) else None
 
     def unmarked(self, text: str, sample: Sample) -> str | None:
-        """The whole of a reply of one line."""
-        text = text.strip()
+        """The whole of a reply of one line, unless it only reports another agent's answer."""
+        reported = announcements(text) and not announcements(parse_reply(text).own)
+        text = "" if reported else spoken(text).strip()
         return text if text and "\n" not in text and len(text) <= self.options.max_length else None
 
 
-class Free(Reading, AnswerFormat):
+class Free(Reading):
     """Any text: a summary, a paraphrase, an essay.
 
     In a reply it is what follows the last line that begins with `Final answer:`, else the whole reply. There is no
-    canonical form: the text is kept. Two texts are the same answer when they have the same words, in order, whatever
-    their case and punctuation; with an `embedder`, also when the cosine of their embeddings reaches `threshold`.
+    canonical form: the text is kept as it is. Two texts are the same answer when they have the same words, in
+    order, whatever their case and punctuation; with an `embedder`, also when the cosine of their embeddings reaches
+    `threshold`.
 
-    Equality is asked for while a message is put on record and again by metrics, so it must be a function of the two
-    texts and nothing else: the embedder's `embed(texts)` must answer at once, not as an awaitable. Which of several
-    texts is better, or whether they say the same in a model's eyes, is for a decision protocol to ask.
+    Answers are compared when a message is recorded and again by metrics, so equality is a function of the two texts
+    and nothing else. An answer is embedded when it is read; other texts, such as references, when they are first
+    compared, on an event loop of their own. Which of several texts is better, or whether they say the same in a
+    model's eyes, is for a decision protocol to ask.
     """
 
     name = "free"
@@ -142,20 +117,27 @@ class Free(Reading, AnswerFormat):
             default="regex_then_llm",
             description="how a reply is read: by rule (the closing line, else everything), by the agent's model, or by "
                         "its model where there is no closing line")
-        embedder: ServiceName | None = Field(
-            default=None, description="a service with embed(texts) -> list of vectors, for equality of meaning")
+        embedder: Annotated[ServiceName, Offers(Embedder)] | None = Field(
+            default=None, description="the [services.NAME] that embeds answers, for equality of meaning")
         threshold: float = Field(
             default=0.9, gt=0, le=1, description="with an embedder: the least cosine of equal texts")
         max_length: int = Field(default=4000, ge=1, le=100_000, description="the most characters of a final answer")
-        instruction: str = Field(default=ASK_FREE, description="asks for the closing line, {form}")
+        instruction: str = Field(default=ASK_FREE, description="prompt: the request for the closing line. {form}")
 
-    _vectors: Callable[[str], tuple[float, ...]] | None = None
+    _vectors: AnswerVectors | None = None
 
-    def prepare(self, setup: Any) -> None:
-        """Finds the embedder, and keeps its vectors: functions of the text, so nothing of a debate."""
+    def prepare(self, setup: Setup) -> None:
+        """Finds the embedder."""
         if self.options.embedder is not None:
-            embed = setup.cell.services[self.options.embedder].embed
-            self._vectors = lru_cache(maxsize=4096)(lambda text: self._embedded(embed, text))
+            self._vectors = AnswerVectors(setup.service(self.options.embedder, Embedder))
+
+    async def extract(self, debate: Debate, turn: Turn, text: str) -> str | None:
+        """The answer of a reply; embedded, so that it can be compared with others."""
+        answer = await super().extract(debate, turn, text)
+        key = self.canonical(answer, debate.sample) if answer else None
+        if key is not None and self._vectors is not None:
+            await self._vectors.embed(key)
+        return answer
 
     def instruction(self, sample: Sample) -> str:
         """Asks for a line `Final answer:` with the text below it."""
@@ -166,16 +148,23 @@ class Free(Reading, AnswerFormat):
         return rf"{LINE}[ \n][\s\S]{{1,{self.options.max_length}}}"
 
     def canonical(self, text: str, sample: Sample) -> str | None:
-        """The text after the closing line, or the whole; not changed but for the space around it."""
-        return closing(text) or text.strip() or None
+        """The text after the closing line, or the whole; not changed except for the space around it."""
+        for _ in range(_READINGS):  # what follows the line can contain another one
+            again = self.stated(text, sample) or spoken(text).strip()
+            if again == text:
+                break
+            text = again
+        return text or None
 
     def stated(self, text: str, sample: Sample) -> str | None:
-        """The text after the closing line."""
-        return closing(text) or None
+        """The text after the last closing line that is the author's own."""
+        text = spoken(text)
+        start = closing_at(unquoted(text))
+        return None if start is None else text[start:].strip() or None
 
     def unmarked(self, text: str, sample: Sample) -> str | None:
         """The whole reply."""
-        return text.strip() or None
+        return spoken(text).strip() or None
 
     def same(self, a: str, b: str, sample: Sample) -> bool:
         """The same words in the same order, or embeddings that are close."""
@@ -185,28 +174,37 @@ class Free(Reading, AnswerFormat):
         if self.options.embedder is None:
             return False
         if self._vectors is None:
-            raise ComponentError("answers.free: equality was asked for before the embedder was there")
-        return bool(cosine(self._vectors(a), self._vectors(b)) >= self.options.threshold)
-
-    def _embedded(self, embed: Callable[[list[str]], Any], text: str) -> tuple[float, ...]:
-        vectors = embed([text])
-        if inspect.isawaitable(vectors):
-            getattr(vectors, "close", lambda: None)()
-            raise ComponentError(f"answers.free: service '{self.options.embedder}' embeds asynchronously; equality of "
-                                 "answers needs one whose embed() answers at once")
-        return tuple(vectors[0])
+            raise ComponentError("answers.free: two answers were compared before the embedder was prepared")
+        return cosine(self._vectors.of(a), self._vectors.of(b)) >= self.options.threshold
 
 
-def normalised(text: str) -> str:
-    """The words of a text: compatibility characters, small letters, no punctuation, no articles, single spaces.
-
-    A text of articles alone keeps them: "A" is a vitamin.
-    """
-    words = " ".join(unicodedata.normalize("NFKC", text).lower().translate(_PUNCTUATION).split())
-    return " ".join(_ARTICLES.sub(" ", words).split()) or words
+def is_unknown(words: str) -> bool:
+    """Whether normalised words say that the answer is unknown, and propose nothing instead."""
+    return _CONTRAST.search(words) is None and _UNKNOWN.match(words) is not None
 
 
-def cosine(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-    """The cosine of two vectors; 0 where one is zero."""
-    norm = math.hypot(*a) * math.hypot(*b)
-    return sum(x * y for x, y in zip(a, b, strict=True)) / norm if norm else 0.0
+def without_label(answer: str, sample: Sample) -> str:
+    """The letter alone where an answer repeats an option that the question lists: `B. Right` is B."""
+    label = _LABELLED.match(answer)
+    if label is None or sample.choices:
+        return answer
+    listed = {letter: normalised(words) for letter, words in _LISTED.findall(sample.question)}
+    return label[1] if "A" in listed and listed.get(label[1]) == normalised(label[2]) else answer
+
+
+def _answer_line(text: str, own: str, start: int) -> str | None:
+    """The first line with words from a place on, without a closing remark on another agent's answer."""
+    for line in re.finditer(r"[^\n]+", text[start:]):
+        if not normalised(line[0]):
+            continue
+        remark = _EMPTY_REMARK.search(own[start + line.start():start + line.end()])
+        answer = (line[0][:remark.start()] if remark else line[0]).strip()
+        negated = _NOT_BUT.match(answer)
+        if negated is None or _is_closing_line(text, start):
+            return answer or None
+        return negated["but"]
+    return None
+
+
+def _is_closing_line(text: str, start: int) -> bool:
+    return "final answer" in text[max(0, start - 20):start].lower()

@@ -36,6 +36,7 @@ def test_upstream_vectors_read_without_their_bugs(text, expected):
     "C. Rome", "C) Rome", "Rome", "rome.", "The answer is Rome.", "It flows there.\n\nC", "It flows there.\n(X) C",
     "Of these, option C is the only one.", "I'd go with (C) over the rest",
     "(A), (B) and (D) are wrong\nFinal answer: (C)",
+    "Final answer: C. Rome", "Final answer: C. Right", "The answer is C. It flows there.",
     "The answer is\n\n(C)", "Answer = C", "My final answer: (C) because it has a river",
 ])
 def test_every_usual_way_to_say_c(text):
@@ -92,7 +93,7 @@ def test_the_words_of_an_option_win_over_letters_in_them():
     assert letter("Both (A) and (B)", sample) == "C"
 
 
-def test_options_with_the_same_words_are_not_told_apart_by_words():
+def test_options_with_the_same_words_are_not_distinguished_by_words():
     sample = Sample("q", "?", choices=("same", "same"))
     assert letter("same", sample) is None
     assert letter("(B) same", sample) == "B"

@@ -1,4 +1,4 @@
-"""Real replies of real models, read by us and by whoever recorded them.
+"""Real replies of real models, read by us and by the authors of the recordings.
 
 The two agree on at least 99 % of every set, apart from replies where the recorded parser goes by a rule that ours
 does not follow on purpose. Each such rule is a predicate below, and the number of replies it explains is fixed.
@@ -88,18 +88,31 @@ def loses_part_of_the_answer(row, recorded, ours):
     return row["answer"] == "" or len(row["answer"]) > 30 or (ours or "").startswith(recorded or "?")
 
 
+def reads_an_unfinished_thought(row, recorded, ours):
+    """It reads the thoughts of a reply that was cut off before its answer."""
+    return "<think>" in row["response"] and "</think>" not in row["response"] and ours is None
+
+
+def reads_another_agent_s_answer(row, recorded, ours):
+    """It takes the last bracket or number, which the reply reports of another agent or quotes."""
+    other = {"C": "other agents' solutions (B)", "D": "Agent solution 4: The answer choice (D)", "A": "```(X) A)"}
+    return other.get(recorded or "?", "?") in row["response"]
+
+
 # The sets
 
-CHOICE = {"article": reads_an_article, "not available": reads_not_available_as_a,
+CHOICE = {"thought": reads_an_unfinished_thought, "another agent's": reads_another_agent_s_answer,
+          "article": reads_an_article, "not available": reads_not_available_as_a,
           "announced": passes_over_what_is_announced}
-NUMBER = {"words in the box": wants_nothing_but_digits_in_a_box, "last number": takes_the_last_number_of_all}
+NUMBER = {"thought": reads_an_unfinished_thought,
+          "words in the box": wants_nothing_but_digits_in_a_box, "last number": takes_the_last_number_of_all}
 MATH = {"last number": takes_the_last_number_of_all, "part lost": loses_part_of_the_answer}
 SETS = {
-    "som_mmlu": (1800, Choice(), CHOICE, {"article": 66, "announced": 43}),
-    "dylan_mmlu_n4": (1061, Choice(), CHOICE, {"announced": 9, "not available": 5}),
+    "som_mmlu": (1800, Choice(), CHOICE, {"thought": 3, "another agent's": 1, "article": 66, "announced": 41}),
+    "dylan_mmlu_n4": (1061, Choice(), CHOICE, {"announced": 9, "not available": 5, "another agent's": 1}),
     "models_mmlu_pro": (448, Choice(), CHOICE, {"announced": 3}),
     "davinci_bbh": (507, Choice(), CHOICE, {}),
-    "som_gsm": (1740, Number(), NUMBER, {"words in the box": 41, "last number": 10}),
+    "som_gsm": (1740, Number(), NUMBER, {"thought": 17, "words in the box": 41, "last number": 1}),
     "openai_gsm8k": (616, Number(), NUMBER, {"last number": 1}),
     "dylan_math500": (1016, Math(), MATH, {"last number": 29, "part lost": 6}),
 }

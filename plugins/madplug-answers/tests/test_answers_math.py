@@ -26,6 +26,10 @@ def spelling(text: str) -> str | None:
     [r"11\sqrt{2}", r"11 \sqrt 2"],
     ["evelyn", "Evelyn", r"\text{Evelyn}", r"\text{ Evelyn }", '"Evelyn"'], ["(3,4]", r"\left( 3, 4 \right]",
     "(3, 4]"],
+    ["284", "(284)", r"\left(284\right)", "{284}", r"\boxed{(284)}", "The answer is: (284)",
+    "Final answer: (284)"],
+    ["-3", "(-3)"], ["x+1", "(x+1)"], ["7", "seven", r"\text{seven}", "(seven)", "Seven"], ["21", "twenty-one"],
+    ["nosolution", r"\text{no solution}", "No solution"],
     [r"2\pi", r"2 \pi", r"x=2\pi"], [r"x\le3", r"x \leq 3"], ["7", "3+4=7"], [r"\frac{\sqrt{3}}{3}",
     r"\frac{\sqrt3}3"],
     [r"\begin{pmatrix}\frac{1}{2}\2\end{pmatrix}", r"\begin{pmatrix} 1/2 \\ 2 \end{pmatrix}"],
@@ -36,8 +40,8 @@ def test_spellings_of_one_expression(same):
 
 
 @pytest.mark.parametrize(("a", "b"), [
-    ("1", "-1"), ("(1,2)", "1,2"), ("a", "A"), ("x^2", "x2"), (r"\frac{1}{2}", r"\frac{2}{1}"), ("12",
-    "1 + 2"), ("10*5", "105"),
+    ("1", "-1"), ("(1,2)", "1,2"), ("(1)(2)", "12"), ("[5]", "5"), (r"\{5\}", "5"), ("a", "A"), ("x^2", "x2"),
+    (r"\frac{1}{2}", r"\frac{2}{1}"), ("12", "1 + 2"), ("10*5", "105"),
     (r"\begin{pmatrix} 1 \\ 23 \end{pmatrix}", r"\begin{pmatrix} 12 \\ 3 \end{pmatrix}"), ("x^2 + y^2 = 4", "4"),
 ])
 def test_different_expressions_stay_different(a, b):
@@ -57,6 +61,13 @@ def test_different_expressions_stay_different(a, b):
 ])
 def test_reading_a_reply(text, expected):
     assert spelling(text) == expected
+
+
+@pytest.mark.parametrize("text", ["10^10^10", "1e999", "9" * 1500, "10^{10^{10}}", "(" * 1000, "0x10", "１２３"])
+def test_large_numbers_are_compared_as_they_are_written(text):
+    key = spelling(text)
+    assert key is not None
+    assert spelling(key) == key
 
 
 def test_answers_keep_their_latex():
@@ -79,6 +90,14 @@ def test_symbolic_equality_sees_through_the_spelling(symbolic):
     assert symbolic.same(r"\frac{\sqrt{3}}{3}", r"\frac{1}{\sqrt{3}}", ANY)
     assert not symbolic.same(r"\sqrt{8}", r"3\sqrt{2}", ANY)
     assert not symbolic.same(r"\frac{", "}{", ANY)
+
+
+@needs_math_verify
+@pytest.mark.parametrize(("a", "b"), [
+    ("10^{10^{10}}", "1"), ("9^{9^{9^{9}}}", "2"), ("9" * 1500, "1"), ("1e999999999", "1")])
+def test_numbers_that_cannot_be_worked_out_are_not_equal(symbolic, a, b):
+    assert not symbolic.same(a, b, ANY)
+    assert symbolic.same(r"\sqrt{8}", r"2\sqrt{2}", ANY)
 
 
 @needs_math_verify

@@ -55,6 +55,23 @@ def test_digits_of_every_script_count_and_superscripts_do_not(text, expected):
     assert number(text) == expected
 
 
+@pytest.mark.parametrize(("text", "expected"), [
+    ("0x10", "16"), ("0XfF", "255"), ("0x", "0"), ("1_000", "1000"), ("1_000_000.5", "1000000.5"), ("10^2", "100"),
+    ("2^10", "1024"), ("2^{10}", "1024"), ("2^3^2", "512"), ("10^-2", "0.01"), ("x^{2}", None), ("x^2", None),
+    ("10^10^10", None), ("10^{10^{10}}", None), ("9^9^9^9", None), ("1e999", None), ("1e9999999", None),
+    ("1e-999999", None), ("0^-1", None), ("10^99999", None), ("1^1^1", "1"), ("0x" + "f" * 5000, None),
+    ("9" * 5000, None), ("1/" + "9" * 5000, None), ("１\uff0c２３４\uff0e５", "1234.5"), ("10^400", None),
+    ("10^399", "1" + "0" * 399),
+])
+def test_large_numbers_and_other_notations(text, expected):
+    assert number(text) == expected
+    assert number(f"The answer is {text}") == expected
+
+
+def test_a_number_of_too_many_digits_gives_way_to_another_one():
+    assert number("It is 7. The answer is 10^10^10.") == "7"
+
+
 def test_the_box_wins_over_what_follows_it():
     assert number(r"\boxed{17 hours}. This includes the 60 minutes of rest.") == "17"
 

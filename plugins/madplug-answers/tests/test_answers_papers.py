@@ -33,6 +33,11 @@ VECTORS = [
     ("dylan_math", r"so \boxed{\frac{1}{2}}, not 3", r"\frac{1}{2}"),
     ("dylan_math", "So the answer is 67,600.", "67,600"),
     ("dylan_math", "the final answer: 67,600", "600"),
+    ("madc_math", r"\boxed{1} and $\boxed{\dfrac{1}{2}.}$", r"\dfrac{1}{2}"),
+    ("madc_math", r"\boxed{$x^{2}$}", "x^{2}"),
+    ("madc_math", r"\boxed{\frac{\sqrt{2}}{3}}", r"\frac{\sqrt{2}}{3}"),
+    ("madc_math", r"\boxed{5}, then \boxed{a{b{c{d}}}}", "5"),  # deeper than its pattern goes
+    ("madc_math", "the answer is 5", None),
     ("slm_choice", "(B) holds, in a way", "B"),
     ("slm_choice", "B holds, in a way", "A"),
     ("mmlu_pro_choice", "The answer is (J). Or the answer is (A).", "J"),
@@ -54,6 +59,8 @@ def test_the_rules_give_what_the_papers_code_gives(rule, text, expected):
     (Number(read_as="som"), r"\boxed{-5}", "5"),
     (Number(), r"\boxed{-5}", "-5"),
     (Math(read_as="dylan"), "6 + 3 = 9. The answer is $9$, surely.", "9"),
+    (Math(read_as="madc"), r"The answer is 7, or \boxed{\dfrac12}", "0.5"),
+    (Math(read_as="madc"), "The answer is 7.", None),
     (YesNo(read_as="eot"), "No. So the answer is Yes", "yes"),
 ])
 def test_a_debate_reads_as_its_answer_format_says(answers, text, key):
@@ -68,14 +75,16 @@ def test_a_rule_that_reads_one_letter_excludes_several():
 def test_a_rule_that_cannot_read_what_agents_are_asked_for_is_for_recorded_replies():
     (said,) = Choice(read_as="mmlu_pro").check(SimpleNamespace(models=("m",)))
     assert said == ("read_as = 'mmlu_pro' cannot read the closing line that agents are asked for, such as "
-                    "'Final answer: (B)'; it is for recorded replies")
+                    "'Final answer: (B)'; use it with recorded replies only")
     assert list(Choice(read_as="mmlu_pro").check(SimpleNamespace(models=()))) == []
     asked = [*(Choice(read_as=name) for name in ("mallm", "som", "madc", "eot", "dylan", "slm")), YesNo(read_as="eot"),
-             *(Number(read_as=name) for name in ("som", "eot")), Math(read_as="dylan")]
+             *(Number(read_as=name) for name in ("som", "eot")), Math(read_as="dylan"),
+             Math(read_as="madc")]
     assert [problem for answers in asked for problem in answers.check(SimpleNamespace(models=("m",)))] == []
 
 
 @pytest.mark.parametrize("rule", [getattr(papers, name) for name in sorted({name for name, *_ in VECTORS})])
 def test_long_hostile_texts_are_read_in_one_pass(rule, in_proportion):
-    for piece in ("(", "{1,", "{", "9.", "final solution: ", "the answer is ", "answer: ", "A" * 9):
+    for piece in ("(", "{1,", "{", "9.", "final solution: ",
+                  "the answer is ", "answer: ", "A" * 9, "\\boxed{", "\\boxed{{}"):
         in_proportion(rule, piece * 20_000)

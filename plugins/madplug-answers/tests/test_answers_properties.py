@@ -1,6 +1,8 @@
-"""What holds for every text."""
+"""What is true of every text."""
 
+import gc
 import re
+import time
 from decimal import Decimal
 
 import pytest
@@ -19,7 +21,11 @@ PIECES = ("Final answer:", "final answer", "the answer is", "answer:", "\\boxed{
           "\\text{", "\\sqrt2", "^\\circ", "\\left", "\\,", "e5", "٣", "５", "²", "\n", " ", "\t", "\u202f",
           "**", "####", "unknown",
           "the", "one", "Both (A) and (B)", "N/A", "none", "'", '"', ".", ",", ">", "#", "\u0130", "ß", "ﬁ",
-          "10^5", "\\times", "_")
+          "10^5", "\\times", "_", "^10", "0x1f", "1_000", "1.5 km", "not", "but", "isn't",
+          "Agent 2", "says", "(Agent 2 said",
+          "others claim", "it is", "Agent 2:", "according to", "> ", "\n> ", "```", "\n```\n", "~~~",
+          "“", "”", "‘", "’", "«", "»",
+          "<think>", "</think>", "[AGREE]", "[DISAGREE]", "°", "½", "€", "no doubt", "I agree with", "!")
 texts = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=14).map("".join),
                   st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join))
 each_format = pytest.mark.parametrize("format",
@@ -74,13 +80,60 @@ def test_a_fraction_is_itself_in_every_spelling(above, below):
 
 HOSTILE = ["a", "(", "A) ", "answer: A ", "\\boxed{", "$a", "\\(", "1,", "111,", "1/", "-", " ", "\n",
 "\\text{", "\\frac{1}{",
-           "Final answer: ", "> ", "yes ", "٣", "1=", ". ", "[A", "1e5 ", "answer is 1+"]
+           "Final answer: ", "> ", "yes ", "٣", "1=", ". ", "[A", "1e5 ", "answer is 1+", "^1", "1^", "0x", "1_000",
+           "'a ", "“", "```", "> x\n", "~~~\n", "<think>", "</think>", "[AGREE]",
+           "Agent 2 says ",
+           "Agent the ", "Ada says the answer ",
+           "others ", "He ", "not B ", "not 1, ", "(A), ", "Agent 2: ", "Agents 1, 2", "according to ", "$ 5", "no "]
+DEEP = ["<", "(", "\\boxed{", '"']
 
 
-@pytest.mark.parametrize("format", [FORMATS[i] for i in (0, 2, 3, 4, 5, 7)], ids=lambda f: f.name)
+several_formats = pytest.mark.parametrize("format", [FORMATS[i] for i in (0, 2, 3, 4, 6, 7)], ids=lambda f: f.name)
+
+
+@several_formats
 def test_time_grows_with_the_text_and_no_faster(format, in_proportion):
     for piece in HOSTILE:
-        in_proportion(lambda text: format.canonical(text, SAMPLES[0]), piece * (200_000 // len(piece)))
+        in_proportion(lambda text: format.canonical(text, SAMPLES[0]), piece * (40_000 // len(piece)))
+
+
+def used(format, text):
+    """Processor time of one reading."""
+    gc.disable()
+    started = time.thread_time()
+    format.canonical(text, SAMPLES[0])
+    used = time.thread_time() - started
+    gc.enable()
+    return used
+
+
+def grows_in_proportion(format, small, large):
+    """Whether four times the text takes about four times the time, not sixteen times; the best of three counts."""
+    return any(used(format, large) < 9 * used(format, small) for _ in range(3))
+
+
+@several_formats
+@pytest.mark.parametrize("piece", DEEP)
+def test_a_hundred_thousand_repetitions_take_four_times_as_long_as_a_quarter_of_them(format, piece):
+    assert grows_in_proportion(format, piece * 25_000, piece * 100_000)
+
+
+@several_formats
+@pytest.mark.parametrize("brackets", ["()", "{}", "[]", "<>", "“”"])
+def test_deep_nesting_takes_time_in_proportion(format, brackets):
+    def nested(depth):
+        return "Final answer: " + brackets[0] * depth + "A 1 yes" + brackets[1] * depth
+
+    assert grows_in_proportion(format, nested(5_000), nested(20_000))
+
+
+@several_formats
+@given(pieces=st.lists(st.sampled_from(PIECES), min_size=1, max_size=4))
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_any_repeated_text_takes_time_in_proportion(format, pieces):
+    piece = " ".join(pieces)
+    count = 8_000 // len(piece)
+    assert grows_in_proportion(format, piece * count, piece * (4 * count))
 
 
 @each_format

@@ -1,11 +1,14 @@
 """Yes or no, a few words, any text."""
 
+import asyncio
+
 import pytest
 
-from madplug import ComponentError, Sample, Service
+from madplug import ComponentError, Metric, Sample, Service
 from madplug.testing import play
 from madplug_answers import Free, Text, YesNo
-from madplug_answers.words import cosine, normalised
+from madplug_answers.vectors import AnswerVectors
+from madplug_answers.words import normalised
 
 ANY = Sample("q1", "What?")
 
@@ -16,6 +19,12 @@ ANY = Sample("q1", "What?")
     ("The answer is: well, yes", "yes"),
     ("The answer is clear. It is no.", "no"), ("\\boxed{True}", "yes"), ("maybe", None), ("", None),
     ("nobody knows", None),
+    ("There is no doubt that Hamlet counts as a tragedy", None), ("No evidence was found for it.", None),
+    ("There is no doubt that the answer is yes.", "yes"), ("The answer is yes, no question about it.", "yes"),
+    ("The answer is no because it has no wings.", "no"), ("No, it has no wings.", "no"), ("No - it has none", "no"),
+    ("see No. 5", None), ("That is not true.", "no"), ("It isn't true.", "no"),
+    ("It is not false.", "yes"), ("The answer is not yes.", "no"), ("Please say yes or no.", None),
+    ("Answer yes or no: no", "no"), ("Final answer: 'no'", "no"), ("no-one knows", None),
 ])
 def test_yes_and_no(text, expected):
     assert YesNo().canonical(text, ANY) == expected
@@ -31,6 +40,53 @@ def test_text_is_compared_as_in_squad(text, expected):
     assert Text().canonical(text, ANY) == expected
 
 
+@pytest.mark.parametrize("same", [
+    ["1.5 km", "1.5 km.", "Final answer: 1.5 km", "1.5km", "**1.5 km**", "１．５ km"],
+    ["15 km"], ["1,500 m", "1500 m", "1 500 m", "1\u202f500 m", "1\u00a0500 m", "1'500 m", "1_500 m", "1500m"],
+    ["1,234,567.50", "1 234 567.50", "1234567.50"], ["1.234.567", "1234567", "12,34,567"], ["1,5 km"],
+    ["-5", "−5", "\u20135", "(-5)"], ["5", "+5", "5.", "5!"], ["3-5", "3\u20135"], ["35"],
+    ["-5 °C", "-5°C", "−5 °c"], ["50%", "50 %", "50 percent", "50 per cent"], ["50"],
+    ["$3.50", "$ 3.50", "3.50$"], ["-$5", "$-5", "−$5"], ["€5"], ["10:30", "10:30."], ["1030"],
+    ["1/2", "½"], ["1 1/2", "1½", "Final answer: 1½"],
+    ["11/2"], ["10^5", "10⁵", "Final answer: 10⁵"], ["105"], [".5", "0.5"], ["2*3"], ["23"],
+    ["2024-01-02"], ["C++"], ["C#"], ["C"], ["A+"], ["U.S.", "US"], ["the 1990s", "1990s"], ["3.14.15"],
+])
+def test_numbers_in_text_keep_their_value(same):
+    assert len({Text().canonical(text, ANY) for text in same}) == 1
+    assert Text().canonical(same[0], ANY) not in {Text().canonical(t, ANY) for t in DIFFERENT - set(same)}
+
+
+DIFFERENT = {"1.5 km", "15 km", "1,500 m", "1,5 km", "-5", "5", "3-5", "35", "50%", "50", "$3.50", "350", "10:30",
+             "1030", "1/2", "12", "10^5", "105", ".5", "2*3", "23", "C++", "C#", "C", "A+", "11/2",
+             "1 1/2"}
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("1.5 km", "1.5 km"), ("a 1,234.5-litre tank", "1234.5litre tank"), ("in 1998, 200 people", "in 1998 200 people"),
+    ("COVID-19", "covid19"), ("July 4, 1776", "july 4 1776"), ("nearly $40 per barrel", "nearly $40 per barrel"),
+])
+def test_the_form_of_numbers_in_text(text, expected):
+    assert normalised(text) == expected
+
+
+LISTED = Sample("q1", "Which way does the car face?\n\nA. Left\nB. Right\nAnswer with the letter of the option.")
+
+
+@pytest.mark.parametrize(("reply", "answer"), [
+    ("Final answer: B. Right", "B"), ("Final answer: B) right.", "B"), ("B. Right", "B"),
+    ("Final answer: (B) Right", "B"),
+    ("Final answer: B", "B"), ("Final answer: B. Left", "B. Left"), ("Final answer: Right", "Right"),
+])
+def test_an_option_that_the_question_lists_is_its_letter(reply, answer):
+    played = play(answers=Text(), replies=[reply], agents=1, sample=LISTED, references=["B"])
+    assert played.messages[0].answer == answer
+    assert (played.messages[0].key == Text().canonical("B", LISTED)) == (answer == "B")
+
+
+def test_a_label_is_kept_where_the_question_lists_no_options():
+    assert Text().canonical("Final answer: E. coli", ANY) == "e coli"
+
+
 def test_text_answer_keeps_its_spelling():
     assert Text().stated("It is known.\nFinal answer: The Eiffel Tower", ANY) == "The Eiffel Tower"
 
@@ -38,6 +94,9 @@ def test_text_answer_keeps_its_spelling():
 def test_unknown_is_one_answer_where_questions_may_have_none():
     format = Text(unknown=True)
     assert format.canonical("[UNKNOWN]", ANY) == format.canonical("That is unknown to us.", ANY) == "unknown"
+    assert format.canonical("[DISAGREE] It is unknown to me, but I propose the X Choir", ANY) != "unknown"
+    assert format.canonical("The Tomb of the Unknown Soldier", ANY) == "tomb of unknown soldier"
+    assert format.canonical("Final answer: unknown (Agent 2 said London)", ANY) == "unknown"
     assert "unknown" in format.instruction(ANY)
     assert Text().canonical("the unknown soldier", ANY) == "unknown soldier"
 
@@ -61,15 +120,23 @@ class Counting(Service):
 
     name = "counting"
 
-    def embed(self, texts):
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    async def embed(self, texts):
+        await asyncio.sleep(0)
+        self.asked.append((asyncio.get_running_loop(), *texts))
         return [[float(text.count("a")), float(text.count("b"))] for text in texts]
 
 
-class Slow(Counting):
-    name = "slow"
+class Right(Metric):
+    """1 where the decision is the reference."""
 
-    async def embed(self, texts):
-        return [[1.0, 0.0] for _ in texts]
+    name = "right"
+
+    def score(self, debate, references):
+        return float(debate.answers.same(debate.decision.key, references[0], debate.sample))
 
 
 def test_an_embedder_makes_close_texts_equal():
@@ -78,19 +145,52 @@ def test_an_embedder_makes_close_texts_equal():
     assert [m.key for m in played.messages] == ["aab", "aab", "abbb"]
 
 
-def test_an_embedder_that_is_not_immediate_is_refused():
-    played = play(answers=Free(embedder="e", extract="regex"), services={"e": Slow()}, replies=["aab", "b",
-    "ab"], expect_failure=True)
-    assert "embeds asynchronously" in (played.result.error or "")
+def test_answers_are_embedded_on_the_study_s_event_loop_when_they_are_read():
+    service = Counting()
+    play(answers=Free(embedder="e", extract="regex"), services={"e": service}, replies=["aab", "abbb", "b"] * 2,
+         rounds=2)
+    assert sorted(text for _, text in service.asked) == ["aab", "abbb", "b"]
+    assert len({loop for loop, _ in service.asked}) == 1
+
+
+def test_a_reference_is_compared_by_meaning_too():
+    played = play(answers=Free(embedder="e", extract="regex"), services={"e": Counting()}, replies=["aab"] * 3,
+                  references=["aaaabb"], metrics={"right": Right()})
+    assert played.metrics == {"right": 1.0}
+
+
+def test_a_failing_embedder_fails_the_debate_with_its_own_error():
+    class Broken(Counting):
+        async def embed(self, texts):
+            raise ComponentError("no vectors today")
+
+    played = play(answers=Free(embedder="e", extract="regex"), services={"e": Broken()}, replies=["aab"] * 3,
+                  expect_failure=True)
+    assert "no vectors today" in played.result.error
+
+
+def test_only_so_many_vectors_are_remembered(monkeypatch):
+    monkeypatch.setattr("madplug_answers.vectors.KEPT", 2)
+    service = Counting()
+    vectors = AnswerVectors(service)
+    for text in ("a", "b", "ab", "a"):
+        assert vectors.of(text) == (text.count("a"), text.count("b"))
+    assert [text for _, text in service.asked] == ["a", "b", "ab", "a"]
+
+
+def test_an_embedder_that_never_answers_does_not_stop_the_study(monkeypatch):
+    class Silent(Counting):
+        async def embed(self, texts):
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr("madplug_answers.vectors.PATIENCE", 0.01)
+    with pytest.raises(ComponentError, match="gave no vector of 'a'"):
+        AnswerVectors(Silent()).of("a")
 
 
 def test_equality_before_the_embedder_is_there_is_an_error():
-    with pytest.raises(ComponentError, match="before the embedder"):
+    with pytest.raises(ComponentError, match="before the embedder was prepared"):
         Free(embedder="e").same("one", "two", ANY)
-
-
-def test_a_zero_vector_is_close_to_nothing():
-    assert cosine((0.0, 0.0), (1.0, 0.0)) == 0.0
 
 
 def test_a_text_of_articles_keeps_them():

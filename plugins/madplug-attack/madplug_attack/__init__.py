@@ -12,5 +12,5 @@ __all__ = ["Alter", "Attack", "Channel", "Drop", "Inject", "attacked"]
 
 @hookimpl
 def madplug_register_extensions() -> list[type[Extension]]:
-    """Offer the attacks."""
+    """Register three extensions."""
     return [Drop, Alter, Inject]

@@ -1,4 +1,4 @@
-"""Messages that arrive otherwise than they were sent."""
+"""Messages that are changed on their way to the other agents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from madplug import Message, Reply, Turn, hookimpl
 from madplug_attack.chosen import Attack, AttackOptions, noted
-from madplug_styles.prompts import fill, letter
+from madplug_common.prompts import fill, letter
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -35,18 +35,14 @@ class Channel(Attack):
     """A channel that changes what some agents say on its way to the others.
 
     The record keeps what was said; each message of a recipient records in `data["attack"]` what it was
-    shown instead. A message is changed in the same way for everybody and in every later view.
+    shown instead. A message is changed in the same way for every recipient and in every later view.
     """
+
+    Options = ChannelOptions
 
     @abstractmethod
     def changed(self, debate: Debate, message: Message, answer: str) -> Message:
         """The message as it arrives; its id stays. answer: what it is to promote."""
-
-    @hookimpl
-    def madplug_debate_started(self, debate: Debate) -> None:
-        """Name the agents."""
-        if chosen := self.chosen(debate):
-            debate.notes[f"attack.{self.name}"] = {"agents": list(chosen)}
 
     @hookimpl(wrapper=True)
     def madplug_view(self, debate: Debate, turn: Turn) -> Generator[None, Sequence[Message], Sequence[Message]]:
@@ -58,14 +54,14 @@ class Channel(Attack):
     @hookimpl(wrapper=True)
     def madplug_reply(self, debate: Debate, view: Sequence[Message],
                       ) -> Generator[None, Awaitable[Reply], Awaitable[Reply]]:
-        """Record what arrived otherwise than it was sent."""
+        """Record which messages were changed on the way."""
         replied = yield
         sent = debate.transcript.record
-        otherwise = {str(m.id): m.content for m in view if m.content != sent[m.id].content}
+        changed = {str(m.id): m.content for m in view if m.content != sent[m.id].content}
 
         async def recorded() -> Reply:
             reply = await replied
-            return replace(reply, data=noted(reply, {"received": otherwise})) if otherwise else reply
+            return replace(reply, data=noted(reply, {"received": changed})) if changed else reply
 
         return recorded()
 
@@ -91,9 +87,9 @@ class AlterOptions(ChannelOptions):
 class Alter(Channel):
     """Replaces the messages of a share of the agents by an argument for another answer.
 
-    The other answer is one of the sample's options or one that somebody gave; where there is none, a number
-    is made larger by one, and other texts arrive without an answer. The sender never learns of it, and
-    keeps its answer on record. With `share = 0` not a byte of a debate changes.
+    The other answer is one of the sample's options or one that an agent gave; where there is none, a number
+    is increased by one, and other texts arrive without an answer. The sender never learns of it, and
+    its answer stays on record. With `share = 0` not a byte of a debate changes.
     """
 
     name = "alter"
@@ -129,7 +125,7 @@ class Inject(Channel):
 
 
 def alternatives(debate: Debate, message: Message) -> set[str]:
-    """Answers other than the message's: the options, what anybody said, else a larger number."""
+    """Answers other than the message's: the options, what any agent answered, else a larger number."""
     found = {letter(i) for i in range(len(debate.sample.choices))}
     found |= {m.key for m in debate.transcript.messages if m.key is not None}
     others = {a for a in found if debate.key(a) != message.key}

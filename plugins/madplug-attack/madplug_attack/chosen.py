@@ -1,20 +1,23 @@
-"""Which agents an attack is about."""
+"""Which agents are attacked."""
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
 from fractions import Fraction
 from math import floor
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import Field
 
-from madplug import Extension, Options
+from madplug import Extension, Options, hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Awaitable, Iterable, Mapping
     from typing import Any
 
-    from madplug import Debate, Reply
+    from madplug import Debate, Message, Reply
+
+Opening = TypeVar("Opening", bound="Sequence[Message] | Awaitable[Sequence[Message]]")
 
 
 class AttackOptions(Options):
@@ -38,6 +41,14 @@ class Attack(Extension):
         ids = sorted(a.id for a in debate.agents)
         wanted = attacked(self.options.share, len(ids))
         return tuple(sorted(debate.rng(f"attack.{self.name}:agents").sample(ids, wanted))) if wanted else ()
+
+    @hookimpl(wrapper=True)
+    def madplug_opening(self, debate: Debate) -> Generator[None, Opening, Opening]:
+        """Note which agents are attacked; the opening stays as it is."""
+        opening = yield
+        if chosen := self.chosen(debate):
+            debate.notes[f"attack.{self.name}"] = {"agents": list(chosen)}
+        return opening
 
     def check(self, cell: Any) -> Iterable[str]:
         """Only agents that are there can be attacked."""

@@ -24,12 +24,12 @@ class DropOptions(AttackOptions):
 
 
 class Drop(Attack):
-    """Cuts a share of the agents off: nothing that others say reaches them, while all hear what they say.
+    """Cuts off a share of the agents: nothing that others say reaches them, while everyone receives what they say.
 
     The agents are drawn once per sample and stay cut off. They see their own earlier messages and what was
-    on record before the debate by nobody; with `som.exchange` they are asked to verify their own answer.
+    on record before the debate without an author; with `som.exchange` they are asked to verify their own answer.
     Scoring and decision are untouched. Each message of such an agent records in `data["attack"]` what was
-    kept from it, and the debate's notes name the agents. With `share = 0` not a byte of a debate changes.
+    withheld from it, and the debate's notes name the agents. With `share = 0` not a byte of a debate changes.
 
     Differs from the paper: it names neither the share nor how the agents are drawn; a quarter, rounded to
     the nearest number, is this project's default.
@@ -38,12 +38,6 @@ class Drop(Attack):
     name = "drop"
     source = "Free-MAD 2025, Algorithm 2 and Appendix A"
     Options = DropOptions
-
-    @hookimpl
-    def madplug_debate_started(self, debate: Debate) -> None:
-        """Name the agents."""
-        if chosen := self.chosen(debate):
-            debate.notes["attack.drop"] = {"agents": list(chosen)}
 
     @hookimpl(wrapper=True)
     def madplug_view(self, debate: Debate, turn: Turn) -> Generator[None, Sequence[Message], Sequence[Message]]:
@@ -61,7 +55,7 @@ class Drop(Attack):
 
     @hookimpl(wrapper=True)
     def madplug_reply(self, debate: Debate, turn: Turn) -> Generator[None, Awaitable[Reply], Awaitable[Reply]]:
-        """Record what was kept from the agent."""
+        """Record what was withheld from the agent."""
         replied = yield
         if turn.agent.id not in self.chosen(debate):
             return replied

@@ -13,31 +13,31 @@ def said(request) -> str:
     return f"{request.agent},{1 + sum(m['role'] == 'assistant' for m in request.messages)}"
 
 
-def held(*extensions, rounds=3, agents=4, styles=None, **settings):
+def run(*extensions, rounds=3, agents=4, styles=None, **settings):
     return play(styles=styles or [Exchange(**MARKED)], extensions=extensions, agents=agents, rounds=rounds,
                 **{"replies": said, **settings})
 
 
-def heard(played, round=2) -> list[set[int]]:
-    """By agent: whom it saw in a round, itself apart."""
+def seen_by_agent(played, round=2) -> list[set[int]]:
+    """By agent: whose messages it saw in a round, without its own."""
     authors = {m.id: m.agent for m in played.messages}
     return [{authors[i] for i in m.seen} - {m.agent} for m in played.transcript.of_round(round)]
 
 
-def test_an_agent_that_is_cut_off_hears_nobody_and_is_heard_by_all():
-    played = held(Drop(agents=(1,)))
+def test_an_agent_that_is_cut_off_sees_no_one_and_is_seen_by_all():
+    played = run(Drop(agents=(1,)))
     for round in (2, 3):
-        assert heard(played, round) == [{1, 2, 3}, set(), {0, 1, 3}, {0, 1, 2}]
+        assert seen_by_agent(played, round) == [{1, 2, 3}, set(), {0, 1, 3}, {0, 1, 2}]
 
 
 def test_it_is_asked_to_verify_its_own_answer():
-    played = held(Drop(agents=(1,)))
+    played = run(Drop(agents=(1,)))
     last = [r for r in played.requests if r.agent == 1][-1]
     assert [m["content"] for m in last.messages] == ["<q>", "1,1", "<verify>", "1,2", "<verify>"]
 
 
 def test_share_zero_changes_no_byte():
-    with_it, without = held(Drop(share=0)), held()
+    with_it, without = run(Drop(share=0)), run()
     assert with_it.requests == without.requests
     same = {**plain(without.result), "seconds": 0}
     assert {**plain(with_it.result), "seconds": 0} == same
@@ -52,7 +52,7 @@ def test_halves_are_rounded_up_and_a_share_is_at_least_one(share, agents, expect
 
 def test_the_agents_are_drawn_by_sample_and_stay():
     samples = [Sample(f"q{i}", "?") for i in range(12)]
-    played = held(Drop(), sample=samples)
+    played = run(Drop(), sample=samples)
     drawn = [r.notes["attack.drop"]["agents"] for r in played.store.results()]
     assert len({tuple(d) for d in drawn}) > 1
     for result, (agent,) in zip(played.store.results(), drawn, strict=True):
@@ -62,17 +62,17 @@ def test_the_agents_are_drawn_by_sample_and_stay():
 
 
 def test_what_was_dropped_is_on_record():
-    played = held(Drop(agents=(1,)))
+    played = run(Drop(agents=(1,)))
     assert [m.data["attack"]["dropped"] for m in played.transcript.by(1)] == [[], [0, 2, 3], [0, 2, 3, 4, 6, 7]]
 
 
 def test_messages_of_others_record_nothing():
-    played = held(Drop(agents=(1,)))
+    played = run(Drop(agents=(1,)))
     assert not any(m.data for m in played.messages if m.agent != 1)
 
 
 def test_a_frozen_agent_is_asked_once():
-    played = held(Drop(agents=(1,), cut_off="frozen"))
+    played = run(Drop(agents=(1,), cut_off="frozen"))
     assert played.result.calls == 4 + 3 * 2
     assert [m.content for m in played.transcript.by(1)] == ["1,1"] * 3
     assert [m.key for m in played.transcript.by(1)] == ["1,1"] * 3
@@ -82,16 +82,16 @@ def test_a_frozen_agent_is_asked_once():
 def test_a_cut_off_agent_that_keeps_its_answer_scores_36_and_two_thirds():
     Score = pytest.importorskip("madplug_freemad").Score
     replies = {0: "abc", 1: "xxx", 2: "def", 3: "ghi"}
-    played = held(Drop(agents=(1,)), replies=replies, decision=Score())
+    played = run(Drop(agents=(1,)), replies=replies, decision=Score())
     assert played.decision.scores["x"] == pytest.approx(36.667, abs=1e-3)
     assert played.decision.key == "x"
 
 
 def test_calls_stay_the_same():
-    assert held(Drop()).result.calls == held().result.calls == 12
+    assert run(Drop()).result.calls == run().result.calls == 12
 
 
-def test_openings_by_nobody_reach_everybody():
+def test_openings_without_an_author_reach_every_agent():
     from madplug import Extension, Message, hookimpl
 
     class Opening(Extension):
@@ -101,7 +101,7 @@ def test_openings_by_nobody_reach_everybody():
         def madplug_opening(self, debate):
             return [Message(0, 0, 0, None, "note", "read this")]
 
-    played = held(Opening(), Drop(agents=(1,)), rounds=1)
+    played = run(Opening(), Drop(agents=(1,)), rounds=1)
     assert all(m.seen == (0,) for m in played.messages[1:])
 
 

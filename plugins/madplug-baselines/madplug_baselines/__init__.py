@@ -8,7 +8,7 @@ from madplug_baselines.styles import Cot, Io
 
 
 class SingleIo(Paradigm):
-    """One agent answers once, without being told to think."""
+    """One agent answers once, without a prompt to think step by step."""
 
     name = "io"
     source = "Becker et al. 2025 (MALLM), appendix H"
@@ -54,23 +54,23 @@ class SelfImprovement(Paradigm):
 
 @hookimpl
 def madplug_register_styles() -> list[type[Style]]:
-    """Alone, with and without a trigger."""
+    """Register two styles."""
     return [Io, Cot]
 
 
 @hookimpl
 def madplug_register_turn_orders() -> list[type[TurnOrder]]:
-    """Side by side, or one after the other."""
+    """Register two turn orders."""
     return [Samples, Steps]
 
 
 @hookimpl
 def madplug_register_decisions() -> list[type[DecisionProtocol]]:
-    """The most common answer, or the last."""
+    """Register two decisions."""
     return [MostCommon, Last]
 
 
 @hookimpl
 def madplug_register_paradigms() -> list[type[Paradigm]]:
-    """Four baselines."""
+    """Register four paradigms."""
     return [SingleIo, SingleCot, SelfConsistency, SelfImprovement]

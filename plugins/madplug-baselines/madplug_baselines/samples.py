@@ -1,4 +1,4 @@
-"""How often a model is asked, and what becomes of the answers."""
+"""How often a model is asked, and how its answers are counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from madplug import ComponentError, Decision, DecisionProtocol, Message, Options, Turn, TurnOrder, Vote
+from madplug import ComponentError, Decision, DecisionProtocol, Options, Turn, TurnOrder, Vote
+from madplug_common.ties import Tie, break_tie, has_clear_lead, leaders
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -23,7 +24,7 @@ class Matchable(TurnOrder):
     """Orders whose number of turns can follow another cell's debate of the same sample."""
 
     asked: str
-    """The option that holds the number."""
+    """The option with the number."""
 
     def number(self) -> int | str | None:
         """The number of turns, "matched", or None."""
@@ -69,6 +70,14 @@ class Matchable(TurnOrder):
         """The turn with this number."""
 
 
+class SamplesOptions(Options):
+    """How many."""
+
+    samples: Number | Literal["matched"] | None = Field(default=None, description=(
+        'how many samples; "matched": as many as fit into the calls or tokens of the cell named in `match`; '
+        "default: as many where the cell has a `match`, else one for each agent"))
+
+
 class Samples(Matchable):
     """Independent samples, all at the same time.
 
@@ -82,13 +91,7 @@ class Samples(Matchable):
     moves = frozenset({"draft"})
     source = "Wang et al. 2023 (self-consistency)"
     asked = "samples"
-
-    class Options(Options):
-        """How many."""
-
-        samples: Number | Literal["matched"] | None = Field(default=None, description=(
-            'how many samples; "matched": as many as fit into the calls or tokens of the cell named in `match`; '
-            "default: so where the cell has a `match`, else one for each agent"))
+    Options = SamplesOptions
 
     def turn(self, debate: Debate, number: int) -> Turn:
         """The next agent, over and over."""
@@ -107,8 +110,16 @@ class Samples(Matchable):
         return number if isinstance(number, int) else agents
 
 
+class StepsOptions(Options):
+    """How many."""
+
+    messages: Number | Literal["matched"] | None = Field(default=None, description=(
+        'messages a round; "matched": as many as fit into the calls or tokens of the cell named in `match`; '
+        "default: as many where the cell has a `match`, else one"))
+
+
 class Steps(Matchable):
-    """One agent improves its own solution again and again.
+    """One agent improves its own solution repeatedly.
 
     One message a round unless `messages` says otherwise, or as many as the cell it is matched to made calls.
     """
@@ -117,13 +128,7 @@ class Steps(Matchable):
     moves = frozenset({"improve"})
     source = "Becker et al. 2025 (MALLM), the ablation baseline of its code"
     asked = "messages"
-
-    class Options(Options):
-        """How many."""
-
-        messages: Number | Literal["matched"] | None = Field(default=None, description=(
-            'messages a round; "matched": as many as fit into the calls or tokens of the cell named in `match`; '
-            "default: so where the cell has a `match`, else one"))
+    Options = StepsOptions
 
     def turn(self, debate: Debate, number: int) -> Turn:
         """The first agent."""
@@ -140,21 +145,25 @@ class Steps(Matchable):
         return number if isinstance(number, int) else 1
 
 
+class MostCommonOptions(Options):
+    """How a tie is broken."""
+
+    tie: Tie = Field(default="first", description=(
+        "which of several most common answers wins: the one given first, a seeded random one, none, or the "
+        "first alphabetically"))
+
+
 class MostCommon(DecisionProtocol):
     """The answer that most samples give; those that could not be read do not count.
 
-    Every message of a voter counts, also several of one agent. The rule is met when one answer has more than any
-    other; a tie is reported as one, and `tie` says what becomes of it.
+    Every message of a voter counts, even several of one agent. The rule is met when one answer has more votes than any
+    other, and more than there are samples that could not be read; a tie is reported as one, and `tie` says how it is
+    broken.
     """
 
     name = "most_common"
     source = "Wang et al. 2023 (self-consistency)"
-
-    class Options(Options):
-        """What a tie does."""
-
-        tie: Literal["first", "random", "undecided", "lexical"] = Field(default="first", description=(
-            "which of equals: the one given first, a seeded choice, none, or the first in the alphabet"))
+    Options = MostCommonOptions
 
     def at_end(self, debate: Debate) -> Decision:
         """Count."""
@@ -164,18 +173,13 @@ class MostCommon(DecisionProtocol):
         counts = Counter(m.key for m in said if m.key)
         if not counts:
             return Decision(None, votes=votes, reason=f"none of {len(said)} samples could be read")
-        most = max(counts.values())
-        best = [key for key in counts if counts[key] == most]
-        reason = f"{most} of {counts.total()} readable samples, of {len(said)}"
-        key = best[0] if len(best) == 1 else self.pick(debate, best)
-        return Decision(key, answer=text_of(key, said), agreed=len(best) == 1, scores=dict(counts), votes=votes,
-                        tie=len(best) > 1, reason=reason)
-
-    def pick(self, debate: Debate, best: Sequence[str]) -> str | None:
-        """One of equals, in the order they were given first."""
-        if self.options.tie == "random":
-            return debate.rng("baselines.most_common:tie").choice(sorted(best))
-        return {"first": best[0], "lexical": min(best)}.get(self.options.tie)
+        best = leaders(counts)
+        reason = f"{counts[best[0]]} of {counts.total()} readable samples, of {len(said)}"
+        key = break_tie(debate, best, self.options.tie, "baselines.most_common:tie")
+        answering = {m.round for m in said if m.key}  # a round without any answer asked for none
+        unread = sum(m.key is None and m.round in answering for m in said)
+        return Decision(key, scores=dict(counts), votes=votes, tie=len(best) > 1,
+                        agreed=has_clear_lead(counts, unread), reason=reason)
 
 
 class Last(DecisionProtocol):
@@ -188,17 +192,12 @@ class Last(DecisionProtocol):
     source = "Becker et al. 2025 (MALLM), the ablation baseline of its code"
 
     def at_end(self, debate: Debate) -> Decision:
-        """Look back from the end."""
+        """Find the last answer."""
         voters = {agent.id for agent in debate.voters}
         said = [m for m in debate.transcript.messages if m.agent in voters and m.round > 0]
         read = [m for m in said if m.key]
         if not read:
             return Decision.undecided("no message gave an answer that could be read")
-        last, stands = read[-1], read[-1] is said[-1]
-        return Decision(last.key, answer=last.answer, agreed=stands, fallback=not stands,
-                        reason="" if stands else "the last message could not be read")
-
-
-def text_of(key: str | None, said: Iterable[Message]) -> str | None:
-    """An answer as it was first given."""
-    return next((m.answer for m in said if key is not None and m.key == key), None)
+        last, current = read[-1], read[-1] is said[-1]
+        return Decision(last.key, answer=last.answer, agreed=current, fallback=not current,
+                        reason="" if current else "the last message could not be read")

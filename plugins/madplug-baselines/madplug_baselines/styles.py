@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from madplug import Message, Options, Plan, Reply, Style, Turn
-from madplug_styles import prompts
+from madplug import Message, Plan, Reply, Style, Turn
+from madplug_common import prompts
+from madplug_common.asking import LengthOptions, ask_for_answer
 
 if TYPE_CHECKING:
     from madplug import Debate
 
 
-class AloneOptions(Options):
+class AloneOptions(LengthOptions):
     """Prompts; those that are empty are left out."""
 
     frame: str = Field(default="{question}", description=(
@@ -25,8 +26,6 @@ class AloneOptions(Options):
         "prompt: the move `improve`. {solution}: the latest visible message; {answer}: the answer read from it"))
     no_solution: str = Field(default="There is no solution yet.", description=(
         "what {solution} and {answer} are while there is none"))
-    max_characters: int | None = Field(default=None, ge=1, le=1_000_000, description=(
-        "longest text before the closing line that a model held to a form may write; default: any length"))
 
 
 class Io(Style):
@@ -38,6 +37,7 @@ class Io(Style):
 
     name = "io"
     moves = frozenset({"draft", "improve"})
+    shows_images = True
     source = "Becker et al. 2025 (MALLM), appendix H"
     Options = AloneOptions
 
@@ -47,9 +47,8 @@ class Io(Style):
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call."""
-        form = debate.answers.form(debate.sample, body=self.options.max_characters)
         chat = self.chat(debate, turn, view[-1] if view else None)
-        return Reply((await debate.ask(chat, agent=turn.agent, purpose="discuss", form=form)).text)
+        return Reply(await ask_for_answer(debate, turn, chat, self.options.max_characters))
 
     def chat(self, debate: Debate, turn: Turn, latest: Message | None) -> list[prompts.Chat]:
         """The task, then the solution so far where it is to be improved, then the form of the answer."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from madplug import Debate, DebateResult, Decision, Message, Sample, Turn, Usage, Visibility
+from madplug import Debate, DebateResult, Decision, Message, Persona, Sample, Turn, Usage, Visibility
+from madplug.debate import state_of
 from madplug.testing import Played, debate_from, play, wait_for
 from madplug_baselines import (
     Cot,
@@ -111,7 +112,7 @@ def test_nothing_readable_is_undecided() -> None:
     assert (decision.key, decision.agreed, decision.reason) == (None, False, "none of 3 samples could be read")
 
 
-def test_there_is_a_sample_for_each_agent_and_nobody_sees_anybody() -> None:
+def test_there_is_a_sample_for_each_agent_and_no_agent_sees_another() -> None:
     played = sampled(["1", "2", "3"])
     assert [(m.agent, m.seen) for m in played.messages] == [(0, ()), (1, ()), (2, ())]
     assert len(set(played.prompts)) == 1
@@ -146,9 +147,15 @@ def test_fewer_samples_than_agents_are_possible() -> None:
     assert played.result.calls == 1
 
 
+def test_one_readable_sample_of_three_is_an_answer_and_no_agreement() -> None:
+    decision = MostCommon().at_end(debate_from("A - -"))
+    assert (decision.key, decision.agreed, decision.fallback) == ("A", False, False)
+    assert decision.reason == "1 of 1 readable samples, of 3"
+    assert MostCommon().at_end(debate_from("A A -")).agreed
+
+
 def test_agents_without_a_vote_do_not_count() -> None:
-    debate = debate_from("A B B")
-    debate.agents = tuple(replace(a, persona=replace(a.persona, votes=a.id == 0)) for a in debate.agents)
+    debate = debate_from("A B B", personas=[Persona(f"Agent {i}", votes=i == 0) for i in range(3)])
     assert MostCommon().at_end(debate).key == "A"
 
 
@@ -157,7 +164,7 @@ def test_agents_without_a_vote_do_not_count() -> None:
 def matched(calls: int = 0, tokens: int = 0, by: str = "calls", agents: str = "A B C") -> Debate:
     debate = debate_from(agents)
     debate.cell.match = {"cell": "debate", "by": by}
-    debate.matched = DebateResult("debate", 0, Sample("q1", "?"), (), calls=calls, tokens=Usage(tokens, 0))
+    state_of(debate).matched = DebateResult("debate", 0, Sample("q1", "?"), (), calls=calls, tokens=Usage(tokens, 0))
     return debate
 
 
@@ -193,12 +200,12 @@ def test_a_debate_without_a_call_is_matched_by_one_sample() -> None:
 @pytest.mark.parametrize(("each", "turns"), [(40, 3), (50, 2), (1000, 1), (0, 1)])
 def test_matched_by_tokens_samples_follow_until_they_are_used_up(each: int, turns: int) -> None:
     debate = matched(tokens=100, by="tokens")
-    held = 0
+    waves = 0
     for wave in Samples(samples="matched").waves(debate):
         assert len(wave) == 1
         debate.spent.prompt += each
-        held += 1
-    assert held == turns
+        waves += 1
+    assert waves == turns
 
 
 def test_matched_samples_need_a_cell_to_match() -> None:
@@ -231,7 +238,7 @@ def test_each_message_sees_the_current_solution_and_the_first_sees_that_there_is
     assert (played.decision.key, played.decision.agreed, played.result.calls) == ("third try", True, 3)
 
 
-def test_messages_can_be_held_in_one_round() -> None:
+def test_messages_can_be_in_one_round() -> None:
     played = improved("a", "b", "c", rounds=1, messages=3)
     assert [(m.round, m.wave) for m in played.messages] == [(1, 0), (1, 1), (1, 2)]
     assert "Current solution:\nb" in played.prompts[2]

@@ -1,4 +1,4 @@
-"""Presets over `datasets.hub`: one data set for each recipe."""
+"""Presets of `datasets.hub`: a data set for each recipe."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ PRESETS: dict[str, type[Preset]] = {recipe.name: preset(recipe) for recipe in RE
 
 @hookimpl
 def madplug_register_datasets() -> list[type[Dataset]]:
-    """Offer every preset."""
+    """Register every preset."""
     return list(PRESETS.values())

@@ -10,11 +10,14 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Field, create_model
 
 from madplug import Sample, UserError, Volatile, nearest
-from madplug_benchmarks.recipe import Recipe
+from madplug_benchmarks.recipe import CellError, Recipe
 from madplug_datasets import Hub, HubOptions
-from madplug_datasets.hub import folder, refuse_missing
-from madplug_datasets.loading import Rows, Where
-from madplug_files.columns import PARTS, Columns, Row, known_columns, problem
+from madplug_datasets.hub import columns_of, refuse_missing
+from madplug_datasets.loading import Where
+from madplug_files.cells import as_text, is_empty
+from madplug_files.columns import PARTS, REQUIRED, Columns, Row, known_columns
+from madplug_files.problems import problem
+from madplug_files.readers import Rows
 
 
 class Preset(Hub):
@@ -24,18 +27,18 @@ class Preset(Hub):
 
     @property
     def subset(self) -> str | None:
-        """The part of the benchmark that is meant."""
+        """The option `subset`, or None for the whole benchmark."""
         subset: str | None = getattr(self.options, "subset", None)
         return subset
 
     @property
     def answers(self) -> str | Mapping[str, Any] | None:
-        """As the options say, else the recipe."""
+        """The option `answers`, else the recipe's format."""
         recipe = self.recipe
-        return self.options.answers or recipe.by_subset.get(self.subset or "", recipe.answers)
+        return self.options.answers or recipe.by_subset.get(self.subset or "") or recipe.answers
 
     def where(self, split: str | None) -> Where:
-        """The hub's copy with its subset, or the local file."""
+        """The subset on the hub, or the local file."""
         options, recipe = self.options, self.recipe
         config, own = options.config, options.split
         if recipe.subset_of == "config" and self.subset:
@@ -45,11 +48,10 @@ class Preset(Hub):
         return self.place(split, options.id, config, own)
 
     def layout(self, present: Row, where: Where) -> Columns:
-        """The first layout whose columns are all there; else what the nearest one lacks."""
+        """The first layout whose columns are all present. Raises `UserError` with what the closest one lacks."""
         options, recipe = self.options, self.recipe
-        named = [{**layout, **options.columns} for layout in recipe.layouts]
-        layouts = [Columns({part: (n,) if isinstance(n, str) else tuple(n) for part, n in layout.items()},
-                           options.metadata, recipe.reference_as, folder(where)) for layout in named]
+        layouts = [columns_of({**layout, **options.columns}, options, where, recipe.reference_as)
+                   for layout in recipe.layouts]
         best = min(layouts, key=lambda columns: len(list(columns.missing(present))))
         refuse_missing(best, present, where)
         return best
@@ -58,23 +60,22 @@ class Preset(Hub):
         """The sample of a row, after the recipe's changes."""
         recipe = self.recipe
         cells = {part: columns.value(row, part) for part in columns.named}
-        if recipe.change:
+        if recipe.change and not any(is_empty(cells[part]) for part in REQUIRED):
             try:
                 cells |= recipe.change(cells, self._rng(cells.get("id") or name))
-            except (ValueError, TypeError, IndexError, AttributeError) as error:
-                raise problem(place, str(error)) from None
-        if self.options.instruction:
-            cells["question"] = f"{self.options.instruction}\n\n{cells['question']}"
+            except CellError as error:
+                raise problem(columns.place(place, error.part), str(error)) from None
+        if recipe.task_in_question and self.options.instruction and not is_empty(cells["question"]):
+            cells["question"] = f"{self.options.instruction}\n\n{as_text(cells['question'])}"
         if cells.get("id") is None:
             cells.pop("id", None)
         if recipe.subset_of in ("config", "split") and self.subset and not self.options.path:
             cells["group"] = self.subset
-        inner = Columns({part: (f"part {part}",) for part in cells}, columns.kept, columns.wanted, columns.folder)
-        return inner.sample({**row, **{f"part {part}": cell for part, cell in cells.items()}}, place, name)
+        return columns.build(cells, row, place, name)
 
     @property
     def selects(self) -> bool:  # type: ignore[override]
-        """Whether rows are left out."""
+        """Whether some rows of the copy are left out."""
         return self.recipe.keep is not None or (self.recipe.subset_of == "column" and bool(self.subset))
 
     def wanted(self, row: Row) -> bool:
@@ -85,25 +86,25 @@ class Preset(Hub):
         return recipe.subset_of != "column" or not subset or str(row.get(self._group)) == subset
 
     def empty(self, rows: Rows, where: Where) -> UserError:
-        """Names the subsets there are."""
+        """The error that lists the existing subsets."""
         if self.recipe.subset_of != "column" or not self.subset:
             return super().empty(rows, where)
-        there = sorted({str(row.get(self._group)) for _, row in rows})
+        there = sorted({str(row.get(self._group)) for _, _, row in rows.rows()})
         return problem("dataset.subset", f"there is no '{self.subset}'{nearest(self.subset, there)} "
                                          f"(there are {', '.join(there)})")
 
     def check(self, cell: Any) -> list[str]:
-        """The first row; and whether the subset can be had."""
+        """Check the subset, the columns and the first row."""
         recipe = self.recipe
         if self.subset and recipe.subsets and self.subset not in recipe.subsets:
             return [f"subset: there is no '{self.subset}'{nearest(self.subset, recipe.subsets)} "
                     f"(there are {', '.join(recipe.subsets)})"]
         return list(super().check(cell))
 
-    def stem(self, where: Where) -> str:
-        """The benchmark's name, and its subset."""
-        part = self.subset if self.recipe.subset_of in ("config", "split") else None
-        return where.path.stem if where.path else "-".join(filter(None, (self.recipe.name, part)))
+    def stem(self) -> str:
+        """The benchmark's name, and the subset that the rows of the hub are from."""
+        part = self.subset if self.recipe.subset_of in ("config", "split") and not self.options.path else None
+        return "-".join(filter(None, (self.recipe.name, part)))
 
     @property
     def _group(self) -> str:
@@ -115,35 +116,39 @@ class Preset(Hub):
 
 
 def preset(recipe: Recipe) -> type[Preset]:
-    """The data set of a recipe."""
+    """The data set class of a recipe."""
     title = "".join(word.capitalize() for word in recipe.name.split("_"))
     return type(title, (Preset,), {
         "__doc__": describe(recipe), "__module__": __name__, "name": recipe.name, "source": recipe.source,
-        "recipe": recipe, "Options": options(recipe)})
+        "recipe": recipe, "Options": options(recipe),
+        "has_images": any("images" in layout for layout in recipe.layouts)})
 
 
 def options(recipe: Recipe) -> type[HubOptions]:
     """The options of a preset, with the recipe's values as defaults."""
     fields: dict[str, Any] = {}
     if recipe.subset_of:
-        what = {"config": "a configuration of the hub's copy; a local file is one already", "rows": "which questions",
-                "split": "a split of the hub's copy; a local file is one already", "column": "only this group"}
+        what = {"config": "a configuration on the hub; a local file is a single subset",
+                "rows": "which of the questions", "column": "only this group",
+                "split": "a split on the hub; a local file is a single subset"}
         of = f": {', '.join(recipe.subsets)}" if recipe.subsets else ""
         fields["subset"] = (str | None, Field(default=recipe.subset, description=what[recipe.subset_of] + of))
     if recipe.choice_seed:
-        fields["choice_seed"] = (int, Field(default=0, ge=0, description="seed of the order of the choices"))
+        fields["choice_seed"] = (int, Field(default=0, ge=0, description="seed for the order of the choices"))
     return create_model(
         "Options", __base__=HubOptions, **fields,
-        instruction=(str, Field(default=recipe.instruction, description="what is asked, before the row's own text")),
+        instruction=(str, Field(default=recipe.instruction, description=(
+            "the task in words, before the row's own text" if recipe.task_in_question
+            else "the task in words, for prompts that state it"))),
         answers=(str | dict[str, Any] | None, Field(
-            default=None, description="another answer format than the benchmark's")),
-        id=(str | None, Field(default=recipe.hub, description="the data set on the hub; another copy of it")),
+            default=None, description="an answer format to use instead of the benchmark's")),
+        id=(str | None, Field(default=recipe.hub, description="the data set on the hub, or another copy of it")),
         config=(str | None, Field(default=recipe.config, description="the configuration on the hub")),
         split=(str, Field(default=recipe.split, description="the split the study is about")),
         revision=(Annotated[str | None, Volatile], Field(
             default=recipe.revision, description=HubOptions.model_fields["revision"].description)),
         columns=(Annotated[Mapping[str, str | tuple[str, ...]], BeforeValidator(known_columns)], Field(
-            default={}, description=f"columns that are named differently: {', '.join(PARTS)}")))
+            default={}, description=f"columns with other names, by part of a sample: {', '.join(PARTS)}")))
 
 
 def describe(recipe: Recipe) -> str:

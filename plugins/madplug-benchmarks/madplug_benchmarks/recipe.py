@@ -1,20 +1,29 @@
-"""What a recipe says, and the few ways in which its cells differ from what a sample holds."""
+"""Recipes of benchmarks, and the changes that turn their cells into parts of a sample."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from madplug_files.columns import LETTERS, Wanted
+from madplug_files.cells import as_word, is_empty
+from madplug_files.references import LETTERS, Wanted
 
 Cells = Mapping[str, Any]
-"""What the columns of a row hold, by part of a sample."""
+"""The cells of a row, by part of a sample."""
 Layout = Mapping[str, "str | tuple[str, ...]"]
 """Column by part of a sample."""
 Answers = "str | Mapping[str, Any]"
+
+
+class CellError(ValueError):
+    """A cell does not fit the benchmark. part: the part of a sample that it is."""
+
+    def __init__(self, part: str, message: str) -> None:
+        super().__init__(message)
+        self.part = part
 
 
 @dataclass(frozen=True)
@@ -23,10 +32,10 @@ class Recipe:
 
     name: str
     about: str
-    """The summary, and whatever a reader must know of it."""
+    """The summary, a blank line, and what else a reader must know."""
     hub: str
     layouts: tuple[Layout, ...]
-    """The columns of the hub's copy; then those of other copies."""
+    """The columns of the hub's copy, then those of other copies."""
     answers: str | Mapping[str, Any]
     metric: str
     licence: str
@@ -35,12 +44,14 @@ class Recipe:
     split: str = "test"
     revision: str | None = None
     instruction: str = ""
-    """Stands before the question where the row does not say what to do."""
+    """The task in words."""
+    task_in_question: bool = False
+    """Whether the instruction stands before the question, because the row does not say what to do."""
     reference_as: Wanted = "auto"
     change: Callable[[Cells, random.Random], Cells] | None = None
     """Cells to replace."""
     keep: Callable[[Mapping[str, Any], str | None], bool] | None = None
-    """Whether a row belongs to the benchmark, or to its subset."""
+    """Whether a row belongs to the subset, or without one to the benchmark."""
     subset_of: Literal["config", "split", "column", "rows"] | None = None
     """What a subset is: a configuration or a split of the hub, a value of the `group` column, or what `keep` says."""
     subsets: tuple[str, ...] = ()
@@ -50,21 +61,21 @@ class Recipe:
     choice_seed: bool = False
 
 
-# Changes
+# Changes: from the cells of a row that has a question and a reference, the cells to replace
 
 def final_number(cells: Cells, rng: random.Random) -> Cells:
     """GSM8K: the number after the worked solution."""
     _, mark, number = str(cells["reference"]).rpartition("####")
-    if not mark:
-        raise ValueError("the answer has no line '#### N'")
+    if not mark or not number.strip():
+        raise CellError("reference", "the answer has no line '#### N'")
     return {"reference": number.strip().replace(",", "")}
 
 
 def integer(cells: Cells, rng: random.Random) -> Cells:
     """AIME: a whole number, also where it is written 033 or with a degree sign."""
-    found = re.fullmatch(r"\s*\$?\s*(\d+)\s*(?:\^?\s*\{?\\circ\}?|°)?\s*\$?\s*", str(cells["reference"]))
+    found = re.fullmatch(r"\s*\$?\s*(\d{1,9})\s*(?:\^?\s*\{?\\circ\}?|°)?\s*\$?\s*", as_word(cells["reference"]))
     if not found:
-        raise ValueError(f"the answer {cells['reference']!r:.40} is no whole number")
+        raise CellError("reference", f"the answer {cells['reference']!r:.40} is not a whole number")
     return {"reference": str(int(found[1]))}
 
 
@@ -72,15 +83,18 @@ def yes_no(cells: Cells, rng: random.Random) -> Cells:
     """StrategyQA: true is yes."""
     said = str(cells["reference"]).lower()
     if said not in ("true", "false", "yes", "no"):
-        raise ValueError(f"the answer {cells['reference']!r:.40} is neither true nor false")
+        raise CellError("reference", f"the answer {cells['reference']!r:.40} is neither true nor false")
     return {"reference": "yes" if said in ("true", "yes") else "no"}
 
 
 def shuffled(cells: Cells, rng: random.Random) -> Cells:
-    """GPQA: the right answer comes first in the row, and must not on screen."""
-    order = list(range(len(cells["choices"])))
+    """GPQA: the right answer comes first in the row, and must not be first among the choices."""
+    choices = cells["choices"]
+    if not isinstance(choices, list) or len(choices) < 2 or choices[0] != cells["reference"]:
+        raise CellError("choices", f"the choices are {choices!r:.80}; expected the right answer and wrong ones")
+    order = list(range(len(choices)))
     rng.shuffle(order)
-    return {"choices": [cells["choices"][i].strip() for i in order], "reference": LETTERS[order.index(0)]}
+    return {"choices": [as_word(choices[i]) for i in order], "reference": LETTERS[order.index(0)]}
 
 
 def option_block(cells: Cells, rng: random.Random) -> Cells:
@@ -88,13 +102,15 @@ def option_block(cells: Cells, rng: random.Random) -> Cells:
     question, mark, block = str(cells["question"]).partition("\nOptions:\n")
     options = re.findall(r"(?m)^(?:\([A-Z]\)|-) ?(.*)$", block)
     if not mark or not options:
-        raise ValueError("has no block of options; this preset takes the tasks that have one")
+        raise CellError("question", "has no block of options; this preset takes the tasks that have one")
     return {"question": question, "choices": options}
 
 
 def scored_choices(cells: Cells, rng: random.Random) -> Cells:
     """BIG-bench: a score by choice, and the choices once more in the question."""
-    scores: Sequence[float] = cells["reference"]
+    scores = cells["reference"]
+    if not isinstance(scores, list) or not scores or not all(isinstance(score, int | float) for score in scores):
+        raise CellError("reference", f"the scores are {scores!r:.80}; expected a number for each choice")
     lines = str(cells["question"]).splitlines()
     kept = [line for line in lines if not line.lstrip().startswith("choice:") and line.strip() != "A:"]
     return {"question": "\n".join(kept).strip().removeprefix("Q:").strip(), "reference": scores.index(max(scores))}
@@ -102,18 +118,27 @@ def scored_choices(cells: Cells, rng: random.Random) -> Cells:
 
 def letter_set(cells: Cells, rng: random.Random) -> Cells:
     """AICrypto: several may be right, and only all of them together are."""
-    return {"reference": "".join(LETTERS[i] for i in sorted(set(cells["reference"])))}
+    right = cells["reference"]
+    if not isinstance(right, list) or not right or not all(
+            type(i) is int and 0 <= i < len(cells["choices"] or ()) for i in right):
+        raise CellError("reference", f"the answer is {right!r:.80}; expected the positions of the right choices from 0")
+    return {"reference": "".join(LETTERS[i] for i in sorted(set(right)))}
 
 
 def paraphrase(cells: Cells, rng: random.Random) -> Cells:
     """ETPC: the kinds of paraphrase, each once and in a fixed order."""
-    return {"context": "Paraphrase types: " + ", ".join(sorted(set(cells["context"] or ())))}
+    kinds = [] if is_empty(cells["context"]) else cells["context"]
+    if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
+        raise CellError("context", f"the kinds of paraphrase are {kinds!r:.80}; expected a list of texts")
+    return {"context": "Paraphrase types: " + ", ".join(sorted(set(kinds)))}
 
 
 def joined(cells: Cells, rng: random.Random) -> Cells:
     """Texts that are kept as a list of sentences."""
     question = cells["question"]
-    return {"question": " ".join(question) if isinstance(question, list) else question}
+    if isinstance(question, list):
+        question = " ".join(str(sentence) for sentence in question)
+    return {"question": question}
 
 
 def open_or_choice(cells: Cells, rng: random.Random) -> Cells:
@@ -124,3 +149,37 @@ def open_or_choice(cells: Cells, rng: random.Random) -> Cells:
 def numbered_id(cells: Cells, rng: random.Random) -> Cells:
     """SQuAD: a copy may lack some ids."""
     return {} if cells.get("id") else {"id": None}
+
+
+_DIRECTLY = re.compile(r"\s*\bplease answer directly\b[^.\n]*\.?\s*\Z", re.IGNORECASE)
+_OPTION = re.compile(r"\s*\(?([A-Z])[.):]\s*(\S.*?)\s*")
+
+
+def listed_options(cells: Cells, rng: random.Random) -> Cells:
+    """RealWorldQA: the options are the last lines, and a sentence after them asks for a bare answer.
+
+    The sentence is left out: how to answer is the answer format's to say.
+    """
+    question, options = split_options(str(cells["question"]))
+    return {"question": question, "choices": options or None}
+
+
+def split_options(question: str) -> tuple[str, dict[str, str]]:
+    """A question without its options and the sentence about answering directly; the options by letter."""
+    lines = _DIRECTLY.sub("", question).rstrip().split("\n")
+    options: dict[str, str] = {}
+    while lines and (found := _OPTION.fullmatch(lines[-1])):
+        options = {found[1]: found[2], **options}
+        lines.pop()
+    if len(options) < 2 or "".join(options) != LETTERS[:len(options)] or not lines:
+        return _DIRECTLY.sub("", question).strip(), {}
+    return "\n".join(lines).strip(), options
+
+
+def photograph_kind(row: Mapping[str, Any], subset: str | None) -> bool:
+    """RealWorldQA: `choice` lists options, `open` does not; `verifiable`: options, yes or no, or a number."""
+    listed = bool(split_options(str(row.get("question") or ""))[1])
+    if subset == "verifiable":
+        return listed or re.fullmatch(r"(?i)\s*(?:yes|no|[-+]?\d+(?:[.,]\d+)?)\s*\.?\s*",
+                                      str(row.get("answer"))) is not None
+    return subset is None or (subset == "choice") == listed

@@ -208,17 +208,17 @@ def test_aime_answers_are_whole_numbers(tmp_path, written, meant):
 
 
 def test_an_aime_answer_that_is_no_number_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"rows.jsonl: row 1: the answer 'x\+1' is no whole number"):
+    with pytest.raises(UserError, match=r"line 1, column 'answer': the answer 'x\+1' is not a whole number"):
         one("aime_2025", tmp_path, {"id": "1", "problem": "?", "answer": "x+1"})
 
 
 def test_a_gsm8k_answer_without_its_mark_is_named(tmp_path):
-    with pytest.raises(UserError, match="row 1: the answer has no line '#### N'"):
+    with pytest.raises(UserError, match="line 1, column 'answer': the answer has no line '#### N'"):
         one("gsm8k", tmp_path, {"question": "?", "answer": "18"})
 
 
 @real
-def test_two_copies_of_aime_2024_hold_the_same():
+def test_two_copies_of_aime_2024_are_the_same():
     a, b = (read("aime_2024", f"aime_2024_{copy}.standin") for copy in ("HuggingFaceH4", "Maxwell-Jia"))
     assert [(s.question, r) for s, r in a] == [(s.question, r) for s, r in b]
 
@@ -281,7 +281,9 @@ def test_etpc_names_its_kinds_of_paraphrase_once_and_in_order():
 @real
 def test_answers_stay_out_of_the_metadata():
     for name, file in CASES:
-        assert all(sample.metadata == {} for sample, _ in read(name, file))
+        instruction = PRESETS[name]().options.instruction
+        assert all(sample.metadata == {"instruction": instruction} for sample, _ in read(name, file))
+        assert all(sample.metadata == {} for sample, _ in read(name, file, instruction=""))
 
 
 # Images
@@ -325,3 +327,105 @@ def test_real_world_qa_takes_addresses_and_stored_bytes(tmp_path):
     ((sample, references),) = PRESETS["real_world_qa"](path=tmp_path / "rows.parquet").samples()
     assert sample.images[0].startswith("data:image/png;base64,")
     assert references == ("Two",)
+
+
+# RealWorldQA
+
+LETTER = "Please answer directly with only the letter of the correct option and nothing else."
+WORD = "Please answer directly with a single word or number."
+
+
+@pytest.mark.parametrize(("question", "answer", "asked", "choices", "reference"), [
+    (f"Which way does it face?\n\nA. Left\nB. Straight on\nC. Right\n{LETTER}", "C", "Which way does it face?",
+     ("Left", "Straight on", "Right"), "C"),
+    (f"Which is nearer?\n(A) 1\n(B) 2 {LETTER}", "B", "Which is nearer?", ("1", "2"), "B"),
+    (f"How many cars are there?\n{WORD}", "3", "How many cars are there?", (), "3"),
+    (f"Is there a crossing? {WORD}", "Yes", "Is there a crossing?", (), "Yes"),
+    ("What does the sign say?", "Stop", "What does the sign say?", (), "Stop"),
+    (f"Which plan is better, A. or B.?\nB. the second\n{WORD}", "B",
+     "Which plan is better, A. or B.?\nB. the second", (), "B")])
+def test_options_of_real_world_qa_become_choices(tmp_path, question, answer, asked, choices, reference):
+    row = {"image": "https://x.org/1.jpg", "question": question, "answer": answer}
+    sample, references = one("real_world_qa", tmp_path, row)
+    assert (sample.question, sample.choices, references) == (asked, choices, (reference,))
+    assert "directly" not in sample.question
+
+
+def test_subsets_of_real_world_qa(tmp_path):
+    rows = [{"image": "https://x.org/1.jpg", "question": question, "answer": answer} for question, answer in (
+        (f"Which?\nA. x\nB. y\n{LETTER}", "A"), (f"How many?\n{WORD}", "3"), (f"Is it?\n{WORD}", "No"),
+        (f"What colour?\n{WORD}", "Red"))]
+    path = local(tmp_path, *rows)
+    for subset, answers in ((None, ["A", "3", "No", "Red"]), ("choice", ["A"]), ("open", ["3", "No", "Red"]),
+                            ("verifiable", ["A", "3", "No"])):
+        data = PRESETS["real_world_qa"](path=path, subset=subset)
+        assert [references[0] for _, references in data.samples()] == answers
+        assert data.answers == ("answers.choice" if subset == "choice" else "answers.text")
+        assert data.size() == len(answers)
+
+
+def test_an_answer_that_is_none_of_the_listed_options_is_named(tmp_path):
+    row = {"image": "https://x.org/1.jpg", "question": f"Which?\nA. x\nB. y\n{LETTER}", "answer": "C"}
+    with pytest.raises(UserError, match="line 1, column 'answer': the reference 'C' is not a choice of this row"):
+        one("real_world_qa", tmp_path, row)
+
+
+# All presets
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_preset_says_what_the_task_is(name):
+    assert PRESETS[name]().options.instruction
+
+
+def test_an_instruction_of_one_s_own(tmp_path):
+    row = {"question": "?", "answer": "#### 18"}
+    sample, _ = one("gsm8k", tmp_path, row, instruction="Count.")
+    assert (sample.question, sample.metadata) == ("?", {"instruction": "Count."})
+
+
+@pytest.mark.parametrize(("name", "bad", "said"), [
+    ("gsm8k", {"question": "?", "answer": None}, "column 'answer': is empty"),
+    ("gsm8k", {"question": "", "answer": "#### 1"}, "column 'question': is empty"),
+    ("gsm8k", {"question": "?"}, "column 'answer': is missing"),
+    ("strategyqa", {"qid": "1", "question": "?", "answer": "perhaps"},
+     "column 'answer': the answer 'perhaps' is neither"),
+    ("gpqa", {"Record ID": "1", "Question": "?", "Correct Answer": "x", "Incorrect Answer 1": None},
+     "columns 'Correct Answer' and 'Incorrect Answer 1' and"),
+    ("aicrypto", {"id": 1, "question": "?", "choice": ["w", "x"], "answer": [7], "label": "m"}, "column 'answer': the"),
+    ("simple_ethical_questions", {"inputs": "?", "multiple_choice_targets": ["a", "b"], "multiple_choice_scores": "1"},
+     "column 'multiple_choice_scores': the scores are '1'"),
+    ("etpc", {"idx": 1, "sentence1": "a", "paraphrase_types": [5], "sentence2": "b", "etpc_label": 1},
+     "column 'paraphrase_types': the kinds"),
+    ("mmlu", {"question": "?", "choices": ["a", "b"], "answer": 5, "subject": "x"},
+     "column 'answer': the reference 5 is not the index of a choice")])
+def test_bad_rows_far_down_are_all_named(tmp_path, name, bad, said):
+    good = {"gsm8k": {"question": "?", "answer": "#### 18"}, "gpqa": {**GPQA, "Record ID": "0"},
+            "strategyqa": {"qid": "0", "question": "?", "answer": True},
+            "aicrypto": {"id": 0, "question": "?", "choice": ["w", "x"], "answer": [0], "label": "m"},
+            "simple_ethical_questions": {"inputs": "?", "multiple_choice_targets": ["a", "b"],
+                                         "multiple_choice_scores": [1, 0]},
+            "etpc": {"idx": 0, "sentence1": "a", "paraphrase_types": ["k"], "sentence2": "b", "etpc_label": 1},
+            "mmlu": {"question": "?", "choices": ["a", "b"], "answer": 1, "subject": "x"}}[name]
+    path = local(tmp_path, good, bad, good if name in ("gsm8k", "mmlu", "simple_ethical_questions") else bad)
+    reading = PRESETS[name](path=path).samples()
+    next(reading)
+    with pytest.raises(UserError) as caught:
+        list(reading)
+    assert f"line 2, {said}" in str(caught.value)
+
+
+def test_an_image_path_of_a_row_is_read_below_the_file_s_folder_only(tmp_path):
+    row = {"image": "/proc/self/environ", "question": "what?", "answer": "Two"}
+    with pytest.raises(UserError, match="line 1, column 'image': the image '/proc/self/environ' is not below"):
+        one("real_world_qa", tmp_path, row)
+
+
+def test_a_preset_s_rows_do_not_depend_on_the_place_of_the_file(tmp_path):
+    row = {key: value for key, value in GPQA.items() if key != "Record ID"}
+    (tmp_path / "elsewhere").mkdir()
+    path, other = local(tmp_path, row), tmp_path / "elsewhere" / "renamed.jsonl"
+    local(tmp_path / "elsewhere", row).rename(other)
+    columns = {"id": "High-level domain"}
+    found = [list(PRESETS["gpqa"](path=p, columns=columns).samples()) for p in (path, other)]
+    assert found[0] == found[1]
+    assert one("gsm8k", tmp_path, {"question": "?", "answer": "#### 1"})[0].id == "gsm8k-1"

@@ -11,7 +11,18 @@ from typing import Any
 
 from pydantic import Field
 
-from madplug import Completion, Model, ModelOptions, RefusedError, Request, RunPath, Usage, UserError, hookimpl
+from madplug import (
+    Completion,
+    Model,
+    ModelOptions,
+    RefusedError,
+    Request,
+    RunPath,
+    Usage,
+    UserError,
+    hookimpl,
+    open_study,
+)
 
 SHOWN = 300
 """Characters of a request that an error shows."""
@@ -21,9 +32,9 @@ class Replay(Model):
     """Answers from a recorded study.
 
     A request is looked up by what it says (messages, parameters, form) and by the agent that makes it. Where the
-    record holds several replies to the same request of one agent (repeats, or a request made again), one is chosen
-    by the request's seed, so that the same study replays the same way. A request that was not recorded is an error
-    that shows the nearest one that was.
+    record has several replies to the same request of one agent (repeats, or a request made more than once), one
+    is chosen by the request's seed, so that the same study replays the same way. A request that was not recorded is
+    an error that shows the nearest one that was.
     """
 
     name = "replay"
@@ -67,13 +78,10 @@ class Replay(Model):
         return f"the nearest recorded one is {near[0]!r}"
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
     if path.is_dir():
-        from madplug.store import StudyStore
-
-        store = StudyStore(path)
-        yield from store.recorded()
-        store.close()
+        with open_study(path) as study:
+            yield from study.calls()
         return
     if not path.is_file():
         raise UserError(f"{path}: no such record; it is a study's directory or a file made by madplug export --calls")
@@ -91,6 +99,6 @@ def _text(request: Mapping[str, Any]) -> str:
 
 
 @hookimpl
-def madplug_register_models():
-    """Offer the model."""
+def madplug_register_models() -> list[type[Model]]:
+    """Register the model."""
     return [Replay]

@@ -15,10 +15,7 @@ def tape(tmp_path):
     """A debate of two agents and two rounds, and its calls as a file."""
     played = play(replies={0: ["A", "B"], 1: ["B", "B"]}, agents=2, rounds=2)
     path = tmp_path / "calls.jsonl"
-    rows = [{"model": r.model, "purpose": r.purpose, "agent": r.agent, "text": call.completion.text, "usage": {},
-             "request": {"messages": list(r.messages), "params": {}, "form": None}}
-            for r, call in zip(played.requests, played.store.calls.values(), strict=True)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path.write_text("".join(json.dumps(row) + "\n" for row in played.store.calls()))
     return path, played
 
 
@@ -46,7 +43,7 @@ def test_the_same_text_for_another_agent_is_said_to_be_there(tape):
         ask(Replay(path=tape[0]), other)
 
 
-def test_other_parameters_are_another_request_unless_told_otherwise(tape):
+def test_other_parameters_are_another_request_unless_they_are_ignored(tape):
     first = tape[1].requests[0]
     warm = Request(first.messages, first.purpose, first.model, first.agent, {"temperature": 1})
     with pytest.raises(RefusedError):

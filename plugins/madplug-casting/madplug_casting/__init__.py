@@ -1,7 +1,7 @@
 """Castings: which model plays which persona.
 
-Both seat the same models that a debate without a casting would have (`debate.models` in turn), so that a
-comparison is one of seats and not of models.
+Both assign the same models that a debate without a casting would have (`debate.models` in turn), so that a
+comparison is about who plays which persona, not about which models take part.
 """
 
 from __future__ import annotations
@@ -17,11 +17,19 @@ from madplug import Agent, Casting, ModelName, Options, Persona, hookimpl
 if TYPE_CHECKING:
     from madplug import Debate
 
-__all__ = ["Central", "Random", "Seated"]
+__all__ = ["Central", "Random"]
+
+
+class RandomOptions(Options):
+    """Options of `casting.random`."""
+
+    per: Literal["study", "sample"] = Field(default="study", description="how long a cast stays together")
+    draw: Literal["deal", "independent"] = Field(default="deal", description=(
+        "deal: every model as often as in turn; independent: each persona draws from all models"))
 
 
 class Random(Casting):
-    """Deals the models to the personas by chance, once for the whole study or anew for every sample.
+    """Assigns the models to the personas at random, once for the whole study or again for every sample.
 
     `draw = "deal"` shuffles the models that the agents would have in turn, so that each plays as often as
     it would; `"independent"` draws a model for every persona on its own, so that one may play them all. Per
@@ -30,13 +38,7 @@ class Random(Casting):
 
     name = "random"
     source = "the random-assignment baseline of dynamic role assignment (Meta-Debate), section 4"
-
-    class Options(Options):
-        """Options of `casting.random`."""
-
-        per: Literal["study", "sample"] = Field(default="study", description="how long a cast stays together")
-        draw: Literal["deal", "independent"] = Field(default="deal", description=(
-            "deal: every model as often as in turn; independent: each persona draws from all models"))
+    Options = RandomOptions
 
     def prepare(self, setup: Any) -> None:
         """What the casts of a whole study are drawn from."""
@@ -52,34 +54,36 @@ class Random(Casting):
             rng.shuffle(hand)
         else:
             hand = [rng.choice(sorted(set(debate.models)) or [None]) for _ in hand]
-        return seat(personas, hand)
+        return assign(personas, hand)
+
+
+class CentralOptions(Options):
+    """Options of `casting.central`."""
+
+    order: tuple[ModelName, ...] = Field(default=(), description=(
+        "the models from the strongest to the weakest; default: as in debate.models"))
 
 
 class Central(Casting):
-    """Puts the strongest models on the seats that are most connected.
+    """Gives the strongest models to the most connected agents.
 
-    A seat's connections are the agents it may read and those that may read it, as the visibility says for
+    An agent's connections are the agents it may read and those that may read it, as the visibility says for
     the first round of exchange; equals are taken in order. The strongest model is the first of `order`, or
     of `debate.models`. Every model plays as often as it would in turn.
     """
 
     name = "central"
     source = "Li et al. 2024, Improving Multi-Agent Debate with Sparse Communication Topology, section 5"
-
-    class Options(Options):
-        """Options of `casting.central`."""
-
-        order: tuple[ModelName, ...] = Field(default=(), description=(
-            "the models from the strongest to the weakest; default: as in debate.models"))
+    Options = CentralOptions
 
     def cast(self, debate: Debate, personas: Sequence[Persona]) -> list[Agent]:
-        """The personas in order, each with the model of its seat."""
-        order = [*self.options.order, *debate.models, None]
-        hand = sorted(in_turn(debate.models, len(personas)), key=order.index)
+        """The personas in order, each with its model."""
+        strongest_first = [*self.options.order, *debate.models, None]
+        hand = sorted(in_turn(debate.models, len(personas)), key=strongest_first.index)
         connected = degrees(debate)
-        seats = sorted(range(len(personas)), key=lambda i: -connected[i])
-        models = dict(zip(seats, hand, strict=True))
-        return seat(personas, [models[i] for i in range(len(personas))])
+        most_connected_first = sorted(range(len(personas)), key=lambda i: -connected[i])
+        models = dict(zip(most_connected_first, hand, strict=True))
+        return assign(personas, [models[i] for i in range(len(personas))])
 
     def check(self, cell: Any) -> Iterable[str]:
         """Only models that play can be ordered."""
@@ -89,7 +93,7 @@ class Central(Casting):
 
 
 def degrees(debate: Debate, round: int = 2) -> list[int]:
-    """By seat: the others that it reads, and the others that read it."""
+    """By agent: the others that it reads, and the others that read it."""
     reads = [set(debate.neighbours(agent, round)) for agent in debate.agents]
     return [len(of) + sum(i in other for other in reads) for i, of in enumerate(reads)]
 
@@ -99,12 +103,12 @@ def in_turn(models: Sequence[str], n: int) -> list[str | None]:
     return [models[i % len(models)] if models else None for i in range(n)]
 
 
-def seat(personas: Sequence[Persona], models: Sequence[str | None]) -> list[Agent]:
-    """The personas with their models."""
+def assign(personas: Sequence[Persona], models: Sequence[str | None]) -> list[Agent]:
+    """Agents: the personas with their models."""
     return [Agent(i, persona, model) for i, (persona, model) in enumerate(zip(personas, models, strict=True))]
 
 
 @hookimpl
 def madplug_register_castings() -> list[type[Casting]]:
-    """Offer both."""
+    """Register two castings."""
     return [Random, Central]

@@ -1,4 +1,4 @@
-"""Asking the agents, after the decision, whether they stand by it."""
+"""Asking the agents, after the decision, whether they accept it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["Final", "Outcome"]
 
 @hookimpl
 def madplug_register_phases() -> list[type[Phase]]:
-    """The one phase."""
+    """Register the phase."""
     return [Final]
 
 
 @hookimpl
 def madplug_register_metrics() -> list[type[Metric]]:
-    """What came of it."""
+    """Register the metric."""
     return [Outcome]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from madplug import Agent, Decision, ModelName, Options, Phase, Plan, Reply, ServiceName, Turn
-from madplug_styles import prompts
+from madplug import Agent, Decision, ModelName, Offers, Options, Phase, Plan, Reply, ServiceName, Turn
+from madplug.services import Retriever
+from madplug_common import prompts
+from madplug_common.replies import read_agreement
+from madplug_common.ties import leaders
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -18,7 +20,43 @@ if TYPE_CHECKING:
 Setting = Literal["only_solution", "history", "information", "irrelevant", "wrong"]
 SETTINGS: tuple[Setting, ...] = ("only_solution", "history", "information", "irrelevant", "wrong")
 KEPT = 500
-"""So much of a reply is kept in the notes."""
+"""At most this many characters of a reply go into the notes."""
+
+
+class FinalOptions(Options):
+    """Which settings, what they need, and the prompts."""
+
+    settings: tuple[Setting, ...] | None = Field(default=None, min_length=1, description=(
+        "which of only_solution, history, information, irrelevant and wrong; by default all that can be run: "
+        "`information` with a retriever, `wrong` with a challenger_model"))
+    challenger_model: ModelName | None = Field(default=None, description=(
+        "the model that writes the wrong answer, and the irrelevant one where it is generated"))
+    retriever: Annotated[ServiceName, Offers(Retriever)] | None = Field(default=None, description=(
+        "for `information`: the [services.NAME] that finds passages about the question"))
+    passages: int = Field(default=3, ge=1, le=100, description="for `information`: how many passages to retrieve")
+    irrelevant: Literal["fixed", "generated"] = Field(default="fixed", description=(
+        "the irrelevant answer: `fixed`, or written by the challenger_model"))
+    attempts: int = Field(default=3, ge=1, le=20, description=(
+        "times the challenger_model is asked for a wrong answer that can be read and is not the debate's"))
+    constrain: bool = Field(default=True, description=(
+        "send the form of a verdict to models whose replies can be constrained to one"))
+    persona: str = Field(default="You are {name}. {description}", description=(
+        "prompt: who examines the answer. {name}, {description}"))
+    information: str = Field(default="These passages may help:\n{passages}", description=(
+        "prompt, `information`. {passages}"))
+    review: str = Field(default=(
+        "The final answer to the task is: {answer}\nExamine it critically. Reply with one word: AGREE if you "
+        "accept it, DISAGREE if you do not."), description="prompt: the request for a verdict. {answer}")
+    revise: str = Field(default="You do not accept this answer. Give your own answer to the task.", description=(
+        "prompt: the request for a new answer, after a DISAGREE"))
+    mislead: str = Field(default=(
+        "Give an answer to this task that looks plausible and is wrong. It must not be: {answer}"),
+        description="prompt, `wrong`: the challenger_model's. {answer}: the debate's answer")
+    stray: str = Field(default=(
+        "Write one short sentence that could be an answer to some other question but has nothing to do with this "
+        "task."), description="prompt, `irrelevant = \"generated\"`: the challenger_model's")
+    irrelevant_answer: str = Field(default="I do not know anything about that.", min_length=1, description=(
+        "the irrelevant answer, where it is fixed"))
 
 
 class Final(Phase):
@@ -38,40 +76,7 @@ class Final(Phase):
 
     name = "final"
     source = "Kaesberg et al. 2025 (Voting or Consensus), section 4.2 and appendix E.3"
-
-    class Options(Options):
-        """Which settings, what they need, and the prompts."""
-
-        settings: tuple[Setting, ...] | None = Field(default=None, min_length=1, description=(
-            "which of only_solution, history, information, irrelevant and wrong; by default all that can be held: "
-            "`information` with a retriever, `wrong` with a challenger_model"))
-        challenger_model: ModelName | None = Field(default=None, description=(
-            "the model that writes the wrong answer, and the irrelevant one where it is generated"))
-        retriever: ServiceName | None = Field(default=None, description=(
-            "for `information`: a service with `retrieve(query, k) -> list[str]`"))
-        passages: int = Field(default=3, ge=1, le=100, description="for `information`: how many passages to retrieve")
-        irrelevant: Literal["fixed", "generated"] = Field(default="fixed", description=(
-            "the irrelevant answer: `fixed`, or written by the challenger_model"))
-        attempts: int = Field(default=3, ge=1, le=20, description=(
-            "times the challenger_model is asked for a wrong answer that can be read and is not the debate's"))
-        hold: bool = Field(default=True, description="send the form of a verdict to models that can hold one")
-        persona: str = Field(default="You are {name}. {description}", description=(
-            "prompt: who examines the answer. {name}, {description}"))
-        information: str = Field(default="These passages may help:\n{passages}", description=(
-            "prompt, `information`. {passages}"))
-        review: str = Field(default=(
-            "The final answer to the task is: {answer}\nExamine it critically. Reply with one word: AGREE if you "
-            "accept it, DISAGREE if you do not."), description="prompt: the request for a verdict. {answer}")
-        revise: str = Field(default="You do not accept this answer. Give your own answer to the task.", description=(
-            "prompt: the request for a new answer, after a DISAGREE"))
-        mislead: str = Field(default=(
-            "Give an answer to this task that looks plausible and is wrong. It must not be: {answer}"),
-            description="prompt, `wrong`: the challenger_model's. {answer}: the debate's answer")
-        stray: str = Field(default=(
-            "Write one short sentence that could be an answer to some other question but has nothing to do with this "
-            "task."), description="prompt, `irrelevant = \"generated\"`: the challenger_model's")
-        irrelevant_answer: str = Field(default="I do not know anything about that.", min_length=1, description=(
-            "the irrelevant answer, where it is fixed"))
+    Options = FinalOptions
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
@@ -90,23 +95,23 @@ class Final(Phase):
             yield "the setting 'information' needs the option 'retriever': the name of a [services.NAME]"
 
     def calls(self, plan: Plan) -> int:
-        """A verdict and a new answer from everybody in every setting, and what the challenger writes."""
-        wrong = int(self.options.attempts) if "wrong" in self.settings else 0
+        """A verdict and a new answer from every agent in every setting, and what the challenger writes."""
+        wrong = self.options.attempts if "wrong" in self.settings else 0
         stray = "irrelevant" in self.settings and self.options.irrelevant == "generated"
         return 2 * plan.agents * len(self.settings) + wrong + stray
 
     async def run(self, debate: Debate, decision: Decision) -> None:
-        """All settings at the same time; nobody sees what another says."""
+        """All settings at the same time; no agent sees what another says."""
         if decision.key is None:
             debate.notes["challenge"] = {"skipped": "the debate has no answer"}
             return
         answer = decision.answer or decision.key
-        passages = await self._passages(debate) if "information" in self.settings else ""
+        passages = await self._passages(debate)
         shown = dict(zip(self.settings, await debate.ask_all(
             self._shown(debate, setting, answer, decision.key) for setting in self.settings), strict=True))
-        held = await debate.ask_all(
-            self._held(debate, setting, text, passages) for setting, text in shown.items() if text is not None)
-        results = {result["setting"]: result for result in held}
+        examined = await debate.ask_all(
+            self._examine_all(debate, setting, text, passages) for setting, text in shown.items() if text is not None)
+        results = {result["setting"]: result for result in examined}
         debate.notes["challenge"] = {
             setting: results.get(setting, {"setting": setting, "skipped": "the challenger gave no wrong answer"})
             for setting in self.settings}
@@ -114,9 +119,11 @@ class Final(Phase):
     # What is shown
 
     async def _passages(self, debate: Debate) -> str:
-        service: Any = debate.service(self.options.retriever)
-        found = service.retrieve(debate.sample.question, self.options.passages)
-        return "\n\n".join(map(str, await found if inspect.isawaitable(found) else found))
+        if self.options.retriever is None or "information" not in self.settings:
+            return ""
+        retriever = debate.service(self.options.retriever, Retriever)
+        found = await retriever.retrieve(debate.sample.question, self.options.passages)
+        return "\n\n".join(found)
 
     async def _shown(self, debate: Debate, setting: Setting, answer: str, key: str) -> str | None:
         """The answer that is examined; None where the challenger writes none."""
@@ -125,7 +132,7 @@ class Final(Phase):
         if setting != "irrelevant":
             return answer
         if self.options.irrelevant == "fixed":
-            return str(self.options.irrelevant_answer)
+            return self.options.irrelevant_answer
         said = await self._challenger(debate, self.options.stray)
         return said.strip() or None
 
@@ -146,25 +153,25 @@ class Final(Phase):
 
     # Who examines it
 
-    async def _held(self, debate: Debate, setting: Setting, shown: str, passages: str) -> dict[str, Any]:
+    async def _examine_all(self, debate: Debate, setting: Setting, shown: str, passages: str) -> dict[str, Any]:
         """One setting: every voter's verdict, and the statistics."""
         records = await debate.ask_all(
-            self._examined(debate, agent, setting, shown, passages) for agent in debate.voters)
+            self._examine(debate, agent, setting, shown, passages) for agent in debate.voters)
         challenges = [r for r in records if r["verdict"] == "disagree"]
         new = Counter(r["key"] for r in challenges if r["key"] is not None)
-        most = [key for key, n in new.items() if n == max(new.values())]
+        most = leaders(new)
         return {"setting": setting, "shown": shown, "asked": len(records), "challenges": len(challenges),
                 "rate": len(challenges) / len(records) if records else None,
                 "failed": sum(r["verdict"] is None for r in records),
                 "new_key": most[0] if len(most) == 1 else None, "tie": len(most) > 1, "agents": records}
 
-    async def _examined(self, debate: Debate, agent: Agent, setting: Setting, shown: str,
+    async def _examine(self, debate: Debate, agent: Agent, setting: Setting, shown: str,
                         passages: str) -> dict[str, Any]:
         """One agent's verdict, and its new answer if it disagrees."""
         chat = await self._chat(debate, agent, setting, shown, passages)
-        form = {"regex": "AGREE|DISAGREE"} if self.options.hold else None
+        form = {"regex": "AGREE|DISAGREE"} if self.options.constrain else None
         said = (await debate.ask(chat, agent=agent, purpose="challenge", form=form)).text
-        agrees, unread = prompts.read_agreement(said)
+        agrees, unread = read_agreement(said)
         record: dict[str, Any] = {"agent": agent.id, "verdict": "agree" if agrees else "disagree", "answer": None,
                                   "key": None}
         if unread:
@@ -182,7 +189,7 @@ class Final(Phase):
 
     async def _chat(self, debate: Debate, agent: Agent, setting: Setting, shown: str,
                     passages: str) -> list[prompts.Chat]:
-        """Task and evidence first, since they are the same for everybody; who examines what, last."""
+        """Task and evidence first, since they are the same for every agent; who examines what, last."""
         turn = Turn(agent, "challenge")
         seen = await debate.view(turn) if setting == "history" else ()
         evidence = prompts.fill(self.options.information, passages=passages) if setting == "information" else ""

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Outcome(Metric):
-    """What came of `challenge.final`: the share of challenges, and whether the new answers are better.
+    """The outcome of `challenge.final`: the share of challenges, and whether the new answers are better.
 
     For each setting: `rate`, the share of agents that disagreed; `failed`, the share whose verdict could not be read;
     of the challenges, the shares whose new answer scores `higher`, the `same` or `lower` than the debate's; and
-    `plurality`, whether the new answer that most challengers give is right. The last four are left out where nobody
+    `plurality`, whether the new answer that most challengers give is right. The last four are left out where no agent
     challenged.
     """
 

@@ -13,7 +13,7 @@ class Books(Service):
 
     name = "books"
 
-    def retrieve(self, query, k):
+    async def retrieve(self, query, k):
         self.asked = getattr(self, "asked", 0) + 1
         return [f"page {i} on {query}" for i in range(k)]
 
@@ -140,7 +140,7 @@ def test_five_settings_cost_a_verdict_each_the_new_answers_and_one_wrong_answer(
     assert Final(challenger_model="m", retriever="r").calls(Plan(3, 1, 3)) == 5 * 3 * 2 + 3
 
 
-def test_by_default_every_setting_is_held_that_can_be():
+def test_by_default_every_setting_runs_that_can():
     assert Final().settings == ("only_solution", "history", "irrelevant")
     assert Final(challenger_model="m", retriever="r").settings == (
         "only_solution", "history", "information", "irrelevant", "wrong")

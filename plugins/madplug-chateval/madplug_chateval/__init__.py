@@ -39,7 +39,7 @@ def _debate(agents: int, turns: str, visibility: Any, personas: list[str], style
 
 
 class OneByOne(Paradigm):
-    """Referees speak one after the other and hear all that was said before them.
+    """Referees speak one after the other and see everything said before them.
 
     In the last round each gives its verdict: a score for each of two replies, or an answer to a question.
     """
@@ -50,9 +50,9 @@ class OneByOne(Paradigm):
 
 
 class Simultaneous(Paradigm):
-    """Referees speak at the same time and hear what was said in the rounds before.
+    """Referees speak at the same time and see what was said in earlier rounds.
 
-    As `chateval.one_by_one` in all else.
+    Otherwise the same as `chateval.one_by_one`.
     """
 
     name = "simultaneous"
@@ -63,8 +63,8 @@ class Simultaneous(Paradigm):
 class SummarisedDebate(Paradigm):
     """Referees speak at the same time; after each round but the last a summariser condenses what they said.
 
-    In the next round the summary stands in the place of the other referees' messages. `agents` counts the
-    summariser, who is agent 0 and has no vote: two referees and a summariser make 5 calls in two rounds.
+    In the next round the summary replaces the other referees' messages. `agents` counts the
+    summariser, which is agent 0 and has no vote: two referees and a summariser make 5 calls in two rounds.
     """
 
     name = "summarised"
@@ -76,47 +76,47 @@ class SummarisedDebate(Paradigm):
 
 @hookimpl
 def madplug_register_personas() -> list[type]:
-    """Offer the referees and the summariser."""
+    """Register two persona generators."""
     return [Referees, SummariserPersona]
 
 
 @hookimpl
 def madplug_register_styles() -> list[type]:
-    """Offer how they speak."""
+    """Register two styles."""
     return [Referee, Summariser]
 
 
 @hookimpl
 def madplug_register_turn_orders() -> list[type]:
-    """Offer rounds that end with a summary."""
+    """Register the turn order."""
     return [Summarised]
 
 
 @hookimpl
 def madplug_register_visibilities() -> list[type]:
-    """Offer the summary in the place of what was said."""
+    """Register the visibility."""
     return [Summary]
 
 
 @hookimpl
 def madplug_register_decisions() -> list[type]:
-    """Offer the sum of the scores."""
+    """Register the decision."""
     return [Scores]
 
 
 @hookimpl
 def madplug_register_extensions() -> list[type]:
-    """Offer the second debate of a pair, with the replies swapped."""
+    """Register the extension."""
     return [Swapped]
 
 
 @hookimpl
 def madplug_register_metrics() -> list[type]:
-    """Offer what both debates say together."""
+    """Register the metric."""
     return [Calibrated]
 
 
 @hookimpl
 def madplug_register_paradigms() -> list[type]:
-    """Offer the three ways to communicate."""
+    """Register three paradigms."""
     return [OneByOne, Simultaneous, SummarisedDebate]

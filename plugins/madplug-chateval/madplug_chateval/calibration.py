@@ -21,9 +21,9 @@ PAPER = "Chan et al. 2024, ChatEval, section 3 (position calibration)"
 class Swapped(Extension):
     """Presents every pair a second time with the two replies swapped, so that their order can be calibrated away.
 
-    The second debate has the id of the first with `~swapped` after it, `metadata.pair` with the first one's id, and
-    its references swapped too. Questions with one answer are presented once. `chateval.calibrated` says what both
-    debates of a pair find together. Calls double.
+    The id of the second debate is that of the first followed by `~swapped`, `metadata.pair` with the first one's
+    id, and its references swapped too. Questions with one answer are presented once. `chateval.calibrated` gives
+    the joint verdict of a pair. The number of calls doubles.
     """
 
     name = "swapped"
@@ -32,7 +32,7 @@ class Swapped(Extension):
 
     @hookimpl(wrapper=True)
     def madplug_samples(self, setup: Setup) -> Generator[None, Any, Any]:
-        """Each sample, and behind it its twin."""
+        """Each sample, followed by its twin."""
         samples = yield
         return self._doubled(samples)
 
@@ -66,11 +66,11 @@ def calibrated(forward: Sequence[Fraction | float], swapped: Sequence[Fraction |
 
 
 class Calibrated(Metric):
-    """What the two debates of a swapped pair find together: the larger sum over both orders wins, equal sums are a tie.
+    """The joint verdict of the two debates of a swapped pair: the larger sum wins, equal sums are a tie.
 
     Figures of the cell: `accuracy` of these verdicts (a pair with a debate that has no scores counts as wrong), the
     share of `ties`, `consistent` (the share of pairs whose debates favour the same reply by themselves),
-    `first_favoured` (how often a debate favours the reply it was shown first, ties apart: half without a position
+    `first_favoured` (how often a debate favours the reply it was shown first, excluding ties: half without a position
     bias), and the number of `pairs`. Needs `chateval.swapped`. A single debate has no score.
     """
 
@@ -82,7 +82,7 @@ class Calibrated(Metric):
         """Nothing: it takes two debates."""
 
     def summarise(self, results: Iterable[DebateResult]) -> Mapping[str, Any]:
-        """Put the two halves of each pair together."""
+        """Join the two debates of each pair."""
         halves: dict[tuple[int, str], dict[bool, DebateResult]] = {}
         for result in results:
             twin = result.sample.metadata.get("pair")

@@ -12,19 +12,19 @@ Form = Literal["auto", "pair", "question"]
 
 
 class PairOptions(Options):
-    """What is judged, and how the sides are called."""
+    """What is judged, and what the sides are called."""
 
     form: Form = Field(default="auto", description=(
         "what a sample is: a pair of replies to judge, or a question with one answer; auto: a pair when its metadata "
         "has `responses`"))
-    responses: str = Field(default="responses", description="the metadata that holds the two replies, as a list")
+    responses: str = Field(default="responses", description="the metadata field with the two replies, as a list")
 
 
 class LabelOptions(PairOptions):
     """The same, with the verdicts."""
 
     labels: tuple[str, str, str] = Field(default=("1", "2", "tie"), description=(
-        "the verdicts, in the words of the references: the first reply, the second, neither"))
+        "the verdicts, worded as in the references: the first reply, the second, neither"))
 
 
 def pair_of(sample: Sample, options: PairOptions) -> tuple[str, str] | None:

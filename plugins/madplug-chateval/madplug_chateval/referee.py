@@ -11,7 +11,8 @@ from pydantic import Field
 
 from madplug import Message, Options, Persona, PersonaGenerator, Reply, Style, Turn
 from madplug_chateval.pairs import LabelOptions, PairOptions, pair_of
-from madplug_styles.prompts import fill, question_parts, speaker, user
+from madplug_common.asking import LengthOptions
+from madplug_common.prompts import fill, question_parts, transcribe, user
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -23,7 +24,7 @@ REFEREES = (
     ("Critic", "You look for what is weak or wrong in an answer, and say so plainly."),
     ("News author", "You know how to report: you check whether an answer is clear, balanced and to the point."),
     ("Psychologist", "You know how people think and feel, and see how an answer takes them."),
-    ("Scientist", "You know how knowledge is gained: you check whether claims are true and reasons hold."),
+    ("Scientist", "You know how knowledge is gained: you check whether claims are true and reasons are valid."),
 )
 
 PAIR = """{question}
@@ -59,17 +60,19 @@ BEFORE = """ Keep what still matters of the summary so far:
 _SCORE = re.compile(r"assistant\W{0,5}([12])\b[^\d\n]{0,40}(\d{1,3}(?:\.\d{1,3})?)(?:\s*/\s*10\b)?", re.IGNORECASE)
 
 
+class RefereesOptions(Options):
+    """Options of `chateval.referees`."""
+
+    roles: tuple[tuple[str, str], ...] = Field(default=REFEREES, min_length=1, description=(
+        "pairs of a name and a description"))
+
+
 class Referees(PersonaGenerator):
     """Referees with different roles: general public, critic, news author, psychologist, scientist, in turn."""
 
     name = "referees"
     source = PAPER + ".2 (diverse role prompts)"
-
-    class Options(Options):
-        """Options of `chateval.referees`."""
-
-        roles: tuple[tuple[str, str], ...] = Field(default=REFEREES, min_length=1, description=(
-            "pairs of a name and a description"))
+    Options = RefereesOptions
 
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Persona:
         """The role whose turn it is."""
@@ -78,33 +81,33 @@ class Referees(PersonaGenerator):
         return Persona(f"{name} {again + 1}" if again else name, description, "referee")
 
 
+class SummariserPersonaOptions(Options):
+    """Options of `chateval.summariser`."""
+
+    description: str = Field(default="You keep the minutes of the discussion.", description="its description")
+
+
 class SummariserPersona(PersonaGenerator):
-    """One that condenses what the others say, and does not vote."""
+    """A summariser that condenses what the others say and does not vote."""
 
     name = "summariser"
     source = PAPER + ".3"
-
-    class Options(Options):
-        """Options of `chateval.summariser`."""
-
-        description: str = Field(default="You keep the minutes of the discussion.", description="its description")
+    Options = SummariserPersonaOptions
 
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Persona:
         """The summariser."""
         return Persona("Summariser", self.options.description, "summariser", votes=False)
 
 
-class RefereeOptions(LabelOptions):
+class RefereeOptions(LengthOptions, LabelOptions):
     """Options of `chateval.referee`."""
 
     verdict: Literal["last_round", "every_round"] = Field(
         default="last_round", description="when a verdict is asked for")
-    max_characters: int | None = Field(default=None, ge=1, le=1_000_000, description=(
-        "longest text before the answer that a model held to a form may write; unset: any length"))
     pair: str = Field(default=PAIR, description="a pair as it is shown; {question}, {first}, {second}")
     discussion: str = Field(default=DISCUSSION, description="what has been said; {messages}")
     turn: str = Field(default=TURN, description="a referee's turn about a pair; {name}, {description}")
-    question_turn: str = Field(default=QUESTION_TURN, description="the same about a question; {name}, {description}")
+    question_turn: str = Field(default=QUESTION_TURN, description="the same for a question; {name}, {description}")
     pair_verdict: str = Field(default=PAIR_VERDICT, description="added where a verdict on a pair is asked for")
     question_verdict: str = Field(default=QUESTION_VERDICT, description=(
         "added where an answer is asked for; {format}"))
@@ -114,9 +117,9 @@ class Referee(Style):
     """Discusses two replies to a question, or a question, and gives a verdict in the last round.
 
     The prompt is one message: the question with the two replies, what has been said, the referee's role and that it is
-    its turn; in the last round also the form of the verdict. On a pair the verdict is a score from 1 to 10 for each
+    its turn; in the last round also the form of the verdict. For a pair the verdict is a score from 1 to 10 for each
     reply, and the reply with the higher one, or a tie, is the referee's answer; scores that cannot be read are flagged
-    `unparsed`. On a question with one answer it is an answer. Earlier turns give none.
+    `unparsed`. For a question with one answer the verdict is an answer. Earlier turns give none.
 
     Differs from the paper's code: under simultaneous speech that also demands verdicts of earlier rounds.
     """
@@ -124,6 +127,7 @@ class Referee(Style):
     name = "referee"
     source = PAPER + "; the authors' code"
     moves = frozenset({"draft", "improve"})
+    shows_images = True
     Options = RefereeOptions
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
@@ -135,7 +139,7 @@ class Referee(Style):
         if final:
             state = debate.answers.instruction(debate.sample)
             asked += "\n\n" + (o.pair_verdict if pair else fill(o.question_verdict, format=state))
-        said = "\n\n".join(f"{speaker(debate, m)}:\n{m.content}" for m in view)
+        said = transcribe(debate, view)
         parts = [shown(debate, o), fill(o.discussion, messages=said) if view else "", asked]
         prompt = user(debate.sample, "\n\n".join(p for p in parts if p))
         form = debate.answers.form(debate.sample, body=o.max_characters) if final and not pair else None
@@ -155,7 +159,7 @@ class SummariserOptions(PairOptions):
 
 
 class Summariser(Style):
-    """Condenses what was said in a round, on top of its summary of the rounds before."""
+    """Condenses what was said in a round, building on its summary of the rounds before."""
 
     name = "summariser"
     source = PAPER + ".3 (simultaneous talk with summariser)"
@@ -163,10 +167,10 @@ class Summariser(Style):
     Options = SummariserOptions
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
-        """One call; a summary is no answer."""
+        """One call; a summary gives no answer."""
         o = self.options
         own = [m for m in view if m.agent == turn.agent.id]
-        said = "\n\n".join(f"{speaker(debate, m)}:\n{m.content}" for m in view if m.agent != turn.agent.id)
+        said = transcribe(debate, (m for m in view if m.agent != turn.agent.id))
         before = fill(o.before, summary=own[-1].content) if own else ""
         parts = [shown(debate, o), fill(o.discussion, messages=said), fill(o.summary, before=before)]
         prompt = user(debate.sample, "\n\n".join(parts))

@@ -11,11 +11,15 @@ from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, Message
 from madplug_chateval.pairs import LabelOptions, pair_of
+from madplug_common.finals import last_messages
+from madplug_common.ties import Tie, break_tie, has_clear_lead, leaders
 
 if TYPE_CHECKING:
     from madplug import Debate
 
 Pair = tuple[Fraction, Fraction]
+TIE = "chateval.scores:tie"
+"""The scope of what is drawn."""
 
 
 def verdict(totals: Sequence[Fraction]) -> int:
@@ -38,7 +42,7 @@ class ScoresOptions(LabelOptions):
         "on a pair: add the referees' scores, or count which reply each prefers"))
     even: Literal["tie", "first"] = Field(default="tie", description=(
         "equal sums are a tie, or go to the first reply: the authors' code does both"))
-    tie: Literal["first", "random", "undecided", "lexical"] = Field(default="first", description=(
+    tie: Tie = Field(default="first", description=(
         "which of several equally frequent answers or labels wins"))
 
 
@@ -48,7 +52,8 @@ class Scores(DecisionProtocol):
     Only the last round counts. On a pair the reply with the larger sum wins and equal sums are a tie
     (`combine = "average"`), or each referee's preference is counted (`"labels"`): the most frequent of first, second,
     tie, in this order among equals, and a tie when all three are equally frequent. A referee whose scores cannot be
-    read does not count. The sums are in the decision's scores and, for `chateval.calibrated`, in the debate's notes.
+    read does not count; a verdict is agreed only if more referees are behind it than could not be read. The sums are
+    in the decision's scores and, for `chateval.calibrated`, in the debate's notes.
 
     Differs from the paper's code: with equal sums one of its routines names the first reply, another a tie.
     """
@@ -59,9 +64,7 @@ class Scores(DecisionProtocol):
 
     def at_end(self, debate: Debate) -> Decision:
         """Judge the pair, or count the answers."""
-        voters = {a.id for a in debate.voters}
-        last = {m.agent: m for m in debate.transcript.of_round(debate.round) if m.agent in voters}
-        said = [last[agent] for agent in sorted(last)]
+        said = last_messages(debate, since=debate.round, until=debate.round).values()
         if pair_of(debate.sample, self.options) is None:
             return self._plurality(debate, Counter(m.key for m in said if m.key is not None))
         scored = [scores for m in said if (scores := scores_of(m)) is not None]
@@ -70,44 +73,38 @@ class Scores(DecisionProtocol):
             return Decision.undecided("no referee gave two scores that could be read in the last round")
         totals = (sum((a for a, _ in scored), Fraction(0)), sum((b for _, b in scored), Fraction(0)))
         debate.notes["chateval"]["totals"] = [float(t) for t in totals]
-        return self._average(debate, totals) if self.options.combine == "average" else self._labels(debate, scored)
+        if self.options.combine == "labels":
+            return self._labels(debate, scored)
+        return self._average(debate, totals, most_read=2 * len(scored) > len(debate.voters))
 
-    def _average(self, debate: Debate, totals: Pair) -> Decision:
+    def _average(self, debate: Debate, totals: Pair, *, most_read: bool) -> Decision:
         side = verdict(totals)
         even = side == 2
         side = 0 if even and self.options.even == "first" else side
-        return Decision(self._key(debate, side), self.options.labels[side], agreed=not even, tie=even,
+        return Decision(self._key(debate, side), self.options.labels[side], agreed=most_read and not even, tie=even,
                         scores={self._key(debate, i): float(totals[i]) for i in range(2)})
 
     def _labels(self, debate: Debate, scored: Sequence[Pair]) -> Decision:
         sides = [verdict(s) for s in scored]
         counts = {self._key(debate, side): sides.count(side) for side in range(3)}
-        best = [side for side in range(3) if sides.count(side) == max(counts.values())]
-        side: int | None = majority(sides)
-        if len(best) == 2 and self.options.tie != "first":
-            side = self._break(debate, best, [self.options.labels[s] for s in best])
+        best = leaders({side: sides.count(side) for side in range(3)})
+        side = majority(sides)
+        if len(best) == 2:
+            found = break_tie(debate, [(self.options.labels[s], s) for s in best], self.options.tie, TIE)
+            side = None if found is None else found[1]
         if side is None:
             return Decision(None, scores=counts, tie=True, reason="two verdicts are equally frequent")
-        return Decision(self._key(debate, side), self.options.labels[side], agreed=len(best) == 1, scores=counts,
-                        tie=len(best) > 1)
+        return Decision(self._key(debate, side), self.options.labels[side], scores=counts, tie=len(best) > 1,
+                        agreed=has_clear_lead(counts, len(debate.voters) - len(sides)))
 
     def _plurality(self, debate: Debate, counts: Counter[str]) -> Decision:
         if not counts:
             return Decision.undecided("no referee gave an answer that could be read in the last round")
-        best = [key for key, n in counts.items() if n == max(counts.values())]
-        key: str | None = best[0]
-        if len(best) > 1 and self.options.tie != "first":
-            i = self._break(debate, list(range(len(best))), best)
-            key = None if i is None else best[i]
-        return Decision(key, agreed=len(best) == 1, scores=dict(counts), tie=len(best) > 1,
+        best = leaders(counts)
+        key = break_tie(debate, best, self.options.tie, TIE)
+        return Decision(key, scores=dict(counts), tie=len(best) > 1,
+                        agreed=has_clear_lead(counts, len(debate.voters) - counts.total()),
                         reason="" if key is not None else "several answers are equally frequent")
-
-    def _break(self, debate: Debate, best: Sequence[int], names: Sequence[str]) -> int | None:
-        """One of several equals, by lot or by name; None to leave it."""
-        by_name = [best[names.index(name)] for name in sorted(names)]
-        if self.options.tie == "random":
-            return debate.rng("chateval.scores:tie").choice(by_name)
-        return by_name[0] if self.options.tie == "lexical" else None
 
     def _key(self, debate: Debate, side: int) -> str:
         """The canonical answer of a side."""

@@ -1,4 +1,4 @@
-"""Rounds that end with a summary, and what of them is seen."""
+"""Rounds that end with a summary, and which messages agents then see."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Summarised(TurnOrder):
-    """Everybody speaks at the same time; then, in every round but the last, the summarisers.
+    """All agents speak at the same time; then, in every round but the last, the summarisers do.
 
     An agent of the role `summariser` summarises, all others draft in the first round and improve in later ones.
     """
@@ -34,13 +34,21 @@ class Summarised(TurnOrder):
             yield summarisers
 
 
+class SummaryOptions(Options):
+    """Options of `chateval.summary`."""
+
+    scope: Literal["replace_peers", "replace_all", "append"] = Field(
+        default="replace_peers", description="what a summary replaces: the others' messages, all messages, or nothing")
+    blind_final: bool = Field(default=False, description="others' messages of the last round are not seen")
+
+
 class Summary(Visibility):
-    """The latest summary stands in the place of what the others said.
+    """The latest summary replaces the other agents' messages.
 
     `scope = "replace_peers"`: an agent sees its own latest message and the latest summary. `"replace_all"`: the
     summary alone. `"append"`: everything that was said, summaries included. A summariser sees its summary so far and
     this round's messages. With `blind_final` an agent sees nothing of what others say in the last round, so that
-    verdicts are independent even where agents speak one after the other. What nobody wrote is always seen.
+    verdicts are independent even where agents speak one after the other. Messages without an author are always seen.
 
     Differs from the paper's code: there each agent condenses its own memory before its turn and keeps the raw
     messages; a later port replaces everything.
@@ -48,13 +56,7 @@ class Summary(Visibility):
 
     name = "summary"
     source = "Chan et al. 2024, ChatEval, section 2.3"
-
-    class Options(Options):
-        """Options of `chateval.summary`."""
-
-        scope: Literal["replace_peers", "replace_all", "append"] = Field(
-            default="replace_peers", description="what a summary stands for: others' messages, all, or nothing")
-        blind_final: bool = Field(default=False, description="others' messages of the last round are not seen")
+    Options = SummaryOptions
 
     def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
         """Own messages, summaries and notes, and the others' where they are not replaced; in order."""

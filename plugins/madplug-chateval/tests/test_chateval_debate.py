@@ -1,4 +1,4 @@
-"""ChatEval: who hears what, verdicts, calibration, and what they cost."""
+"""ChatEval: who sees what, verdicts, calibration, and what they cost."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ def test_calibration_doubles_the_calls():
     assert len(simultaneous(lambda r: scored(7, 8), extensions=[Swapped()]).requests) == 8
 
 
-# Who hears what
+# Who sees what
 
-def test_simultaneous_referees_hear_the_rounds_before():
+def test_simultaneous_referees_see_the_rounds_before():
     played = simultaneous({0: ["a1", "a2"], 1: ["b1", "b2"]})
     assert [m.seen for m in played.messages] == [(), (), (0, 1), (0, 1)]
 
 
-def test_one_by_one_each_hears_all_that_was_said():
+def test_one_by_one_each_sees_all_that_was_said():
     played = simultaneous({0: ["a1", "a2"], 1: ["b1", "b2"]}, turns=OneByOneOrder())
     assert [m.seen for m in played.messages] == [(), (0,), (0, 1), (0, 1, 2)]
 
@@ -117,7 +117,7 @@ def test_a_summary_stands_in_the_place_of_the_others_messages(scope, seen):
     assert ("b1" in played.prompts[3]) == (scope == "append")
 
 
-def test_the_summariser_hears_this_round_and_its_summary_so_far():
+def test_the_summariser_sees_this_round_and_its_summary_so_far():
     played = summarised({0: ["s1", "s2"], 1: ["a1", "a2", "a3"], 2: ["b1", "b2", "b3"]}, rounds=3)
     first, second = (p for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "summarise")
     assert all(text in first for text in ("a1", "b1"))
@@ -225,6 +225,13 @@ def test_an_unreadable_verdict_does_not_count_and_is_flagged():
     played = simultaneous({0: [scored(7, 8)], 1: ["both are fine"]}, 1)
     assert played.messages[1].data["chateval"] == {"unparsed": True}
     assert (played.decision.key, played.decision.scores) == ("2", {"1": 7, "2": 8})
+
+
+@pytest.mark.parametrize("combine", ["average", "labels"])
+def test_one_readable_verdict_of_three_is_no_agreement(combine):
+    played = simultaneous({0: [scored(7, 8)], 1: ["both are fine"], 2: ["neither"]}, 1, 3,
+                          decision=Scores(combine=combine))
+    assert (played.decision.key, played.decision.agreed) == ("2", False)
 
 
 def test_no_readable_verdict_is_undecided():

@@ -26,7 +26,7 @@ def test_calibration_doubles_the_calls_of_a_pair(run_debate, name, calls):
     assert result.sample.id == "q1~swapped"
 
 
-def test_one_by_one_each_referee_hears_the_one_before(run_debate):
+def test_one_by_one_each_referee_sees_the_one_before(run_debate):
     result, _, _ = run_debate('paradigm = "chateval.one_by_one"', lambda r: "Final answer: B")
     assert [m.seen for m in result.messages] == [(), (0,), (0, 1), (0, 1, 2)]
 

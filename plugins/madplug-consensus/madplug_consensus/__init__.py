@@ -1,6 +1,6 @@
 """Consensus: a debate ends when enough agents support the proposal on the table.
 
-Support is counted in `standing.py`; here are the rules for how much of it is enough, and what becomes of it.
+Support is counted in `standing.py`; here are the rules for how much of it is enough, and what follows.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 
 from madplug import Decision, DecisionProtocol, Message, Options, Plan, Reply, Turn, Vote, hookimpl
+from madplug_common import prompts
 from madplug_consensus.standing import Standing, contradicting, history, standing, unreadable
-from madplug_styles import prompts
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -23,19 +23,19 @@ MALLM = "Becker et al. 2025 (MALLM), section 3.3; Kaesberg et al. 2025 (Voting o
 
 
 class ConsensusOptions(Options):
-    """What is taken as the answer of the proposal that was agreed on."""
+    """How the answer of the accepted proposal is found."""
 
     final: Literal["ask_if_unread", "recorded", "ask"] = Field(default="ask_if_unread", description=(
         "where the answer comes from: the proposal (`recorded`), or the agent that agreed last, which is asked to "
         "write it down: always (`ask`, as in the paper) or where the proposal's cannot be read"))
-    attempts: int = Field(default=3, ge=1, le=20, description="times that agent is asked until it can be read")
+    attempts: int = Field(default=3, ge=1, le=20, description="the most attempts to get an answer that can be read")
     solve: str = Field(default=(
         "The discussion is over. Write down the solution that the group has reached, going by the latest messages. "
         "Add nothing else."), description="prompt, after the discussion: the request for the group's answer")
 
 
 class SharedOptions(ConsensusOptions):
-    """Whether a share has to be passed or only met."""
+    """Whether a share has to be exceeded or only reached."""
 
     compat: Literal["paper", "code"] = Field(default="paper", description=(
         "`paper`: more than the share is needed; `code`: the share itself is enough, as in MALLM's code"))
@@ -50,7 +50,7 @@ class Consensus(DecisionProtocol):
 
     @abstractmethod
     def enough(self, support: int, quorum: int, round: int) -> bool:
-        """Whether this many supporters of so many voters end the debate in this round."""
+        """Whether `support` of `quorum` voters end the debate in this round."""
 
     async def after_wave(self, debate: Debate) -> Decision | None:
         """The proposal on the table, once enough voters support it."""
@@ -66,7 +66,7 @@ class Consensus(DecisionProtocol):
         if met is not None:
             return await self.reached(debate, met)
         if not past or past[-1].proposal is None:
-            return Decision.undecided("nobody put a solution forward")
+            return Decision.undecided("no agent proposed a solution")
         why = f"not agreed: {of(past[-1].support, len(voters))} the latest proposal"
         return await self.decide(debate, past[-1], why, agreed=False)
 
@@ -95,7 +95,7 @@ class Consensus(DecisionProtocol):
         assert proposal is not None
         asks = self.options.final == "ask" or (self.options.final == "ask_if_unread" and proposal.key is None)
         if not asks:
-            return proposal.answer, proposal.key
+            return None, proposal.key  # the host finds its words
         last = now.supporters[-1] if now.supporters else proposal.agent
         for _ in range(self.options.attempts):
             answer, key = await self.ask(debate, Turn(debate.agents[last or 0]))
@@ -114,7 +114,7 @@ class Consensus(DecisionProtocol):
         return await debate.read(replace(turn, move="final"), Reply(said.text))
 
     def note(self, debate: Debate, proposal: Message) -> None:
-        """Keep what made counting support uncertain."""
+        """Note what made counting support uncertain."""
         messages = debate.transcript.messages
         facts = {"unreadable_agreement": unreadable(messages), "contradicting": contradicting(messages, proposal)}
         found = {name: ids for name, ids in facts.items() if ids}
@@ -123,7 +123,7 @@ class Consensus(DecisionProtocol):
 
     def calls(self, plan: Plan) -> int:
         """The attempts to read one answer."""
-        return 0 if self.options.final == "recorded" else int(self.options.attempts)
+        return 0 if self.options.final == "recorded" else self.options.attempts
 
 
 def of(support: int, quorum: int) -> str:
@@ -134,9 +134,9 @@ def of(support: int, quorum: int) -> str:
 class Majority(Consensus):
     """The debate ends when more than half of the voters support the proposal on the table.
 
-    A draft, or an improvement that disagrees, is a proposal and has its author's support; who has heard of it and
-    agrees supports it. Support is counted after every message. In the end without a majority the latest proposal
-    is taken as a fallback.
+    A draft, or an improvement that disagrees, is a proposal and has its author's support; an agent that has seen it
+    and agrees supports it. Support is counted after every message. If no majority forms, the latest proposal is
+    taken as a fallback.
 
     Differs from the released code of MALLM, which takes half for a majority (`compat = "code"`), counts neutral
     agents among the voters and an agreement with an older proposal for the latest one, and loses count of
@@ -169,13 +169,13 @@ class Supermajority(Majority):
 class Unanimity(Consensus):
     """The debate ends when all voters support the proposal on the table.
 
-    In the end without it the latest proposal is taken as a fallback.
+    If that never happens, the latest proposal is taken as a fallback.
     """
 
     name = "unanimity"
 
     def enough(self, support: int, quorum: int, round: int) -> bool:
-        """SpeakAll."""
+        """All voters."""
         return support == quorum
 
 
@@ -189,17 +189,17 @@ class Hybrid(Consensus):
     name = "hybrid"
 
     class Options(ConsensusOptions):
-        """When less than everybody is enough, and how much less."""
+        """When fewer than all are enough, and how many."""
 
         patience: int = Field(default=5, ge=1, le=10_000, description="first round in which the share is enough")
         share: float = Field(default=0.75, gt=0, le=1, description="share of the voters that is then enough")
         few: int = Field(default=3, ge=0, le=10_000, description="voters up to which all must always agree")
 
     def enough(self, support: int, quorum: int, round: int) -> bool:
-        """SpeakAll, or the share from the round on where it is enough."""
+        """All voters, or the share from the round in which it is enough."""
         if quorum <= self.options.few or round < self.options.patience:
             return support == quorum
-        return bool(support / quorum >= self.options.share)
+        return support / quorum >= self.options.share
 
 
 class Threshold(Consensus):
@@ -216,18 +216,18 @@ class Threshold(Consensus):
 
         @model_validator(mode="after")
         def can_be_met(self) -> Threshold.Options:
-            """More than everybody never agrees."""
+            """No more than all voters can agree."""
             if self.strict and self.share == 1:
-                raise ValueError("nobody can pass a share of 1; say strict = false, or use consensus.unanimity")
+                raise ValueError("no support exceeds a share of 1; set strict = false, or use consensus.unanimity")
             return self
 
     def enough(self, support: int, quorum: int, round: int) -> bool:
         """More than the share, or at least the share."""
         part, share = support / quorum, self.options.share
-        return bool(part > share if self.options.strict else part >= share)
+        return part > share if self.options.strict else part >= share
 
 
 @hookimpl
 def madplug_register_decisions() -> Iterable[type[DecisionProtocol]]:
-    """The protocols of this plugin."""
+    """Register five decisions."""
     return [Majority, Supermajority, Unanimity, Hybrid, Threshold]

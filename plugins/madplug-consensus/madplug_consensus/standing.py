@@ -10,7 +10,7 @@ from madplug import Message
 
 @dataclass(frozen=True)
 class Standing:
-    """How things stand after some message."""
+    """Which proposal is on the table after some message, and who supports it."""
 
     proposal: Message | None = None
     supporters: tuple[int, ...] = ()
@@ -24,12 +24,12 @@ class Standing:
 
 
 def standing(messages: Sequence[Message], voters: Collection[int]) -> Standing:
-    """How things stand after these messages.
+    """Which proposal is on the table after these messages, and who supports it.
 
-    A draft, or an improvement that does not agree, puts its solution on the table with its author's support. Who
-    has heard of it and agrees supports it, once. A message that neither agrees nor states a solution breaks the
-    row: the support is the author's again. Of the agreeing messages only the voters' last few count, as many as
-    there are voters. Agents without a vote can propose, and change nothing else.
+    A draft, or an improvement that does not agree, puts its solution on the table with its author's support. An
+    agent that has seen it and agrees supports it, once. A message that neither agrees nor states a solution resets
+    the support to the author's. Of the agreeing messages only the voters' last few count, as many as there are
+    voters. Agents without a vote can propose, and change nothing else.
     """
     proposal: Message | None = None
     row: list[Message] = []
@@ -45,20 +45,20 @@ def standing(messages: Sequence[Message], voters: Collection[int]) -> Standing:
             row = []
     recent = {m.id for m in [m for m in messages if m.agent in voters][-len(voters):]} if voters else set()
     supporting = [m.agent for m in row if m.id in recent]
-    everybody = dict.fromkeys([proposal.agent, *supporting] if proposal else [])
-    supporters = tuple(agent for agent in everybody if agent is not None and agent in voters)
+    agreeing = dict.fromkeys([proposal.agent, *supporting] if proposal else [])
+    supporters = tuple(agent for agent in agreeing if agent is not None and agent in voters)
     return Standing(proposal, supporters, messages[-1].round if messages else 0)
 
 
 def history(messages: Sequence[Message], voters: Collection[int]) -> Iterator[Standing]:
-    """How things stood after each wave."""
+    """The standing after each wave."""
     for i, m in enumerate(messages, 1):
         if i == len(messages) or is_later(messages[i], m):
             yield standing(messages[:i], voters)
 
 
 def is_later(m: Message, than: Message) -> bool:
-    """Whether a message was written in a later wave: those of one wave do not know of each other."""
+    """Whether a message was written in a later wave: those of one wave do not see each other."""
     return (m.round, m.wave) > (than.round, than.wave)
 
 
@@ -68,17 +68,17 @@ def agrees(m: Message) -> bool:
 
 
 def proposes(m: Message, voters: Collection[int]) -> bool:
-    """Whether a message puts a solution of its own forward. Moves other than feedback do, from who has a vote."""
+    """Whether a message proposes a solution. Moves other than feedback do, if their author has a vote."""
     if m.move == "draft":
         return True
     return m.agreement is not True and m.move != "feedback" and (m.move == "improve" or m.agent in voters)
 
 
 def is_about(m: Message, proposal: Message, row: Sequence[Message]) -> bool:
-    """Whether an agreement means the proposal on the table: who agrees was shown it, or heard of it.
+    """Whether an agreement is about the proposal on the table: its author was shown it, or an agreement with it.
 
-    Where not everybody sees everything, an agent may agree with an older proposal. What it was shown is on record;
-    a message that was shown nothing, as in records from elsewhere, is taken to mean the latest.
+    Where agents do not see everything, an agent may agree with an older proposal. What it was shown is on record;
+    a message that was shown nothing, as in imported records, is taken to be about the latest.
     """
     if not m.seen or proposal.id in m.seen:
         return True
@@ -86,10 +86,10 @@ def is_about(m: Message, proposal: Message, row: Sequence[Message]) -> bool:
 
 
 def echoes(m: Message, proposal: Message, row: Sequence[Message], by_id: Mapping[int, Message]) -> bool:
-    """Whether an agent that was shown no proposal gives the answer of the one on the table, after hearing of it.
+    """Whether an agent that was shown no proposal, only agreement with it, gives its answer.
 
-    In a relay the third agent hears only that the second one agrees. It is then asked for a solution, not for
-    its agreement; when it passes the same answer on, it supports it.
+    In a relay the third agent sees only that the second one agrees. It is then asked for a solution, not for
+    its agreement; when it gives the same answer, it supports the proposal.
     """
     if m.key is None or m.key != proposal.key or m.move == "draft":
         return False

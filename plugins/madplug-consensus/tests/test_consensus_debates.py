@@ -1,4 +1,4 @@
-"""Consensus in whole debates: when it stops, what it costs, and what becomes of an answer nobody can read."""
+"""Consensus in whole debates: when it stops, what it costs, and what becomes of an answer that cannot be read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Letter(AnswerFormat):
         return text if len(text) == 1 and text.isalpha() else None
 
 
-def held(decision, replies, *, turns=None, visibility=None, rounds=3, agents=3, extensions=()):
+def run(decision, replies, *, turns=None, visibility=None, rounds=3, agents=3, extensions=()):
     return play(styles=[Tagged()], turns=turns or orders.RoundRobin(), visibility=visibility or shown.Everything(),
                 decision=decision, replies=replies, rounds=rounds, agents=agents, answers=Letter(),
                 extensions=extensions)
@@ -50,7 +50,7 @@ def agreeing(request):
 
 
 def test_a_majority_accepted_at_the_second_message_costs_two_messages():
-    played = held(Majority(), agreeing)
+    played = run(Majority(), agreeing)
     assert (played.decision.key, played.decision.agreed, len(played.messages), played.result.calls) == ("a", True, 2, 2)
 
 
@@ -84,7 +84,7 @@ def test_calls_with_personas_and_extraction_are_personas_plus_calls_per_message(
     (orders.RoundRobin(), shown.Everything()), (orders.RoundRobin(), shown.Relay()),
     (orders.DrafterFirst(), shown.Report()), (orders.InnerDebate(), shown.InnerDebate())])
 def test_agents_that_agree_decide_in_the_first_round(decision, turns, visibility):
-    played = held(decision, agreeing, turns=turns, visibility=visibility)
+    played = run(decision, agreeing, turns=turns, visibility=visibility)
     assert (played.decision.key, played.decision.agreed, played.result.rounds) == ("a", True, 1)
     assert len(played.messages) <= 3
 
@@ -92,23 +92,23 @@ def test_agents_that_agree_decide_in_the_first_round(decision, turns, visibility
 @pytest.mark.parametrize("decision", [Majority(), Supermajority(), Unanimity(), Hybrid()])
 def test_agents_that_never_agree_fall_back_on_the_latest_proposal(decision):
     answers = {0: ["[DISAGREE] a"] * 3, 1: ["[DISAGREE] b"] * 3, 2: ["[DISAGREE] c"] * 3}
-    played = held(decision, answers)
+    played = run(decision, answers)
     assert (played.decision.key, played.decision.agreed, played.decision.fallback) == ("c", False, True)
     assert (played.result.rounds, played.result.calls) == (3, 9)
 
 
 def test_blind_drafts_need_a_second_round():
-    played = held(Majority(), agreeing, extensions=[shown.BlindFirstRound()])
+    played = run(Majority(), agreeing, extensions=[shown.BlindFirstRound()])
     assert (played.decision.agreed, played.result.rounds, len(played.messages)) == (True, 2, 4)
 
 
 def test_simultaneous_agents_agree_with_the_last_of_the_drafts():
     replies = {0: ["- a", "[AGREE] c"], 1: ["- b", "[AGREE] c"], 2: ["- c", "[AGREE] c"]}
-    played = held(Unanimity(), replies, turns=orders.Simultaneous())
+    played = run(Unanimity(), replies, turns=orders.Simultaneous())
     assert (played.decision.key, played.decision.agreed, played.result.rounds) == ("c", True, 2)
 
 
-# An answer nobody can read
+# An answer that cannot be read
 
 def unread(request):
     """Agents that propose and agree, and state no answer until they are asked to write it down."""
@@ -116,7 +116,7 @@ def unread(request):
 
 
 def test_who_agreed_last_is_asked_for_an_answer_that_could_not_be_read():
-    played = held(Majority(), unread)
+    played = run(Majority(), unread)
     assert (played.decision.key, played.decision.agreed, played.result.calls) == ("b", True, 3)
     asked = played.requests[-1]
     assert (asked.purpose, asked.agent) == ("extract", 1)
@@ -126,23 +126,23 @@ def test_who_agreed_last_is_asked_for_an_answer_that_could_not_be_read():
 
 def test_it_is_asked_again_when_the_reply_cannot_be_read():
     replies = {0: ["- long"], 1: ["[AGREE] long", "what?", "d"]}
-    assert held(Majority(), replies).decision.key == "d"
+    assert run(Majority(), replies).decision.key == "d"
 
 
 def test_an_agreed_answer_that_stays_unreadable_ends_the_debate_undecided():
-    played = held(Majority(attempts=2), lambda request: "[AGREE] long")
+    played = run(Majority(attempts=2), lambda request: "[AGREE] long")
     assert (played.decision.key, played.decision.agreed, played.result.calls) == (None, False, 4)
     assert played.decision.reason == (
         "2 of 3 voters support the proposal (message 0), but its answer could not be read")
 
 
 def test_without_asking_an_unreadable_agreement_is_undecided():
-    played = held(Majority(final="recorded"), unread)
+    played = run(Majority(final="recorded"), unread)
     assert (played.decision.key, played.decision.agreed, played.result.calls) == (None, False, 2)
 
 
 def test_the_last_agent_may_always_be_asked_as_in_the_paper():
-    played = held(Majority(final="ask"), lambda request: "z" if request.purpose == "extract" else "[AGREE] a")
+    played = run(Majority(final="ask"), lambda request: "z" if request.purpose == "extract" else "[AGREE] a")
     assert (played.decision.key, played.decision.agreed) == ("z", True)
     assert Majority(final="ask").calls(Plan(3, 7, 3)) == 3
     assert Majority(final="recorded").calls(Plan(3, 7, 3)) == 0
@@ -160,7 +160,7 @@ def test_a_written_answer_that_is_the_same_as_an_earlier_one_gets_its_key():
 
 
 def test_prompts_are_options():
-    played = held(Majority(solve="WRITE IT {down}"), unread)
+    played = run(Majority(solve="WRITE IT {down}"), unread)
     assert "WRITE IT {down}" in played.prompts[-1]
 
 
@@ -169,6 +169,6 @@ HOSTILE = ["", "[AGREE]", "no agreement", "x" * 200_000, '{"agreement": ', "[AGR
 
 @pytest.mark.parametrize("reply", HOSTILE)
 def test_hostile_replies_neither_crash_nor_loop(reply):
-    played = held(Unanimity(), lambda request: reply, rounds=2)
+    played = run(Unanimity(), lambda request: reply, rounds=2)
     assert played.result.error is None
     assert played.result.calls <= 6 + 3

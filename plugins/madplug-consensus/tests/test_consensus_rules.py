@@ -6,6 +6,8 @@ disagrees and its solution cannot be read. The agents speak in turn; with n agen
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,12 +30,10 @@ def message(word, nth, n, neutral):
 def debate(text, n, neutral=(), rounds=7):
     people = [Persona(f"Agent {i}", role="neutral" if i in neutral else "participant", votes=i not in neutral)
               for i in range(n)]
-    made = debate_from([[None]] * n, personas=people, rounds=rounds)
-    made.transcript = Transcript()
-    for nth, word in enumerate(text.split()):
-        made.transcript.append(message(word, nth, n, neutral))
-        made.round = nth // n + 1
-    return made
+    words = text.split()
+    transcript = Transcript(replace(message(word, nth, n, neutral), id=nth) for nth, word in enumerate(words))
+    return debate_from([[None]] * n, personas=people, rounds=rounds, transcript=transcript,
+                       round=(len(words) - 1) // n + 1)
 
 
 def ends(protocol, text, n, neutral=()):
@@ -137,10 +137,10 @@ def test_neutral_agents_propose_and_are_no_voters():
 
 def test_agreeing_with_nothing_is_nothing():
     assert ends(Majority(), "A A A", 3) is None
-    assert wait_for(Majority().at_end(debate("A A A", 3))).reason == "nobody put a solution forward"
+    assert wait_for(Majority().at_end(debate("A A A", 3))).reason == "no agent proposed a solution"
 
 
-def test_who_agrees_at_the_same_time_cannot_mean_the_new_proposal():
+def test_agents_that_agree_at_the_same_time_cannot_mean_the_new_proposal():
     made = debate("Da", 3)
     made.transcript.append(Message(0, 1, 0, 1, "improve", "x", agreement=True))
     made.transcript.append(Message(0, 1, 0, 2, "improve", "x", agreement=True))
@@ -153,7 +153,7 @@ def test_without_voters_there_is_no_agreement():
     assert wait_for(Majority().at_end(made)).agreed is False
 
 
-# A relay hears only the agent before
+# In a relay an agent sees only the one before
 
 def relayed(second=True, key="a", seen=(1,)):
     made = debate("Da", 3)
@@ -162,16 +162,16 @@ def relayed(second=True, key="a", seen=(1,)):
     return made
 
 
-def test_who_heard_only_an_agreement_and_gives_the_same_answer_supports_it():
+def test_an_agent_that_saw_only_an_agreement_and_gives_the_same_answer_supports_it():
     assert wait_for(Unanimity().after_wave(relayed())).key == "a"
 
 
-def test_who_heard_a_proposal_and_disagrees_does_not_support_it_whatever_it_answers():
+def test_an_agent_that_saw_a_proposal_and_disagrees_does_not_support_it_whatever_it_answers():
     assert wait_for(Unanimity().after_wave(relayed(seen=(0, 1)))) is None
     assert wait_for(Unanimity().after_wave(relayed(key="b"))) is None
 
 
-def test_who_heard_nothing_supports_nothing():
+def test_an_agent_that_saw_nothing_supports_nothing():
     assert wait_for(Unanimity().after_wave(relayed(seen=()))) is None
 
 
@@ -182,12 +182,12 @@ def reported(third_seen, key=None):
     return wait_for(Majority().after_wave(made))
 
 
-def test_who_agrees_with_an_older_proposal_does_not_support_one_it_never_saw():
+def test_an_agent_that_agrees_with_an_older_proposal_does_not_support_one_it_never_saw():
     assert reported((0,)) is None
     assert reported((0, 1)).key == "b"
 
 
-def test_who_agrees_after_hearing_of_a_proposal_supports_it_unless_it_says_otherwise():
+def test_an_agent_that_agrees_after_reading_of_a_proposal_supports_it_unless_it_says_otherwise():
     def passed_on(key):
         made = debate("Da Db", 4)
         made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", "b", "b", True, seen=(0, 1)))
@@ -212,9 +212,9 @@ def test_a_recorded_debate_is_decided_where_it_would_have_ended():
     assert wait_for(Majority().at_end(made)).agreed
 
 
-def test_nobody_saying_anything_is_undecided():
+def test_a_debate_without_messages_is_undecided():
     decision = wait_for(Majority().at_end(debate("", 3)))
-    assert (decision.key, decision.agreed, decision.reason) == (None, False, "nobody put a solution forward")
+    assert (decision.key, decision.agreed, decision.reason) == (None, False, "no agent proposed a solution")
 
 
 def test_a_message_that_agrees_and_answers_otherwise_is_noted():
@@ -232,6 +232,17 @@ def test_agreement_that_could_not_be_read_is_noted_and_counts_as_none():
     assert made.notes == {"consensus": {"unreadable_agreement": [1]}}
 
 
+# All voters count
+
+@pytest.mark.parametrize("protocol", [Majority(), Supermajority(), Unanimity(), Hybrid(), Majority(compat="code"),
+                                      Threshold(share=0.34, strict=False)])
+@pytest.mark.parametrize("text", ["Da U U", "U U Da", "Da U U U U Db", "U Da U"])
+def test_three_voters_of_whom_one_can_be_read_have_not_agreed(protocol, text):
+    made = debate(text, 3)
+    assert ends(protocol, text, 3) is None
+    assert wait_for(protocol.at_end(made)).agreed is False
+
+
 # Threshold
 
 def test_a_threshold_is_passed_or_met():
@@ -241,8 +252,8 @@ def test_a_threshold_is_passed_or_met():
     assert ends(Threshold(share=0), "Da", 5) == (1, "a")
 
 
-def test_a_threshold_that_nobody_can_pass_is_refused():
-    with pytest.raises(ValidationError, match="nobody can pass a share of 1"):
+def test_a_threshold_that_cannot_be_exceeded_is_refused():
+    with pytest.raises(ValidationError, match="no support exceeds a share of 1"):
         Threshold(share=1)
     assert ends(Threshold(share=1, strict=False), "Da A", 2) == (2, "a")
 

@@ -10,5 +10,5 @@ __all__ = ["Hub", "HubOptions"]
 
 @hookimpl
 def madplug_register_datasets() -> list[type[Dataset]]:
-    """Offer the one data set."""
+    """Register `datasets.hub`."""
     return [Hub]

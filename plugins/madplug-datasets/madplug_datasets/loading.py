@@ -1,4 +1,4 @@
-"""Rows through the library `datasets`: from the hub, from its cache, or from a local file."""
+"""Rows from the hub or its cache, through the library `datasets`, or from a local file in the hub's columns."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from typing import Any
 
 from madplug import UserError
 from madplug_datasets.reach import commit, gated, is_commit, unreachable
-from madplug_files.columns import nearest, problem
-
-KINDS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".tsv": "csv",
-         ".parquet": "parquet", ".pq": "parquet"}
+from madplug_files.problems import Report, nearest, problem, refuse
+from madplug_files.readers import Numbered, Rows, source
 
 
 @dataclass(frozen=True)
@@ -35,74 +33,64 @@ class Where:
         return str(self.path) if self.path else f"{self.id}, {self.split}"
 
 
-class Rows:
-    """The rows of one split, by position from 0."""
+class HubRows(Rows):
+    """The rows of a data set that the library has loaded, or streams."""
 
-    def __init__(self, data: Any, version: str) -> None:
+    def __init__(self, data: Any, version: str, where: Where) -> None:
         self._data = data
         self.version = version
-        """The commit they are from; empty for a local file."""
+        self._where = where
 
     @property
     def columns(self) -> Mapping[str, Any]:
-        """The columns there are, as the keys."""
+        """As the data set declares them, else as the first row has them."""
         features = self._data.features
-        return dict(features) if features else next((row for _, row in self), {})
+        return dict(features) if features else next((row for _, _, row in self.rows()), {})
 
-    def __iter__(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        return iter(enumerate(self._data))
+    def rows(self, report: Report = refuse) -> Iterator[Numbered]:
+        """As they come."""
+        with _explained(self._where):
+            for i, row in enumerate(self._data):
+                yield self._numbered(i, row)
 
     def count(self) -> int:
         """How many there are: known, or counted."""
         if hasattr(self._data, "__len__"):
             return len(self._data)
         splits = self._data.info.splits or {}
-        known = splits.get(str(self._data.split)) if self.version else None
-        return (known.num_examples if known else 0) or sum(1 for _ in self)
+        known = splits.get(str(self._data.split))
+        return (known.num_examples if known else 0) or sum(1 for _ in self.rows())
 
-    def at(self, positions: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """These rows, in this order. Of a stream, they are held until the last one has come."""
+    def at(self, order: Sequence[int], report: Report = refuse) -> Iterator[Numbered]:
+        """Those of a stream are kept in memory until the last one has been read."""
         if hasattr(self._data, "__len__"):  # a stream has positions in name only
-            yield from ((i, self._data[i]) for i in positions)
+            with _explained(self._where):
+                for i in order:
+                    yield self._numbered(i, self._data[i])
             return
-        wanted, last = set(positions), max(positions, default=-1)
-        held: dict[int, Mapping[str, Any]] = {}
-        for i, row in self if positions else ():
-            if i in wanted:
-                held[i] = row
+        wanted, last = set(order), max(order, default=-1)
+        found: dict[int, Numbered] = {}
+        for numbered in self.rows() if len(order) else ():
+            if (i := numbered[0] - 1) in wanted:
+                found[i] = numbered
             if i == last:
                 break
-        yield from ((i, held[i]) for i in positions)
+        yield from (found[i] for i in order)
+
+    def _numbered(self, i: int, row: Mapping[str, Any]) -> Numbered:
+        return i + 1, f"{self._where}: row {i + 1}", row
 
 
 def load(where: Where) -> Rows:
-    """The rows; loaded once in a process, as long as nothing changes."""
-    if where.path is None:
-        return _from_hub(where)
-    try:
-        state = where.path.stat()
-    except OSError:
-        beside = sorted(p.name for p in where.path.parent.glob("*") if p.suffix in KINDS)
-        raise problem(str(where.path), f"there is no such file{nearest(where.path.name, beside)}") from None
-    return _from_file(where, state.st_mtime_ns, state.st_size)
+    """The rows; those of the hub are loaded once in a process.
+
+    A local file is read without the library, which would take texts that look like dates for dates.
+    """
+    return _from_hub(where) if where.path is None else source(where.path)
 
 
 @lru_cache(maxsize=16)
-def _from_file(where: Where, changed: int, size: int) -> Rows:
-    path = where.path
-    assert path is not None
-    kind = KINDS.get(path.suffix.lower())
-    if kind is None or not size:
-        what = f"has the ending '{path.suffix}'; expected {', '.join(KINDS)}" if size else "holds no rows"
-        raise problem(str(path), what)
-    more = {"delimiter": "\t"} if path.suffix.lower() == ".tsv" else {}
-    with _quiet() as datasets, _explained(where):
-        data = datasets.load_dataset(kind, data_files=str(path), split="train", streaming=where.streaming, **more)
-        return Rows(_undecoded(data, datasets), "")
-
-
-@lru_cache(maxsize=16)
-def _from_hub(where: Where) -> Rows:
+def _from_hub(where: Where) -> HubRows:
     assert where.id is not None
     sha = commit(where.id, where.revision)
     if sha is None and where.streaming:
@@ -113,15 +101,15 @@ def _from_hub(where: Where) -> Rows:
         more = {"data_files": {where.split: list(where.files)}} if where.files else {}
         data = datasets.load_dataset(where.id, where.config, split=where.split, revision=sha,
                                      streaming=where.streaming, **more)
-        return Rows(_undecoded(data, datasets), sha)
+        return HubRows(_undecoded(data, datasets), sha, where)
 
 
-def _from_cache(where: Where) -> Rows:
-    """What an earlier study downloaded; never of another commit than the one that is asked for."""
+def _from_cache(where: Where) -> HubRows:
+    """What was downloaded earlier; never another commit than the requested one."""
     assert where.id is not None
     with _quiet() as datasets, _offline(datasets):
         try:
-            # The cache tells commits apart only when the builder is made by hand: by name it takes the latest.
+            # `load_dataset` would take the latest cached commit; the builder says which one it is.
             builder = datasets.load_dataset_builder(where.id, where.config)
         except (OSError, ValueError):
             raise unreachable(where.id) from None
@@ -130,12 +118,12 @@ def _from_cache(where: Where) -> Rows:
             raise problem("dataset.revision", f"the hub is out of reach, and the cache has '{where.id}' at {found}, "
                                               f"not at {where.revision}")
         with _explained(where):
-            return Rows(_undecoded(builder.as_dataset(where.split), datasets), found)
+            return HubRows(_undecoded(builder.as_dataset(where.split), datasets), found, where)
 
 
 @contextmanager
 def _explained(where: Where) -> Iterator[None]:
-    """Turns the library's errors into what to do about them."""
+    """Turn the library's errors into a `UserError` that says what to do."""
     try:
         yield
     except UserError:
@@ -165,7 +153,7 @@ def explain(where: Where, error: Exception) -> UserError:
 
 @contextmanager
 def _quiet() -> Iterator[Any]:
-    """The library, without progress bars where nobody watches them."""
+    """The library, without progress bars unless standard error is a terminal."""
     import datasets
 
     if not sys.stderr.isatty():
@@ -176,7 +164,7 @@ def _quiet() -> Iterator[Any]:
 
 @contextmanager
 def _offline(datasets: Any) -> Iterator[None]:
-    """Keeps the library from trying the hub again and again, once it is known to be out of reach."""
+    """Keep the library from retrying a hub that is known to be out of reach."""
     before = datasets.config.HF_HUB_OFFLINE
     datasets.config.HF_HUB_OFFLINE = True
     try:
@@ -186,7 +174,7 @@ def _offline(datasets: Any) -> Iterator[None]:
 
 
 def _undecoded(data: Any, datasets: Any) -> Any:
-    """The rows with images as the bytes they are stored as."""
+    """The data set with its images left as stored bytes."""
     for name, feature in (data.features or {}).items():
         if isinstance(feature, datasets.Image):
             data = data.cast_column(name, datasets.Image(decode=False))

@@ -1,4 +1,4 @@
-"""Whether the hub answers, and what it says: asked once, with a deadline, before anything heavy is loaded."""
+"""Whether the hub can be reached, and which commit it has: asked once, with a deadline, before heavy imports."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import threading
 from typing import Any
 
 from madplug import UserError
-from madplug_files.columns import problem
+from madplug_files.problems import problem
 
 SECONDS = 10.0
-"""The hub has this long to answer the first question."""
+"""How long the hub has to answer, in seconds."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _known: dict[tuple[str, str, str | None], str | None] = {}
 
 
 def is_commit(revision: str | None) -> bool:
-    """Whether a revision names one commit for good."""
+    """Whether a revision is a full commit hash."""
     return revision is not None and _COMMIT.fullmatch(revision) is not None
 
 
 def commit(name: str, revision: str | None) -> str | None:
     """The commit of a data set's revision, or None when the hub is out of reach.
 
-    Raises `UserError` where the hub answers that it will not hand the data set out.
+    Raises `UserError` if the hub refuses access.
     """
     from huggingface_hub import constants
 
@@ -37,7 +37,7 @@ def commit(name: str, revision: str | None) -> str | None:
 
 
 def _asked(name: str, revision: str | None) -> str | None:
-    """Asks in a thread of its own, since no timeout of a connection covers the look-up of the host's name."""
+    """Ask in a separate thread, because no timeout of a connection covers the DNS lookup."""
     answer: list[Any] = []
     thread = threading.Thread(target=lambda: answer.append(_ask(name, revision)), daemon=True)
     thread.start()
@@ -65,7 +65,7 @@ def _ask(name: str, revision: str | None) -> str | UserError | None:
 
 
 def refusal(name: str, revision: str | None, error: Exception) -> UserError:
-    """What the hub's answer means for the run file."""
+    """The error for the run file that a response of the hub means."""
     from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
     if isinstance(error, GatedRepoError):
@@ -73,23 +73,23 @@ def refusal(name: str, revision: str | None, error: Exception) -> UserError:
     if isinstance(error, RevisionNotFoundError):
         return problem("dataset.revision", f"'{name}' has no revision '{revision}'")
     if isinstance(error, RepositoryNotFoundError):
-        return problem("dataset.id", f"there is no data set '{name}' on the hub, or it is private: then set HF_TOKEN "
-                                     "to a token that opens it")
+        return problem("dataset.id", f"there is no data set '{name}' on the hub, or it is private; in that case set "
+                                     "HF_TOKEN to a token with access")
     if isinstance(error, HFValidationError):
-        return problem("dataset.id", f"'{name}' is no name of a data set; expected owner/name")
+        return problem("dataset.id", f"'{name}' is not the name of a data set; expected owner/name")
     response = getattr(error, "response", None)
     status = f"status {response.status_code}" if response is not None else str(error).split("\n", 1)[0]
     return problem("dataset", f"the hub answers {status} for '{name}'; try again later, or read local rows with path")
 
 
 def gated(name: str) -> UserError:
-    """A data set whose terms must be accepted first."""
+    """The error for a data set whose terms must be accepted first."""
     has = "the token in use has no access yet" if os.environ.get("HF_TOKEN") else "there is no token"
     return problem("dataset", f"'{name}' is gated, and {has}: accept its terms on the hub's page of the data set, "
                               "set HF_TOKEN to a token of that account, or read local rows with path")
 
 
 def unreachable(name: str) -> UserError:
-    """No answer, and nothing cached."""
+    """The error for a hub that does not answer, with nothing cached."""
     return problem("dataset", f"'{name}' is not in the local cache and the hub is out of reach; connect, or copy the "
                               "rows here and name the file with path")

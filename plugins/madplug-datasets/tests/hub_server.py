@@ -1,4 +1,4 @@
-"""A hub of one's own: just enough of the hub's interface that `datasets` reads a data set from it."""
+"""A local hub: just enough of the hub's interface that `datasets` reads a data set from it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def ids(data: Hub) -> list[int]:
 
 def test_a_row_becomes_a_sample(tmp_path):
     (sample, references), *_ = hub(rows(tmp_path), metadata=["level"]).samples()
-    assert (sample.id, sample.question, sample.metadata, references) == ("rows-1", "0+1?", {"level": "hard"}, ("1",))
+    assert (sample.id, sample.question, sample.metadata, references) == ("row-1", "0+1?", {"level": "hard"}, ("1",))
 
 
 @pytest.mark.parametrize("options", [{}, {"limit": 7}, {"shuffle": 3}, {"shuffle": 3, "limit": 7}, {"stratify": "level",
@@ -83,7 +83,7 @@ def test_a_wrong_column_is_named_with_the_nearest(tmp_path):
 def test_a_row_without_an_answer_is_named(tmp_path):
     path = rows(tmp_path)
     path.write_text(path.read_text() + '{"question": "why?", "answer": null, "level": "easy"}\n')
-    with pytest.raises(UserError, match="row 61: has no reference"):
+    with pytest.raises(UserError, match="line 61, column 'answer': is empty"):
         list(hub(path).samples())
 
 
@@ -100,8 +100,8 @@ def test_csv_tsv_and_parquet(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "content", "said"), [
-    ("rows.txt", "x", "has the ending '.txt'"), ("rows.jsonl", "", "holds no rows"),
-    ("rows.jsonl", "{not json\n", "cannot be read")])
+    ("rows.txt", "x", "has the ending '.txt'"), ("rows.jsonl", "", "has no rows"),
+    ("rows.jsonl", "{not json\n", "line 1: is not JSON")])
 def test_a_file_that_cannot_be_read(tmp_path, name, content, said):
     (tmp_path / name).write_text(content)
     with pytest.raises(UserError, match=said):
@@ -148,12 +148,69 @@ def test_images_of_the_hub_are_their_stored_bytes(tmp_path):
     assert sample.images[0].startswith("data:image/png;base64,")
 
 
+def test_a_path_in_a_row_is_read_below_the_file_s_folder_only(tmp_path):
+    path = rows(tmp_path, 1, image="/proc/self/environ")
+    with pytest.raises(UserError, match="line 1, column 'image': the image '/proc/self/environ' is not below"):
+        list(hub(path, columns={"reference": "answer", "images": "image"}).samples())
+    path = rows(tmp_path, 1, images=["/proc/self/environ"])
+    assert next(hub(path).samples())[0].images == ()
+
+
+# Mistakes far down
+
+BAD = ['{"question": "a", "answer": "1", "level": "x"}', '{"question": "a", "answer": null, "level": "x"}', "{x",
+       '{"question": "b", "answer": "1", "level": {"a": [1]}}', '{"question": "", "answer": "1"}']
+
+
+@pytest.mark.parametrize("options", [{}, {"shuffle": 1}, {"streaming": True}])
+def test_all_problems_of_a_file_are_named_at_once(tmp_path, options):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(BAD) + "\n")
+    with pytest.raises(UserError) as caught:
+        list(hub(path, **options).samples())
+    assert sorted(str(p).removeprefix(f"{path}: ") for p in caught.value.problems) == [
+        "line 2, column 'answer': is empty",
+        "line 3: is not JSON: Expecting property name enclosed in double quotes (column 2)",
+        "line 5, column 'question': is empty"]
+
+
+def test_ragged_csv_rows_are_named(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"\xef\xbb\xbfquestion,answer\na,1\nb\nc,\xff\n")
+    with pytest.raises(UserError) as caught:
+        list(hub(path).samples())
+    assert [p.place.rpartition(": ")[2] for p in caught.value.problems] == ["line 3", "line 4"]
+
+
+def test_texts_that_look_like_dates_stay_texts(tmp_path):
+    path = rows(tmp_path, 1)
+    path.write_text('{"question": "When?", "answer": "2024-05-01"}\n')
+    assert next(hub(path).samples())[1] == ("2024-05-01",)
+
+
+def test_dates_and_decimals_of_parquet_are_kept_as_text(tmp_path):
+    import datetime
+    import decimal
+
+    import pyarrow
+    from pyarrow.parquet import write_table
+
+    write_table(pyarrow.table({"question": ["1+1?"], "answer": ["2"], "day": [datetime.datetime(2024, 5, 1)],
+                               "cost": [decimal.Decimal("1.50")], "none": [float("nan")]}), tmp_path / "rows.parquet")
+    ((sample, _),) = hub(tmp_path / "rows.parquet", metadata=["day", "cost", "none"]).samples()
+    assert sample.metadata == {"day": "2024-05-01T00:00:00", "cost": "1.50", "none": None}
+
+
+def test_an_instruction_is_on_every_sample(tmp_path):
+    assert next(hub(rows(tmp_path, 1), instruction="Add.").samples())[0].metadata == {"instruction": "Add."}
+
+
 # Training rows
 
 def test_rows_to_prepare_on_come_from_another_file_and_are_not_limited(tmp_path):
     data = hub(rows(tmp_path), limit=3, train_path=rows(tmp_path, 9, "train.jsonl"))
     assert len(list(data.samples("train"))) == 9
-    with pytest.raises(UserError, match=r"dataset.train_path: names no file"):
+    with pytest.raises(UserError, match=r"dataset.train_path: is not set"):
         list(hub(rows(tmp_path)).samples("train"))
 
 
@@ -247,13 +304,13 @@ def test_sizes_on_the_hub(online):
     ("split", "dataset.split: 'me/sums' has no split 'tset'; did you mean 'test'? (it has test, train)"),
     ("config", "dataset.config: 'me/sums' has no config 'mian'; did you mean 'main'? (it has main)"),
     ("revision", "dataset.revision: 'me/sums' has no revision 'nope'"),
-    ("name", "dataset.id: 'a b' is no name of a data set; expected owner/name")])
+    ("name", "dataset.id: 'a b' is not the name of a data set; expected owner/name")])
 def test_a_wrong_name_is_explained(online, asked, said):
     assert online[asked] == said
 
 
 def test_a_missing_data_set_is_explained(online):
-    assert "there is no data set 'me/none' on the hub, or it is private: then set HF_TOKEN" in online["none"][0]
+    assert "there is no data set 'me/none' on the hub, or it is private; in that case set HF_TOKEN" in online["none"][0]
 
 
 def test_a_gated_data_set_says_how_to_get_in(online):

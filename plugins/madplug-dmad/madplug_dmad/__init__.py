@@ -1,4 +1,4 @@
-"""Diverse multi-agent debate (Liu et al. 2025): every agent thinks by a method of its own."""
+"""Diverse multi-agent debate (Liu et al. 2025): every agent thinks by its own method."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _debate(methods: Sequence[str]) -> Mapping[str, Any]:
 class Text(Paradigm):
     """Chain of thought, step-back and program of thought answer, read each other and answer again.
 
-    Rounds are simultaneous, 3 with the first; the last answers are counted, ties are drawn by lot. Programs run in
+    Rounds are simultaneous, 3 with the first; the last answers are counted, ties are broken at random. Programs run in
     the sandbox that comes with `dmad.program`. More agents than three take the methods in turn, up to 12.
     """
 
@@ -53,23 +53,23 @@ class Vision(Paradigm):
 
 @hookimpl
 def madplug_register_personas() -> list[type]:
-    """Offer a persona per method."""
+    """Register the persona generator."""
     return [Methods]
 
 
 @hookimpl
 def madplug_register_styles() -> list[type]:
-    """Offer the methods."""
+    """Register six styles."""
     return [Cot, StepBack, Program, Io, CCoT, DDCoT]
 
 
 @hookimpl
 def madplug_register_services() -> list[type]:
-    """Offer the sandboxes."""
+    """Register two services."""
     return [Monty, Bubblewrap]
 
 
 @hookimpl
 def madplug_register_paradigms() -> list[type]:
-    """Offer both sets of methods."""
+    """Register two paradigms."""
     return [Text, Vision]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import Field, create_model
 
 from madplug import Message, Options, Persona, PersonaGenerator, Plan, Reply, Style, Turn
-from madplug_styles.prompts import Chat, fill, merged, question_parts, speaker, user
+from madplug_common.asking import LengthOptions
+from madplug_common.prompts import Chat, fill, merged, question_parts, transcribe, user
 
 if TYPE_CHECKING:
     from madplug import Debate
 
+OptionsT = TypeVar("OptionsT", bound="MethodOptions")
 PAPER = "Liu et al. 2025, Breaking Mental Set to Improve Reasoning through Diverse Multi-Agent Debate"
 
 DESCRIPTIONS = {
@@ -32,6 +34,13 @@ EXCHANGE = """These are the solutions of the other participants:
 Use them as far as they help. {ask}"""
 
 
+class MethodsOptions(Options):
+    """Options of `dmad.methods`."""
+
+    methods: tuple[str, ...] = Field(default=("cot", "step_back", "program"), min_length=1,
+                                     description="methods, in the order of the agents")
+
+
 class Methods(PersonaGenerator):
     """A persona per way to think, in turn; its role is the name of the method.
 
@@ -41,12 +50,7 @@ class Methods(PersonaGenerator):
 
     name = "methods"
     source = PAPER
-
-    class Options(Options):
-        """Options of `dmad.methods`."""
-
-        methods: tuple[str, ...] = Field(default=("cot", "step_back", "program"), min_length=1,
-                                         description="methods, in the order of the agents")
+    Options = MethodsOptions
 
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Persona:
         """The method whose turn it is."""
@@ -56,27 +60,49 @@ class Methods(PersonaGenerator):
         return Persona(f"{name} {again + 1}" if again else name, description, role)
 
 
-class MethodOptions(Options):
+class MethodOptions(LengthOptions):
     """Options of every method."""
 
     ask: str = Field(default=ANSWER, description=(
-        "how a turn ends when it is kept in the agent's chat, whatever the method; {format}"))
+        "how a turn ends in the agent's chat, whatever the method; {format}"))
     exchange: str = Field(default=EXCHANGE, description=(
-        "stands before a turn from the second round on; {others} (solutions), {ask} (what is asked)"))
-    max_characters: int | None = Field(default=None, ge=1, le=1_000_000, description=(
-        "longest text before the answer that a model held to a form may write; unset: any length"))
+        "precedes a turn from the second round on; {others} (solutions), {ask} (what is asked)"))
     persona: str = Field(default="", description="a system message; {name}, {description}; empty: none")
+
+
+class OneStepOptions(MethodOptions):
+    """Options of a method with one prompt."""
+
+    prompt: str = Field(description="the method's prompt; {format}")
+    shown: str = Field(description="what the others see; {solution}")
+
+
+class TwoStepsOptions(MethodOptions):
+    """Options of a method that prepares before it answers."""
+
+    first: str = Field(description="the first step's prompt; {format}")
+    second: str = Field(description="the second step's prompt; {first} (what came of the first), {format}")
+    shown: str = Field(description="what the others see; {first}, {solution}")
+
+
+def with_prompts(base: type[OptionsT], **defaults: str) -> type[OptionsT]:
+    """The options of a method: the base's, with these prompts as defaults."""
+    fields: dict[str, Any] = {name: (str, Field(default=text, description=base.model_fields[name].description))
+                              for name, text in defaults.items()}
+    return create_model("Options", __base__=base, __doc__=MethodOptions.__doc__, **fields)
 
 
 class Method(Style):
     """What all methods share: the chat that an agent keeps, and the steps of a turn.
 
-    The chat holds, for each earlier turn, the others' solutions with a plain request for an answer, and what came of
-    the turn; the prompts of the method itself are not kept. A method's prompts follow after it.
+    The chat has, for each earlier turn, the others' solutions with a plain request for an answer, and the outcome of
+    the turn; the prompts of the method itself are not repeated. A method's prompts follow after it.
     """
 
     source = PAPER + ", section 3; the authors' code"
     moves = frozenset({"draft", "improve"})
+    shows_images = True
+    Options: ClassVar[type[MethodOptions]] = MethodOptions
 
     async def think(self, debate: Debate, turn: Turn, view: Sequence[Message], asked: str, purpose: str) -> str:
         """What the model says to the chat with a method's prompt as its last message.
@@ -90,8 +116,7 @@ class Method(Style):
     @property
     def body(self) -> int | None:
         """The most characters before the answer."""
-        most: int | None = self.options.max_characters
-        return most
+        return self.options.max_characters
 
     async def reply(self, debate: Debate, turn: Turn, content: str, text: str, **data: Any) -> Reply:
         """A reply whose answer is read from the text of its last step alone."""
@@ -110,15 +135,15 @@ class Method(Style):
         new = {m.id: m for m in view if m.agent != turn.agent.id}
         first = True
         for own in (m for m in view if m.agent == turn.agent.id):
-            heard = [new.pop(i) for i in own.seen if i in new]
-            chat += [self._asked(debate, heard, ask, first=first), {"role": "assistant", "content": own.content}]
+            shown = [new.pop(i) for i in own.seen if i in new]
+            chat += [self._asked(debate, shown, ask, first=first), {"role": "assistant", "content": own.content}]
             first = False
         return merged([*chat, self._asked(debate, list(new.values()), asked, first=first)])
 
-    def _asked(self, debate: Debate, heard: Sequence[Message], ask: str, *, first: bool) -> Chat:
+    def _asked(self, debate: Debate, shown: Sequence[Message], ask: str, *, first: bool) -> Chat:
         text = ask
-        if heard:
-            others = "\n\n".join(f"{speaker(debate, m)}:\n{m.content}" for m in heard)
+        if shown:
+            others = transcribe(debate, shown)
             text = fill(self.options.exchange, others=others, ask=ask)
         return user(debate.sample, f"{question_parts(debate.sample)}\n\n{text}") if first else {
             "role": "user", "content": text}
@@ -126,6 +151,8 @@ class Method(Style):
 
 class OneStep(Method):
     """A method with one prompt."""
+
+    Options: ClassVar[type[OneStepOptions]] = OneStepOptions
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call."""
@@ -135,6 +162,8 @@ class OneStep(Method):
 
 class TwoSteps(Method):
     """A method that prepares before it answers."""
+
+    Options: ClassVar[type[TwoStepsOptions]] = TwoStepsOptions
 
     def calls(self, plan: Plan) -> int:
         """One per step."""
@@ -148,33 +177,24 @@ class TwoSteps(Method):
         return await self.reply(debate, turn, fill(self.options.shown, first=first, solution=text), text)
 
 
-def prompts(**defaults: str) -> type[Options]:
-    """The options of a method with prompts of its own."""
-    about = {"prompt": "the method's prompt; {format}", "first": "the first step's prompt; {format}",
-             "second": "the second step's prompt; {first} (what came of the first), {format}",
-             "shown": "what the others see; {solution}, and {first} where there are two steps"}
-    fields: dict[str, Any] = {name: (str, Field(default=text, description=about[name]))
-                              for name, text in defaults.items()}
-    return create_model("Options", __base__=MethodOptions, __doc__=MethodOptions.__doc__, **fields)
-
-
 class Cot(OneStep):
     """Thinks step by step, then answers (chain of thought)."""
 
     name = "cot"
-    Options = prompts(prompt="Think step by step, then give your answer. {format}", shown="{solution}")
+    Options = with_prompts(OneStepOptions, prompt="Think step by step, then give your answer. {format}",
+                           shown="{solution}")
 
 
 class Io(OneStep):
     """Answers at once, without reasoning first."""
 
     name = "io"
-    Options = prompts(prompt="Answer at once, without any explanation. {format}",
-                      shown="Direct answer: {solution}")
+    Options = with_prompts(OneStepOptions, prompt="Answer at once, without any explanation. {format}",
+                           shown="Direct answer: {solution}")
 
     @property
     def body(self) -> int | None:
-        """Nothing stands before the answer."""
+        """Nothing precedes the answer."""
         return 0
 
 
@@ -185,7 +205,7 @@ class StepBack(TwoSteps):
     """
 
     name = "step_back"
-    Options = prompts(
+    Options = with_prompts(TwoStepsOptions,
         first="Take a step back: which more general question lies behind this one, and which principle, law or rule "
               "answers it? State that principle. Do not solve the question yet.",
         second="The principle behind the question:\n{first}\n\nSolve the question with this principle, step by step, "
@@ -197,7 +217,7 @@ class CCoT(TwoSteps):
     """Writes a scene graph of the image as JSON, then answers with it (compositional chain of thought)."""
 
     name = "ccot"
-    Options = prompts(
+    Options = with_prompts(TwoStepsOptions,
         first="Describe the image as a scene graph for this question, in JSON: the objects that matter, their "
               "attributes, and the relations between them. Do not answer the question yet.",
         second="A scene graph of the image:\n{first}\n\nUse the image and the scene graph to give your answer. "
@@ -209,9 +229,9 @@ class DDCoT(TwoSteps):
     """Breaks the question into sub-questions, answers those, then the question (duty-distinct chain of thought)."""
 
     name = "ddcot"
-    Options = prompts(
+    Options = with_prompts(TwoStepsOptions,
         first="Break the question into the smaller questions that have to be answered first, and answer each. Where "
-              "the image is needed, look at it; say so if something cannot be told.",
+              "the image is needed, look at it; say so if something cannot be determined.",
         second="Sub-questions and their answers:\n{first}\n\nUse the image and these to give your answer, with your "
                "reasons. {format}",
         shown="Sub-questions:\n{first}\n\nSolution:\n{solution}")

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from madplug import Message, Plan, Reply, ServiceName, Turn
+from madplug import Message, Offers, Plan, Reply, ServiceName, Turn
+from madplug.services import ProgramResult, Sandbox
+from madplug_common.prompts import fill
 from madplug_dmad.methods import Method, MethodOptions
-from madplug_dmad.sandbox import Execution, Monty, Sandbox
-from madplug_styles.prompts import fill
+from madplug_dmad.sandbox import Execution, Monty
 
 if TYPE_CHECKING:
     from madplug import Debate
 
 PROGRAM = """Write a Python program that computes the answer to the question. Put it into one block that begins with \
 ```python and ends with ```. It uses the standard library only, reads no input and no files, and needs no network. At \
-its end it prints the answer and nothing else. For what it prints this holds: {format}"""
+its end it prints the answer and nothing else. About what it prints: {format}"""
 CONCLUDE = """This program was written for the question:
 ```python
 {program}
@@ -47,7 +48,7 @@ class ProgramOptions(MethodOptions):
         "ask the model, in one more call, which answer follows from the output: never, when the output cannot be read "
         "as an answer, or always"))
     conclusion: str = Field(default=CONCLUDE, description="that call's prompt; {program}, {output}, {format}")
-    sandbox: ServiceName | None = Field(default=None, description=(
+    sandbox: Annotated[ServiceName, Offers(Sandbox)] | None = Field(default=None, description=(
         "the [services.NAME] that runs the programs; unset: dmad.monty with the limits below"))
     seconds: float = Field(default=5.0, gt=0, le=3600, description="time a program may run, without a service")
     memory_mb: int = Field(default=128, ge=16, le=65_536, description="memory it may use, without a service")
@@ -60,7 +61,7 @@ class Program(Method):
 
     The others see the program and its output. The output is read as an answer in the usual way. A program that fails,
     reaches a limit, prints nothing or does not exist gives no answer, and the others see why; so does one that needs
-    what the sandbox lacks, which is recorded as `unsupported`. What became of a program is kept with the message as
+    what the sandbox lacks, which is recorded as `unsupported`. The outcome of a program is recorded with the message as
     `data["dmad"]["status"]`. Without a service the program runs in `dmad.monty`, which needs no setting up.
 
     Differs from the paper: the prompts of the text methods were not published; these are our own.
@@ -78,16 +79,11 @@ class Program(Method):
         """One, and the conclusion."""
         return 1 if self.options.conclude == "never" else 2
 
-    def check(self, cell: Any) -> Iterable[str]:
-        """Whether the service is a sandbox."""
-        service = cell.services.get(self.options.sandbox) if self.options.sandbox else self._own
-        if not isinstance(service, Sandbox):
-            yield f"the service '{self.options.sandbox}' is no sandbox; use dmad.monty or dmad.bubblewrap"
-
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """Write, run, and read what was printed."""
         program = program_in(await self.think(debate, turn, view, self.fill(debate, self.options.prompt), "program"))
-        ended = await self._sandbox(debate).run(program) if program else NO_PROGRAM
+        sandbox: Sandbox = debate.service(self.options.sandbox, Sandbox) if self.options.sandbox else self._own
+        ended: ProgramResult = await sandbox.run(program) if program else NO_PROGRAM
         output = ended.output if ended.status == "ok" else _failed(ended)
         content = fill(self.options.shown, program=program, output=output.strip())
         facts: dict[str, str] = {"status": ended.status} | ({"error": ended.error} if ended.error else {})
@@ -100,19 +96,14 @@ class Program(Method):
             return await self.reply(debate, turn, f"{content}\n\n{text}", text, **facts)
         return reply
 
-    def _sandbox(self, debate: Debate) -> Sandbox:
-        service = debate.service(self.options.sandbox) if self.options.sandbox else self._own
-        assert isinstance(service, Sandbox)
-        return service
-
 
 def program_in(text: str) -> str:
-    """The program in a reply: its longest code block, or all of it where there is none."""
+    """The program in a reply: its longest code block, or all of it without one."""
     blocks: list[str] = _BLOCK.findall(text)
     return max(blocks, key=len).strip("\n") if blocks else text.strip().strip("`").strip()
 
 
-def _failed(ended: Execution) -> str:
-    """What the others are told instead of an output."""
+def _failed(ended: ProgramResult) -> str:
+    """What the other agents are shown instead of an output."""
     why = {"silent": "the program printed nothing", "unsupported": f"the program could not be run here: {ended.error}"}
     return f"({why.get(ended.status, ended.error)})"

@@ -1,4 +1,4 @@
-"""Where programs run that a model wrote, and what is recorded of it."""
+"""Sandboxes for programs that a model wrote, and the outcome of running one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Status = Literal["ok", "silent", "error", "unsupported", "timeout", "memory", "o
 
 @dataclass(frozen=True)
 class Execution:
-    """What came of running a program."""
+    """The outcome of a program."""
 
     status: Status
     """`ok`; `silent`: it printed nothing; `error`: it failed; `unsupported`: the sandbox lacks something that Python
@@ -29,7 +29,7 @@ class Execution:
     output: str = ""
     """What it printed, up to the limit."""
     error: str = ""
-    """Why it did not end well, in one line."""
+    """Why it failed, in one line."""
 
 
 class SandboxOptions(Options):
@@ -43,7 +43,7 @@ class SandboxOptions(Options):
 
 
 class Sandbox(Service):
-    """Runs programs that nobody has read: with limits, without network and without files."""
+    """Runs untrusted programs: with limits, without network, without the user's files."""
 
     Options = SandboxOptions
 
@@ -60,11 +60,11 @@ class Sandbox(Service):
 
     @abstractmethod
     async def execute(self, program: str) -> Execution:
-        """Run a program; `run` does the rest."""
+        """Run a program. `run` limits how many run at once and recognises silent ones."""
 
 
 class TooMuchOutput(Exception):
-    """A program printed more than it may."""
+    """A program printed more than its limit."""
 
 
 class Printed:
@@ -76,7 +76,7 @@ class Printed:
         self.full = False
 
     def __call__(self, stream: str, text: str) -> None:
-        """Keep what is printed; stop the program when it is too much."""
+        """Keep what is printed; raise `TooMuchOutput` beyond the limit."""
         self.full = self.full or len(self.text) + len(text) > self.limit
         self.text = (self.text + text)[:self.limit]
         if self.full:
@@ -86,17 +86,17 @@ class Printed:
 class Monty(Sandbox):
     """Runs programs in Monty, a Python interpreter made for code that a model wrote.
 
-    Each program gets a new worker process (milliseconds) with limits on time, memory and output, and no way to files,
-    network or other processes. It is the same in every run: `random` is seeded, the clock stands still and sleep takes
-    no time. Monty knows a part of Python and of its standard library: a program that needs more (class inheritance,
-    `yield`, `heapq`, numpy) is `unsupported`, which is not an error of the program.
+    Each program gets a new worker process (milliseconds) with limits on time, memory and output, and no access to
+    files, network or other processes. It behaves the same in every run: `random` is seeded, the clock stands still and
+    sleep takes no time. Monty supports a part of Python and of its standard library: a program that needs more (class
+    inheritance, `yield`, `heapq`, numpy) is `unsupported`, which is not an error of the program.
     """
 
     name = "monty"
     source = "pydantic-monty"
 
     async def execute(self, program: str) -> Execution:
-        """Run a program in a worker of its own."""
+        """Run a program in a new worker process."""
         import pydantic_monty as monty
 
         options, printed = self.options, Printed(self.options.output)
@@ -114,7 +114,7 @@ class Monty(Sandbox):
         return Execution("ok", printed.text)
 
     def _ended(self, error: Any, printed: Printed) -> Execution:
-        """What an error of the interpreter means."""
+        """The outcome that an error of the interpreter means."""
         import pydantic_monty as monty
 
         inner = error.exception()
@@ -131,7 +131,7 @@ class Monty(Sandbox):
 
 
 def is_missing(error: BaseException) -> bool:
-    """Whether Monty stopped at something that Python has and Monty has not."""
+    """Whether Monty stopped at something that Python has and Monty lacks."""
     text = str(error)
     if isinstance(error, ModuleNotFoundError):
         return True

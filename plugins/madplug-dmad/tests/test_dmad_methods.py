@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from madplug import AnswerFormat, Sample
+from madplug import AnswerFormat, Sample, Service
 from madplug.cell import BoundStyle
 from madplug.testing import play
-from madplug_dmad import Bubblewrap, CCoT, Cot, DDCoT, Io, Methods, Program, StepBack, Text, Vision
+from madplug_dmad import CCoT, Cot, DDCoT, Execution, Io, Methods, Program, StepBack, Text, Vision
 from madplug_dmad.program import program_in
 
 
@@ -30,7 +30,7 @@ def block(program):
     return f"Here it is:\n```python\n{program}\n```\nDone."
 
 
-def held(styles, replies, rounds=3, **options):
+def run(styles, replies, rounds=3, **options):
     bound = [BoundStyle(s, s.name, (i,)) for i, s in enumerate(styles)]
     return play(**{"styles": bound, "agents": len(styles), "rounds": rounds, "replies": replies, "answers": Number(),
                    **options})
@@ -41,11 +41,11 @@ def counting(request):
 
 
 def test_three_generations_of_the_vision_methods_cost_fifteen_calls():
-    assert len(held([Io(), CCoT(), DDCoT()], counting).requests) == 15
+    assert len(run([Io(), CCoT(), DDCoT()], counting).requests) == 15
 
 
 def test_three_generations_of_the_text_methods_cost_twelve_calls_and_three_programs():
-    played = held([Cot(), StepBack(), Program()], counting)
+    played = run([Cot(), StepBack(), Program()], counting)
     assert len(played.requests) == 12
     assert [m.data["dmad"]["status"] for m in played.transcript.by(2)] == ["ok"] * 3
 
@@ -55,23 +55,23 @@ def test_three_generations_of_the_text_methods_cost_twelve_calls_and_three_progr
 ])
 def test_calls_are_announced(style, calls):
     assert style.calls(None) == calls
-    assert len(held([style], counting, rounds=1).requests) == calls
+    assert len(run([style], counting, rounds=1).requests) == calls
 
 
-def test_the_second_step_holds_what_came_of_the_first():
-    played = held([StepBack()], ["Work is force times distance.", "so 12"], rounds=1)
+def test_the_second_step_contains_the_outcome_of_the_first():
+    played = run([StepBack()], ["Work is force times distance.", "so 12"], rounds=1)
     assert "Work is force" in played.prompts[1]
     assert "Work is force" not in played.prompts[0]
     assert played.messages[0].content == "Principle:\nWork is force times distance.\n\nSolution:\nso 12"
 
 
 def test_the_answer_is_read_from_the_last_step_only():
-    assert held([StepBack()], ["The principle is 7", "no idea"], rounds=1).messages[0].key is None
-    assert held([StepBack()], ["The principle is 7", "it is 9"], rounds=1).messages[0].key == "9"
+    assert run([StepBack()], ["The principle is 7", "no idea"], rounds=1).messages[0].key is None
+    assert run([StepBack()], ["The principle is 7", "it is 9"], rounds=1).messages[0].key == "9"
 
 
 def test_the_others_see_the_composed_message_in_agent_order_and_not_the_prompts_of_the_method():
-    played = held([Io(), StepBack(), Cot()], {0: ["1", "1"], 1: ["principle", "2", "p", "2"], 2: ["3", "3"]}, 2)
+    played = run([Io(), StepBack(), Cot()], {0: ["1", "1"], 1: ["principle", "2", "p", "2"], 2: ["3", "3"]}, 2)
     last = played.prompts[-1]
     assert "Principle:\nprinciple" in last
     asked = [r for r in played.requests if r.agent == 2][1].messages[-1]["content"]
@@ -82,7 +82,7 @@ def test_the_others_see_the_composed_message_in_agent_order_and_not_the_prompts_
 
 
 def test_the_kept_chat_has_a_plain_request_and_the_composed_result():
-    played = held([StepBack(), Io()], {0: ["p1", "s1", "p2", "s2"], 1: ["i1", "i2"]}, 2)
+    played = run([StepBack(), Io()], {0: ["p1", "s1", "p2", "s2"], 1: ["i1", "i2"]}, 2)
     chat = [r for r in played.requests if r.agent == 0][-1].messages
     assert [m["role"] for m in chat] == ["user", "assistant", "user"]
     assert chat[1]["content"] == "Principle:\np1\n\nSolution:\ns1"
@@ -92,7 +92,7 @@ def test_the_kept_chat_has_a_plain_request_and_the_composed_result():
 
 
 def test_a_chat_only_grows_up_to_its_last_message():
-    played = held([Cot(), Io()], {0: ["c1", "c2", "c3"], 1: ["i1", "i2", "i3"]})
+    played = run([Cot(), Io()], {0: ["c1", "c2", "c3"], 1: ["i1", "i2", "i3"]})
     second, third = [r.messages for r in played.requests if r.agent == 0][1:]
     assert third[:2] == second[:2]
     assert "i1" in third[2]["content"]
@@ -102,36 +102,36 @@ def test_a_chat_only_grows_up_to_its_last_message():
 
 def test_images_are_in_the_messages_of_every_step():
     sample = Sample("q1", "what is this?", images=("data:image/png;base64,AAAA", "https://example.org/b.png"))
-    played = held([Io(), CCoT(), DDCoT()], counting, sample=sample)
+    played = run([Io(), CCoT(), DDCoT()], counting, sample=sample)
     for request in played.requests:
         parts = [p for m in request.messages if isinstance(m["content"], list) for p in m["content"]]
         assert [p["image_url"]["url"] for p in parts if p["type"] == "image_url"] == list(sample.images)
 
 
 def test_the_output_of_the_program_is_the_answer():
-    played = held([Program()], [block("print(6 * 7)")], rounds=1)
+    played = run([Program()], [block("print(6 * 7)")], rounds=1)
     assert played.messages[0].key == "42"
     assert "print(6 * 7)" in played.messages[0].content
     assert "Output:\n42" in played.messages[0].content
 
 
-@pytest.mark.parametrize(("reply", "status", "told"), [
+@pytest.mark.parametrize(("reply", "status", "shown"), [
     (block("1 / 0"), "error", "division by zero"), (block("x = 1"), "silent", "printed nothing"),
     (block("while True: pass"), "timeout", "longer than 0.3 seconds"), ("", "error", "no program"),
     (block("import numpy"), "unsupported", "could not be run here"), (block("print('9' * 10**6)"), "output", "printed"),
     ("I would say it is 9", "error", ""), ("{" * 500, "error", ""), ("```", "error", "no program"),
 ])
-def test_a_program_that_fails_gives_no_answer_and_the_others_are_told_why(reply, status, told):
-    played = held([Program(seconds=0.3)], [reply], rounds=1)
+def test_a_program_that_fails_gives_no_answer_and_the_others_see_why(reply, status, shown):
+    played = run([Program(seconds=0.3)], [reply], rounds=1)
     message = played.messages[0]
     assert (message.key, message.data["dmad"]["status"]) == (None, status)
-    assert told in message.content
+    assert shown in message.content
 
 
 def test_an_output_that_is_no_answer_can_be_concluded_by_the_model():
     replies = [block("print('forty-two')"), "that is 42"]
-    never = held([Program()], replies, rounds=1)
-    unread = held([Program(conclude="unread")], replies, rounds=1)
+    never = run([Program()], replies, rounds=1)
+    unread = run([Program(conclude="unread")], replies, rounds=1)
     assert (never.messages[0].key, len(never.requests)) == (None, 1)
     assert (unread.messages[0].key, len(unread.requests)) == ("42", 2)
     assert "forty-two" in unread.prompts[1]
@@ -139,8 +139,8 @@ def test_an_output_that_is_no_answer_can_be_concluded_by_the_model():
 
 def test_a_readable_output_is_not_concluded_unless_always():
     replies = [block("print(42)"), "it is 7"]
-    assert held([Program(conclude="unread")], replies, rounds=1).messages[0].key == "42"
-    assert held([Program(conclude="always")], replies, rounds=1).messages[0].key == "7"
+    assert run([Program(conclude="unread")], replies, rounds=1).messages[0].key == "42"
+    assert run([Program(conclude="always")], replies, rounds=1).messages[0].key == "7"
 
 
 @pytest.mark.parametrize(("text", "program"), [
@@ -161,29 +161,34 @@ def test_a_service_runs_the_programs_when_one_is_named():
         async def execute(self, program):
             return Execution("ok", "99\n")
 
-    played = held([Program(sandbox="box")], [block("print(1)")], rounds=1, services={"box": Says()})
+    played = run([Program(sandbox="box")], [block("print(1)")], rounds=1, services={"box": Says()})
     assert played.messages[0].key == "99"
 
 
-def test_a_service_that_is_no_sandbox_is_refused():
-    from madplug import Service
-    from madplug.cell import Cell
-    from madplug.testing import LastRound, SeeAll, SpeakAll, StrippedText
-
+def test_a_service_that_cannot_run_programs_is_refused():
     class Search(Service):
         name = "search"
 
-    style = Program(sandbox="box")
-    cell = Cell("x", StrippedText(), SpeakAll(), SeeAll(), LastRound(), [BoundStyle(style)], 1,
-                services={"box": Search()})
-    assert "no sandbox" in next(iter(style.check(cell)))
-    cell.services["box"] = Bubblewrap()
-    assert list(style.check(cell)) == []
+    played = play(styles=[Program(sandbox="box")], services={"box": Search()}, replies=["print(1)"], agents=1,
+                  expect_failure=True)
+    assert "the service 'box'" in played.result.error
+    assert "is not a Sandbox" in played.result.error
+
+
+def test_any_service_with_the_method_is_a_sandbox():
+    class Echo(Service):
+        name = "echo"
+
+        async def run(self, program):
+            return Execution("ok", program)
+
+    played = play(styles=[Program(sandbox="box")], services={"box": Echo()}, replies=["print(1)"], agents=1)
+    assert played.messages[0].answer == "print(1)"
 
 
 def test_hostile_replies_never_end_a_debate():
     for text in ("", "{first} {format}", "```python\nimport os; os._exit(1)\n```", "\x00", "{" * 1000):
-        assert held([Cot(), StepBack(), Program()], lambda r, text=text: text, rounds=2).result.error is None
+        assert run([Cot(), StepBack(), Program()], lambda r, text=text: text, rounds=2).result.error is None
 
 
 def test_personas_name_the_methods_in_turn():
@@ -193,10 +198,10 @@ def test_personas_name_the_methods_in_turn():
 
 
 def test_no_persona_reaches_the_model_by_default():
-    played = held([Cot()], ["1"], rounds=1, personas=[Methods()])
+    played = run([Cot()], ["1"], rounds=1, personas=[Methods()])
     assert [m["role"] for m in played.requests[0].messages] == ["user"]
-    told = held([Cot(persona="{name}: {description}")], ["1"], rounds=1, personas=[Methods()])
-    assert told.requests[0].messages[0]["content"].startswith("Chain of thought: ")
+    played = run([Cot(persona="{name}: {description}")], ["1"], rounds=1, personas=[Methods()])
+    assert played.requests[0].messages[0]["content"].startswith("Chain of thought: ")
 
 
 @pytest.mark.parametrize(("preset", "methods"), [

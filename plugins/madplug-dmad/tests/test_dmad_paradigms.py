@@ -20,7 +20,8 @@ def test_the_text_methods_cost_twelve_calls_and_three_programs(run_debate):
 
 
 def test_the_vision_methods_cost_fifteen_calls_with_the_image_in_each(run_debate):
-    _, requests, _ = run_debate('paradigm = "dmad.vision"', said, images=["data:image/png;base64,AAAA"])
+    _, requests, _ = run_debate('paradigm = "dmad.vision"', said, more='columns = {images = "images"}',
+                                images=["data:image/png;base64,iVBORw0KGgo="])
     assert len(requests) == 15
     assert all("image_url" in json.dumps(r.messages) for r in requests)
 
@@ -31,7 +32,7 @@ def test_more_agents_take_the_methods_in_turn(run_debate):
     assert [a.persona.role for a in result.agents] == ["cot", "step_back", "program"] * 2
 
 
-def test_ties_are_drawn_by_lot(run_debate):
+def test_ties_are_broken_at_random(run_debate):
     replies = {0: ["Final answer: A"], 1: ["p", "Final answer: B"], 2: ["no program"]}
     result, _, plan = run_debate('paradigm = "dmad.text"\nrounds = 1', replies)
     assert plan.cells[0].decision.options.tie == "random"
@@ -49,7 +50,7 @@ sandbox = "box"
     assert [m.key for m in result.messages] == ["B"] * 3
 
 
-def test_missing_bubblewrap_is_told_before_anything_runs(run_debate):
+def test_missing_bubblewrap_is_reported_before_anything_runs(run_debate):
     from madplug import UserError
 
     styles = '\n[[debate.styles]]\nuse = "dmad.program"\nsandbox = "box"\n'

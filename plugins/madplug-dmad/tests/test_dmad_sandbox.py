@@ -50,7 +50,7 @@ def test_programs_run(sandbox, program, output):
     ("raise NotImplementedError('later')", "error"), ("import no_such_module_at_all", "unsupported"),
     ("\x00", "error"), ("print('\ud800')", "error"),
 ])
-def test_failures_are_told_apart(sandbox, program, status):
+def test_failures_are_distinguished(sandbox, program, status):
     ended = run(sandbox, program)
     if sandbox is Bubblewrap and program == "print('\ud800')":
         assert ended.status in ("error", "ok")  # arrives as a question mark
@@ -107,12 +107,12 @@ def test_nothing_can_be_written(sandbox, path):
 def test_the_network_is_out_of_reach(sandbox):
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.4)
-        heard = []
-        listening = threading.Thread(target=lambda: heard.append(_accept(server)))
+        connections = []
+        listening = threading.Thread(target=lambda: connections.append(_accept(server)))
         listening.start()
         ended = run(sandbox, f"import socket\nsocket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 1)")
         listening.join()
-    assert heard == [None]
+    assert connections == [None]
     assert ended.status in ("error", "unsupported")
 
 

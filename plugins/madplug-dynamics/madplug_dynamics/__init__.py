@@ -12,5 +12,5 @@ __all__ = ["Agreement", "Conformity", "Decided", "Diversity", "Entropy", "Flips"
 
 @hookimpl
 def madplug_register_metrics() -> list[type[Metric]]:
-    """Everything that looks at the course of a debate."""
+    """Register eight metrics."""
     return [Entropy, LogLikelihood, Flips, Agreement, Conformity, Diversity, Rounds, Decided]

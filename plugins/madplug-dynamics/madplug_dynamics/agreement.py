@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from madplug import Metric, Options, ServiceName
+from madplug import Metric, Offers, Options, ServiceName
+from madplug.services import Embedder
+from madplug_common.finals import last_messages
+from madplug_common.vectors import mean_cosine
 from madplug_dynamics.table import Keys, columns, ratio
 
 if TYPE_CHECKING:
     from madplug import Debate
-
-Vector = Sequence[float]
 
 
 class Agreement(Metric):
@@ -30,7 +28,7 @@ class Agreement(Metric):
     """
 
     name = "agreement"
-    source = "Smit et al. 2024 (DebateLLM); definitions of our own"
+    source = "Smit et al. 2024 (DebateLLM); this project's definitions"
 
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None] | None:
         """Shares by name."""
@@ -46,6 +44,15 @@ class Agreement(Metric):
                 "unique_first_answers": float(len({key for key in table[0] if key is not None}))}
 
 
+class DiversityOptions(Options):
+    """Options of `dynamics.diversity`."""
+
+    embedder: Annotated[ServiceName, Offers(Embedder)] | None = Field(
+        default=None, description="the [services.NAME] that embeds the texts; unset: only `distinct`")
+    of: Literal["answer", "content"] = Field(
+        default="answer", description="what is embedded: the final answers, or the messages that gave them")
+
+
 class Diversity(Metric):
     """How different the voters' final answers are.
 
@@ -53,21 +60,11 @@ class Diversity(Metric):
     `embedder` also `similarity`, the mean cosine of the embeddings of all pairs of final texts (lower is more
     diverse): of the answers, or of the whole messages. A vector of zeros has the cosine 0 with every other; fewer than
     two texts have no similarity.
-
-    The embedder is a service with `embed(texts: list[str])`, plain or async, that returns one list of numbers per text,
-    all of one length.
     """
 
     name = "diversity"
     source = "Kaesberg et al. 2025 (Voting or Consensus), table 1; Becker et al. 2025 (MALLM)"
-
-    class Options(Options):
-        """Options of `dynamics.diversity`."""
-
-        embedder: ServiceName | None = Field(
-            default=None, description="a service with embed(texts) -> list of vectors; unset: only `distinct`")
-        of: Literal["answer", "content"] = Field(
-            default="answer", description="what is embedded: the final answers, or the messages that gave them")
+    Options = DiversityOptions
 
     async def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None] | None:
         """`distinct`, and `similarity` with an embedder."""
@@ -76,21 +73,18 @@ class Diversity(Metric):
             return None
         parts: dict[str, float | None] = {"distinct": len({key for key in last if key is not None}) / len(last)}
         if self.options.embedder is not None:
-            parts["similarity"] = await self._similarity(debate)
+            parts["similarity"] = await self._similarity(debate, debate.service(self.options.embedder, Embedder))
         return parts
 
-    async def _similarity(self, debate: Debate) -> float | None:
-        final = [debate.transcript.last(voter) for voter in debate.voters]
-        texts = [text for m in final if m is not None and (text := getattr(m, self.options.of))]
+    async def _similarity(self, debate: Debate, embedder: Embedder) -> float | None:
+        texts = [text for m in last_messages(debate).values() if (text := getattr(m, self.options.of))]
         if len(texts) < 2:
             return None
-        service: Any = debate.service(self.options.embedder)
-        vectors = service.embed(texts)
-        return mean_cosine(await vectors if inspect.isawaitable(vectors) else vectors)
+        return mean_cosine(await embedder.embed(texts))
 
 
 class Rounds(Metric):
-    """How many rounds were held, the first included."""
+    """How many rounds there were, including the first."""
 
     name = "rounds"
     source = "Becker et al. 2025 (MALLM), figure 9"
@@ -122,14 +116,3 @@ def pairwise_agreement(keys: Keys) -> float | None:
     """The share of pairs with equal keys; None for fewer than two voters."""
     pairs = [a is not None and a == b for a, b in combinations(keys, 2)]
     return ratio(sum(pairs), len(pairs))
-
-
-def mean_cosine(vectors: Sequence[Vector]) -> float:
-    """The mean over all pairs of vectors."""
-    return fmean(cosine(a, b) for a, b in combinations(vectors, 2))
-
-
-def cosine(a: Vector, b: Vector) -> float:
-    """The cosine of two vectors; 0 where one of them is zero."""
-    norm = math.hypot(*a) * math.hypot(*b)
-    return math.fsum(x * y for x, y in zip(a, b, strict=True)) / norm if norm else 0.0

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from madplug import Agent, DebateResult, Message, Metric
-from madplug_dynamics.table import Keys, columns, courses, mode, own_scores, plurality, ratio, total
+from madplug_dynamics.table import Keys, columns, histories, mode, own_scores, plurality, ratio, total
 from madplug_qa.keys import canonical_references, is_right
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Flips(Metric):
 
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None] | None:
         """Counts and rates by name."""
-        rows = [row for row in courses(debate) if row]
+        rows = [row for row in histories(debate) if row]
         if not rows:
             return None
         right = canonical_references(debate, references)
@@ -66,7 +66,7 @@ class Conformity(Metric):
     """
 
     name = "conformity"
-    source = "definitions of our own; the tendency is Free-MAD 2025, section 1"
+    source = "this project's definitions; the tendency is Free-MAD 2025, section 1"
 
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None]:
         """Counts and their ratio."""

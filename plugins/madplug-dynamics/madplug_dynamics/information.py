@@ -18,22 +18,24 @@ if TYPE_CHECKING:
     from madplug import Debate
 
 
+class EntropyOptions(Options):
+    """Options of `dynamics.entropy`."""
+
+    none_as_answer: bool = Field(default=False, description="count 'no answer' as one more answer")
+
+
 class Entropy(Metric):
     """How much the voters' answers differ in each round, in bits: 0 when all are equal.
 
     Parts: `round_1`, `round_2`, ... and `last`. Shares are of the answers that could be read; where none could, the
-    entropy is 0. A mean over debates for a round is over those that held it.
+    entropy is 0. A mean over debates for a round is over those that reached it.
 
     Differs from the authors' code (MADC): per round, where the code adds up all rounds.
     """
 
     name = "entropy"
     source = "MADC 2026, appendix A.2"
-
-    class Options(Options):
-        """Options of `dynamics.entropy`."""
-
-        none_as_answer: bool = Field(default=False, description="count 'no answer' as one more answer")
+    Options = EntropyOptions
 
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None] | None:
         """Bits by round."""

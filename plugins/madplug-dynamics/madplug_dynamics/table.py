@@ -13,11 +13,11 @@ Keys = Sequence[str | None]
 
 
 def columns(debate: Debate) -> list[list[str | None]]:
-    """One list per round: each voter's key, None where there is none."""
+    """One list per round: each voter's key, or None."""
     return [list(column) for column in zip(*debate.transcript.answers(debate.voters), strict=True)]
 
 
-def courses(debate: Debate) -> list[list[str | None]]:
+def histories(debate: Debate) -> list[list[str | None]]:
     """One list per voter: its key in each round in which it spoke."""
     spoke = {(m.agent, m.round) for m in debate.transcript.messages}
     rows = zip(debate.voters, debate.transcript.answers(debate.voters), strict=True)
@@ -25,13 +25,13 @@ def courses(debate: Debate) -> list[list[str | None]]:
 
 
 def plurality(keys: Keys) -> str | None:
-    """The most frequent key, the first of equals; None where nobody has one."""
+    """The most frequent key, the first of several; None where no voter has one."""
     counts = Counter(key for key in keys if key is not None)
     return max(counts, key=lambda key: counts[key]) if counts else None
 
 
 def mode(keys: Keys) -> str | None:
-    """The most frequent key, where it is the only one that is."""
+    """The most frequent key, if no other is as frequent."""
     ranked = Counter(key for key in keys if key is not None).most_common(2)
     return None if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]) else ranked[0][0]
 
@@ -43,7 +43,7 @@ def ratio(part: float, whole: float) -> float | None:
 
 def own_scores(metric: Metric, results: Iterable[DebateResult]) -> list[dict[str, Any]]:
     """Per debate, the parts of this metric's score, without its name, and the repeat."""
-    prefix = f"{metric.label or metric.name}."
+    prefix = f"{metric.score_name or metric.name}."
     return [{"repeat": result.repeat, **{name.removeprefix(prefix): value for name, value in result.metrics.items()
                                          if name.startswith(prefix)}} for result in results]
 

@@ -1,4 +1,4 @@
-"""Embedders: sentences, hashing. A service with `embed(texts)` that gives one list of numbers per text."""
+"""Embedders: sentences, hashing. Services that satisfy `madplug.services.Embedder`."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ __all__ = ["Hashing", "Sentences"]
 
 @hookimpl
 def madplug_register_services() -> list[type[Service]]:
-    """Offer both embedders."""
+    """Register two services."""
     return [Sentences, Hashing]

@@ -35,7 +35,7 @@ class Bert:
         self._first = bool(pooling.get("pooling_mode_cls_token"))
         if not self._first and not pooling.get("pooling_mode_mean_tokens", True):
             raise ComponentError(f"the model in {place} pools in another way than by mean or first token")
-        # A folder without modules is a bare encoder, whose vectors are compared by their cosine all the same.
+        # A folder without modules is a bare encoder, whose vectors are compared by their cosine too.
         self._normal = not (place / "modules.json").exists() or "Normalize" in (place / "modules.json").read_text()
         longest = _read(place / "sentence_bert_config.json").get("max_seq_length") or 512
         self._tokenizer = Tokenizer.from_file(str(place / "tokenizer.json"))
@@ -71,7 +71,8 @@ class Bert:
 
         def split(name: str) -> Array:
             rows = self._linear(x, f"{at}attention.self.{name}")
-            return rows.reshape(count, length, heads, width // heads).transpose(0, 2, 1, 3)
+            by_head: Array = rows.reshape(count, length, heads, width // heads).transpose(0, 2, 1, 3)
+            return by_head
 
         scores = split("query") @ split("key").transpose(0, 1, 3, 2) / np.float32((width // heads) ** 0.5) + hidden
         shares = np.exp(scores - scores.max(-1, keepdims=True))
@@ -108,7 +109,7 @@ def gelu(x: Array) -> Array:
 def _read(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         if path.name == "config.json" and path.parent.name != "1_Pooling":
-            raise ComponentError(f"{path.parent} holds no model: there is no config.json")
+            raise ComponentError(f"{path.parent} has no model: there is no config.json")
         return {}
     content: Mapping[str, Any] = json.loads(path.read_text("utf-8"))
     return content

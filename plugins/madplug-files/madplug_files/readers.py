@@ -1,4 +1,7 @@
-"""Rows of a file, one by one or in any order, each with its number and the place to name in an error."""
+"""Rows of a file, in order or by position, each with its number and the place that errors name.
+
+A row that cannot be read is given to `report`, and the rows after it are read.
+"""
 
 from __future__ import annotations
 
@@ -7,57 +10,86 @@ import json
 import random
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from madplug import UserError
-from madplug_files.columns import nearest, problem
+from madplug_files.problems import Report, ignore, nearest, problem, refuse
 
 Numbered = tuple[int, str, Mapping[str, Any]]
 """A row's number from 1, its place, and its columns."""
 ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".pq")
 LONGEST_FIELD = 1 << 27
+HEAD = 100
+"""A column that none of the first rows has is taken for a mistake."""
 
 
-class Source(ABC):
-    """A file of rows."""
+class Rows(ABC):
+    """Rows that can be read in any order."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    version = ""
+    """What tells these rows from other versions of them; empty for a file, which is told by its content."""
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """The columns that the first rows have, as the keys."""
+        present: dict[str, Any] = {}
+        for _, _, row in islice(self.rows(ignore), HEAD):
+            present = {**row, **present}
+        return present
 
     @abstractmethod
-    def rows(self) -> Iterator[Numbered]:
-        """Every row, in the order of the file."""
+    def rows(self, report: Report = refuse) -> Iterator[Numbered]:
+        """Every row, as they are stored."""
 
     @abstractmethod
-    def shuffled(self, rng: random.Random) -> Iterator[Numbered]:
-        """Every row, in a random order."""
+    def at(self, order: Sequence[int], report: Report = refuse) -> Iterator[Numbered]:
+        """The rows at these positions from 0, in this order."""
 
     @abstractmethod
     def count(self) -> int:
         """How many rows there are."""
+
+    def shuffled(self, rng: random.Random, report: Report = refuse) -> Iterator[Numbered]:
+        """Every row, in a random order."""
+        order = array("Q", range(self.count()))
+        rng.shuffle(order)
+        return self.at(order, report)
+
+
+class Source(Rows):
+    """A file of rows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
 
 def source(path: Path, delimiter: str | None = None) -> Source:
     """The reader for a file, by its ending."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise problem(str(path), f"has the ending '{ending}'; files.table reads {', '.join(ENDINGS)}")
+        raise problem(str(path), f"has the ending '{ending}'; expected {', '.join(ENDINGS)}")
     if not path.exists():
         beside = sorted(p.name for p in path.parent.glob("*") if p.suffix in ENDINGS)
         raise problem(str(path), f"there is no such file{nearest(path.name, beside)}")
     if not path.is_file():
-        raise problem(str(path), "is a folder; expected a file")
-    if ending in (".csv", ".tsv"):
-        return Csv(path, delimiter or ("\t" if ending == ".tsv" else ","))
+        raise problem(str(path), f"is {'a folder' if path.is_dir() else 'not a regular file'}; expected a file")
     if ending in (".parquet", ".pq"):
         return Parquet(path)
-    return Array(path) if ending == ".json" and _first_character(path) == "[" else Lines(path)
+    begins = _beginning(path)
+    if begins.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise problem(str(path), "is UTF-16; save the file as UTF-8")
+    if ending in (".csv", ".tsv"):
+        return Csv(path, delimiter or ("\t" if ending == ".tsv" else ","))
+    array = ending == ".json" and begins.decode("utf-8-sig", "replace").lstrip()[:1] == "["
+    return Array(path) if array else Lines(path)
 
 
 class Text(Source):
-    """A file whose rows begin at positions that one can go back to."""
+    """A file whose rows begin at positions that can be sought."""
 
     @abstractmethod
     def marks(self, file: IO[bytes]) -> Iterator[tuple[int, int]]:
@@ -67,40 +99,43 @@ class Text(Source):
     def read(self, file: IO[bytes], line: int) -> Mapping[str, Any]:
         """The row that begins here."""
 
-    def rows(self) -> Iterator[Numbered]:
-        """Reads on from row to row."""
+    def rows(self, report: Report = refuse) -> Iterator[Numbered]:
+        """Row by row."""
         with self._open() as ahead, self._open() as file:
             for number, (position, line) in enumerate(self.marks(ahead), start=1):
-                file.seek(position)
-                yield number, self.place(line), self.read(file, line)
+                yield from self._row(file, position, number, line, report)
 
-    def shuffled(self, rng: random.Random) -> Iterator[Numbered]:
-        """Keeps the position of every row, and goes back to them in a random order."""
+    def at(self, order: Sequence[int], report: Report = refuse) -> Iterator[Numbered]:
+        """Collects where every row begins, then seeks each."""
         positions, lines = array("Q"), array("Q")
         with self._open() as file:
             for position, line in self.marks(file):
                 positions.append(position)
                 lines.append(line)
-            order = array("Q", range(len(positions)))
-            rng.shuffle(order)
             for i in order:
-                file.seek(positions[i])
-                yield i + 1, self.place(lines[i]), self.read(file, lines[i])
+                yield from self._row(file, positions[i], i + 1, lines[i], report)
 
     def count(self) -> int:
-        """Counts the rows without reading what they say."""
+        """Counts the rows without parsing them."""
         with self._open() as file:
             return sum(1 for _ in self.marks(file))
 
     def place(self, line: int) -> str:
-        """How an error names a row."""
+        """How errors name a row."""
         return f"{self.path}: line {line}"
 
-    def _open(self) -> IO[bytes]:
+    def _row(self, file: IO[bytes], position: int, number: int, line: int, report: Report) -> Iterator[Numbered]:
+        """The row at a position, or nothing if it cannot be read."""
+        file.seek(position)
         try:
-            return self.path.open("rb")
-        except OSError as error:
-            raise problem(str(self.path), f"cannot be read: {error.strerror}") from None
+            row = self.read(file, line)
+        except UserError as error:
+            report(error)
+            return
+        yield number, self.place(line), row
+
+    def _open(self) -> IO[bytes]:
+        return _opened(self.path)
 
     def _decoded(self, raw: bytes, line: int) -> str:
         try:
@@ -111,7 +146,7 @@ class Text(Source):
 
 
 class Lines(Text):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def marks(self, file: IO[bytes]) -> Iterator[tuple[int, int]]:
         """Every line that is not blank."""
@@ -133,7 +168,7 @@ class Lines(Text):
         except (RecursionError, ValueError) as error:
             raise problem(self.place(line), f"is not JSON: {error}") from None
         if not isinstance(row, dict):
-            raise problem(self.place(line), f"is a {type(row).__name__}; expected one JSON object a line")
+            raise problem(self.place(line), f"is a {type(row).__name__}; expected one JSON object per line")
         return row
 
 
@@ -145,7 +180,10 @@ class Csv(Text):
         self.delimiter = delimiter
         with self._open() as file:
             found = next(self._records(file, 1), None)
-        self.header = [name.strip() for name in found[2]] if found else []
+        names = found[2] if found else []
+        if isinstance(names, UserError):
+            raise names
+        self.header = [name.strip() for name in names]
         twice = sorted({name for name in self.header if self.header.count(name) > 1})
         if twice:
             raise problem(self.place(1), f"the header names '{twice[0]}' twice")
@@ -160,19 +198,22 @@ class Csv(Text):
     def read(self, file: IO[bytes], line: int) -> Mapping[str, Any]:
         """The record that begins here, by the header's names."""
         _, _, values = next(self._records(file, line))
+        if isinstance(values, UserError):
+            raise values
         if len(values) != len(self.header):
             raise problem(self.place(line), f"has {len(values)} fields, and the header has {len(self.header)}")
         return dict(zip(self.header, values, strict=True))
 
-    def _records(self, file: IO[bytes], line: int) -> Iterator[tuple[int, int, list[str]]]:
-        """Records from here on, each with the position and the line where it begins."""
+    def _records(self, file: IO[bytes], line: int) -> Iterator[tuple[int, int, list[str] | UserError]]:
+        """Records from here on, each with the position and the line where it begins, or what is wrong with it."""
         # The module's own limit of 128 kB is shorter than many a context; it can only be set for the process.
         csv.field_size_limit(LONGEST_FIELD)
         taken = [file.tell(), line]
+        wrong: list[UserError] = []
 
         def lines() -> Iterator[str]:
             for raw in file:
-                text = self._decoded(raw, taken[1])
+                text = self._text(raw, taken[1], wrong)
                 taken[0] += len(raw)
                 taken[1] += 1
                 yield text
@@ -180,69 +221,81 @@ class Csv(Text):
         reader = csv.reader(lines(), delimiter=self.delimiter, strict=True)
         while True:
             position, begins = taken
+            wrong.clear()
             try:
                 values = next(reader, None)
             except csv.Error as error:
-                raise problem(self.place(begins), f"is not CSV: {error}") from None
+                wrong.append(problem(self.place(begins), f"is not CSV: {error}"))
+                values = []
             if values is None:
                 return
-            if values:
-                yield position, begins, values
+            if values or wrong:
+                yield position, begins, wrong[0] if wrong else values
+
+    def _text(self, raw: bytes, line: int, wrong: list[UserError]) -> str:
+        """A line as text. What is wrong with it is kept, so that the record's end is found all the same."""
+        try:
+            text = self._decoded(raw, line)
+        except UserError as error:
+            wrong.append(error)
+            text = raw.decode("utf-8", "replace")
+        if "\0" in text:
+            wrong.append(problem(
+                self.place(line), "contains a NUL character, which CSV does not allow; the file may be damaged"))
+        return text.replace("\0", "")
 
 
 class Array(Source):
-    """A JSON array of objects; read as a whole."""
+    """A JSON array of objects, read as a whole."""
 
-    def rows(self) -> Iterator[Numbered]:
+    def rows(self, report: Report = refuse) -> Iterator[Numbered]:
         """Every element."""
         for number, row in enumerate(self._all(), start=1):
-            yield self._numbered(number, row)
+            yield from self._numbered(number, row, report)
 
-    def shuffled(self, rng: random.Random) -> Iterator[Numbered]:
-        """Every element, in a random order."""
+    def at(self, order: Sequence[int], report: Report = refuse) -> Iterator[Numbered]:
+        """These elements."""
         rows = self._all()
-        order = list(range(len(rows)))
-        rng.shuffle(order)
-        return (self._numbered(i + 1, rows[i]) for i in order)
+        for i in order:
+            yield from self._numbered(i + 1, rows[i], report)
 
     def count(self) -> int:
         """The length of the array."""
         return len(self._all())
 
     def _all(self) -> list[Any]:
-        try:
-            rows = json.loads(self.path.read_bytes())
-        except (OSError, ValueError, RecursionError) as error:
-            raise problem(str(self.path), f"is not JSON: {error}") from None
+        with _opened(self.path) as file:
+            try:
+                rows = json.loads(file.read())
+            except (ValueError, RecursionError) as error:
+                raise problem(str(self.path), f"is not JSON: {error}") from None
         return rows if isinstance(rows, list) else [rows]
 
-    def _numbered(self, number: int, row: Any) -> Numbered:
+    def _numbered(self, number: int, row: Any, report: Report) -> Iterator[Numbered]:
         place = f"{self.path}: row {number}"
-        if not isinstance(row, dict):
-            raise problem(place, f"is a {type(row).__name__}; expected a JSON object")
-        return number, place, row
+        if isinstance(row, dict):
+            yield number, place, row
+        else:
+            report(problem(place, f"is a {type(row).__name__}; expected a JSON object"))
 
 
 class Parquet(Source):
     """A Parquet file, read in batches of rows."""
 
-    def rows(self) -> Iterator[Numbered]:
+    def rows(self, report: Report = refuse) -> Iterator[Numbered]:
         """Batch by batch."""
         number = 0
-        with self._open() as file:
+        with self._open() as file, self._explained():
             for batch in file.iter_batches(batch_size=256):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield number, f"{self.path}: row {number}", row
+                yield from self._batch(batch, number, report)
+                number += batch.num_rows
 
-    def shuffled(self, rng: random.Random) -> Iterator[Numbered]:
-        """Row groups cannot be entered in the middle, so the table is held in memory, in Arrow's compact form."""
-        with self._open() as file:
+    def at(self, order: Sequence[int], report: Report = refuse) -> Iterator[Numbered]:
+        """Row groups cannot be entered in the middle, so the table is read as a whole, in Arrow's compact form."""
+        with self._open() as file, self._explained():
             table = file.read()
-        order = array("Q", range(table.num_rows))
-        rng.shuffle(order)
         for i in order:
-            yield i + 1, f"{self.path}: row {i + 1}", table.slice(i, 1).to_pylist()[0]
+            yield from self._row(table, i, i + 1, report)
 
     def count(self) -> int:
         """As the file's footer says."""
@@ -250,18 +303,56 @@ class Parquet(Source):
             count: int = file.metadata.num_rows
         return count
 
+    def _batch(self, batch: Any, before: int, report: Report) -> Iterator[Numbered]:
+        """The rows of a batch, at once where all its values can be read."""
+        try:
+            rows = batch.to_pylist()
+        except (ValueError, OverflowError, TypeError):
+            for i in range(batch.num_rows):
+                yield from self._row(batch, i, before + i + 1, report)
+            return
+        for number, row in enumerate(rows, start=before + 1):
+            yield number, f"{self.path}: row {number}", row
+
+    def _row(self, table: Any, i: int, number: int, report: Report) -> Iterator[Numbered]:
+        """A row as Python values, or nothing if it has a value that Python has no type for, such as nanoseconds."""
+        place, row = f"{self.path}: row {number}", {}
+        for name, column in zip(table.schema.names, table.columns, strict=True):
+            try:
+                row[name] = column[i].as_py()
+            except (ValueError, OverflowError, TypeError) as error:  # ArrowInvalid is a ValueError
+                report(problem(f"{place}, column '{name}'", f"cannot be read: {error}"))
+                return
+        yield number, place, row
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        from pyarrow import ArrowException
+
+        try:
+            yield
+        except (ArrowException, OSError) as error:
+            raise problem(str(self.path), f"cannot be read: {error}") from None
+
     def _open(self) -> Any:
         try:
-            from pyarrow import ArrowInvalid
+            from pyarrow import ArrowException
             from pyarrow.parquet import ParquetFile
         except ImportError:
-            raise UserError("files.table reads Parquet with pyarrow; pip install 'madplug-files[parquet]'") from None
+            raise UserError("Parquet files are read with pyarrow; pip install 'madplug-files[parquet]'") from None
         try:
             return ParquetFile(self.path)
-        except (ArrowInvalid, OSError) as error:
+        except (ArrowException, OSError) as error:
             raise problem(str(self.path), f"is not a Parquet file: {error}") from None
 
 
-def _first_character(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(4096).decode("utf-8-sig", "replace").lstrip()[:1]
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise problem(str(path), f"cannot be read: {error.strerror}") from None
+
+
+def _beginning(path: Path) -> bytes:
+    with _opened(path) as file:
+        return file.read(4096)

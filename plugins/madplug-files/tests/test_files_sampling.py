@@ -70,7 +70,7 @@ def ids(data):
 def test_a_margin_of_error_takes_that_many_rows_at_random(tmp_path):
     data = table(tmp_path, limit="95% +- 5%")
     assert len(ids(data)) == data.size() == sample_size(400) == 197
-    assert ids(data) != sorted(ids(data)), "a margin holds for a random sample only"
+    assert ids(data) != sorted(ids(data)), "a margin is valid for a random sample only"
     assert ids(data) == ids(table(tmp_path, limit="95% +- 5%", shuffle=0))
     assert ids(data) != ids(table(tmp_path, limit="95% +- 5%", shuffle=1))
 

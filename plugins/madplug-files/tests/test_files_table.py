@@ -53,9 +53,12 @@ def test_a_row_becomes_a_sample(tmp_path):
     assert references == ("4",)
 
 
-def test_without_an_id_a_row_is_named_by_file_and_number(tmp_path):
+def test_without_an_id_a_row_is_named_by_its_number_wherever_the_file_is(tmp_path):
     path = jsonl(tmp_path, row(), "", row())
-    assert [s.id for s, _ in read(path)] == ["rows-1", "rows-2"]
+    before = read(path)
+    assert [s.id for s, _ in before] == ["row-1", "row-2"]
+    (tmp_path / "elsewhere").mkdir()
+    assert read(path.rename(tmp_path / "elsewhere" / "renamed.jsonl")) == before
 
 
 def test_columns_are_mapped_and_dots_lead_into_tables_and_lists(tmp_path):
@@ -103,7 +106,7 @@ def test_a_whole_number_beside_choices_as_text_is_an_index(tmp_path):
 
 def test_a_reference_with_two_readings_is_refused_and_both_are_named(tmp_path):
     path = jsonl(tmp_path, row(choices=["3", "2", "1", "0"], reference="3"))
-    assert "line 1: the reference '3' can be read as text A or index D" in refused(path)
+    assert "line 1, column 'reference': the reference '3' can be read as text A or index D" in refused(path)
     assert read(path, reference_as="text")[0][1] == ("A",)
     assert read(path, reference_as="index")[0][1] == ("D",)
 
@@ -128,10 +131,10 @@ def test_contexts_may_be_one_or_several(tmp_path):
 
 
 def test_an_image_beside_the_file_becomes_an_address(tmp_path):
-    (tmp_path / "cat.jpg").write_bytes(b"\xff\xd8")
+    (tmp_path / "cat.jpg").write_bytes(b"\xff\xd8\xff")
     path = jsonl(tmp_path, row(images=["cat.jpg", "https://example.org/dog.png"]))
-    code = base64.b64encode(b"\xff\xd8").decode()
-    assert read(path)[0][0].images == (f"data:image/jpeg;base64,{code}", "https://example.org/dog.png")
+    code = base64.b64encode(b"\xff\xd8\xff").decode()
+    assert read(path, columns={"images": "images"})[0][0].images == (f"data:image/jpeg;base64,{code}", "https://example.org/dog.png")
 
 
 def test_other_columns_stay_behind_unless_they_are_asked_for(tmp_path):
@@ -168,13 +171,13 @@ def test_shuffling_loses_no_row_and_depends_on_the_seed(tmp_path, ending):
 
 def test_a_shuffled_row_keeps_the_name_it_has_in_the_file(tmp_path):
     path = jsonl(tmp_path, *[row(question=f"{i}?") for i in range(1, 20)])
-    assert all(s.id == f"rows-{s.question[:-1]}" for s, _ in read(path, shuffle=3))
+    assert all(s.id == f"row-{s.question[:-1]}" for s, _ in read(path, shuffle=3))
 
 
 def test_training_rows_come_from_their_own_file(tmp_path):
     path, train = jsonl(tmp_path, row()), jsonl(tmp_path, row(question="3+3?"), name="train.jsonl")
     assert [s.question for s, _ in Table(path=path, train=train).samples("train")] == ["3+3?"]
-    with pytest.raises(UserError, match="names no file"):
+    with pytest.raises(UserError, match="is not set"):
         list(Table(path=path).samples("train"))
     with pytest.raises(UserError, match="no split 'test'"):
         list(Table(path=path).samples("test"))
@@ -229,7 +232,8 @@ def test_every_format_gives_the_same_text_back(tmp_path_factory, ending, questio
 
 
 def test_parquet_keeps_nested_columns_numbers_and_images(tmp_path):
-    rows = [{"question": "2+2?", "answers": {"text": ["4"]}, "choices": ["3", "four"], "image": {"bytes": b"\x89PNG"}},
+    rows = [{"question": "2+2?", "answers": {"text": ["4"]}, "choices": ["3", "four"],
+             "image": {"bytes": b"\x89PNG\r\n\x1a\n"}},
             {"question": "2+3?", "answers": {"text": []}, "choices": None, "image": None}]
     path = written(tmp_path / "rows.parquet", rows)
     (first, _), (second, references) = read(
@@ -242,7 +246,7 @@ def test_parquet_keeps_nested_columns_numbers_and_images(tmp_path):
 def test_missing_numbers_of_a_parquet_column_are_missing(tmp_path):
     path = written(tmp_path / "rows.parquet", [{"question": "a", "reference": 18.0},
                                                {"question": "b", "reference": float("nan")}])
-    assert "row 2: has no reference" in refused(path)
+    assert "row 2, column 'reference': is empty" in refused(path)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
@@ -287,16 +291,19 @@ def test_a_missing_further_column_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("line", "said"), [
-    ('{"question": "x", ', "line 2: is not JSON: "), ("[1, 2]", "line 2: is a list; expected one JSON object a line"),
-    ("[" * 100_000, "line 2: is not JSON"), ('{"question": "x"}', "line 2: has no reference"),
-    ('{"question": " ", "reference": "4"}', "line 2: has no question"),
-    ('{"question": "x", "reference": null}', "line 2: has no reference"),
-    ('{"question": "x", "reference": "y", "choices": "p or q"}', "line 2: the choices are 'p or q'"),
-    ('{"question": "x", "reference": "y", "choices": ["p"]}', "line 2: has 1 choices; expected 2 to 26"),
+    ('{"question": "x", ', "line 2: is not JSON: "), ("[1, 2]", "line 2: is a list; expected one JSON object per line"),
+    ("[" * 100_000, "line 2: is not JSON"), ('{"question": "x"}', "line 2, column 'reference': is missing"),
+    ('{"question": " ", "reference": "4"}', "line 2, column 'question': is empty"),
+    ('{"question": "x", "reference": null}', "line 2, column 'reference': is empty"),
+    ('{"question": "x", "reference": "y", "choices": "p or q"}', "line 2, column 'choices': the choices are 'p or q'"),
+    ('{"question": "x", "reference": "y", "choices": ["p"]}',
+     "line 2, column 'choices': has 1 choices; expected 2 to 26"),
     ('{"question": "x", "reference": "y", "choices": ["p", "q"]}',
-     "line 2: the reference 'y' is no choice of this row (A to B: p; q)"),
+     "line 2, column 'reference': the reference 'y' is not a choice of this row (A to B: p; q)"),
     ('{"question": "x", "reference": 2, "choices": ["p", "q"]}', 'reference_as = "position" counts from 1'),
-    ('{"question": "x", "reference": "y", "images": "no.png"}', "line 2: the image 'no.png' cannot be read"),
+    ('{"question": "x", "reference": "y", "choices": {"label": ["a"], "text": ["p", "q"]}}', "has 1 labels for 2"),
+    ('{"question": "x", "reference": "y", "choices": {"label": 5, "text": ["p", "q"]}}', "the choices are"),
+    ('{"question": "x", "reference": "y", "choices": ["p", null]}', "choice 2 is empty"),
 ])
 def test_a_row_that_is_wrong_is_named_by_its_line(tmp_path, line, said):
     assert said in refused(jsonl(tmp_path, row(), line))
@@ -309,13 +316,13 @@ def test_a_line_that_is_not_utf8_is_named(tmp_path):
 
 def test_duplicate_ids_name_both_lines(tmp_path):
     path = jsonl(tmp_path, row(id="a"), row(id="b"), row(id="a"))
-    assert refused(path).endswith("line 3: the id 'a' is taken by line 1; ids must differ")
+    assert refused(path).endswith("line 3, column 'id': the id 'a' is taken by line 1; ids must differ")
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.json"])
 @pytest.mark.parametrize("content", ["", "\n\n"])
 def test_an_empty_file_is_refused(tmp_path, name, content):
-    assert "holds no rows" in refused(text(tmp_path, name, content))
+    assert "has no rows" in refused(text(tmp_path, name, content))
 
 
 def test_csv_records_are_named_by_the_line_they_begin_on(tmp_path):
@@ -332,7 +339,7 @@ def test_a_file_that_is_not_parquet_is_refused(tmp_path):
 
 
 def test_an_unknown_ending_is_refused(tmp_path):
-    assert "has the ending '.xlsx'; files.table reads .jsonl" in refused(text(tmp_path, "rows.xlsx", ""))
+    assert "has the ending '.xlsx'; expected .jsonl" in refused(text(tmp_path, "rows.xlsx", ""))
 
 
 def test_checking_reads_only_the_beginning_and_tells_what_is_wrong(tmp_path):

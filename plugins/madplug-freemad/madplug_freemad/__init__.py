@@ -23,7 +23,7 @@ def _debate(style: str, decision: Any) -> dict[str, Any]:
 class N(Paradigm):
     """Free-MAD with anti-conformity: critique instead of agreement, and a score over the trajectory.
 
-    `rounds` counts the independent first answers: 2 are the paper's one round of debate.
+    `rounds` counts the independent first answers, so 2 are the paper's one round of debate.
     """
 
     name = "n"
@@ -40,7 +40,7 @@ class C(Paradigm):
 
 
 class Baseline1(Paradigm):
-    """Anti-conformity with the plurality of the last round: what the score adds, taken away."""
+    """Anti-conformity with the plurality of the last round, without the score."""
 
     name = "baseline1"
     source = _SOURCE
@@ -57,17 +57,17 @@ class Baseline2(Paradigm):
 
 @hookimpl
 def madplug_register_styles() -> list[type[Style]]:
-    """Offer the style."""
+    """Register the style."""
     return [AntiConformity]
 
 
 @hookimpl
 def madplug_register_decisions() -> list[type[DecisionProtocol]]:
-    """Offer the score."""
+    """Register the decision."""
     return [Score]
 
 
 @hookimpl
 def madplug_register_paradigms() -> list[type[Paradigm]]:
-    """Offer both forms and both baselines."""
+    """Register four paradigms."""
     return [N, C, Baseline1, Baseline2]

@@ -129,7 +129,7 @@ def test_having_no_answer_can_win():
     assert (decision.key, decision.agreed, decision.reason) == (None, False, "having no answer has the highest score")
 
 
-def test_nobody_with_an_answer_leaves_the_debate_undecided():
+def test_without_any_answer_the_debate_is_undecided():
     for on_none in ("carry", "skip", "as_answer"):
         assert decide("-- --", on_none=on_none).key is None
 
@@ -145,3 +145,9 @@ def test_scores_are_recorded_by_answer():
 
 def test_one_agent_that_keeps_its_answer_for_three_rounds():
     assert scores("xxx") == {"x": 20 + 10 + F(20, 3)}
+
+
+@pytest.mark.parametrize(("rows", "agreed"), [("AA -- --", False), ("AA -A --", True), ("AA AB --", True)])
+def test_one_voter_of_three_that_can_be_read_is_no_agreement(rows, agreed):
+    decision = Score().at_end(debate_from(rows))
+    assert (decision.key, decision.agreed) == ("A", agreed)

@@ -9,7 +9,7 @@ MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "ver
 
 
 class OnlyOwn(Visibility):
-    """Nobody hears anybody."""
+    """No agent sees another."""
 
     name = "only_own"
 
@@ -33,7 +33,7 @@ def test_first_answers_are_those_of_the_plain_exchange():
     assert free.requests == plain.requests
 
 
-def test_an_agent_that_hears_nobody_is_not_asked_to_examine_others():
+def test_an_agent_that_sees_no_one_is_not_asked_to_examine_others():
     played = play(styles=[AntiConformity(**MARKED)], replies=list("abcdef"), rounds=2, visibility=OnlyOwn())
     assert played.requests[3].messages[-1]["content"] == "<verify>"
 
@@ -55,7 +55,7 @@ def test_agreement_does_not_end_a_debate():
     assert played.result.rounds == 4
 
 
-def test_the_decision_of_a_held_debate_is_the_score():
+def test_the_decision_of_a_whole_debate_is_the_score():
     played = play(styles=[AntiConformity()], decision=Score(), replies=["A", "A", "A", "A", "B", "B"], rounds=2)
     assert played.decision.key == "A"
     assert played.decision.scores == {"A": 45.0, "B": 30.0}

@@ -13,11 +13,11 @@ __all__ = ["Intervention", "Synthesis"]
 
 @hookimpl
 def madplug_register_decisions() -> Iterable[type[DecisionProtocol]]:
-    """The judge that decides."""
+    """Register the decision."""
     return [Synthesis]
 
 
 @hookimpl
 def madplug_register_extensions() -> Iterable[type[Extension]]:
-    """The judge that steps in."""
+    """Register the extension."""
     return [Intervention]

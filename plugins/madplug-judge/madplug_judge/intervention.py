@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from madplug import Extension, ModelName, Options, Plan, Review, hookimpl
-from madplug_judge.candidates import Candidate, plurality, recorded
-from madplug_styles import prompts
+from madplug import Extension, ModelName, Options, Plan, Review, hookimpl, maybe_await
+from madplug_common import prompts
+from madplug_common.finals import FinalAnswer, recorded_answers
+from madplug_judge.candidates import plurality
 
 if TYPE_CHECKING:
     from madplug import Debate
 
+Reviewed = Review | Awaitable[Review | None] | None
+"""What extensions further in make of a round."""
 _ALONE = re.compile(r"\W*(?:answer|option)?\W*([AB])\W*", re.IGNORECASE)
 _STATED = re.compile(r"\b(?:better|best|prefer\w*|choose|verdict|choice)\b\W{0,5}(?:answer|option|is|one|:)?"
                      r"\W{0,5}(?:answer|option|is|:)?\W{0,5}\b([AB])\b")
@@ -22,13 +26,13 @@ _LETTER = re.compile(r"\b([AB])\b")
 
 
 class InterventionOptions(Options):
-    """Who judges, and what then happens."""
+    """Who judges, and what follows."""
 
     model: ModelName | None = Field(default=None, description="the judge's model; default: the first agent's")
     action: Literal["regenerate", "policy"] = Field(default="regenerate", description=(
-        "take the round back and hold it again, or give the group feedback"))
-    always: bool = Field(default=False, description="step in after every change, whatever the judge prefers")
-    attempts: int = Field(default=3, ge=1, le=20, description="times the judge is asked until it can be read")
+        "retract the round and run it again, or give the group feedback"))
+    always: bool = Field(default=False, description="step in after every change, whichever answer the judge prefers")
+    attempts: int = Field(default=3, ge=1, le=20, description="the most attempts to get a reply that can be read")
     compare: str = Field(default=(
         "{question}\n\nTwo answers to this task:\n\nAnswer A:\n{older}\n\nAnswer B:\n{newer}\n\n"
         "Which answer is better? Reply with one letter, A or B, and nothing else."), description=(
@@ -44,12 +48,13 @@ class Intervention(Extension):
     """A judge compares the group's answer with that of the round before, and steps in when the older one is better.
 
     Against problem drift. From round 2 on, when the most frequent answer of the voters has changed, a model sees
-    the older one as A and the newer one as B. If it prefers A, the round is taken back and held again (`action =
-    "regenerate"`, at most once a round), or the group is told what went wrong (`action = "policy"`, a message that
-    everybody sees). A judge that cannot be read, or prefers B, changes nothing. What it found is in the debate's
-    notes.
+    the older one as A and the newer one as B. If it prefers A, the round is retracted and run again (`action =
+    "regenerate"`, at most once a round), or the group gets feedback on what went wrong (`action = "policy"`, a
+    message that all agents see). A judge whose reply cannot be read, or that prefers B, changes nothing. Its
+    preference is in the debate's notes. A round that another extension retracts, or ends the debate with, is not
+    judged.
 
-    Differs from the released code of MALLM, which steps in when the newer answer is better, can hold a round again
+    Differs from the released code of MALLM, which steps in when the newer answer is better, can repeat a round
     without end, and compares drafts that are still empty while agents vote.
     """
 
@@ -57,19 +62,30 @@ class Intervention(Extension):
     source = "MALLM, release 1.0.5"
     Options = InterventionOptions
 
-    @hookimpl
-    def madplug_round_ended(self, debate: Debate) -> Awaitable[Review | None] | None:
-        """Nothing where nothing changed; else the judge's review."""
+    @hookimpl(wrapper=True)
+    def madplug_round_ended(self, debate: Debate) -> Generator[None, Reviewed, Reviewed]:
+        """The judge's review where the answer has changed, added to what extensions further in decided."""
+        reviewed = yield
         if debate.round < 2 or (self.options.action == "policy" and debate.round == debate.rounds):
-            return None
+            return reviewed
         if any(m.retracted and m.round == debate.round for m in debate.transcript.record):
-            return None
+            return reviewed
         older, newer = group(debate, debate.round - 1), group(debate, debate.round)
         if older is None or newer is None or older.key == newer.key:
-            return None
-        return self.review(debate, older, newer)
+            return reviewed
+        return self._combined(debate, reviewed, older, newer)
 
-    async def review(self, debate: Debate, older: Candidate, newer: Candidate) -> Review | None:
+    async def _combined(self, debate: Debate, reviewed: Reviewed, older: FinalAnswer,
+                        newer: FinalAnswer) -> Review | None:
+        inner: Review | None = await maybe_await(reviewed)
+        if inner is not None and (inner.redo or inner.stop):
+            return inner
+        own = await self.review(debate, older, newer)
+        if own is None or inner is None or own.redo:  # what was to be said was about the round that is retracted
+            return own or inner
+        return replace(inner, say="\n\n".join(filter(None, [inner.say, own.say])))
+
+    async def review(self, debate: Debate, older: FinalAnswer, newer: FinalAnswer) -> Review | None:
         """Compare, and step in when the older answer is better."""
         shown = {"question": prompts.question_parts(debate.sample), "older": statement(debate, older, debate.round - 1),
                  "newer": statement(debate, newer, debate.round)}
@@ -98,18 +114,18 @@ class Intervention(Extension):
         return (await debate.ask([message], model=model, purpose="judge", form=form)).text
 
     def calls(self, plan: Plan) -> int:
-        """What comparing costs, and holding every round but the first twice, at one call a turn."""
-        asks = 0 if self.options.always else int(self.options.attempts)
+        """The calls to compare, and to run every round but the first twice, at one call a turn."""
+        asks = 0 if self.options.always else self.options.attempts
         more = plan.turns if self.options.action == "regenerate" else 1
         return (plan.rounds - 1) * (asks + more)
 
 
-def group(debate: Debate, round: int) -> Candidate | None:
-    """What most voters answer at the end of a round; the first agent's among equals."""
-    return plurality(debate, recorded(debate, round), "first")[0]
+def group(debate: Debate, round: int) -> FinalAnswer | None:
+    """What most voters answer at the end of a round; in a tie, the first agent's answer."""
+    return plurality(debate, recorded_answers(debate, round), "first")[0]
 
 
-def statement(debate: Debate, answer: Candidate, round: int) -> str:
+def statement(debate: Debate, answer: FinalAnswer, round: int) -> str:
     """An answer with the latest message, up to a round, that gives it."""
     said = [m for m in debate.transcript.messages if m.key == answer.key and m.round <= round and m.agent is not None]
     return said[-1].content if said else answer.text

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Decision, DecisionProtocol, ModelName, Options, Plan, Reply, Turn
-from madplug_judge.candidates import Candidate, candidates, plurality
-from madplug_styles import prompts
+from madplug import Decision, DecisionProtocol, ModelName, Plan, Reply, Turn
+from madplug_common import prompts
+from madplug_common.finals import FinalAnswer, FinalOptions, final_answers
+from madplug_common.replies import read_json
+from madplug_common.ties import Tie
+from madplug_judge.candidates import plurality
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -20,18 +23,15 @@ _NUMBER = re.compile(r"(?<![-0-9.])([0-9]{1,4})(?![0-9]|\.[0-9])")
 _NAMED = re.compile(r"\b(?:solution|choice|candidate)\W{0,4}([0-9]{1,4})(?![0-9]|\.[0-9])", re.IGNORECASE)
 
 
-class SynthesisOptions(Options):
+class SynthesisOptions(FinalOptions):
     """Who judges, what, and when."""
 
     model: ModelName | None = Field(default=None, description="the judge's model; default: the first agent's")
     mode: Literal["synthesise", "select"] = Field(default="synthesise", description=(
         "the judge writes an answer that combines the solutions, or chooses one by its number"))
     vote_round: int = Field(default=3, ge=1, le=10_000, description="first round after which the judge decides")
-    final: Literal["ask_if_unread", "recorded", "ask"] = Field(default="ask_if_unread", description=(
-        "an agent's final solution: the last one on record; `ask_if_unread` asks the agent where its last message "
-        "states none, as in a style without solutions; `ask` always does"))
-    attempts: int = Field(default=3, ge=1, le=20, description="times the judge is asked until it can be read")
-    tie: Literal["first", "random", "undecided", "lexical"] = Field(default="first", description=(
+    attempts: int = Field(default=3, ge=1, le=20, description="the most attempts to get a reply that can be read")
+    tie: Tie = Field(default="first", description=(
         "the fallback among equally frequent answers: the first agent's, a random one, none, or the first in "
         "alphabetical order"))
     synthesise: str = Field(default=(
@@ -45,10 +45,6 @@ class SynthesisOptions(Options):
         "prompt, with mode = \"select\". {question}, {solutions}, {last}: the highest number"))
     solution: str = Field(default="Solution {number}:\n{text}", description=(
         "prompt: one entry of the list. {number}: from 0; {text}: the solution"))
-    extract: str = Field(default=(
-        "The discussion is over. Above is what you said last. Write down only the solution it gives, unchanged: no "
-        "explanation, and not whether you agree with anybody. If it gives none, answer the task yourself."),
-        description="prompt: the request for an agent's final solution, after the task and its last message")
 
 
 class Synthesis(DecisionProtocol):
@@ -60,8 +56,8 @@ class Synthesis(DecisionProtocol):
     fallback. An agent whose last message states no solution is asked to write one down; where that cannot be read
     either, the judge sees its whole message.
 
-    Differs from the released code of MALLM: the judge may have a model of its own (there it is the first agent's,
-    and so it is here without `model`), and a reply that cannot be read does not count as success.
+    Differs from the released code of MALLM: the judge may have its own model (there it is the first agent's,
+    as here without `model`), and a reply that cannot be read does not count as success.
     """
 
     name = "synthesis"
@@ -74,7 +70,7 @@ class Synthesis(DecisionProtocol):
 
     async def at_end(self, debate: Debate) -> Decision:
         """The judge's decision, or the agents' most frequent answer."""
-        found = await candidates(debate, self.options.final, self.options.extract)
+        found = await final_answers(debate, self.options.final, self.options.extract)
         if not found:
             return Decision.undecided("no agent that votes said anything")
         for _ in range(self.options.attempts):
@@ -85,7 +81,7 @@ class Synthesis(DecisionProtocol):
                                 reason=f"the judge decided on {len(found)} solutions")
         return self.fallback(debate, found)
 
-    async def judge(self, debate: Debate, found: Sequence[Candidate]) -> tuple[str | None, str | None]:
+    async def judge(self, debate: Debate, found: Sequence[FinalAnswer]) -> tuple[str | None, str | None]:
         """The answer of the judge and its key, in one call."""
         prompt = self.prompt(debate, found)
         model = self.options.model or debate.voters[0].model
@@ -96,22 +92,23 @@ class Synthesis(DecisionProtocol):
         number = read_number(said.text, len(found))
         return (None, None) if number is None else (found[number].answer, found[number].key)
 
-    def prompt(self, debate: Debate, found: Sequence[Candidate]) -> str:
+    def prompt(self, debate: Debate, found: Sequence[FinalAnswer]) -> str:
         """The task, the numbered solutions, and what is wanted."""
         fill, wanted = prompts.fill, self.options.mode
         solutions = "\n\n".join(fill(self.options.solution, number=i, text=c.text) for i, c in enumerate(found))
-        text = fill(getattr(self.options, wanted), question=prompts.question_parts(debate.sample),
+        template = self.options.select if wanted == "select" else self.options.synthesise
+        text = fill(template, question=prompts.question_parts(debate.sample),
                     solutions=solutions, last=len(found) - 1)
         return text if wanted == "select" else f"{text}\n{debate.answers.instruction(debate.sample)}"
 
     def form(self, debate: Debate, count: int) -> Mapping[str, Any] | None:
-        """The form of the judge's reply, for a model that can hold one."""
+        """The form of the judge's reply, for models that can be constrained."""
         if self.options.mode == "synthesise":
             return debate.answers.form(debate.sample, body=0)
         return {"regex": "|".join(str(i) for i in range(count))}
 
-    def fallback(self, debate: Debate, found: Sequence[Candidate]) -> Decision:
-        """The most frequent answer, which is no agreement."""
+    def fallback(self, debate: Debate, found: Sequence[FinalAnswer]) -> Decision:
+        """The most frequent answer, which does not count as agreed."""
         counts = Counter(c.key for c in found if c.key is not None)
         most, tied = plurality(debate, found, self.options.tie)
         why = f"the judge's reply could not be read in {self.options.attempts} attempts"
@@ -123,12 +120,12 @@ class Synthesis(DecisionProtocol):
 
     def calls(self, plan: Plan) -> int:
         """The attempts, and a call for each agent that is asked for its solution."""
-        return int(self.options.attempts) + (plan.agents if self.options.final != "recorded" else 0)
+        return self.options.attempts + (plan.agents if self.options.final != "recorded" else 0)
 
 
 def read_number(text: str, count: int) -> int | None:
     """The number of a solution in a reply; None when it names none that exists, or several."""
-    fields = prompts.read_json(text) if "{" in text else None
+    fields = read_json(text)
     if fields:
         text = " ".join(prompts.as_text(v) for v in fields.values())
     named = {int(n) for n in _NAMED.findall(text)} or {int(n) for n in _NUMBER.findall(text)}

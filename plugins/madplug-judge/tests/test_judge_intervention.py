@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from madplug import Plan
+from madplug import Extension, Plan, Review, hookimpl
 from madplug.testing import play
 from madplug_judge import Intervention
 from madplug_judge.intervention import read_preference
 
 
-def held(extension, rounds, judge="A", replayed=None, feedback="look again"):
-    """Agents that answer as the words say, round by round; `replayed` are the answers of rounds held again."""
+def played_with(*extensions, rounds, judge="A", replayed=None, feedback="look again"):
+    """Agents that answer as the words say, round by round; `replayed` are the answers of a round that is run again."""
     spoken, verdicts = {}, iter([judge] * 99 if isinstance(judge, str) else judge)
     rows = rounds.split()
 
@@ -26,45 +26,45 @@ def held(extension, rounds, judge="A", replayed=None, feedback="look again"):
             texts[2:2] = [row[request.agent] for row in replayed.split()]
         return texts[nth]
 
-    return play(extensions=[extension], replies=replies, rounds=len(rows))
+    return play(extensions=extensions, replies=replies, rounds=len(rows))
 
 
-def test_a_round_that_made_the_answer_worse_is_held_again():
-    played = held(Intervention(), "AAA BBB", replayed="AAA")
+def test_a_round_that_made_the_answer_worse_is_run_again():
+    played = played_with(Intervention(), rounds="AAA BBB", replayed="AAA")
     assert [m.key for m in played.messages] == ["A"] * 6
     assert [m.key for m in played.transcript.record if m.retracted] == ["B"] * 3
     assert played.debate.notes["judge"] == [{"round": 2, "older": "A", "newer": "B", "preferred": "A"}]
 
 
-def test_a_round_is_held_again_at_most_once():
-    played = held(Intervention(), "AAA BBB", replayed="BBB")
+def test_a_round_is_run_again_at_most_once():
+    played = played_with(Intervention(), rounds="AAA BBB", replayed="BBB")
     assert (played.decision.key, len(played.transcript.record)) == ("B", 9)
     assert played.result.calls == 9 + 1
 
 
 def test_the_newer_answer_stands_when_the_judge_prefers_it():
-    played = held(Intervention(), "AAA BBB", judge="B")
+    played = played_with(Intervention(), rounds="AAA BBB", judge="B")
     assert (played.decision.key, len(played.transcript.record)) == ("B", 6)
 
 
 def test_nothing_is_asked_while_the_answer_stays_the_same():
-    assert held(Intervention(), "AAB ABA AAA").result.calls == 9
-    assert held(Intervention(), "AAA").result.calls == 3
+    assert played_with(Intervention(), rounds="AAB ABA AAA").result.calls == 9
+    assert played_with(Intervention(), rounds="AAA").result.calls == 3
 
 
 def test_the_judge_sees_the_older_answer_as_a_and_the_newer_as_b():
-    prompt = held(Intervention(), "AAB BBC", judge="B").prompts[-1]
+    prompt = played_with(Intervention(), rounds="AAB BBC", judge="B").prompts[-1]
     assert "Answer A:\nA\n\nAnswer B:\nB\n\n" in prompt
 
 
 def test_a_judge_that_cannot_be_read_changes_nothing_after_three_attempts():
-    played = held(Intervention(), "AAA BBB", judge="both")
+    played = played_with(Intervention(), rounds="AAA BBB", judge="both")
     assert (played.decision.key, played.result.calls) == ("B", 9)
     assert played.debate.notes["judge"][0]["preferred"] is None
 
 
 def test_policy_tells_everybody_what_went_wrong():
-    played = held(Intervention(action="policy"), "AAA BBB BBB")
+    played = played_with(Intervention(action="policy"), rounds="AAA BBB BBB")
     note = next(m for m in played.messages if m.agent is None)
     assert (note.round, note.content) == (2, "look again")
     assert all(note.id in m.seen for m in played.transcript.of_round(3))
@@ -72,13 +72,55 @@ def test_policy_tells_everybody_what_went_wrong():
 
 
 def test_policy_says_nothing_after_the_last_round_and_nothing_empty():
-    assert held(Intervention(action="policy"), "AAA BBB").result.calls == 6
-    assert all(m.agent is not None for m in held(Intervention(action="policy"), "AAA BBB BBB", feedback=" ").messages)
+    assert played_with(Intervention(action="policy"), rounds="AAA BBB").result.calls == 6
+    silent = played_with(Intervention(action="policy"), rounds="AAA BBB BBB", feedback=" ")
+    assert all(m.agent is not None for m in silent.messages)
 
 
 def test_it_may_step_in_whatever_the_judge_prefers():
-    played = held(Intervention(always=True), "AAA BBB", replayed="BBB")
+    played = played_with(Intervention(always=True), rounds="AAA BBB", replayed="BBB")
     assert (len(played.transcript.record), played.result.calls) == (9, 9)
+
+
+class Reviewer(Extension):
+    """Gives this review at the end of round 2, the first time it ends."""
+
+    name = "reviewer"
+
+    def __init__(self, review):
+        super().__init__()
+        self.review = review
+
+    @hookimpl(wrapper=True)
+    def madplug_round_ended(self, debate):
+        inner = yield
+        if debate.round != 2:
+            return inner
+        review, self.review = self.review, None
+        return review
+
+
+@pytest.mark.parametrize(("review", "calls"), [(Review(stop=True), 6), (Review(redo=True), 9)])
+def test_a_round_that_another_extension_ends_or_retracts_is_not_judged(review, calls):
+    played = played_with(Reviewer(review), Intervention(), rounds="AAA BBB", replayed="AAA")
+    assert played.result.calls == calls
+    assert "judge" not in played.result.notes
+
+
+def test_the_feedback_follows_what_another_extension_says():
+    played = played_with(Reviewer(Review(say="a summary")), Intervention(action="policy"), rounds="AAA BBB BBB")
+    assert [m.content for m in played.messages if m.agent is None] == ["a summary\n\nlook again"]
+
+
+def test_a_message_about_a_retracted_round_is_not_said():
+    played = played_with(Reviewer(Review(say="a summary")), Intervention(), rounds="AAA BBB", replayed="AAA")
+    assert all(m.agent is not None for m in played.transcript.record)
+    assert played.decision.key == "A"
+
+
+def test_what_another_extension_says_stands_where_the_judge_has_no_objection():
+    played = played_with(Reviewer(Review(say="a summary")), Intervention(), rounds="AAA BBB BBB", judge="B")
+    assert [m.content for m in played.messages if m.agent is None] == ["a summary"]
 
 
 def test_the_judge_may_have_its_own_model():
@@ -87,7 +129,7 @@ def test_the_judge_may_have_its_own_model():
     assert [r.model for r in played.requests if r.purpose == "judge"] == ["wise"]
 
 
-def test_the_worst_case_counts_rounds_held_twice():
+def test_the_worst_case_counts_rounds_run_twice():
     assert Intervention().calls(Plan(3, 5, 3)) == 4 * (3 + 3)
     assert Intervention(action="policy").calls(Plan(3, 5, 3)) == 4 * (3 + 1)
     assert Intervention(always=True).calls(Plan(3, 5, 3)) == 4 * 3

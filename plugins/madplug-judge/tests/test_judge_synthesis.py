@@ -42,12 +42,12 @@ def judging(verdict, answers="ABB", written="?"):
     return replies
 
 
-def held(decision, replies, rounds=5, **more):
+def run(decision, replies, rounds=5, **more):
     return play(decision=decision, answers=Letter(), replies=replies, rounds=rounds, **more)
 
 
 def test_the_judge_decides_after_round_three_with_one_call():
-    played = held(Synthesis(), judging("C"))
+    played = run(Synthesis(), judging("C"))
     assert (played.decision.key, played.decision.agreed, played.result.rounds) == ("C", True, 3)
     assert played.result.calls == 9 + 1
     assert played.decision.scores == {"A": 1, "B": 2}
@@ -58,20 +58,20 @@ def test_with_extraction_an_attempt_is_a_call_per_agent_and_one():
     def replies(request):
         return {"discuss": "I say A", "extract": "A", "judge": "A"}[request.purpose]
 
-    played = held(Synthesis(final="ask"), replies, rounds=3)
+    played = run(Synthesis(final="ask"), replies, rounds=3)
     assert played.result.calls == 9 + (3 + 1)
     assert [r.agent for r in played.requests[9:]] == [0, 1, 2, None]
     assert "I say A" in played.prompts[9]
 
 
 def test_a_debate_that_ends_early_is_judged_at_its_end():
-    played = held(Synthesis(), judging("B"), rounds=1)
+    played = run(Synthesis(), judging("B"), rounds=1)
     assert (played.decision.key, played.result.rounds) == ("B", 1)
-    assert held(Synthesis(vote_round=1), judging("B"), rounds=5).result.rounds == 1
+    assert run(Synthesis(vote_round=1), judging("B"), rounds=5).result.rounds == 1
 
 
 def test_the_judge_sees_numbered_solutions_and_no_names():
-    prompt = held(Synthesis(), judging("B")).prompts[-1]
+    prompt = run(Synthesis(), judging("B")).prompts[-1]
     assert "the question" in prompt
     assert "Solution 0:\nA\n\nSolution 1:\nB\n\nSolution 2:\nB" in prompt
     assert "Agent" not in prompt
@@ -79,21 +79,21 @@ def test_the_judge_sees_numbered_solutions_and_no_names():
 
 
 def test_the_judge_may_have_its_own_model():
-    played = held(Synthesis(model="wise"), judging("B"), models=["model", "wise"])
+    played = run(Synthesis(model="wise"), judging("B"), models=["model", "wise"])
     assert played.requests[-1].model == "wise"
-    assert held(Synthesis(), judging("B")).requests[-1].model == "model"
+    assert run(Synthesis(), judging("B")).requests[-1].model == "model"
 
 
 def test_an_agent_that_states_no_solution_is_asked_for_one():
-    played = held(Synthesis(), judging("B", answers="A?B", written="C"))
+    played = run(Synthesis(), judging("B", answers="A?B", written="C"))
     assert [r.agent for r in played.requests if r.purpose == "extract"] == [1]
     assert "Solution 1:\nC" in played.prompts[-1]
     assert played.decision.scores == {"A": 1, "C": 1, "B": 1}
-    assert held(Synthesis(final="recorded"), judging("B", answers="A?B")).result.calls == 9 + 1
+    assert run(Synthesis(final="recorded"), judging("B", answers="A?B")).result.calls == 9 + 1
 
 
 def test_an_agent_that_cannot_be_read_is_shown_with_its_whole_message():
-    prompt = held(Synthesis(), judging("B", answers="A?B")).prompts[-1]
+    prompt = run(Synthesis(), judging("B", answers="A?B")).prompts[-1]
     assert "Solution 1:\nI say ?" in prompt
 
 
@@ -111,37 +111,37 @@ def test_agents_without_a_vote_put_up_nothing():
 # A judge that cannot be read
 
 def test_the_judge_is_asked_again_until_it_can_be_read():
-    played = held(Synthesis(), judging(["hm", "well", "Z"]))
+    played = run(Synthesis(), judging(["hm", "well", "Z"]))
     assert (played.decision.key, played.decision.agreed, played.result.calls) == ("Z", True, 12)
 
 
 def test_after_three_attempts_the_most_frequent_answer_is_a_fallback():
-    decision = held(Synthesis(), judging(["hm"] * 3)).decision
+    decision = run(Synthesis(), judging(["hm"] * 3)).decision
     assert (decision.key, decision.agreed, decision.fallback, decision.tie) == ("B", False, True, False)
     assert decision.reason == ("the judge's reply could not be read in 3 attempts: the agents' most frequent answer")
 
 
 @pytest.mark.parametrize(("tie", "key"), [("first", "C"), ("lexical", "A"), ("undecided", None)])
 def test_a_tie_of_the_fallback_is_reported_and_broken_as_chosen(tie, key):
-    decision = held(Synthesis(tie=tie), judging(["hm"] * 3, answers="CAB")).decision
+    decision = run(Synthesis(tie=tie), judging(["hm"] * 3, answers="CAB")).decision
     assert (decision.key, decision.tie, decision.agreed) == (key, True, False)
 
 
-def test_a_random_tie_is_the_same_whoever_holds_which_answer():
+def test_a_random_tie_does_not_depend_on_which_agent_gave_which_answer():
     def chosen(answers, seed):
-        return held(Synthesis(tie="random"), judging(["hm"] * 3, answers=answers), seed=seed).decision.key
+        return run(Synthesis(tie="random"), judging(["hm"] * 3, answers=answers), seed=seed).decision.key
 
     assert all(chosen("ABC", s) == chosen("CAB", s) for s in range(5))
     assert len({chosen("ABC", s) for s in range(20)}) > 1
 
 
 def test_agents_and_judge_that_cannot_be_read_are_undecided():
-    decision = held(Synthesis(), judging(["hm"] * 3, answers="???")).decision
+    decision = run(Synthesis(), judging(["hm"] * 3, answers="???")).decision
     assert (decision.key, decision.agreed, decision.fallback) == (None, False, False)
     assert decision.reason.endswith("the agents gave no answer that could be read")
 
 
-def test_nobody_to_judge_is_undecided_without_a_call():
+def test_without_solutions_to_judge_it_is_undecided_without_a_call():
     debate = debate_from("A B", personas=[Persona("x", votes=False)] * 2)
     assert wait_for(Synthesis().at_end(debate)).reason == "no agent that votes said anything"
 
@@ -149,13 +149,13 @@ def test_nobody_to_judge_is_undecided_without_a_call():
 # Selecting
 
 def test_the_judge_may_select_by_number_from_zero():
-    played = held(Synthesis(mode="select"), judging("1", answers="ABC"))
+    played = run(Synthesis(mode="select"), judging("1", answers="ABC"))
     assert (played.decision.key, played.decision.agreed) == ("B", True)
     assert "Output only its number, from 0 to 2." in played.prompts[-1]
 
 
 def test_selecting_a_solution_without_a_readable_answer_does_not_count():
-    played = held(Synthesis(mode="select"), judging(["1", "2"], answers="A?C"))
+    played = run(Synthesis(mode="select"), judging(["1", "2"], answers="A?C"))
     assert (played.decision.key, played.result.calls) == ("C", 9 + 1 + 2)
 
 
@@ -192,13 +192,13 @@ def test_the_worst_case_is_every_attempt():
 
 
 def test_prompts_are_options_and_braces_of_agents_stay_text():
-    played = held(Synthesis(synthesise="JUDGE {solutions} {unknown}", solution="<{number}> {text}"),
+    played = run(Synthesis(synthesise="JUDGE {solutions} {unknown}", solution="<{number}> {text}"),
                   lambda request: "B" if request.purpose == "judge" else "{question}")
     assert played.prompts[-1].startswith("JUDGE <0> {question}\n\n<1> {question}")
     assert "{unknown}" in played.prompts[-1]
 
 
-def test_messages_of_nobody_are_no_solutions():
+def test_messages_without_an_author_are_not_solutions():
     debate = debate_from("A B", replies=["A"], answers=Letter())
     debate.transcript.append(Message(0, 1, 1, None, "say", "Z", key="Z", answer="Z"))
     assert wait_for(Synthesis().at_end(debate)).scores == {"A": 1, "B": 1}

@@ -10,5 +10,5 @@ __all__ = ["Chat", "madplug_register_models"]
 
 @hookimpl
 def madplug_register_models() -> list[type[Chat]]:
-    """Offer `litellm.chat`."""
+    """Register the model."""
     return [Chat]

@@ -8,25 +8,27 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import Field, model_validator
 
 from madplug import (
+    AccessError,
     Completion,
     Model,
     ModelError,
-    ModelOptions,
     RefusedError,
     Request,
     TransientError,
+    UnreachableError,
     Volatile,
 )
-from madplug_litellm.library import load, unload
+from madplug_litellm.library import load, never_reached, unload
 from madplug_litellm.prices import price_of
 from madplug_openai.failures import failure
 from madplug_openai.forms import response_format
-from madplug_openai.keys import Address, KeyVariable, key_from, presentable
+from madplug_openai.keys import Address, KeyVariable, key_from, presentable, refuse_key_in
 from madplug_openai.network import allow_connections
-from madplug_openai.replies import Shapeless, completion_in
+from madplug_openai.options import ChatOptions
+from madplug_openai.replies import Shapeless, completion_in, without_keys
 
 _OURS = {"model", "messages", "stream", "n", "api_key", "apikey", "api-key", "authorization", "api_base", "base_url",
          "timeout", "num_retries", "max_retries", "drop_params", "shared_session"}
@@ -34,6 +36,9 @@ _SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)(?:_\w+)?$")
 # What litellm puts before an endpoint's own words, and what it says where another try cannot help.
 _PREFIX = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception|Timeout): )*(?:\w+(?:Exception|Error) - )?")
 _HOPELESS = re.compile(r"(?i)missing credentials|api key|no module named|pip install|LLM Provider NOT provided")
+
+_MOST = 20_000
+"""Characters of an error that are looked at."""
 
 
 class Chat(Model):
@@ -48,47 +53,33 @@ class Chat(Model):
     name = "chat"
     _session: Any = None
 
-    class Options(ModelOptions):
+    class Options(ChatOptions):
         """Options of `litellm.chat`."""
 
-        model_config = ConfigDict(hide_input_in_errors=True)
+        reserved = frozenset(_OURS)
 
         model: str = Field(min_length=1, description="provider/model, as litellm names it")
         api_base: Annotated[Address | None, Volatile] = Field(
             default=None, description="an address other than the provider's own")
         api_key_env: Annotated[KeyVariable | None, Volatile] = Field(
-            default=None, description="name of the environment variable that holds the key; by default the one that "
+            default=None, description="name of the environment variable with the key; by default the one that "
             "litellm looks for, such as ANTHROPIC_API_KEY")
-        temperature: float | None = Field(
-            default=None, ge=0, le=10, description="randomness of sampling; the provider's own unless given")
-        top_p: float | None = Field(default=None, gt=0, le=1, description="share of the probability to sample from")
-        max_tokens: int | None = Field(default=None, ge=1, description="the most tokens of one answer")
-        stop: tuple[str, ...] | None = Field(default=None, description="texts that end an answer")
         seed: bool = Field(default=True, description="send each call's seed, where litellm says the model takes one")
         structured: Literal["auto", "always", "never"] = Field(
-            default="auto", description="send JSON schemas; auto: where litellm says the model holds them")
+            default="auto", description="send JSON schemas; auto: where litellm says the model supports them")
         drop_params: bool = Field(
             default=False, description="leave out parameters that the model does not take, instead of an error")
-        extra: Mapping[str, Any] = Field(
-            default_factory=dict, description="further arguments of litellm.acompletion, such as reasoning_effort")
-        keep_reasoning: Annotated[bool, Volatile] = Field(
-            default=True, description="keep the reasoning that some models return, with the call's usage")
-        timeout: Annotated[float, Volatile] = Field(
-            default=300.0, gt=0, le=86_400, description="seconds after which one try is given up")
 
-        @field_validator("extra")
-        @classmethod
-        def _further_only(cls, extra: Mapping[str, Any]) -> Mapping[str, Any]:
-            taken = sorted(name for name in extra if name.lower() in _OURS)
-            if taken:
-                raise ValueError(f"must not set {', '.join(taken)}")
-            return extra
+        @model_validator(mode="after")
+        def _keeps_its_key(self) -> Any:
+            if self.api_base:
+                refuse_key_in(self.api_base, self.api_key_env or "OPENAI_API_KEY")
+            return self
 
     @property
     def price(self) -> Mapping[str, float] | None:
         """The run file's, or else that of litellm's map; litellm is not imported for it."""
-        given: Mapping[str, float] | None = self.options.price
-        return given or price_of(self.options.model)
+        return super().price or price_of(self.options.model)
 
     async def open(self) -> None:
         """Import litellm and make a pool for the providers it reaches through aiohttp."""
@@ -122,10 +113,10 @@ class Chat(Model):
         # A price in the run file is applied by the host.
         cost = None if self.options.price else reply._hidden_params.get("response_cost")
         try:
-            return completion_in(reply.model_dump(exclude_none=True), self.options.model,
-                                 keep_reasoning=self.options.keep_reasoning, cost=cost)
-        except Shapeless:
-            raise TransientError("the reply has no message") from None
+            return without_keys(completion_in(reply.model_dump(exclude_none=True), self.options.model,
+                                              keep_reasoning=self.options.keep_reasoning, cost=cost), self._keys)
+        except Shapeless as found:
+            raise TransientError(f"the reply {found}") from None
 
     def arguments(self, request: Request) -> dict[str, Any]:
         """What litellm is called with. It rewrites messages in place, so it gets its own."""
@@ -149,19 +140,24 @@ class Chat(Model):
                 "shared_session": self._session}
 
     def _placeholder(self) -> str | None:
-        """In place of a key for a server of one's own: the SDK behind `openai/` sends nothing without one."""
+        """In place of a key for a private server: the SDK behind `openai/` sends nothing without one."""
         own = self.options.api_base and self.options.model.startswith("openai/")
         return "none" if own and not os.environ.get("OPENAI_API_KEY") else None
 
     def _meaning(self, error: Exception) -> ModelError:
-        """An exception of litellm as ours."""
-        said = _PREFIX.sub("", str(getattr(error, "message", None) or error))
+        """The madplug error for an exception of litellm."""
+        said = _PREFIX.sub("", str(getattr(error, "message", None) or error)[:_MOST])
+        if never_reached(error):
+            return UnreachableError(f"the connection failed: {presentable(said, self._keys)}")
         status = getattr(error, "status_code", 500)
         status = status if isinstance(status, int) else 500
         if status >= 500 and _HOPELESS.search(said):
-            return RefusedError(presentable(said, self._keys))
+            return AccessError(presentable(said, self._keys))
+        if type(error).__name__ == "ContentPolicyViolationError":
+            return RefusedError(f"the endpoint's content filter refused the request: {presentable(said, self._keys)}")
         body = getattr(error, "body", None)
         code = body.get("code") if isinstance(body, Mapping) else getattr(error, "code", None)
         headers = getattr(error, "litellm_response_headers", None) or getattr(
             getattr(error, "response", None), "headers", None) or {}
-        return failure(status, {"message": said, "code": code}, "", headers, self._keys)
+        kind = getattr(error, "type", None)
+        return failure(status, {"message": said, "code": code, "type": kind}, "", headers, self._keys)

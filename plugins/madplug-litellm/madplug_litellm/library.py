@@ -1,4 +1,4 @@
-"""litellm, imported once and kept quiet: no download, no banner, no retries of its own, no limit of its own."""
+"""litellm, imported once, without downloads, banners, its own retries or its own limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def load(connections: int) -> Any:
-    """The library, able to keep this many connections open."""
+    """The library, set up for this many open connections."""
     # Read while it is imported: its map of prices is not fetched, and no .env file is loaded.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
@@ -36,3 +36,25 @@ async def unload(litellm: Any) -> None:
     close_all: Callable[[], Awaitable[None]] = async_client_cleanup.close_litellm_async_clients
     await close_all()
     litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+def never_reached(error: BaseException) -> bool:
+    """Whether an error of litellm comes of an endpoint that could not be reached or did not begin to reply.
+
+    litellm says the same of this as of many other failures; the clients below it do not.
+    """
+    import aiohttp
+    import httpx
+
+    below: BaseException | None = error
+    seen: set[int] = set()
+    while below is not None and id(below) not in seen:
+        seen.add(id(below))
+        if isinstance(below, aiohttp.ClientPayloadError | httpx.ReadTimeout):
+            return False
+        if isinstance(below, httpx.ConnectError | httpx.ConnectTimeout | httpx.RemoteProtocolError
+                      | aiohttp.ClientConnectorError | aiohttp.ServerDisconnectedError | aiohttp.ConnectionTimeoutError
+                      | ConnectionResetError | ConnectionRefusedError):
+            return True
+        below = below.__cause__ or below.__context__
+    return False

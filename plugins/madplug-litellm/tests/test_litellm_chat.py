@@ -10,7 +10,16 @@ from importlib.util import find_spec
 import pytest
 from pydantic import ValidationError
 
-from madplug import Completion, ModelError, RefusedError, Request, TransientError, Volatile
+from madplug import (
+    AccessError,
+    Completion,
+    ModelError,
+    RefusedError,
+    Request,
+    TransientError,
+    UnreachableError,
+    Volatile,
+)
 from madplug.testing.endpoint import completion, running_endpoint
 from madplug_litellm import Chat
 from madplug_litellm.prices import price_of
@@ -77,6 +86,29 @@ def test_what_may_pass_is_worth_another_try_and_is_tried_once_here(fault):
 @pytest.mark.parametrize("fault", ["400", "401", "402", "403", "404", "413", "422", "context", "quota"])
 def test_what_will_not_change_is_refused(fault):
     assert isinstance(outcome_of(fault), RefusedError)
+
+
+@pytest.mark.parametrize(("fault", "kind"), [
+    ("400", RefusedError), ("413", RefusedError), ("422", RefusedError), ("context", RefusedError),
+    ("filter", RefusedError), ("401", AccessError), ("403", AccessError), ("404", AccessError), ("quota", AccessError),
+    ("408", TransientError), ("429", TransientError), ("503", TransientError), ("closed_in_body", TransientError),
+    ("reset_in_body", TransientError), ("reset", UnreachableError), ("closed", UnreachableError)])
+def test_a_failure_is_of_its_kind(fault, kind):
+    assert type(outcome_of(fault)) is kind
+
+
+def test_an_endpoint_that_nobody_runs_is_unreachable():
+    with running_endpoint() as endpoint:
+        url = endpoint.url
+    error, = ask(url)
+    assert type(error) is UnreachableError
+
+
+@pytest.mark.parametrize("text", [KEY, KEY[:9] + "".join(f"%{ord(c):02x}" for c in KEY[9:])])
+def test_a_key_that_is_repeated_in_a_reply_is_left_out(text):
+    answered = exchange(lambda asked: completion(f"you sent {text}", reasoning_content=text))[2]
+    assert answered.text == "you sent [key]"
+    assert KEY[9:] not in str(answered)
 
 
 def test_a_hang_ends_with_the_timeout():
@@ -159,7 +191,7 @@ def test_images_pass_through_and_the_request_is_left_alone():
 @pytest.mark.parametrize(("model", "structured", "sent"), [
     ("openai/fake", "auto", False), ("openai/fake", "always", True), ("openai/gpt-4o-mini", "auto", True),
     ("openai/gpt-4o-mini", "never", False)])
-def test_a_schema_is_sent_to_models_that_hold_it(model, structured, sent):
+def test_a_schema_is_sent_to_models_that_support_it(model, structured, sent):
     _, body, _ = exchange(model=model, structured=structured, form={"json_schema": SCHEMA})
     expected = {"type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True}}
     assert body.get("response_format") == (expected if sent else None)

@@ -22,8 +22,8 @@ from madplug import (
     Usage,
     Volatile,
 )
+from madplug_common.grammar import NoGrammarError, grammar_of
 from madplug_llamacpp.engine import Answer, Engine
-from madplug_llamacpp.grammar import NoGrammar, grammar_of
 from madplug_llamacpp.weights import found, is_path, understood
 
 _OURS = {"grammar", "json_schema", "messages", "n", "response_format", "stream", "stream_options"}
@@ -35,11 +35,12 @@ class Chat(Model):
     """The embedded model: GGUF weights inside this process, without a key and without a server.
 
     `max_in_flight` requests are answered side by side in as many slots of one engine, which computes their tokens
-    together and reuses the beginning that a prompt shares with one before. Regular expressions, JSON schemas
-    and grammars are held; a form that the engine cannot hold is left out, and the call's usage says so.
+    together and reuses the beginning that a prompt shares with one before. Replies are
+    constrained to regular expressions, JSON schemas and grammars; a form that the engine does not support is left out,
+    and the call's usage says so.
 
-    A seed comes with every request. Whether it reproduces a reply to the letter depends on what is computed beside
-    it: only with `max_in_flight = 1` and `prompt_cache = false`, on the same machine.
+    A seed comes with every request. Whether it reproduces a reply exactly depends on what is computed at the same
+    time: only with `max_in_flight = 1` and `prompt_cache = false`, on the same machine.
     """
 
     name = "chat"
@@ -118,21 +119,21 @@ class Chat(Model):
     @property
     def price(self) -> Mapping[str, float]:
         """Nothing, unless the run file names a price."""
-        return self.options.price or {"prompt": 0.0, "completion": 0.0}
+        return super().price or {"prompt": 0.0, "completion": 0.0}
 
     async def complete(self, request: Request) -> Completion:
         """Answer in a free slot; a request that is no longer wanted is stopped at its next token."""
-        held, unheld = held_by(request.form)
+        form, unsupported = form_fields(request.form)
         body = self.body(request)
-        answer = await self._answer({**body, **held})
-        if held and answer.error and answer.error.get("code") == 400 and not _too_long(answer.error):
-            held, unheld = {}, f"the engine refuses it: {answer.error.get('message')}"
+        answer = await self._answer({**body, **form})
+        if form and answer.error and answer.error.get("code") == 400 and not _too_long(answer.error):
+            form, unsupported = {}, f"the engine refuses it: {answer.error.get('message')}"
             answer = await self._answer(body)
         if answer.error:
             raise failure(answer.error)
-        if unheld:
-            self._say_once(unheld)
-        return _completion(answer, unheld)
+        if unsupported:
+            self._say_once(unsupported)
+        return _completion(answer, unsupported)
 
     async def _answer(self, body: Mapping[str, Any]) -> Answer:
         if self._engine is None:
@@ -165,11 +166,11 @@ class Chat(Model):
             import structlog
 
             self._said.add(reason)
-            structlog.get_logger().warning("the form of a reply cannot be held, and is left out", reason=reason)
+            structlog.get_logger().warning("unsupported form of a reply is left out", reason=reason)
 
 
-def held_by(form: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
-    """The fields that hold a form, and why there are none for a form that cannot be held."""
+def form_fields(form: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
+    """The fields that constrain a reply to a form, and why there are none for an unsupported form."""
     if not form:
         return {}, ""
     kind, value = next(iter(form.items()))
@@ -181,12 +182,12 @@ def held_by(form: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
         return {}, f"a form is a json_schema, a regex or a grammar, not '{kind}'"
     try:
         return {"grammar": grammar_of(value)}, ""
-    except NoGrammar as error:
+    except NoGrammarError as error:
         return {}, f"{value}: {error}"
 
 
 def text_of(content: Any) -> str:
-    """A message's text; its parts are lines of their own."""
+    """A message's text, one line per part."""
     if not isinstance(content, str):
         if any(part.get("type") != "text" for part in content):
             raise RefusedError(_TEXT_ONLY)
@@ -195,10 +196,10 @@ def text_of(content: Any) -> str:
 
 
 def failure(error: Mapping[str, Any]) -> ModelError:
-    """The error that a reply of the engine stands for."""
+    """The error that a reply of the engine means."""
     code, message = error.get("code"), str(error.get("message") or error)
     if _too_long(error):
-        return RefusedError(f"the prompt has {error.get('n_prompt_tokens', '?')} tokens and a slot holds "
+        return RefusedError(f"the prompt has {error.get('n_prompt_tokens', '?')} tokens and a slot has room for "
                             f"{error.get('n_ctx', '?')}, the reply included; raise context, or show fewer messages")
     if isinstance(code, int) and 400 <= code < 500 and code != 429:
         return RefusedError(f"the engine refuses the request: {message}")
@@ -209,10 +210,10 @@ def _too_long(error: Mapping[str, Any]) -> bool:
     return error.get("type") == "exceed_context_size_error"
 
 
-def _completion(answer: Answer, unheld: str) -> Completion:
+def _completion(answer: Answer, unsupported: str) -> Completion:
     usage = answer.usage
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
-    raw = {**usage, "finish_reason": answer.finish, **({"form_not_held": unheld} if unheld else {})}
+    raw = {**usage, "finish_reason": answer.finish, **({"unsupported_form": unsupported} if unsupported else {})}
     # A token without text is the end of the reply, not a part of it.
     logprobs = tuple(float(t["logprob"]) for t in answer.tokens if t.get("bytes"))
     return Completion("".join(answer.text), Usage(usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0),

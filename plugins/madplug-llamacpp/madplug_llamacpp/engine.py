@@ -43,10 +43,10 @@ class Engine:
         """Load; takes a second or more, and the interpreter waits."""
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
-                raise ModelError(f"{path}: is no GGUF file")
+                raise ModelError(f"{path}: is not a GGUF file")
         # Threads that spin while they wait would keep a core busy; the library reads this once, when it is imported.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-        import xllamacpp  # type: ignore[import-untyped]
+        import xllamacpp
 
         try:
             self._server = xllamacpp.Server(_parameters(xllamacpp.CommonParams(), path, options))
@@ -62,7 +62,7 @@ class Engine:
                              "process that uses it")
 
     def answer(self, body: Mapping[str, Any], answer: Answer) -> Answer:
-        """Answer one request, in the calling thread, which does not hold the interpreter meanwhile."""
+        """Answer one request, in the calling thread, which releases the interpreter lock meanwhile."""
         try:
             self._server.handle_chat_completions({**body, "stream": True, "stream_options": {"include_usage": True}},
                                                  answer)
@@ -85,7 +85,7 @@ def _parameters(params: Any, path: Path, options: Any) -> Any:
     params.prefill_assistant = False  # a reply of an agent that ends a prompt is not to be continued
     params.warmup = False
     params.verbosity = 0
-    # The engine opens a port on this machine that nobody needs: a key that nobody knows keeps everybody out.
+    # The engine opens a port on this machine that is not needed: a random key keeps other programs out.
     params.api_keys = [secrets.token_urlsafe(32)]
     params.ui = False
     params.endpoint_slots = False

@@ -25,7 +25,7 @@ _STALE = 3600.0
 class Parts:
     """One file of weights that comes in parts, each the data of an installed package.
 
-    The packages are not ours: they are read as data and never imported, and what they hold together counts
+    The packages are not ours: they are read as data and never imported, and only their joint content counts
     only if its hash is the one written here.
     """
 
@@ -155,8 +155,8 @@ def _source(requirement: str, number: int) -> Path | None:
 
 
 def _join(sources: Iterable[Path], target: Path, name: str, parts: Parts) -> None:
-    """Write beside and rename, so that nobody sees half a file however many processes do this at once."""
-    handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    """Write to a temporary file and rename it, so that no process ever sees half a file."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as out:
             actual = _digest(_copied(_blocks(sources), out.write))
@@ -165,13 +165,13 @@ def _join(sources: Iterable[Path], target: Path, name: str, parts: Parts) -> Non
         if actual != parts.sha256:
             raise ModelError(f"the packages of '{name}' together have the SHA-256 {actual}, not {parts.sha256}: "
                              f"they are damaged or were changed, and are not used; install them again, or {ways()}")
-        Path(beside).replace(target)
+        Path(temporary).replace(target)
     finally:
-        Path(beside).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
 
 
 def _sweep(target: Path) -> None:
-    """Remove what processes that were killed left beside the target."""
+    """Remove the temporary files that killed processes left next to the target."""
     for left in target.parent.glob(f".{target.name}.*.part"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE:

@@ -67,7 +67,7 @@ def test_every_reply_ends_with_the_closing_line_of_its_form(model):
         assert reply.usage.raw["finish_reason"] == "stop"
 
 
-def test_a_schema_and_a_grammar_are_held(model):
+def test_a_schema_and_a_grammar_are_enforced(model):
     schema = {"type": "object", "properties": {"answer": {"enum": ["A", "B"]}, "sure": {"type": "boolean"}},
               "required": ["answer", "sure"], "additionalProperties": False}
     shaped, spelled = ask(model, request(form={"json_schema": schema}, max_tokens=60),
@@ -78,12 +78,12 @@ def test_a_schema_and_a_grammar_are_held(model):
     assert re.fullmatch(r"<[a-c]{3}>", spelled.text)
 
 
-def test_a_form_that_cannot_be_held_is_left_out_and_said_once(model):
+def test_a_form_that_cannot_be_enforced_is_left_out_with_one_warning(model):
     forms = [{"regex": r"(?=a)b"}, {"grammar": "root ::= ((("}, {"json_schema": {"type": "odd"}}, {"shape": "round"}]
     with capture_logs() as logs:
         replies = ask(model, *(request(form=form, max_tokens=4) for form in [*forms, *forms]))
     assert [bool(reply.text) for reply in replies] == [True] * 8
-    reasons = [reply.usage.raw["form_not_held"] for reply in replies[:4]]
+    reasons = [reply.usage.raw["unsupported_form"] for reply in replies[:4]]
     for reason, said in zip(reasons, ("(?=a)b: assert", "parse grammar", "type odd", "not 'shape'"), strict=True):
         assert said in reason
     assert sorted(log["reason"] for log in logs) == sorted(reasons)
@@ -130,7 +130,7 @@ def test_log_probabilities_come_where_they_are_asked_for(model):
 
 
 def test_a_prompt_that_is_too_long_is_refused_with_the_numbers(model):
-    with pytest.raises(RefusedError, match=r"the prompt has \d{4} tokens and a slot holds 512.*raise context"):
+    with pytest.raises(RefusedError, match=r"the prompt has \d{4} tokens and a slot has room for 512.*raise context"):
         ask(model, request("word " * 2000))
 
 
@@ -159,7 +159,7 @@ def test_a_reply_stops_at_a_text_that_ends_it(model):
     assert (single.text, several.text) == ("one", "one two")
 
 
-def test_nobody_else_can_use_the_port_that_the_engine_opens(model):
+def test_no_other_process_can_use_the_port_that_the_engine_opens(model):
     address = model._engine._server.listening_address
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(f"{address}/v1/models", timeout=10)
@@ -216,7 +216,7 @@ def test_a_call_that_is_no_longer_wanted_stops_writing(single, monkeypatch):
 # Without weights
 
 def test_what_is_no_model_is_refused_when_it_is_loaded(tmp_path):
-    for content, said in ((b"PK", "is no GGUF file"), (b"GGUF" + bytes(99), "cannot load these weights")):
+    for content, said in ((b"PK", "is not a GGUF file"), (b"GGUF" + bytes(99), "cannot load these weights")):
         file = tmp_path / "broken.gguf"
         file.write_bytes(content)
         with pytest.raises(ModelError, match=said):

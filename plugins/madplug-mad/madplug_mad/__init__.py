@@ -1,4 +1,4 @@
-"""Tit for tat (Liang et al. 2024): two sides argue, and a moderator says when it has heard enough."""
+"""Tit for tat (Liang et al. 2024): two sides argue, and a moderator ends the debate."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["Moderated", "Moderator", "Opponent", "Roles", "Side", "Sides", "TitF
 
 
 class TitForTat(Paradigm):
-    """Two sides argue in turn under a moderator, who ends the debate as soon as an answer convinces.
+    """Two sides argue in turn before a moderator, who ends the debate as soon as an answer is convincing.
 
     Affirmative, negative, moderator, one after the other; after the last round a judge reads the debate.
-    `agents` counts the moderator: with 5 there are four debaters, who speak one by one and hear each other.
+    `agents` counts the moderator: with 5 there are four debaters, who speak one by one and see each other's messages.
     At most 3 rounds.
     """
 
@@ -27,35 +27,35 @@ class TitForTat(Paradigm):
 
 @hookimpl
 def madplug_register_personas() -> list[type]:
-    """Offer the roles."""
+    """Register the persona generator."""
     return [Roles]
 
 
 @hookimpl
 def madplug_register_turn_orders() -> list[type]:
-    """Offer the order of sides and moderator."""
+    """Register the turn order."""
     return [Sides]
 
 
 @hookimpl
 def madplug_register_visibilities() -> list[type]:
-    """Offer who hears whom."""
+    """Register the visibility."""
     return [Opponent]
 
 
 @hookimpl
 def madplug_register_styles() -> list[type]:
-    """Offer the debaters and the moderator."""
+    """Register two styles."""
     return [Side, Moderator]
 
 
 @hookimpl
 def madplug_register_decisions() -> list[type]:
-    """Offer the adaptive break and the judge."""
+    """Register the decision."""
     return [Moderated]
 
 
 @hookimpl
 def madplug_register_paradigms() -> list[type]:
-    """Offer the method."""
+    """Register the paradigm."""
     return [TitForTat]

@@ -1,4 +1,4 @@
-"""How the debate ends: by the moderator's word, or after the last round by a judge who reads it all."""
+"""How the debate ends: when the moderator decides, or after the last round by a judge who reads it all."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, ModelName, Options, Plan
-from madplug_mad.moderator import AGAIN, META, ask_for_json, transcribed
+from madplug_common.finals import last_messages
+from madplug_common.prompts import Chat, as_text, fill, question_parts, transcribe, user
+from madplug_common.ties import Tie, break_tie, leaders
+from madplug_mad.moderator import AGAIN, META, ask_for_json
 from madplug_mad.sides import PAPER, debaters
-from madplug_styles.prompts import Chat, as_text, fill, question_parts, user
 
 if TYPE_CHECKING:
     from madplug import Completion, Debate
@@ -29,48 +31,50 @@ What the sides have said:
 
 Which answers to the question are there in this debate? List them, without reasons."""
 PICK = """Now decide which of these answers is right. Reply with one JSON object that has the fields "answer" (the one \
-you choose) and "reason". For the answer this holds: {format}"""
+you choose) and "reason". About the answer: {format}"""
+
+
+class ModeratedOptions(Options):
+    """Options of `mad.moderated`."""
+
+    ends_on: Literal["answer", "preference"] = Field(
+        default="answer", description="what the moderator has to give to end the debate")
+    history: Literal["full", "first_round"] = Field(default="full", description="what the judge reads")
+    model: ModelName | None = Field(default=None, description="the judge's model; unset: the moderator's")
+    meta: str = Field(default=META, description="the system prompt of the judge")
+    candidates: str = Field(default=CANDIDATES,
+                            description="the judge's first call; {question}, {history}")
+    pick: str = Field(default=PICK, description="the judge's second call; {format}")
+    again: str = Field(default=AGAIN, description="after a choice that could not be read; {fields}")
+    retries: int = Field(default=3, ge=0, le=10,
+                         description="times to ask again for a choice that can be read")
+    tie: Tie = Field(
+        default="first", description="among the debaters' last answers; first: the negative side's")
 
 
 class Moderated(DecisionProtocol):
-    """Ends the debate at the moderator's word; after the last round a judge picks the answer.
+    """Ends the debate when the moderator decides; after the last round a judge picks the answer.
 
-    The debate is over when the moderator's message has an answer that can be read, whatever it says of a
+    The debate is over when the moderator's message has an answer that can be read, with or without a
     preference (`ends_on = "preference"`: both are needed). After the last round a judge, on the moderator's
     model unless `model` names another, reads the debaters' texts, lists the candidate answers in a first
     call and picks one in a second. If its choice cannot be read, the last answers of the debaters are
-    counted, and the negative side's wins a tie; this is a fallback and no agreement.
+    counted, and the negative side's wins a tie; this is a fallback, not an agreement.
 
-    Differs from the paper: it speaks of the judge reading the whole debate, and so does this; the authors'
-    code shows the statements of the first round only (`history = "first_round"`).
+    As in the paper, the judge reads the whole debate; the authors' code shows it the statements of the first round
+    only (`history = "first_round"`).
     """
 
     name = "moderated"
     source = PAPER + "; the authors' code"
-
-    class Options(Options):
-        """Options of `mad.moderated`."""
-
-        ends_on: Literal["answer", "preference"] = Field(
-            default="answer", description="what the moderator has to give to end the debate")
-        history: Literal["full", "first_round"] = Field(default="full", description="what the judge reads")
-        model: ModelName | None = Field(default=None, description="the judge's model; unset: the moderator's")
-        meta: str = Field(default=META, description="what the judge is told about itself")
-        candidates: str = Field(default=CANDIDATES,
-                                description="the judge's first call; {question}, {history}")
-        pick: str = Field(default=PICK, description="the judge's second call; {format}")
-        again: str = Field(default=AGAIN, description="after a choice that could not be read; {fields}")
-        retries: int = Field(default=3, ge=0, le=10,
-                             description="times to ask again for a choice that can be read")
-        tie: Literal["first", "random", "undecided", "lexical"] = Field(
-            default="first", description="among the debaters' last answers; first: the negative side's")
+    Options = ModeratedOptions
 
     def calls(self, plan: Plan) -> int:
         """The judge's."""
         return 2 + int(self.options.retries)
 
     def after_round(self, debate: Debate) -> Decision | None:
-        """Has the moderator made up its mind?"""
+        """The moderator's answer, if it gave one in this round."""
         said = [m for a in debate.with_role("moderator") for m in debate.transcript.by(a)
                 if m.round == debate.round]
         if not said or said[-1].key is None:
@@ -108,22 +112,17 @@ class Moderated(DecisionProtocol):
         said = [m for m in debate.transcript.messages if m.agent in sides
                 and (self.options.history == "full" or m.round == 1)]
         text = fill(self.options.candidates, question=question_parts(debate.sample),
-                    history=transcribed(debate, said))
+                    history=transcribe(debate, said))
         return [{"role": "system", "content": self.options.meta}, user(debate.sample, text)]
 
     def _fallback(self, debate: Debate) -> Decision:
         """The debaters' last answers, the negative side's first."""
         voters = sorted((a for a in debaters(debate) if a.persona.votes),
                         key=lambda a: a.persona.role != "negative")
-        last = (debate.transcript.last(a) for a in voters)
-        counts = Counter(m.key for m in last if m is not None and m.key is not None)
+        counts = Counter(m.key for m in last_messages(debate, voters).values() if m.key is not None)
         if not counts:
             return Decision.undecided("neither the judge nor a debater gave an answer that could be read")
-        best = [key for key, n in counts.items() if n == max(counts.values())]
-        key: str | None = best[0]
-        if len(best) > 1 and self.options.tie != "first":
-            rng = debate.rng("mad.moderated:tie")
-            key = {"random": rng.choice(sorted(best)), "lexical": min(best),
-                   "undecided": None}[self.options.tie]
+        best = leaders(counts)
+        key = break_tie(debate, best, self.options.tie, "mad.moderated:tie")
         return Decision(key, scores=dict(counts), tie=len(best) > 1, fallback=True,
                         reason="the judge's choice could not be read; the debaters' last answers")

@@ -1,4 +1,4 @@
-"""The moderator: reads both sides after every round and says whether one of them has it."""
+"""The moderator: reads both sides after every round and says whether one answer is right."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from madplug import Message, Options, Plan, Reply, Style, Turn
+from madplug_common.prompts import Chat, as_text, fill, merged, question_parts, transcribe, user
+from madplug_common.replies import read_json
 from madplug_mad.sides import PAPER
-from madplug_styles.prompts import Chat, as_text, fill, merged, question_parts, read_json, speaker, user
 
 if TYPE_CHECKING:
     from madplug import Completion, Debate
@@ -34,37 +35,40 @@ ROUND = """Round {round} of the debate is over.
 
 Is one of these answers right? If so, end the debate; if not, it goes on. Reply with one JSON object that has the \
 fields "preference" ("Yes" if you have made up your mind, else "No"), "supported_side" (the side you prefer), "reason" \
-and "answer" (the answer you hold to be right; an empty string while you have none). For the answer this holds: \
+and "answer" (the answer you believe to be right; an empty string while you have none). About the answer: \
 {format}"""
 AGAIN = """That could not be read. Reply with nothing but one JSON object with the fields {fields}."""
 NONE_YET = frozenset({"", "none", "n/a", "null", "nil", "-", "undecided"})
 
 
+class ModeratorOptions(Options):
+    """Options of `mad.moderator`."""
+
+    meta: str = Field(default=META,
+                      description="the system prompt of the moderator; {name}, {description}")
+    first: str = Field(default=FIRST, description="precedes the first round; {question}")
+    round: str = Field(default=ROUND, description="after a round; {round}, {statements}, {format}")
+    again: str = Field(default=AGAIN, description="after a reply that could not be read; {fields}")
+    retries: int = Field(default=3, ge=0, le=10,
+                         description="times to ask again for a reply that can be read")
+
+
 class Moderator(Style):
-    """Hears both sides and names the answer it holds to be right, or none yet.
+    """Reads both sides and names the answer it believes to be right, or none yet.
 
     After each round it gets the debaters' new texts and the number of the round, in a chat that keeps its
     own earlier replies, and answers in JSON: whether it has a preference, for which side, why, and the
-    answer. A reply that cannot be read is asked for again at most `retries` times and then counts as no
-    preference, flagged `unparsed`. Preference and side are kept in the message's data.
+    answer. A reply that cannot be read is requested again at most `retries` times and then counts as no
+    preference, flagged `unparsed`. Preference and side are in the message's data.
 
-    Differs from the paper's code: that fails on JSON it cannot read.
+    Differs from the paper's code, which fails on JSON it cannot read.
     """
 
     name = "moderator"
     source = PAPER + "; the authors' code"
     moves = frozenset({"moderate"})
-
-    class Options(Options):
-        """Options of `mad.moderator`."""
-
-        meta: str = Field(default=META,
-                          description="what the moderator is told about itself; {name}, {description}")
-        first: str = Field(default=FIRST, description="stands before the first round; {question}")
-        round: str = Field(default=ROUND, description="after a round; {round}, {statements}, {format}")
-        again: str = Field(default=AGAIN, description="after a reply that could not be read; {fields}")
-        retries: int = Field(default=3, ge=0, le=10,
-                             description="times to ask again for a reply that can be read")
+    shows_images = True
+    Options = ModeratorOptions
 
     def calls(self, plan: Plan) -> int:
         """One, and the times it is asked again."""
@@ -97,10 +101,10 @@ class Moderator(Style):
         for number, said in groupby(view, key=lambda m: m.round):
             messages = list(said)
             if number == 0:  # on record before the debate
-                before += transcribed(debate, messages) + "\n\n"
+                before += transcribe(debate, messages) + "\n\n"
                 continue
             statements = [m for m in messages if m.agent != turn.agent.id]
-            text = before + fill(self.options.round, round=number, statements=transcribed(debate, statements),
+            text = before + fill(self.options.round, round=number, statements=transcribe(debate, statements),
                                  format=debate.answers.instruction(debate.sample))
             chat.append(user(debate.sample, text) if before else {"role": "user", "content": text})
             chat += [{"role": "assistant", "content": m.content} for m in messages
@@ -109,15 +113,10 @@ class Moderator(Style):
         return merged(chat)
 
 
-def transcribed(debate: Debate, messages: Sequence[Message]) -> str:
-    """Messages as a text, each under its author's name."""
-    return "\n\n".join(f"{speaker(debate, m)}:\n{m.content}" for m in messages)
-
-
 async def ask_for_json(ask: Callable[[Sequence[Chat]], Awaitable[Completion]], chat: Sequence[Chat],
                        again: str,
                        retries: int, needed: Sequence[str]) -> tuple[str, dict[str, Any] | None]:
-    """The reply and the object in it with the `needed` fields; None when the last try could not be read either."""
+    """The reply and the object in it with the `needed` fields; None if no attempt could be read."""
     asked = list(chat)
     for _ in range(retries + 1):
         text = (await ask(asked)).text

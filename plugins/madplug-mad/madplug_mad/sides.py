@@ -1,4 +1,4 @@
-"""The two sides: who they are, when they speak, whom they hear, and how they argue."""
+"""The two sides: who they are, when they speak, what they see, and how they argue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from madplug import (
     TurnOrder,
     Visibility,
 )
-from madplug_styles.prompts import Chat, fill, merged, question_parts, speaker, user
+from madplug_common.asking import LengthOptions, ask_for_answer
+from madplug_common.prompts import Chat, fill, merged, question_parts, transcribe, user
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -30,7 +31,7 @@ PAPER = "Liang et al. 2024, Encouraging Divergent Thinking, section 2"
 META = """You are {name} in a debate competition. {description} The participants look for the right answer to a \
 question. {tit_for_tat}"""
 LEVELS = (
-    "All of you have to be of one mind on every point that is made.",
+    "All of you have to agree on every point that is made.",
     "Mostly the sides should differ; on minor points they may come to agree.",
     "You need not fully agree with each other: what counts is to find the right answer.",
     "The sides have to differ on every point that is made; no agreement of any kind.",
@@ -69,8 +70,19 @@ Do you agree with this view? Give your reasons and your answer. {format}"""
 
 
 def debaters(debate: Debate) -> tuple[Agent, ...]:
-    """Everybody who is no moderator, in order."""
+    """All agents but the moderator, in order."""
     return tuple(a for a in debate.agents if a.persona.role != "moderator")
+
+
+class RolesOptions(Options):
+    """Options of `mad.roles`."""
+
+    affirmative: str = Field(default="You speak for the affirmative side and argue for its answer.",
+                             description="description of an affirmative debater")
+    negative: str = Field(default="You speak for the negative side, which questions the answers of the other.",
+                          description="description of a negative debater")
+    moderator: str = Field(default="You lead the debate, weigh both sides and decide which answer is right.",
+                           description="description of the moderator")
 
 
 class Roles(PersonaGenerator):
@@ -82,31 +94,22 @@ class Roles(PersonaGenerator):
 
     name = "roles"
     source = PAPER
-
-    class Options(Options):
-        """Options of `mad.roles`."""
-
-        affirmative: str = Field(default="You speak for the affirmative side and argue for its answer.",
-                                 description="description of an affirmative debater")
-        negative: str = Field(default="You speak for the negative side, which questions the answers of the other.",
-                              description="description of a negative debater")
-        moderator: str = Field(default="You lead the debate, weigh both sides and decide which answer holds.",
-                               description="description of the moderator")
+    Options = RolesOptions
 
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Persona:
-        """The persona of the next seat."""
+        """The next persona."""
         if len(roster) == 2:
             return Persona("Moderator", self.options.moderator, "moderator", votes=False)
-        seat = len(roster) - (len(roster) > 2)
-        side = "negative" if seat % 2 else "affirmative"
-        number = f" {seat // 2 + 1}" if seat > 1 else ""
+        nth = len(roster) - (len(roster) > 2)
+        side = "negative" if nth % 2 else "affirmative"
+        number = f" {nth // 2 + 1}" if nth > 1 else ""
         return Persona(f"{side.capitalize()} side{number}", getattr(self.options, side), side)
 
 
 class Sides(TurnOrder):
     """The debaters one after the other, in their order, then the moderator.
 
-    Strictly sequential: each of them hears what was said before in the same round. The first debater of the
+    Strictly sequential: each of them sees what was said before in the same round. The first debater of the
     first round drafts, the others improve, an agent of the role `moderator` moderates.
     """
 
@@ -123,7 +126,7 @@ class Sides(TurnOrder):
 
 
 class Opponent(Visibility):
-    """Debaters hear each other and never the moderator; the moderator hears everybody.
+    """Debaters see each other's messages and never the moderator's; the moderator sees all.
 
     A debater sees its own messages and those of the other side, in order; with more than two debaters, of all
     debaters, who share their history. The moderator sees all of these and what it said itself.
@@ -134,8 +137,8 @@ class Opponent(Visibility):
 
     def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
         """Own messages and those of the debaters."""
-        heard = {turn.agent.id, *(a.id for a in debaters(debate))}
-        return [m for m in debate.transcript.messages if m.agent is None or m.agent in heard]
+        authors = {turn.agent.id, *(a.id for a in debaters(debate))}
+        return [m for m in debate.transcript.messages if m.agent is None or m.agent in authors]
 
     def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
         """The other debaters."""
@@ -143,11 +146,11 @@ class Opponent(Visibility):
 
 
 class Side(Style):
-    """Argues for an answer, turn by turn, in a chat of its own.
+    """Argues for an answer, turn by turn, in its own chat.
 
-    The first debater answers the question. The next one gets that text verbatim, is told that it disagrees,
-    and gives an answer with its reasons. From then on each gets what the others have said since its last
-    turn, and is asked whether it agrees. The chat holds all own turns, so that it only ever grows at its
+    The first debater answers the question. The next one gets that text verbatim and the instruction to
+    disagree, and gives an answer with its reasons. From then on each gets what the others have said since its last
+    turn, and is asked whether it agrees. The chat has all of its own turns, so that it only ever grows at its
     end.
 
     `level` says how much the sides may agree: 0 on everything, 1 mostly not, 2 not necessarily, 3 on nothing.
@@ -156,14 +159,15 @@ class Side(Style):
     name = "side"
     source = PAPER + ", and table 11 (levels); the authors' code"
     moves = frozenset({"draft", "improve"})
+    shows_images = True
 
-    class Options(Options):
+    class Options(LengthOptions):
         """Options of `mad.side`."""
 
         level: int = Field(default=2, ge=0, le=3, description="tit for tat: how much the sides may agree")
         levels: tuple[str, str, str, str] = Field(default=LEVELS, description="{tit_for_tat} of each level")
         meta: str = Field(default=META, description=(
-            "what a debater is told about itself; {name}, {description}, {tit_for_tat}"))
+            "the system prompt of a debater; {name}, {description}, {tit_for_tat}"))
         opening: str = Field(default=OPENING,
                              description="the first debater's first turn; {question}, {format}")
         oppose: str = Field(default=OPPOSE, description=(
@@ -174,8 +178,6 @@ class Side(Style):
         base: bool = Field(default=False, description=(
             "the first debater defends an answer that an extra call gave (the paper's translation task)"))
         draft: str = Field(default=BASE, description="the extra call of `base`; {question}, {format}")
-        max_characters: int | None = Field(default=None, ge=1, le=1_000_000, description=(
-            "longest text before the answer that a model held to a form may write; unset: any length"))
         defend: str = Field(default=DEFEND, description="added to `opening` with `base`; {base}")
 
     def calls(self, plan: Plan) -> int:
@@ -190,31 +192,30 @@ class Side(Style):
             base = (await debate.ask([user(debate.sample, text)], agent=turn.agent, purpose="base")).text
             opening = self._fill(debate, self.options.opening) + fill(self.options.defend, base=base)
             chat[1], data = user(debate.sample, opening), {"mad": {"base": base}}
-        form = debate.answers.form(debate.sample, body=self.options.max_characters)
-        return Reply((await debate.ask(chat, agent=turn.agent, purpose="discuss", form=form)).text, data=data)
+        return Reply(await ask_for_answer(debate, turn, chat, self.options.max_characters), data=data)
 
     def chat(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> list[Chat]:
-        """The agent's own chat: what it said, and before each what the others had said."""
+        """The agent's own chat: each of its messages, preceded by what the others had said."""
         persona = turn.agent.persona
         chat: list[Chat] = [{"role": "system", "content": fill(
             self.options.meta, name=persona.name, description=persona.description,
             tit_for_tat=self.options.levels[self.options.level]).strip()}]
-        heard: list[Message] = []
+        shown: list[Message] = []
         for message in view:
             if message.agent != turn.agent.id:
-                heard.append(message)
+                shown.append(message)
                 continue
-            chat += [self._asked(debate, turn, heard, first=len(chat) == 1),
+            chat += [self._asked(debate, turn, shown, first=len(chat) == 1),
                      {"role": "assistant", "content": message.content}]
-            heard = []
-        return merged([*chat, self._asked(debate, turn, heard, first=len(chat) == 1)])
+            shown = []
+        return merged([*chat, self._asked(debate, turn, shown, first=len(chat) == 1)])
 
-    def _asked(self, debate: Debate, turn: Turn, heard: Sequence[Message], *, first: bool) -> Chat:
-        """What stands before one of the agent's turns."""
-        opponent = "\n\n".join(f"{speaker(debate, m)}:\n{m.content}" for m in heard)
+    def _asked(self, debate: Debate, turn: Turn, shown: Sequence[Message], *, first: bool) -> Chat:
+        """The user message before one of the agent's turns."""
+        opponent = transcribe(debate, shown)
         if not first:
             return {"role": "user", "content": self._fill(debate, self.options.exchange, opponent)}
-        if not heard:
+        if not shown:
             return user(debate.sample, self._fill(debate, self.options.opening))
         joins = turn.agent.persona.role == "affirmative"
         return user(debate.sample,

@@ -9,7 +9,7 @@ from typing import Literal
 
 Strategy = Literal["fixed", "random", "most_last", "most_first", "truth_first", "truth_last"]
 Labels = Sequence[Hashable]
-"""An answer's label by place: equal labels are equal answers. An unread one has a label of its own."""
+"""An answer's label by place: equal labels are equal answers. An unread one has a unique label."""
 
 
 def ordered(strategy: Strategy, labels: Labels, *, right: Sequence[bool] = (), rng: random.Random | None = None,
@@ -33,7 +33,7 @@ def most_consistent(strategy: Strategy, labels: Labels, *, group_equal: bool = F
     """The one list of Algorithm 1: by how many others give the same answer, the first of the most at the
     end.
 
-    `most_first` is its mirror. Whoever is shown the list is left out of it afterwards.
+    `most_first` is its mirror. The agent that is shown the list is left out of it afterwards.
     """
     if strategy == "most_first" or not labels:
         return ordered(strategy, labels, group_equal=group_equal)
@@ -45,6 +45,6 @@ def most_consistent(strategy: Strategy, labels: Labels, *, group_equal: bool = F
 
 
 def grouped(places: Sequence[int], labels: Labels, *, last: bool) -> list[int]:
-    """Equal answers side by side, where the last (or the first) of them stands."""
-    stands = {labels[i]: at for at, i in (enumerate(places) if last else reversed(list(enumerate(places))))}
-    return sorted(places, key=lambda i: stands[labels[i]])
+    """Equal answers side by side, at the place of the last (or the first) of them."""
+    order = {labels[i]: at for at, i in (enumerate(places) if last else reversed(list(enumerate(places))))}
+    return sorted(places, key=lambda i: order[labels[i]])

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from madplug import Message, Options, Reply, Style, Turn
-from madplug_styles import prompts
+from madplug import Message, Reply, Style, Turn
+from madplug_common import prompts
+from madplug_common.asking import LengthOptions, ask_for_answer
 
 if TYPE_CHECKING:
     from madplug import Debate
 
 
-class CollectiveOptions(Options):
+class CollectiveOptions(LengthOptions):
     """Prompts, and the length of a reply. Prompts that are empty are left out."""
 
     frame: str = Field(default="{question}", description=(
@@ -22,18 +23,16 @@ class CollectiveOptions(Options):
     persona: str = Field(default="You are {name}. {description}", description=(
         "prompt, after the answers: who the agent is. {name}, {description}"))
     solve: str = Field(default="Solve the task. Explain your answer briefly.", description=(
-        "prompt: an agent that sees nobody's answer, not even its own"))
+        "prompt: an agent that sees no answer, not even its own"))
     refine: str = Field(default=(
         "Above are your last answer and those of the others. Read the others critically, take over what is right, "
         "correct what is wrong, and improve your answer."), description="prompt: an agent that sees answers")
     step_by_step: bool = Field(default=True, description="whether `trigger` is part of every prompt")
     trigger: str = Field(default="Think step by step.", description="prompt: the step-by-step trigger")
-    max_characters: int | None = Field(default=None, ge=1, le=1_000_000, description=(
-        "longest text before the closing line that a model held to a form may write; default: any length"))
 
 
 class Collective(Style):
-    """An agent improves its own answer by reading the others' critically; nobody is asked whether it agrees.
+    """An agent improves its own answer by reading the others' critically; agents are not asked whether they agree.
 
     The first answer is given alone. Own answers are shown as the agent's own chat messages, the others' after
     their names. Whether it writes a draft or an improvement makes no difference.
@@ -42,13 +41,13 @@ class Collective(Style):
     name = "collective"
     source = "Kaesberg et al. 2025 (Voting or Consensus), section 4.3"
     moves = frozenset({"draft", "improve"})
+    shows_images = True
     Options = CollectiveOptions
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call."""
-        form = debate.answers.form(debate.sample, body=self.options.max_characters)
-        said = await debate.ask(self.chat(debate, turn, view), agent=turn.agent, purpose="discuss", form=form)
-        return Reply(said.text)
+        chat = self.chat(debate, turn, view)
+        return Reply(await ask_for_answer(debate, turn, chat, self.options.max_characters))
 
     def chat(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> list[prompts.Chat]:
         """The task, the answers, and what is wanted."""

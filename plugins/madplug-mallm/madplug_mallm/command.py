@@ -62,7 +62,7 @@ def read(path: Path) -> dict[str, object]:
 
 
 def written(done: Converted, source: str) -> str:
-    """The run file as text; what is not carried over stands at its top."""
+    """The run file as text, with a comment at the top that lists what is not carried over."""
     import tomli_w
 
     head = [f"# From MALLM's {source}."]

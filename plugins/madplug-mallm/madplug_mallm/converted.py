@@ -16,7 +16,7 @@ class Converted:
     notes: list[str] = field(default_factory=list)
 
     def note(self, setting: str, why: str) -> None:
-        """Keep a note, once."""
+        """Add a note, once."""
         text = f"{setting}: {why}"
         if text not in self.notes:
             self.notes.append(text)

@@ -42,7 +42,7 @@ def framed(given: Table, done: Converted) -> Table:
     if given["task_instruction_prompt_template"]:
         done.note("task_instruction_prompt_template", f"the instruction behind '"
                   f"{given['task_instruction_prompt_template']}' is not in the configuration; the answer format says "
-                  "what to answer, and a style's option 'frame' can hold an instruction")
+                  "what to answer, and a style's option 'frame' can have an instruction")
     return {}
 
 
@@ -83,7 +83,7 @@ def turn_options(given: Table, done: Converted) -> Table:
         if given["discussion_paradigm"] in ("memory", "relay"):
             options["first"] = "feedback"
         if not given["num_neutral_agents"] and given["discussion_paradigm"] in ("memory", "relay"):
-            done.note("all_agents_drafting", "nobody would draft; agents propose while there is no solution")
+            done.note("all_agents_drafting", "no agent would draft; agents propose while there is no solution")
     return options
 
 

@@ -65,7 +65,7 @@ def first_row(path: Path) -> Mapping[str, Any]:
 
 
 def columns_of(row: Mapping[str, Any], done: Converted) -> dict[str, str]:
-    """Which column holds what, in the formats of MALLM's releases."""
+    """The meaning of each column, in the formats of MALLM's releases."""
     wanted = {"id": ("example_id", "exampleId"), "question": ("inputs", "input", "input_str"),
               "reference": ("references",), "context": ("context",)}
     found = {part: next((c for c in columns if c in row), "") for part, columns in wanted.items()}

@@ -56,7 +56,7 @@ METRICS = {
     "answers.text": ["qa.exact_match", "qa.f1"], "answers.free": ["text.rouge", "text.bleu"]}
 
 LOST = {
-    "trust_remote_code": "no data set runs code of its own here",
+    "trust_remote_code": "data sets never run their own code here",
     "hf_token": "not copied; set the environment variable HF_TOKEN",
     "calculate_persona_diversity": "there is no metric of personas",
     "judge_metric": "a model compares the answers, not a metric",

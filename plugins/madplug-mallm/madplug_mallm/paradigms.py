@@ -1,4 +1,4 @@
-"""The paradigms as presets: what a run file could say.
+"""The paradigms as presets.
 
 Rounds are MALLM's turns; seven is what its paper uses where it compares paradigms (its configuration says ten, its
 batch example and the companion paper five). Personas are not part of a preset: `personas = ["personas.expert"]`
@@ -14,12 +14,12 @@ AGREED = {"agents": 3, "rounds": 7, "styles": ["styles.simple"], "decision": "co
 
 
 class Memory(Paradigm):
-    """Agents speak in turn, and everybody sees what everybody said.
+    """Agents speak in turn, and every agent sees what all agents said.
 
     An agent sees the two rounds before and this one so far.
 
     Differs from the released code of MALLM, where the window of two rounds has no effect:
-    `visibility = "visibility.everything"` brings that back.
+    `visibility = "visibility.everything"` restores that.
     """
 
     name = "memory"
@@ -30,8 +30,8 @@ class Memory(Paradigm):
 class Relay(Paradigm):
     """Agents speak in turn, and each sees only the latest message of the one before it, and its own.
 
-    Differs from the released code of MALLM, where the messages of the one before pile up: `visibility.history =
-    "all"` brings that back.
+    Differs from the released code of MALLM, where the messages of the one before accumulate: `visibility.history =
+    "all"` restores that.
     """
 
     name = "relay"
@@ -64,9 +64,9 @@ class MallmDebate(Paradigm):
 
 
 class CollectiveRefinement(Paradigm):
-    """Everybody answers alone, then everybody improves its own answer with the others' of the round before.
+    """Agents answer alone, then each improves its own answer with the others' of the previous round.
 
-    Simultaneous, with a style of its own that has no agreement: a vote or a judge decides, and a consensus is
+    Simultaneous, with a style that has no agreement: a vote or a judge decides, and a consensus is
     refused.
     """
 

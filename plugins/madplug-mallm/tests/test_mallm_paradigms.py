@@ -44,8 +44,8 @@ models.m = {{use = "openai.chat", model = "m", base_url = "http://127.0.0.1:9/v1
     return load_study
 
 
-def held(resolved, replies):
-    """The one debate of a study, held with these replies."""
+def run_study(resolved, replies):
+    """The one debate of a study, run with these replies."""
     scripted = Scripted(replies)
     store = MemoryStore()
     plan = replace(resolved.plan, models=dict.fromkeys(resolved.plan.models, scripted))
@@ -84,7 +84,7 @@ SEEN = {
 @pytest.mark.parametrize("name", SEEN)
 def test_everybody_is_shown_what_the_paradigm_says(study, name):
     decision = "voting.plurality" if name == "collective_refinement" else "consensus.unanimity"
-    result = held(study(f'paradigm = "mallm.{name}"\nrounds = 2\ndecision = "{decision}"'),
+    result = run_study(study(f'paradigm = "mallm.{name}"\nrounds = 2\ndecision = "{decision}"'),
                   says(agree=False, answers="ABCDA"))
     shown = [list(m.seen) for m in result.messages]
     assert shown[:len(SEEN[name])] == SEEN[name]
@@ -115,7 +115,7 @@ def test_a_preset_is_what_a_user_could_have_written(study, name):
 @pytest.mark.parametrize("decision", CONSENSUS)
 @pytest.mark.parametrize("paradigm", SEQUENTIAL)
 def test_agents_that_agree_reach_a_consensus(study, paradigm, decision, style):
-    result = held(study(f'paradigm = "mallm.{paradigm}"\nstyles = ["styles.{style}"]\n'
+    result = run_study(study(f'paradigm = "mallm.{paradigm}"\nstyles = ["styles.{style}"]\n'
                         f'decision = "consensus.{decision}"'), says(agree=True))
     assert (result.decision.key, result.decision.agreed, result.decision.fallback) == ("B", True, False)
     assert result.rounds == 1
@@ -125,7 +125,7 @@ def test_agents_that_agree_reach_a_consensus(study, paradigm, decision, style):
 @pytest.mark.parametrize("decision", CONSENSUS)
 @pytest.mark.parametrize("paradigm", SEQUENTIAL)
 def test_agents_that_never_agree_fall_back(study, paradigm, decision, style):
-    result = held(study(f'paradigm = "mallm.{paradigm}"\nrounds = 3\nstyles = ["styles.{style}"]\n'
+    result = run_study(study(f'paradigm = "mallm.{paradigm}"\nrounds = 3\nstyles = ["styles.{style}"]\n'
                         f'decision = "consensus.{decision}"'), says(agree=False, answers="ABCDA"))
     assert (result.decision.agreed, result.decision.fallback) == (False, True)
     assert result.decision.key in "ABC"
@@ -138,7 +138,7 @@ def test_reasoners_that_agree_without_a_solution_are_asked_for_it(study, paradig
     def thinks(request):
         return "Final answer: (B)" if request.purpose == "extract" else "[AGREE] That is enough."
 
-    result = held(study(f'paradigm = "mallm.{paradigm}"\nstyles = ["styles.reasoning"]\n'
+    result = run_study(study(f'paradigm = "mallm.{paradigm}"\nstyles = ["styles.reasoning"]\n'
                         f'decision = "consensus.{decision}"'), thinks)
     assert (result.decision.key, result.decision.agreed, result.rounds) == ("B", True, 1)
     assert result.calls == len(result.messages) + 1
@@ -147,13 +147,13 @@ def test_reasoners_that_agree_without_a_solution_are_asked_for_it(study, paradig
 @pytest.mark.parametrize("vote", VOTES)
 @pytest.mark.parametrize("paradigm", [*SEQUENTIAL, "collective_refinement"])
 def test_every_paradigm_votes(study, paradigm, vote):
-    result = held(study(f'paradigm = "mallm.{paradigm}"\ndecision = "voting.{vote}"'), says(agree=True))
+    result = run_study(study(f'paradigm = "mallm.{paradigm}"\ndecision = "voting.{vote}"'), says(agree=True))
     assert (result.decision.key, result.decision.agreed, result.rounds) == ("B", True, 3)
 
 
 @pytest.mark.parametrize("paradigm", [*SEQUENTIAL, "collective_refinement"])
 def test_a_judge_decides_every_paradigm(study, paradigm):
-    result = held(study(f'paradigm = "mallm.{paradigm}"\ndecision = "judge.synthesis"'), says(agree=True))
+    result = run_study(study(f'paradigm = "mallm.{paradigm}"\ndecision = "judge.synthesis"'), says(agree=True))
     assert (result.decision.key, result.decision.agreed, result.rounds) == ("B", True, 3)
 
 
@@ -168,7 +168,7 @@ def test_a_consensus_with_collective_refinement_is_refused(study, decision):
 # Calls: P + kappa * M + A * (extraction + votes), with kappa = 1 and nothing to extract
 
 def calls(study, debate, replies=None, more=""):
-    return held(study(debate, more), replies or says(agree=True)).calls
+    return run_study(study(debate, more), replies or says(agree=True)).calls
 
 
 def tied(until):
@@ -243,7 +243,7 @@ def test_blind_drafts_cost_a_round_at_least(study):
 
 
 def test_neutral_agents_draft_and_do_not_count(study):
-    result = held(study('paradigm = "mallm.memory"\nagents = 4\npersonas = ["personas.none", "personas.none", '
+    result = run_study(study('paradigm = "mallm.memory"\nagents = 4\npersonas = ["personas.none", "personas.none", '
                         '"personas.none", "personas.neutral"]\ndecision = "consensus.unanimity"'), says(agree=True))
     assert [(m.agent, m.move) for m in result.messages] == [
         (3, "draft"), (0, "improve"), (1, "improve"), (2, "improve")]
@@ -259,6 +259,6 @@ HOSTILE = ["", "x" * 200_000, "just prose", '{"answer": ', "no agreement", "I ag
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("decision", ["consensus.majority", "voting.ranked", "judge.synthesis"])
 def test_hostile_replies_end_in_a_decision_without_agreement_or_an_undecided_debate(study, text, decision):
-    result = held(study(f'paradigm = "mallm.memory"\nrounds = 2\ndecision = "{decision}"'), lambda request: text)
+    result = run_study(study(f'paradigm = "mallm.memory"\nrounds = 2\ndecision = "{decision}"'), lambda request: text)
     assert not result.decision.agreed
     assert result.rounds <= 2

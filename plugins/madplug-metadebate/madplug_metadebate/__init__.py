@@ -10,9 +10,9 @@ from madplug_dmad import Text
 from madplug_dmad.methods import DESCRIPTIONS
 from madplug_mad import Roles, TitForTat
 from madplug_metadebate.cast import Cast
-from madplug_metadebate.review import chosen, means, read_scores
+from madplug_metadebate.review import best_candidates, means, read_scores
 
-__all__ = ["Cast", "Dmad", "Mad", "chosen", "means", "read_scores"]
+__all__ = ["Cast", "Dmad", "Mad", "best_candidates", "means", "read_scores"]
 
 _ROLES = Roles.Options()
 
@@ -29,7 +29,7 @@ class Mad(Paradigm):
     source = "Meta-Debate (dynamic role assignment for multi-agent debate), sections 3 and 4"
     debate: ClassVar[Mapping[str, Any]] = {**TitForTat.debate, "casting": {
         "use": "metadebate.cast",
-        "setting": "Two sides debate a question, one turn each in a round, and a moderator decides when it has heard "
+        "setting": "Two sides debate a question, one turn each in a round, and a moderator decides when it has seen "
                    "enough.",
         "roles": {"affirmative": _ROLES.affirmative, "negative": _ROLES.negative, "moderator": _ROLES.moderator}}}
 
@@ -45,18 +45,18 @@ class Dmad(Paradigm):
     source = Mad.source
     debate: ClassVar[Mapping[str, Any]] = {**Text.debate, "casting": {
         "use": "metadebate.cast", "proposal_context": "none",
-        "setting": "Several participants solve a question, each by a method of its own, and read each other's "
+        "setting": "Several participants solve a question, each by its own method, and read each other's "
                    "solutions.",
         "roles": {role: DESCRIPTIONS[role][1] for role in ("cot", "step_back", "program")}}}
 
 
 @hookimpl
 def madplug_register_castings() -> list[type]:
-    """Offer the casting."""
+    """Register the casting."""
     return [Cast]
 
 
 @hookimpl
 def madplug_register_paradigms() -> list[type]:
-    """Offer it on top of two debates."""
+    """Register two paradigms."""
     return [Mad, Dmad]

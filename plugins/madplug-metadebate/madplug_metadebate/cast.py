@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from madplug import Agent, Casting, Message, ModelName, Options, Persona, Plan, Reply, Setup, Turn, hookimpl
+from madplug_common.prompts import fill, question_parts, user
+from madplug_common.ties import Tie, break_tie
 from madplug_metadebate.criteria import BUILT_IN, Criterion, criteria_of
-from madplug_metadebate.review import Row, chosen, means, read_scores
-from madplug_styles.prompts import fill, question_parts, user
+from madplug_metadebate.review import Row, best_candidates, means, read_scores
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -42,7 +43,7 @@ Score each of them on each of these criteria, with a whole number from 1 to 5:
 
 5: excellent, nothing is missing or wrong. 4: good, with small flaws. 3: fair, with flaws that matter. 2: poor, with \
 serious flaws. 1: fails. Judge what is said and whether it is right; do not favour a style, a length or a place in the \
-list. Reply with one JSON object that has a field for each agent ("Agent 1" and so on), which holds a field for each \
+list. Reply with one JSON object that has a field for each agent ("Agent 1" and so on), which has a field for each \
 criterion, by its name, with the score, and a field "explanation" with one sentence."""
 CRITERIA = """{setting}
 
@@ -52,22 +53,56 @@ Some of the questions:
 
 {examples}
 
-By which 2 or 3 criteria can one tell how well somebody plays this part on such questions? They should cover whether \
+By which 2 or 3 criteria can one judge how well an agent plays this part on such questions? They should cover whether \
 the part is fulfilled and what is said is right, and not how it is worded. Reply with one JSON object that has the \
 field "criteria": a list of objects with the fields "name" (a few words) and "explanation" (one sentence)."""
+
+
+class CastOptions(Options):
+    """Options of `metadebate.cast`."""
+
+    assignment: Literal["reviewed", "random", "uniform"] = Field(
+        default="reviewed", description="by peer review; or a baseline: drawn once for the study, one model for all")
+    proposal_context: Literal["sequential_winner", "independent", "none"] = Field(
+        default="sequential_winner", description="what a proposal sees of earlier roles")
+    reviews: Literal["batched", "single"] = Field(
+        default="batched", description="all proposals for a role in one call, or a call for each")
+    self_scores: bool = Field(default=True, description="count what a model gives its own proposal")
+    reuse_proposals: bool = Field(default=False, description=(
+        "the winning proposal is its agent's first message, which saves the call; for agents that vote"))
+    default: ModelName | None = Field(default=None, description=(
+        "the model where no review can be read, and for `uniform`; unset: the first"))
+    tie: Tie = Field(
+        default="first",
+        description="among equal means; first: higher median, then first named; undecided: default")
+    retries: int = Field(default=1, ge=0, le=10, description="times to ask again for scores or criteria to be read")
+    setting: str = Field(default="", description="the debate in a sentence or two, shown as {setting}")
+    roles: Mapping[str, str] = Field(default={},
+                                     description="roles to make criteria for, and what they are there for")
+    criteria_model: ModelName | None = Field(default=None, description="makes the criteria; unset: the first")
+    examples: int = Field(default=3, ge=0, le=20,
+                          description="questions shown to the model that makes the criteria")
+    proposal: str = Field(default=PROPOSAL, description=(
+        "asks for a proposal; {question}, {setting}, {context}, {role}, {description}, {format}"))
+    context: str = Field(default=CONTEXT, description="{context} where there are earlier {proposals}")
+    review: str = Field(default=REVIEW, description=(
+        "asks for scores; {question}, {setting}, {count}, {role}, {description}, {proposals}, {criteria}"))
+    criteria: str = Field(default=CRITERIA, description=(
+        "asks for criteria; {setting}, {role}, {description}, {examples}"))
 
 
 class Cast(Casting):
     """Gives each role to the model whose proposal for it the models themselves score best, question by question.
 
-    Every model of `debate.models` writes a proposal for every role: what it would say first. Every model then scores
-    all proposals for a role, its own included, without knowing whose they are, on two or three criteria from 1 to 5.
-    The role goes to the highest mean; of equal ones to the higher median, then to the model named first. A model may
-    play several roles. With `proposal_context = "sequential_winner"` roles are cast in the order of the debate, and a
-    proposal sees the winning ones before it; `"independent"`: the same model's own earlier ones; `"none"`: nothing.
+    Every model of `debate.models` writes a proposal for every role: what it would say first. Every model then
+    scores all proposals for a role, its own included, without knowing whose they are, on two or three criteria from
+    1 to 5. The role goes to the highest mean; of equal means to the one with the higher median, then to the model
+    named first. A model may play several roles. With `proposal_context = "sequential_winner"` roles are cast in the
+    order of the debate, and a proposal sees the winning ones before it; `"independent"`: the same model's own
+    earlier ones; `"none"`: nothing.
 
-    The criteria of the roles named in `roles` are generated once for the data set and kept with the study. Where that
-    yields nothing that can be read, and for other roles, built-in ones are used; the debate's notes say so. A reviewer
+    The criteria of the roles named in `roles` are generated once for the data set and stored with the study. If they
+    cannot be read, and for other roles, built-in ones are used; the debate's notes say so. A reviewer
     whose scores cannot be read is asked again, then dropped for that role; without any reviewer the role goes to
     `default`, and the notes say so. Proposals, scores and the cast are in the notes under `metadebate`.
 
@@ -75,43 +110,12 @@ class Cast(Casting):
     `default`: baselines that make no call.
 
     Differs from the paper, which leaves open how scores on several criteria become one (their mean), what happens to
-    equals, to scores that cannot be read, and whose text a proposal for the negative side answers.
+    ties, to scores that cannot be read, and whose text a proposal for the negative side answers.
     """
 
     name = "cast"
     source = "Meta-Debate (dynamic role assignment for multi-agent debate), section 3"
-
-    class Options(Options):
-        """Options of `metadebate.cast`."""
-
-        assignment: Literal["reviewed", "random", "uniform"] = Field(
-            default="reviewed", description="by peer review; or a baseline: by lot for the whole study, one for all")
-        proposal_context: Literal["sequential_winner", "independent", "none"] = Field(
-            default="sequential_winner", description="what a proposal sees of earlier roles")
-        reviews: Literal["batched", "single"] = Field(
-            default="batched", description="all proposals for a role in one call, or a call for each")
-        self_scores: bool = Field(default=True, description="count what a model gives its own proposal")
-        reuse_proposals: bool = Field(default=False, description=(
-            "the winning proposal is its agent's first message, which saves the call; for agents that vote"))
-        default: ModelName | None = Field(default=None, description=(
-            "the model where no review can be read, and for `uniform`; unset: the first"))
-        tie: Literal["first", "random", "undecided", "lexical"] = Field(
-            default="first",
-            description="among equal means; first: higher median, then first named; undecided: default")
-        retries: int = Field(default=1, ge=0, le=10, description="times to ask again for scores or criteria to be read")
-        setting: str = Field(default="", description="the debate in a sentence or two, shown as {setting}")
-        roles: Mapping[str, str] = Field(default={},
-                                         description="roles to make criteria for, and what they are there for")
-        criteria_model: ModelName | None = Field(default=None, description="makes the criteria; unset: the first")
-        examples: int = Field(default=3, ge=0, le=20,
-                              description="questions shown to the model that makes the criteria")
-        proposal: str = Field(default=PROPOSAL, description=(
-            "asks for a proposal; {question}, {setting}, {context}, {role}, {description}, {format}"))
-        context: str = Field(default=CONTEXT, description="{context} where there are earlier {proposals}")
-        review: str = Field(default=REVIEW, description=(
-            "asks for scores; {question}, {setting}, {count}, {role}, {description}, {proposals}, {criteria}"))
-        criteria: str = Field(default=CRITERIA, description=(
-            "asks for criteria; {setting}, {role}, {description}, {examples}"))
+    Options = CastOptions
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
@@ -158,7 +162,7 @@ class Cast(Casting):
         """The winning proposal instead of an agent's first turn, where proposals are reused."""
         if not self.options.reuse_proposals or not turn.agent.persona.votes or debate.transcript.by(turn.agent):
             return None
-        won: list[dict[str, Any]] = debate.notes.get("metadebate", {}).get("seats", [])
+        won: list[dict[str, Any]] = debate.notes.get("metadebate", {}).get("cast", [])
         text = won[turn.agent.id]["proposal"] if won else None
 
         async def reused() -> Reply:
@@ -169,36 +173,36 @@ class Cast(Casting):
     async def _reviewed(self, debate: Debate, personas: Sequence[Persona], models: Sequence[str]) -> list[str]:
         """Role after role: proposals, reviews, a winner."""
         before: list[tuple[Persona, list[str], int]] = []
-        seats: list[dict[str, Any]] = []
+        cast: list[dict[str, Any]] = []
         for i, persona in enumerate(personas):
             proposals = await debate.ask_all(
                 self._propose(debate, persona, model, self._context(before, j)) for j, model in enumerate(models))
             rows = await debate.ask_all(self._review(debate, persona, model, proposals) for model in models)
-            seat = self._seat(debate, i, persona, models, rows)
-            winner = models.index(seat["model"])
-            seats.append({**seat, "proposal": proposals[winner]})
+            chosen = self._choose_model(debate, i, persona, models, rows)
+            winner = models.index(chosen["model"])
+            cast.append({**chosen, "proposal": proposals[winner]})
             before.append((persona, proposals, winner))
-        debate.notes["metadebate"] = {"seats": seats}
-        return [seat["model"] for seat in seats]
+        debate.notes["metadebate"] = {"cast": cast}
+        return [chosen["model"] for chosen in cast]
 
-    def _seat(self, debate: Debate, i: int, persona: Persona, models: Sequence[str],
-              rows: Sequence[Row | None]) -> dict[str, Any]:
-        """Who plays a role, and the facts behind it."""
+    def _choose_model(self, debate: Debate, i: int, persona: Persona, models: Sequence[str],
+                      rows: Sequence[Row | None]) -> dict[str, Any]:
+        """Which model plays a role, and why."""
         options = self.options
-        j = chosen(rows, self_scores=options.self_scores, tie=options.tie, names=models,
-                   rng=debate.rng(f"metadebate.cast:{i}"))
+        best = best_candidates(rows, self_scores=options.self_scores)
+        j = break_tie(debate, best, options.tie, f"metadebate.cast:{i}", name=models.__getitem__)
         default = options.default or models[0]
         mean = means(rows, self_scores=options.self_scores)
-        seat: dict[str, Any] = {
+        chosen: dict[str, Any] = {
             "role": persona.role, "model": default if j is None else models[j],
             "scores": None if mean is None else {m: float(s) for m, s in zip(models, mean, strict=True)}}
         if dropped := [model for model, row in zip(models, rows, strict=True) if row is None]:
-            seat["dropped"] = dropped
+            chosen["dropped"] = dropped
         if j is None:
-            seat["fallback"] = True
+            chosen["fallback"] = True
         if self._criteria.get(persona.role, (BUILT_IN, True))[1]:
-            seat["built_in_criteria"] = True
-        return seat
+            chosen["built_in_criteria"] = True
+        return chosen
 
     def _context(self, before: Sequence[tuple[Persona, list[str], int]], j: int) -> str:
         """What candidate `j` sees of the roles before."""

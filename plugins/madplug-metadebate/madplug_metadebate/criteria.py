@@ -1,4 +1,4 @@
-"""By what a proposal for a role is judged: made once for a data set and a role, and kept with the study."""
+"""The criteria for judging proposals, made once for a data set and a role, and stored with the study."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from madplug_metadebate.review import read_nested
-from madplug_styles.prompts import as_text, fill, question_parts
+from madplug_common.prompts import as_text, fill, question_parts
+from madplug_common.replies import read_json
 
 if TYPE_CHECKING:
     from madplug import Setup
@@ -28,7 +28,7 @@ FORM = {"json_schema": {"type": "object", "required": ["criteria"], "properties"
 
 
 async def criteria_of(setup: Setup, options: Any, role: str) -> tuple[Sequence[Criterion], bool]:
-    """The criteria of a role, and whether they are the built-in ones for want of others that could be read."""
+    """The criteria of a role, and whether they are the built-in ones because no others could be read."""
     model = options.criteria_model or (setup.models[0] if setup.models else "")
     prompt = fill(options.criteria, setting=options.setting, role=role, description=options.roles[role],
                   examples=_examples(setup, options.examples))
@@ -49,7 +49,7 @@ async def criteria_of(setup: Setup, options: Any, role: str) -> tuple[Sequence[C
 
 def read_criteria(text: str) -> list[Criterion]:
     """Two or three criteria with different names; none when they cannot be read."""
-    found = (read_nested(text) or {}).get("criteria")
+    found = (read_json(text) or {}).get("criteria")
     if not isinstance(found, list):
         return []
     entries = [e for e in found if isinstance(e, dict)]

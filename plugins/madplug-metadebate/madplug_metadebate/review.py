@@ -1,17 +1,17 @@
-"""What reviewers say, and whom it chooses."""
+"""What reviewers say, and which model it selects."""
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from statistics import median
 from typing import Any
 
-from madplug_styles.prompts import as_text, read_json
+from madplug_common.prompts import as_text
+from madplug_common.replies import read_json
+from madplug_common.ties import leaders
 
-_STRAY_COMMA = re.compile(r",\s{0,99}([}\]])")
 Row = Sequence["Fraction | float | int"]
 """One reviewer's score of each candidate."""
 
@@ -19,20 +19,15 @@ Row = Sequence["Fraction | float | int"]
 def read_scores(text: str, candidates: int, criteria: Sequence[str]) -> list[Fraction] | None:
     """One score for each candidate, the mean over the criteria; None unless every score is a whole number from 1 to 5.
 
-    The reply is an object with the fields `Agent 1`, `Agent 2`, ...; each holds a score for each criterion.
+    The reply is an object with the fields `Agent 1`, `Agent 2`, ...; each has a score for each criterion.
     """
-    found = read_nested(text)
+    found = read_json(text)
     if found is None:
         return None
     entries = {_plain(name): value for name, value in found.items()}
     rows = [_scores(entries.get(f"agent{i + 1}", entries.get(str(i + 1))), criteria) for i in range(candidates)]
     means_of = [Fraction(sum(row), len(row)) for row in rows if row is not None]
     return means_of if len(means_of) == candidates else None
-
-
-def read_nested(text: str) -> dict[str, Any] | None:
-    """The JSON object in a reply, whose parts are objects: a stray comma must not leave only the last of them."""
-    return read_json(_STRAY_COMMA.sub(r"\1", text))
 
 
 def _scores(entry: Any, criteria: Sequence[str]) -> list[int] | None:
@@ -80,19 +75,10 @@ def given(rows: Sequence[Row | None], *, self_scores: bool = True) -> list[list[
             for j in range(width)]
 
 
-def chosen(rows: Sequence[Row | None], *, self_scores: bool = True, tie: str = "first",
-           names: Sequence[str] = (), rng: random.Random | None = None) -> int | None:
-    """The candidate with the highest mean; None when there are no scores, or a tie that is left undecided.
-
-    `first`: of equals the one with the higher median, then the first. `lexical`: by name. `random`: by lot.
-    """
+def best_candidates(rows: Sequence[Row | None], *, self_scores: bool = True) -> list[int]:
+    """The candidates with the highest mean, those with the higher median first; empty without scores."""
     mean = means(rows, self_scores=self_scores)
     if mean is None:
-        return None
-    best = [j for j, m in enumerate(mean) if m == max(mean)]
-    if len(best) == 1 or tie == "first":
-        columns = given(rows, self_scores=self_scores)
-        return max(best, key=lambda j: (median(columns[j]), -j))
-    if tie == "random" and rng is not None:
-        return rng.choice(sorted(best))
-    return min(best, key=lambda j: names[j]) if tie == "lexical" else None
+        return []
+    columns = given(rows, self_scores=self_scores)
+    return sorted(leaders(dict(enumerate(mean))), key=lambda j: (-median(columns[j]), j))

@@ -10,7 +10,7 @@ import pytest
 from madplug import AnswerFormat, Persona, PersonaGenerator, Sample
 from madplug.testing import play
 from madplug_mad import Moderated, Moderator, Opponent, Roles, Side, Sides
-from madplug_metadebate import Cast, Dmad, Mad, chosen, means, read_scores
+from madplug_metadebate import Cast, Dmad, Mad, best_candidates, means, read_scores
 from madplug_metadebate.criteria import BUILT_IN, read_criteria
 
 THREE = ("a", "b", "c")
@@ -77,32 +77,27 @@ def small(say, **options):
 def test_the_worked_example_chooses_the_second_model():
     rows = [[3.5, 4.5, 3], [4, 4, 4], [3, 4.5, 5]]
     assert [round(float(m), 3) for m in means(rows)] == [3.5, 4.333, 4.0]
-    assert chosen(rows) == 1
+    assert best_candidates(rows) == [1]
 
 
 def test_without_self_scores_the_second_model_wins_too():
     rows = [[3.5, 4.5, 3], [4, 4, 4], [3, 4.5, 5]]
     assert [float(m) for m in means(rows, self_scores=False)] == [3.5, 4.5, 3.5]
-    assert chosen(rows, self_scores=False) == 1
+    assert best_candidates(rows, self_scores=False) == [1]
 
 
 def test_equal_candidates_go_to_the_first():
-    assert chosen([[4, 4], [3, 3]]) == 0
+    assert best_candidates([[4, 4], [3, 3]]) == [0, 1]
 
 
 def test_of_equal_means_the_higher_median_wins():
-    assert chosen([[1, 2], [4, 3], [4, 4]]) == 0
-    assert chosen([[2, 1], [3, 4], [4, 4]]) == 1
-
-
-@pytest.mark.parametrize(("tie", "index"), [("first", 0), ("lexical", 1), ("undecided", None)])
-def test_tie_policies(tie, index):
-    assert chosen([[4, 4], [3, 3]], tie=tie, names=["z", "a"]) == index
+    assert best_candidates([[1, 2], [4, 3], [4, 4]]) == [0, 1]
+    assert best_candidates([[2, 1], [3, 4], [4, 4]]) == [1, 0]
 
 
 def test_a_dropped_reviewer_does_not_count():
     assert means([None, [4, 2], [2, 4]]) == [3, 3]
-    assert chosen([None, None]) is None
+    assert best_candidates([None, None]) == []
 
 
 def test_a_lone_model_without_self_scores_has_none():
@@ -161,8 +156,8 @@ def test_each_role_goes_to_the_model_that_its_peers_score_best():
     played = mad(scripted(review))
     assert [a.model for a in played.debate.agents] == ["c", "a", "b"]
     assert [r.model for r in played.requests[18:]] == ["c", "a", "b"]
-    seats = played.result.notes["metadebate"]["seats"]
-    assert seats[0]["scores"] == {"a": 2.0, "b": 2.0, "c": 5.0}
+    cast = played.result.notes["metadebate"]["cast"]
+    assert cast[0]["scores"] == {"a": 2.0, "b": 2.0, "c": 5.0}
 
 
 def test_the_same_model_may_play_every_role():
@@ -203,14 +198,14 @@ def test_proposals_without_context_see_nothing():
 def test_an_invalid_review_is_asked_for_again_then_its_reviewer_is_dropped():
     played = small(scripted(lambda r: scores(0, 6, 3) if r.model == "a" else votes_for(2)), casting=Cast())
     assert sum(r.purpose == "review" for r in played.requests) == 2 * (2 + 1 + 1)
-    assert [s["dropped"] for s in played.result.notes["metadebate"]["seats"]] == [["a"], ["a"]]
+    assert [s["dropped"] for s in played.result.notes["metadebate"]["cast"]] == [["a"], ["a"]]
     assert [a.model for a in played.debate.agents] == ["c", "c"]
 
 
 def test_without_a_readable_review_the_default_model_plays_and_the_notes_say_so():
     played = small(scripted(lambda r: "I like them all"), casting=Cast(default="b", retries=0))
     assert [a.model for a in played.debate.agents] == ["b", "b"]
-    assert all(s["fallback"] for s in played.result.notes["metadebate"]["seats"])
+    assert all(s["fallback"] for s in played.result.notes["metadebate"]["cast"])
     assert [a.model for a in small(scripted(lambda r: ""), casting=Cast()).debate.agents] == ["a", "a"]
 
 
@@ -293,7 +288,7 @@ def test_reviews_use_the_criteria_that_were_made():
     assert "Wit: It is witty." in review
     assert "Correctness" not in review
     assert [a.model for a in played.debate.agents] == ["b", "b"]
-    assert not any("built_in_criteria" in s for s in played.result.notes["metadebate"]["seats"])
+    assert not any("built_in_criteria" in s for s in played.result.notes["metadebate"]["cast"])
 
 
 def test_references_reach_no_prompt():
@@ -309,7 +304,7 @@ def test_a_model_of_its_own_may_make_the_criteria():
 def test_criteria_that_cannot_be_read_fall_back_to_the_built_in_ones_and_are_flagged():
     played = small(witty("no idea", NAMES), casting=Cast(roles=ROLES))
     assert sum(r.purpose == "criteria" for r in played.requests) == 2 * 2
-    assert all(s["built_in_criteria"] for s in played.result.notes["metadebate"]["seats"])
+    assert all(s["built_in_criteria"] for s in played.result.notes["metadebate"]["cast"])
     assert [a.model for a in played.debate.agents] == ["b", "b"]
 
 

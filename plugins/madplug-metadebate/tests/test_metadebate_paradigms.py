@@ -36,7 +36,7 @@ def test_dmad_costs_eighteen_calls_and_its_debate(run_debate):
     result, requests, _ = run_debate('paradigm = "metadebate.dmad"', scripted, models=THREE)
     assert len(of_debate(requests)) == 18 + 12
     assert not any("said before you" in json.dumps(r.messages) for r in requests)
-    assert [seat["role"] for seat in result.notes["metadebate"]["seats"]] == ["cot", "step_back", "program"]
+    assert [s["role"] for s in result.notes["metadebate"]["cast"]] == ["cot", "step_back", "program"]
 
 
 @pytest.mark.parametrize("name", ["mad", "dmad"])
@@ -47,7 +47,7 @@ def test_one_model_is_enough(run_debate, name):
 
     result, _, _ = run_debate(f'paradigm = "metadebate.{name}"', lone)
     assert result.decision.key == "B"
-    assert not any("fallback" in seat for seat in result.notes["metadebate"]["seats"])
+    assert not any("fallback" in s for s in result.notes["metadebate"]["cast"])
 
 
 @pytest.mark.parametrize("assignment", ["random", "uniform"])

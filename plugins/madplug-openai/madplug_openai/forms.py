@@ -1,4 +1,4 @@
-"""The form of an answer, in the fields of the server that is to hold it."""
+"""The form of a reply, in the request fields of each server."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from madplug import RefusedError
-from madplug_openai.gbnf import grammar_of
+from madplug_common.grammar import NoGrammarError, grammar_of
 
+MOST_REPETITIONS = 1000
+"""A server of llama.cpp refuses grammars with more than 2,000; this leaves room for nested repetitions."""
 Structured = Literal["none", "json_schema", "vllm", "sglang", "llamacpp"]
 
 
 def fields(form: Mapping[str, Any] | None, structured: Structured) -> dict[str, Any]:
-    """The fields of the request's body that hold a form; none where the server cannot hold it."""
+    """The fields of the request's body that constrain a reply to a form; none where the server cannot."""
     if not form or structured == "none":
         return {}
     if "json_schema" in form:
@@ -25,9 +27,16 @@ def fields(form: Mapping[str, Any] | None, structured: Structured) -> dict[str, 
     if structured == "sglang":
         return {"regex" if kind == "regex" else "ebnf": value}
     if structured == "llamacpp":
-        grammar = value if kind == "grammar" else grammar_of(value)
-        return {"grammar": grammar} if grammar else {}
+        return {"grammar": value} if kind == "grammar" else _grammar(value)
     return {}
+
+
+def _grammar(pattern: str) -> dict[str, Any]:
+    """A regular expression for llama.cpp's server, which takes grammars only; none where no grammar says it."""
+    try:
+        return {"grammar": grammar_of(pattern, MOST_REPETITIONS)}
+    except NoGrammarError:
+        return {}
 
 
 def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,7 +46,7 @@ def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _strict(schema: Any) -> bool:
-    """Whether the schema is closed, as OpenAI demands of those it holds: nothing optional or extra."""
+    """Whether the schema is closed, as OpenAI demands: nothing optional or extra."""
     if isinstance(schema, Mapping):
         if "properties" in schema and (schema.get("additionalProperties") is not False
                                        or set(schema["properties"]) != set(schema.get("required", ()))):

@@ -1,4 +1,4 @@
-"""Addresses and keys: what a run file may say about them, and how they are kept out of every message."""
+"""Addresses and keys: what a run file may say about them, and how they are removed from messages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 import re
 from collections.abc import Iterable
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator
 
 from madplug import UserError
+from madplug.log import hide
 
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai)[-_][\w.*-]{8,}")
@@ -52,15 +53,15 @@ def key_from(variable: str) -> str:
     """The key in an environment variable, or an empty string when it is not set."""
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise UserError(f"the environment variable {variable} holds characters that no key contains")
+        raise UserError(f"the environment variable {variable} has characters that no key contains")
     return key
 
 
-def redacted(text: str, keys: Iterable[str]) -> str:
-    """The text without the keys."""
-    for key in keys:
-        text = text.replace(key, "[key]")
-    return text
+def refuse_key_in(address: str, variable: str | None) -> None:
+    """Refuse an address with a key in it: it would be written to the study's directory. Raises `ValueError`."""
+    key = os.environ.get(variable, "").strip() if variable else ""
+    if hide(address, [key]) != address or _LIKE_A_KEY.search(unquote(address)):
+        raise ValueError("must not contain a key; name the key's variable in api_key_env")
 
 
 def presentable(text: str, keys: Iterable[str] = (), most: int = 300) -> str:
@@ -68,6 +69,9 @@ def presentable(text: str, keys: Iterable[str] = (), most: int = 300) -> str:
 
     Identifiers of single requests go too, so that the same refusal reads the same each time.
     """
-    text = _CONTROLS.sub(" ", _ESCAPES.sub("", redacted(text, keys)[:100 * most]))
-    text = _REQUEST_ID.sub("", _LIKE_A_KEY.sub("[key]", text)).strip()
+    keys = tuple(keys)
+    text = hide(text[:100 * most], keys, "[key]")
+    text = _CONTROLS.sub(" ", _ESCAPES.sub("", text))
+    # Once more: what was taken out may have stood in the middle of a key.
+    text = _LIKE_A_KEY.sub("[key]", hide(_REQUEST_ID.sub("", text), keys, "[key]")).strip()
     return text if len(text) <= most else text[:most - 3].rstrip() + "..."

@@ -5,11 +5,11 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 _OTHER_FILES = 200
-"""Files that are open beside the connections."""
+"""Open files besides the connections."""
 
 
 def allow_connections(number: int) -> None:
-    """Raise this process's limit of open files, often 1,024, to what so many connections need."""
+    """Raise this process's limit of open files, often 1,024, to what this many connections need."""
     try:
         import resource
     except ImportError:  # Windows has no such limit

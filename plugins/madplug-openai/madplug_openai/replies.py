@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from madplug import Completion, ModelError, RefusedError, TransientError, Usage
+from madplug.log import hide
 
 
 class Shapeless(Exception):
-    """The response has no choice with a message in it."""
+    """The response has no choice with a message in it, or cannot be read for another reason, which it says."""
 
 
 def completion_in(reply: Any, model: str, *, keep_reasoning: bool = True, cost: float | None = None) -> Completion:
@@ -20,7 +22,7 @@ def completion_in(reply: Any, model: str, *, keep_reasoning: bool = True, cost: 
         message = choice["message"]
         text = _text(message.get("content")) or _text(message.get("refusal"))
     except (AttributeError, IndexError, KeyError, TypeError):
-        raise Shapeless from None
+        raise Shapeless("has no message") from None
     if not text.strip():
         raise _silent(choice.get("finish_reason"))
     given = reply.get("usage")
@@ -32,6 +34,27 @@ def completion_in(reply: Any, model: str, *, keep_reasoning: bool = True, cost: 
     if reasoning and keep_reasoning:
         raw["reasoning"] = reasoning
     return Completion(text, _usage(raw, cost), _logprobs(choice.get("logprobs")))
+
+
+def without_keys(completion: Completion, keys: Iterable[str]) -> Completion:
+    """The completion without keys, wherever an endpoint repeats what it was sent. Raises `Shapeless`."""
+    keys, usage = tuple(keys), completion.usage
+    try:
+        raw = _hidden(usage.raw, keys)
+    except RecursionError:
+        raise Shapeless("is nested too deeply") from None
+    text = hide(completion.text, keys, "[key]")
+    if text == completion.text and raw == usage.raw:
+        return completion
+    return replace(completion, text=text, usage=replace(usage, raw=raw))
+
+
+def _hidden(value: Any, keys: tuple[str, ...]) -> Any:
+    if isinstance(value, str):
+        return hide(value, keys, "[key]")
+    if isinstance(value, Mapping):
+        return {hide(str(name), keys, "[key]"): _hidden(inner, keys) for name, inner in value.items()}
+    return [_hidden(inner, keys) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _usage(raw: dict[str, Any], cost: float | None) -> Usage:
@@ -46,7 +69,7 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         try:
             content.encode()
-        except UnicodeEncodeError:  # JSON can escape half a character, which no encoding of text can hold
+        except UnicodeEncodeError:  # JSON can escape half a character, which no text encoding can represent
             return content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return content
     if content is None:
@@ -64,11 +87,13 @@ def _silent(finish: Any) -> ModelError:
 
 
 def _count(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and math.isfinite(value) and value > 0 else 0
+    if isinstance(value, int):
+        return max(0, value)
+    return int(value) if isinstance(value, float) and math.isfinite(value) and value > 0 else 0
 
 
 def _logprobs(given: Any) -> tuple[float, ...] | None:
     try:
         return tuple(float(token["logprob"]) for token in given["content"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         return None

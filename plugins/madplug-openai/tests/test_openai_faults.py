@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 
-from madplug import Completion, ModelError, RefusedError, Request, TransientError
+from madplug import AccessError, Completion, ModelError, RefusedError, Request, TransientError, UnreachableError
 from madplug.testing.endpoint import completion, running_endpoint
 from madplug_openai import Chat
 
@@ -61,6 +61,38 @@ def test_what_may_pass_is_worth_another_try(fault):
 @pytest.mark.parametrize("fault", ["400", "401", "402", "403", "404", "413", "422", "context", "quota"])
 def test_what_will_not_change_is_refused(fault):
     assert isinstance(outcome_of(fault), RefusedError)
+
+
+@pytest.mark.parametrize(("fault", "kind"), [
+    *((status, RefusedError) for status in ("400", "413", "422", "context", "filter", "flagged", "filter_in_200")),
+    *((status, AccessError) for status in ("301", "307", "401", "402", "403", "404", "405", "quota")),
+    *((status, TransientError) for status in ("408", "409", "425", "429", "500", "502", "503", "504", "529")),
+    *((cut, TransientError) for cut in ("reset_in_body", "closed_in_body", "cut_chunks", "cut_gzip", "malformed")),
+    *((broken, UnreachableError) for broken in ("reset", "closed"))])
+def test_a_failure_is_of_its_kind(fault, kind):
+    assert type(outcome_of(fault)) is kind
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1"])
+def test_an_endpoint_that_cannot_be_reached_is_unreachable(url):
+    error, = ask(url)
+    assert type(error) is UnreachableError
+
+
+def test_a_connection_that_is_not_accepted_in_time_is_unreachable():
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        waiting = [socket.socket() for _ in range(3)]
+        for one in waiting:  # fill the queue: the kernel then lets further connections wait
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        time.sleep(0.05)
+        error, = ask(f"http://127.0.0.1:{full.getsockname()[1]}/v1", timeout=0.5)
+        for one in waiting:
+            one.close()
+    assert isinstance(error, UnreachableError | TransientError)
+    assert "in time" in str(error) or "no answer within" in str(error)
 
 
 def test_a_hang_ends_with_the_timeout():

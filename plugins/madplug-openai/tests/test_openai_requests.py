@@ -93,7 +93,7 @@ def test_no_key_is_sent_where_none_is_set(monkeypatch, value):
 
 def test_a_key_that_would_break_the_request_is_refused_unechoed(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\nHost: evil")
-    with pytest.raises(UserError, match="OPENAI_API_KEY holds characters") as caught:
+    with pytest.raises(UserError, match="OPENAI_API_KEY has characters") as caught:
         exchange()
     assert "secret" not in str(caught.value)
 
@@ -149,7 +149,8 @@ def test_a_schema_that_is_not_closed_is_not_called_strict(open_schema):
     ("vllm", {"grammar": 'root ::= "a"'}, ("structured_outputs", {"grammar": 'root ::= "a"'})),
     ("sglang", {"regex": "a+"}, ("regex", "a+")), ("sglang", {"grammar": 'root ::= "a"'}, ("ebnf", 'root ::= "a"')),
     ("llamacpp", {"grammar": 'root ::= "a"'}, ("grammar", 'root ::= "a"')),
-    ("llamacpp", {"regex": "a+"}, ("grammar", "root ::= ([a])+")),
+    ("llamacpp", {"regex": "a+"}, ("grammar", 'root ::= ("a")+')),
+    ("llamacpp", {"regex": "[ab]{0,1001}"}, ("grammar", "root ::= [ab]*")),
     ("llamacpp", {"regex": "(?=a)a"}, None)])
 def test_a_form_goes_where_the_server_expects_it(structured, form, field):
     _, body, _ = exchange(form=form, structured=structured)

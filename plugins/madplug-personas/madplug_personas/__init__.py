@@ -35,6 +35,14 @@ class Row(Options):
     votes: bool = Field(default=True, description="whether the agent counts in the decision")
 
 
+class FixedOptions(Options):
+    """The list."""
+
+    personas: tuple[Row | str, ...] = Field(
+        default=("Alex", "Blake", "Casey"), min_length=1,
+        description="the personas: names, or tables of `name`, `description`, `role` and `votes`")
+
+
 class Fixed(PersonaGenerator):
     """The personas that the run file lists, in its order.
 
@@ -42,20 +50,14 @@ class Fixed(PersonaGenerator):
     """
 
     name = "fixed"
-
-    class Options(Options):
-        """The list."""
-
-        personas: tuple[Row | str, ...] = Field(
-            default=("Alex", "Blake", "Casey"), min_length=1,
-            description="the personas: names, or tables of `name`, `description`, `role` and `votes`")
+    Options = FixedOptions
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
         self.count = len(self.options.personas)
 
     def check(self, cell: Any) -> Iterable[str]:
-        """Alone, the list must have as many personas as there are agents; a name stands in it once."""
+        """The list must have as many personas as there are agents, unless other generators follow; names are unique."""
         names = [p.name for p in self.rows()]
         for name in sorted({n for n in names if names.count(n) > 1}):
             yield f"the name '{name}' is listed more than once"
@@ -74,6 +76,15 @@ class Fixed(PersonaGenerator):
         return made
 
 
+class NeutralOptions(Options):
+    """How many, and what they are called."""
+
+    count: int = Field(default=1, ge=1, le=1000, description="how many, at this place of the list")
+    title: str = Field(default="Moderator", min_length=1, description="the name; numbered where there are more")
+    description: str = Field(default="You take no side. You write the solution that the discussion supports.",
+                             description="who it is, as its prompts tell it")
+
+
 class Neutral(PersonaGenerator):
     """A moderator that drafts solutions and does not vote.
 
@@ -84,14 +95,7 @@ class Neutral(PersonaGenerator):
 
     name = "neutral"
     source = "Becker et al. 2025 (MALLM), section 3.1"
-
-    class Options(Options):
-        """How many, and what they are called."""
-
-        count: int = Field(default=1, ge=1, le=1000, description="how many, at this place of the list")
-        title: str = Field(default="Moderator", min_length=1, description="the name; numbered where there are more")
-        description: str = Field(default="You take no side. You write the solution that the discussion supports.",
-                                 description="who it is, as its prompts tell it")
+    Options = NeutralOptions
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
@@ -106,5 +110,5 @@ class Neutral(PersonaGenerator):
 
 @hookimpl
 def madplug_register_personas() -> list[type[PersonaGenerator]]:
-    """Five generators."""
+    """Register five persona generators."""
     return [NoPersona, Expert, Ipip, Fixed, Neutral]

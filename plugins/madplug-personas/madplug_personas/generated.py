@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from madplug import ModelName, Options, Persona, PersonaGenerator, Plan
+from madplug_common import prompts
+from madplug_common.replies import read_json
 from madplug_personas.markers import EXPERIENCE, GENDERS, LEVELS, MARKERS, describe
 from madplug_personas.names import participant, taken, unique
-from madplug_styles import prompts
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -32,6 +33,7 @@ class GeneratedOptions(Options):
         "Task:\n{task}\n\n{participants}\n\n{again}Reply with the JSON object only."), description=(
         "prompt: {task}: passages, question and choices; {participants}: who takes part so far; {again}: in "
         "a second try after a name was used twice, a sentence that says so"))
+    system: str = Field(description="prompt: the system message")
 
 
 class Generated(PersonaGenerator):
@@ -70,7 +72,7 @@ class Generated(PersonaGenerator):
         return participant(roster)
 
     def numbered(self, debate: Debate, persona: Persona, roster: Sequence[Persona]) -> Persona:
-        """The persona under a name that nobody has."""
+        """The persona under a unique name."""
         if not taken(persona.name, roster):
             return persona
         note(debate, "renamed", len(roster))
@@ -81,11 +83,11 @@ class Generated(PersonaGenerator):
         chat = [{"role": "system", "content": self.options.system},
                 prompts.user(debate.sample, prompts.fill(
                     self.options.task, task=prompts.question_parts(debate.sample), participants=listing(roster),
-                    again=f'There already is a "{double.name}": choose somebody else. ' if double else ""))]
+                    again=f'There already is a "{double.name}": choose someone else. ' if double else ""))]
         form = {"json_schema": {"type": "object", "properties": self.properties,
                                 "required": list(self.properties), "additionalProperties": False}}
         reply = await debate.ask(chat, model=self.options.model, purpose="persona", form=form)
-        return self.read(prompts.read_json(reply.text) or {})
+        return self.read(read_json(reply.text) or {})
 
 
 class Expert(Generated):
@@ -191,5 +193,5 @@ def choose(value: object, allowed: Sequence[str]) -> str | None:
 
 
 def note(debate: Debate, what: str, position: int) -> None:
-    """Leave a flag beside the debate: what happened to the persona at this position."""
+    """Note what happened to the persona at this position."""
     debate.notes.setdefault("personas", {}).setdefault(what, []).append(position)

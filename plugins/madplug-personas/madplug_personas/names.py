@@ -1,4 +1,4 @@
-"""Names of personas: which are taken, and what somebody without one is called."""
+"""Names of personas: which are taken, and what a persona without one is called."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ NEUTRAL = "neutral"
 
 
 def taken(name: str, roster: Sequence[Persona]) -> bool:
-    """Whether somebody has this name, whatever its case."""
+    """Whether a persona has this name, in any case."""
     return name.casefold() in {p.name.casefold() for p in roster}
 
 
 def unique(name: str, roster: Sequence[Persona]) -> str:
-    """The name, with the lowest number from 2 that makes it nobody else's."""
+    """The name, with the lowest number from 2 that makes it unique."""
     number, free = 1, name
     while taken(free, roster):
         number += 1

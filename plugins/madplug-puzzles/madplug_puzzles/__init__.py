@@ -1,4 +1,4 @@
-"""Puzzles made from a seed: questions that no model has seen, with answers that are known to be right."""
+"""Puzzles generated from a seed: questions that no model has seen, with answers that are known to be right."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ __all__ = ["Arithmetic", "Booleans", "Ordering"]
 
 @hookimpl
 def madplug_register_datasets() -> list[type]:
-    """Offer the three kinds of puzzle."""
+    """Register the three kinds of puzzle."""
     return [Ordering, Arithmetic, Booleans]

@@ -1,4 +1,4 @@
-"""Sums of several steps with whole numbers."""
+"""Arithmetic in several steps with whole numbers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ APPLY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.
 WORDS = {"+": "Add {}.", "-": "Subtract {}.", "*": "Multiply the result by {}.",
          "/": "Divide the result by {}."}
 MOST_FACTOR = 12
-"""Factors and divisors are no larger, whatever the range, so that results stay readable."""
+"""The largest factor or divisor, whatever the range, so that results stay readable."""
 
 
 class Arithmetic(Puzzle):
-    """Sums of several steps, in words or as one expression, with numbers from a chosen range.
+    """Arithmetic in several steps, in words or as one expression, with numbers from a chosen range.
 
     Difficulty 1 to 5 asks for two to six steps. Every number in the question lies between `low` and `high`;
-    no result on the way is negative or a fraction. Factors and divisors are at most 12, so a range that
-    begins above 12 has only additions and subtractions. The reference is the number in digits.
+    no intermediate result is negative or a fraction. Factors and divisors are at most 12, so a range that
+    starts above 12 allows only additions and subtractions. The reference is the number in digits.
     """
 
     name = "arithmetic"

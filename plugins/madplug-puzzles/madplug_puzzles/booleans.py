@@ -10,8 +10,8 @@ from madplug_puzzles.puzzle import Made, Puzzle
 class Booleans(Puzzle):
     """Nested boolean expressions; the question is whether the whole is true.
 
-    Difficulty 1 to 5 nests two to six deep. As many are true as false, on average. The expressions
-    are also valid Python. The reference is `yes` or `no`.
+    Difficulty 1 to 5 is a depth of two to six. On average half of the expressions are true. They are
+    also valid Python. The reference is `yes` or `no`.
     """
 
     name = "booleans"

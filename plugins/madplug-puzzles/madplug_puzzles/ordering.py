@@ -51,7 +51,7 @@ class Clue:
     """A sentence, and what it says about an order."""
 
     text: str
-    holds: Callable[[Places], bool]
+    fits: Callable[[Places], bool]
 
 
 class Ordering(Puzzle):
@@ -89,8 +89,8 @@ def every_row(n: int) -> tuple[Places, ...]:
 
 
 def fitting(clue: Clue, n: int) -> int:
-    """The orders in which a clue holds, as a set of bits over `every_row`."""
-    return int("".join("1" if clue.holds(places) else "0" for places in every_row(n)), 2)
+    """The orders in which a clue is true, as a set of bits over `every_row`."""
+    return int("".join("1" if clue.fits(places) else "0" for places in every_row(n)), 2)
 
 
 def drawn(rng: random.Random, scene: Scene, things: Sequence[str], row: Sequence[int]) -> dict[Clue, int]:

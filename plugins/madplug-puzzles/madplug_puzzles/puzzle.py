@@ -1,10 +1,11 @@
-"""What all puzzles share: one generator per question, and no question twice."""
+"""What all puzzles share: a random generator per question, and no question twice."""
 
 from __future__ import annotations
 
 import random
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
 from typing import Annotated
@@ -18,27 +19,28 @@ Made = tuple[str, tuple[str, ...], str]
 """A question, its choices, and the answer."""
 
 TRIES = 2000
-"""So many puzzles are drawn for one that is new before the options are found too narrow for the size."""
+"""Draws for one new puzzle before the options are considered too narrow for the size."""
 
 
 class PuzzleOptions(Options):
-    """Options every puzzle has."""
+    """Options of every kind of puzzle."""
 
     size: int = Field(default=20, ge=1, le=1_000_000, description="number of puzzles")
-    seed: int = Field(default=7, ge=0, description="of the generator; another seed gives other puzzles")
+    seed: int = Field(default=7, ge=0, description="the seed of the generator; another seed gives other puzzles")
     difficulty: Level | tuple[Level, ...] = Field(
         default=1, description="1 to 5, or a list of levels that the puzzles take in turn")
+    instruction: str = Field(default="", description="the task in words, for prompts that state it")
 
 
 class Puzzle(Dataset):
-    """A data set that writes its own questions."""
+    """A data set that generates its questions."""
 
     format: str
     Options = PuzzleOptions
 
     @abstractmethod
     def make(self, rng: random.Random, level: int) -> Made:
-        """One puzzle."""
+        """Make one puzzle."""
 
     @property
     def answers(self) -> str:
@@ -46,16 +48,17 @@ class Puzzle(Dataset):
         return self.format
 
     def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
-        """The puzzles, made one by one. Every split has puzzles of its own."""
+        """The puzzles, generated one by one; no puzzle is in two splits."""
         seen: set[bytes] = set()
         for number in range(1, self.options.size + 1):
             level = self._level(number)
             question, choices, answer = self._fresh(seen, split or "", number, level)
             name = f"{self.name}-{self.options.seed}-{f'{split}-' if split else ''}{number:04}"
-            yield Sample(name, question, choices, group=str(level)), (answer,)
+            sample = Sample(name, question, choices, group=str(level))
+            yield with_instruction(sample, self.options.instruction), (answer,)
 
     def size(self) -> int:
-        """As the options say."""
+        """The option `size`."""
         size: int = self.options.size
         return size
 
@@ -78,5 +81,10 @@ class Puzzle(Dataset):
             if mark not in seen and mark[0] % 2 == bool(split):
                 seen.add(mark)
                 return made
-        raise UserError(f"dataset: puzzles.{self.name} found only {number - 1} different puzzles for these "
-                        "options; ask for a smaller 'size' or a higher 'difficulty'")
+        raise UserError(f"dataset: puzzles.{self.name} found only {number - 1} distinct puzzles for these "
+                        "options; set a smaller 'size' or a higher 'difficulty'")
+
+
+def with_instruction(sample: Sample, instruction: str) -> Sample:
+    """The sample with the task in words, if there are any."""
+    return replace(sample, metadata={**sample.metadata, "instruction": instruction}) if instruction else sample

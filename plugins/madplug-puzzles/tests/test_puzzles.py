@@ -179,7 +179,7 @@ def test_size_is_known(puzzle):
 
 
 def test_options_too_narrow_for_the_size_say_how_many_there_are():
-    with pytest.raises(UserError, match=r"puzzles.arithmetic found only \d+ different puzzles"):
+    with pytest.raises(UserError, match=r"puzzles.arithmetic found only \d+ distinct puzzles"):
         list(Arithmetic(low=0, high=1, size=1000).samples())
 
 
@@ -187,3 +187,10 @@ def test_options_too_narrow_for_the_size_say_how_many_there_are():
     (Ordering, "answers.choice"), (Arithmetic, "answers.number"), (Booleans, "answers.yesno")])
 def test_the_answer_format_comes_with_the_puzzle(puzzle, answers):
     assert puzzle().answers == answers
+
+
+@pytest.mark.parametrize("puzzle", ALL)
+def test_an_instruction_is_on_every_sample_and_changes_no_puzzle(puzzle):
+    plain, instructed = (list(puzzle(size=3, **more).samples()) for more in ({}, {"instruction": "Think."}))
+    assert [s.metadata for s, _ in instructed] == [{"instruction": "Think."}] * 3
+    assert [(s.id, s.question) for s, _ in plain] == [(s.id, s.question) for s, _ in instructed]

@@ -11,5 +11,5 @@ __all__ = ["F1", "Accuracy", "Answerability", "ExactMatch", "Includes", "Oracle"
 
 @hookimpl
 def madplug_register_metrics() -> list[type[Metric]]:
-    """Everything that compares an answer with the references."""
+    """Register six metrics."""
     return [Accuracy, ExactMatch, F1, Includes, Answerability, Oracle]

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from madplug import Debate
 
 
+class AccuracyOptions(Options):
+    """Options of `qa.accuracy`."""
+
+    of: Literal["decision", "plurality", "agents"] = Field(
+        default="decision",
+        description="whose answer: the decision's, that of most voters in a round, or each voter's")
+    round: int | None = Field(
+        default=None, ge=1, description="with 'plurality' or 'agents': the round; unset: the last one")
+
+
 class Accuracy(Metric):
     """Whether the debate's answer is right.
 
@@ -30,15 +40,7 @@ class Accuracy(Metric):
     name = "accuracy"
     proportion = True
     source = "Becker et al. 2025 (MALLM), section 3.4; Du et al. 2023 (evaluation); Chen et al. 2024 (ReConcile)"
-
-    class Options(Options):
-        """Options of `qa.accuracy`."""
-
-        of: Literal["decision", "plurality", "agents"] = Field(
-            default="decision",
-            description="whose answer: the decision's, that of most voters in a round, or each voter's")
-        round: int | None = Field(
-            default=None, ge=1, description="with 'plurality' or 'agents': the round; unset: the last that was held")
+    Options = AccuracyOptions
 
     def score(self, debate: Debate, references: Sequence[str]) -> float | None:
         """1 if right, 0 if wrong or undecided; a share with `of = "agents"`."""
@@ -58,12 +60,19 @@ class Accuracy(Metric):
         """Accuracy of the decided debates, and how many there are."""
         if self.options.of != "decision":
             return {}
-        name = self.label or self.name
+        name = self.score_name or self.name
         scored = [(r.decision is not None and r.decision.key is not None, value)
                   for r in results if (value := r.metrics.get(name)) is not None]
         decided = [value for is_decided, value in scored if is_decided]
         return {"accuracy_all": fmean(v for _, v in scored), "accuracy_decided": fmean(decided) if decided else None,
                 "debates": len(scored), "undecided": len(scored) - len(decided)} if scored else {}
+
+
+class OracleOptions(Options):
+    """Options of `qa.oracle`."""
+
+    rounds: Literal["any", "first", "last"] = Field(
+        default="any", description="in which round: any, the first, or the last")
 
 
 class Oracle(Metric):
@@ -72,12 +81,7 @@ class Oracle(Metric):
     name = "oracle"
     proportion = True
     source = "Smit et al. 2024 (DebateLLM, any_correct_answer)"
-
-    class Options(Options):
-        """Options of `qa.oracle`."""
-
-        rounds: Literal["any", "first", "last"] = Field(
-            default="any", description="in which round: any, the first, or the last that was held")
+    Options = OracleOptions
 
     def score(self, debate: Debate, references: Sequence[str]) -> float | None:
         """1 if a voter gave a right answer, 0 if none did."""
@@ -95,7 +99,7 @@ def canonical_references(debate: Debate, references: Sequence[str]) -> list[str]
     right = [key for key in keys if key is not None]
     if references and not right:
         raise ComponentError(f"no reference of sample '{debate.sample.id}' is an answer of the format "
-                             f"'{getattr(debate.answers, 'full_name', debate.answers.name)}': {references[0]!r:.80}")
+                             f"'{debate.answers.full_name}': {references[0]!r:.80}")
     return right
 
 
@@ -105,7 +109,7 @@ def is_right(debate: Debate, key: str | None, right: Iterable[str]) -> bool:
 
 
 def last_round(debate: Debate) -> int:
-    """The last round in which somebody spoke."""
+    """The last round in which an agent spoke."""
     return max((m.round for m in debate.transcript.messages), default=0)
 
 

@@ -110,7 +110,7 @@ def span(text: str, unknown: bool) -> str:
 
 
 def wanted(references: Sequence[str], unknown: bool) -> list[str]:
-    """The references' words; a reference without any counts as none, and none at all means that there is no answer."""
+    """The words of each reference that has any; without such references an empty text, for no answer."""
     return [words for r in references if (words := span(r, unknown))] or [""]
 
 

@@ -13,8 +13,8 @@ __all__ = ["Discussion", "Grouped", "RoundTable", "Weighted", "recalibrated"]
 class RoundTable(Paradigm):
     """ReConcile: answers with confidences, discussed by groups, and a recalibrated weighted vote.
 
-    Rounds are simultaneous. A round is held only while the answers of the one before differ. Meant for three
-    different models: `debate.models` names them. `rounds` counts the independent first answers: 3 are two
+    Rounds are simultaneous. Rounds continue only while the answers of the previous one differ. Meant for three
+    different models: `debate.models` names them. `rounds` counts the independent first answers, so 3 are two
     rounds of discussion, as in the authors' code.
     """
 
@@ -26,23 +26,23 @@ class RoundTable(Paradigm):
 
 @hookimpl
 def madplug_register_styles() -> list[type]:
-    """Offer the discussion."""
+    """Register the style."""
     return [Discussion]
 
 
 @hookimpl
 def madplug_register_visibilities() -> list[type]:
-    """Offer the grouped view."""
+    """Register the visibility."""
     return [Grouped]
 
 
 @hookimpl
 def madplug_register_decisions() -> list[type]:
-    """Offer the weighted vote."""
+    """Register the decision."""
     return [Weighted]
 
 
 @hookimpl
 def madplug_register_paradigms() -> list[type]:
-    """Offer the round table."""
+    """Register the paradigm."""
     return [RoundTable]

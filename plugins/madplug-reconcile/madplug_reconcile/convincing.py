@@ -7,15 +7,16 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from madplug import Sample
+from madplug_common.prompts import as_text, fill, question_parts, user
+from madplug_common.replies import read_json
 from madplug_reconcile.reply import SCHEMA
-from madplug_styles.prompts import as_text, fill, question_parts, read_json, user
 
 if TYPE_CHECKING:
     from madplug import Setup
 
 
 class Item(TypedDict):
-    """A convincing sample, as it is kept with the study."""
+    """A convincing sample, as it is stored with the study."""
 
     id: str
     question: str
@@ -24,7 +25,7 @@ class Item(TypedDict):
 
 
 async def mine(setup: Setup, style: Any, model: str) -> list[Item]:
-    """The first samples that convince a model, found once and kept with the study."""
+    """The first samples that convince a model, found once and stored with the study."""
     options = style.options
     facts = [setup.cell.channels.get(model, model), setup.cell.dataset_key, options.model_dump(mode="json")]
     digest = blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=6).hexdigest()

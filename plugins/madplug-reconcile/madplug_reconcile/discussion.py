@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from madplug import Message, Options, Reply, Setup, Style, Turn
+from madplug_common.prompts import fill, question_parts, user
 from madplug_reconcile.convincing import Item, mine
 from madplug_reconcile.grouped import by_answer
 from madplug_reconcile.reply import SCHEMA, read
-from madplug_styles.prompts import fill, question_parts, user
 
 if TYPE_CHECKING:
     from madplug import Debate
 
 FIELDS = """Reply with one JSON object that has the fields "reasoning" (your steps), "answer" and \
-"confidence" (a number from 0 to 1: how likely your answer is right). For the answer this holds: {format}"""
+"confidence" (a number from 0 to 1: how likely your answer is right). About the answer: {format}"""
 DRAFT = """{convincing}{question}
 
 {persona}Think step by step, then give your answer and how sure you are of it.
@@ -25,7 +25,7 @@ DRAFT = """{convincing}{question}
 {fields}"""
 DISCUSS = """{convincing}{question}
 
-This is what everybody at the table said in the last round, by answer:
+This is what everyone at the table said in the last round, by answer:
 
 {groups}
 
@@ -53,12 +53,35 @@ Work the question out with this explanation, then give your answer and how sure 
 {fields}"""
 
 
-class Discussion(Style):
-    """Answers with reasoning and a confidence, and reviews everybody's solutions grouped by answer.
+class DiscussionOptions(Options):
+    """Options of `reconcile.discussion`."""
 
-    The first turn holds the question. Every later one asks anew, without the agent's own chat, with the
+    draft: str = Field(default=DRAFT, description=(
+        "the first turn; {convincing}, {question}, {persona}, {fields}"))
+    discuss: str = Field(default=DISCUSS, description=(
+        "later turns; {convincing}, {question}, {groups}, {persona}, {fields}"))
+    fields: str = Field(default=FIELDS,
+                        description="the form of a reply; {format}: how to state the answer")
+    group: str = Field(default=GROUP, description="one of {groups}; {count}, {answer}, {members}")
+    persona: str = Field(default=PERSONA, description=(
+        "{persona} of an agent that has a description, else empty; {name}, {description}"))
+    example: str = Field(default=EXAMPLE, description=(
+        "one sample of {convincing}; {question}, {explanation}, {answer}"))
+    correct: str = Field(default=CORRECT, description=(
+        "asked while looking for convincing samples; {question}, {explanation}, {fields}"))
+    convincing: int = Field(default=0, ge=0, le=50,
+                            description="convincing samples of each model; 0: none")
+    split: str = Field(default="train", description="the part of the data set that has them")
+    explanation: str = Field(default="explanation", description="the metadata field with an explanation")
+    look_at: int = Field(default=200, ge=1, description="training samples to look at for each model")
+
+
+class Discussion(Style):
+    """Answers with reasoning and a confidence, and reviews all solutions grouped by answer.
+
+    The first prompt has the question. Every later one starts again, without the agent's own chat, with the
     question and the visible messages in groups of equal answers: how many share it, then each member's
-    reasoning, answer and confidence. The agent's own solution stands unmarked in its group. Replies are
+    reasoning, answer and confidence. The agent's own solution is unmarked in its group. Replies are
     JSON; broken JSON is repaired, and in a reply without any the answer is read from the text and the reply is
     flagged `unparsed`. A confidence above 1 is read as a percentage from 2 on and as 1 below; one that
     cannot be read is left out.
@@ -75,29 +98,9 @@ class Discussion(Style):
     name = "discussion"
     source = "Chen et al. 2024, ReConcile, section 3; the authors' code"
     moves = frozenset({"draft", "improve"})
+    shows_images = True
     gives = frozenset({"confidence"})
-
-    class Options(Options):
-        """Options of `reconcile.discussion`."""
-
-        draft: str = Field(default=DRAFT, description=(
-            "the first turn; {convincing}, {question}, {persona}, {fields}"))
-        discuss: str = Field(default=DISCUSS, description=(
-            "later turns; {convincing}, {question}, {groups}, {persona}, {fields}"))
-        fields: str = Field(default=FIELDS,
-                            description="the form of a reply; {format}: how to state the answer")
-        group: str = Field(default=GROUP, description="one of {groups}; {count}, {answer}, {members}")
-        persona: str = Field(default=PERSONA, description=(
-            "{persona} of an agent that has a description, else empty; {name}, {description}"))
-        example: str = Field(default=EXAMPLE, description=(
-            "one sample of {convincing}; {question}, {explanation}, {answer}"))
-        correct: str = Field(default=CORRECT, description=(
-            "asked while looking for convincing samples; {question}, {explanation}, {fields}"))
-        convincing: int = Field(default=0, ge=0, le=50,
-                                description="convincing samples of each model; 0: none")
-        split: str = Field(default="train", description="the part of the data set that has them")
-        explanation: str = Field(default="explanation", description="the metadata that holds an explanation")
-        look_at: int = Field(default=200, ge=1, description="training samples to look at for each model")
+    Options = DiscussionOptions
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
@@ -126,7 +129,7 @@ class Discussion(Style):
         return read(said.text)
 
     def fields(self, answers: Any, sample: Any) -> str:
-        """The form of a reply, in words."""
+        """The instructions for the form of a reply."""
         return fill(self.options.fields, format=answers.instruction(sample))
 
     def _group(self, group: Sequence[Message]) -> str:

@@ -1,4 +1,4 @@
-"""What the table looks at."""
+"""What agents at the table see."""
 
 from __future__ import annotations
 
@@ -13,13 +13,20 @@ if TYPE_CHECKING:
     from madplug import Debate
 
 
-class Grouped(Visibility):
-    """Everybody's messages of the round before, own one included, in groups of equal answers.
+class GroupedOptions(Options):
+    """Options of `reconcile.grouped`."""
 
-    The largest group comes first; of equally large ones, the one whose answer was given by the earliest
-    agent. Within a group the order is that of the agents. Messages whose answer could not be read come last,
-    after all groups, and are left out when `groups` is given. What nobody wrote (an opening, an extension's note) comes
-    first.
+    groups: int | None = Field(default=None, ge=1,
+                               description="how many of the largest groups are shown; unset: all")
+
+
+class Grouped(Visibility):
+    """All messages of the previous round, including the agent's own, in groups of equal answers.
+
+    The largest group comes first; of equally large ones, the one whose answer was given by the earliest agent.
+    Within a group the order is that of the agents. Messages whose answer could not be read come last, after all
+    groups, and are left out when `groups` is given. Messages without an author (an opening, an extension's note)
+    come first.
 
     Differs from the paper's code: that shows the two largest groups only, so that with three different
     answers the third is hidden (`groups = 2`); the paper speaks of all.
@@ -27,12 +34,7 @@ class Grouped(Visibility):
 
     name = "grouped"
     source = "Chen et al. 2024, ReConcile, section 3"
-
-    class Options(Options):
-        """Options of `reconcile.grouped`."""
-
-        groups: int | None = Field(default=None, ge=1,
-                                   description="only the largest groups, so many; unset: all")
+    Options = GroupedOptions
 
     def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
         """The round before, group by group."""

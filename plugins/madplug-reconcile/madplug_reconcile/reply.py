@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from madplug import Reply
-from madplug_styles.prompts import as_text, read_json
+from madplug_common.prompts import as_text
+from madplug_common.replies import read_json
 
 SCHEMA: Mapping[str, Any] = {
     "type": "object", "additionalProperties": False, "required": ["reasoning", "answer", "confidence"],
@@ -17,7 +18,7 @@ SCHEMA: Mapping[str, Any] = {
 
 
 def read(text: str) -> Reply:
-    """A reply as it goes on record: reasoning, answer and confidence in words."""
+    """A reply as it is recorded: reasoning, answer and confidence as text."""
     found = read_json(text)
     if found is None or "answer" not in found:
         # What looks like an object has a confidence in it, which is a number that could be taken for the answer.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, Message, Options, Vote
+from madplug_common.finals import last_messages
+from madplug_common.ties import Tie, break_tie, leaders
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -24,6 +26,16 @@ def recalibrated(confidence: float | None) -> Fraction:
     if p >= 0.8:
         return Fraction(5, 10)
     return Fraction(3, 10) if p > 0.6 else Fraction(1, 10)
+
+
+class WeightedOptions(Options):
+    """Options of `reconcile.weighted`."""
+
+    recalibrate: bool = Field(default=True,
+                              description="false: the confidences themselves are the weights")
+    early: bool = Field(default=True, description="end as soon as all voters give the same answer")
+    tie: Tie = Field(
+        default="first", description="which of several answers of one weight wins; first: in agent order")
 
 
 class Weighted(DecisionProtocol):
@@ -42,27 +54,20 @@ class Weighted(DecisionProtocol):
     name = "weighted"
     source = "Chen et al. 2024, ReConcile, section 3; weights of the authors' code"
     needs = frozenset({"confidence"})
-
-    class Options(Options):
-        """Options of `reconcile.weighted`."""
-
-        recalibrate: bool = Field(default=True,
-                                  description="false: the confidences themselves are the weights")
-        early: bool = Field(default=True, description="end as soon as all voters give the same answer")
-        tie: Literal["first", "random", "undecided", "lexical"] = Field(
-            default="first", description="which of several answers of one weight wins; first: in agent order")
+    Options = WeightedOptions
 
     def after_round(self, debate: Debate) -> Decision | None:
-        """End at one mind."""
+        """End when all voters agree."""
         said = self._last(debate)
-        if not self.options.early or len(said) < len(debate.voters) or None in said.values():
+        if not self.options.early or len(said) < len(debate.voters):
             return None
-        keys = {m.key for m in said.values() if m is not None}
+        keys = {m.key for m in said.values()}
         return self.at_end(debate) if len(keys) == 1 and None not in keys else None
 
     def at_end(self, debate: Debate) -> Decision:
         """Add the weights of the last round."""
-        votes = [self._vote(agent, m) for agent, m in self._last(debate).items()]
+        said = self._last(debate)
+        votes = [self._vote(agent.id, said.get(agent.id)) for agent in debate.voters]
         sums: dict[str, Fraction] = {}
         for _, key, weight in votes:
             if key is not None:
@@ -72,16 +77,15 @@ class Weighted(DecisionProtocol):
             return Decision(None, votes=ballots, reason="no voter's answer could be read in the last round")
         counts = Counter(k for _, k, _ in votes if k is not None)
         debate.notes["reconcile"] = {"majority": counts.most_common(1)[0][0]}
-        best = [key for key, weight in sums.items() if weight == max(sums.values())]
-        key = best[0] if len(best) == 1 else self._choose(debate, best)
+        best = leaders(sums)
+        key = break_tie(debate, best, self.options.tie, "reconcile.weighted:tie")
         return Decision(key, agreed=len(best) == 1, scores={k: float(w) for k, w in sums.items()},
                         votes=ballots, tie=len(best) > 1,
                         reason="" if key is not None else "several answers have the same weight")
 
-    def _last(self, debate: Debate) -> dict[int, Message | None]:
+    def _last(self, debate: Debate) -> dict[int, Message]:
         """Each voter's last message of this round, in agent order."""
-        said = debate.transcript.of_round(debate.round)
-        return {a.id: next((m for m in reversed(said) if m.agent == a.id), None) for a in debate.voters}
+        return last_messages(debate, since=debate.round, until=debate.round)
 
     def _vote(self, agent: int, message: Message | None) -> tuple[int, str | None, Fraction]:
         if message is None or message.key is None:
@@ -89,9 +93,3 @@ class Weighted(DecisionProtocol):
         if self.options.recalibrate:
             return agent, message.key, recalibrated(message.confidence)
         return agent, message.key, Fraction(str(min(1.0, max(0.0, message.confidence or 0.0))))
-
-    def _choose(self, debate: Debate, best: list[str]) -> str | None:
-        """Break a tie; `best` is in agent order."""
-        if self.options.tie == "random":
-            return debate.rng("reconcile.weighted:tie").choice(sorted(best))
-        return {"first": best[0], "lexical": min(best), "undecided": None}[self.options.tie]

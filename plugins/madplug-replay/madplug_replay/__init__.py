@@ -1,4 +1,4 @@
-"""Recorded debates: real answers as a data set and as debaters, and prior answers put on record."""
+"""Recorded debates as a data set and as agents, and prior answers on record before a debate."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["Personas", "Recorded", "ReplayDebate", "Rounds", "SeedMessages", "Tr
 
 
 class ReplayDebate(Paradigm):
-    """A recorded debate again: its answers, simultaneous, with as many agents and rounds as were recorded.
+    """A recorded debate replayed: simultaneous rounds, with the agents and rounds that were recorded.
 
-    No model is asked. Replace the decision to see what another one would have made of the same answers.
+    No model is called. Replace the decision to see what another one decides on the same answers.
     """
 
     name = "debate"
@@ -25,35 +25,35 @@ class ReplayDebate(Paradigm):
 
 @hookimpl
 def madplug_register_datasets() -> list[type[Dataset]]:
-    """Offer the records."""
+    """Register recorded debates as a data set."""
     return [Trajectories]
 
 
 @hookimpl
 def madplug_register_personas() -> list[type[PersonaGenerator]]:
-    """Offer the recorded agents."""
+    """Register personas of recorded agents."""
     return [Personas]
 
 
 @hookimpl
 def madplug_register_styles() -> list[type[Style]]:
-    """Offer what they said."""
+    """Register the style that repeats recorded answers."""
     return [Recorded]
 
 
 @hookimpl
 def madplug_register_turn_orders() -> list[type[TurnOrder]]:
-    """Offer when they said it."""
+    """Register the turn order of a record."""
     return [Rounds]
 
 
 @hookimpl
 def madplug_register_extensions() -> list[type[Extension]]:
-    """Offer prior answers."""
+    """Register prior answers."""
     return [SeedMessages]
 
 
 @hookimpl
 def madplug_register_paradigms() -> list[type[Paradigm]]:
-    """Offer the debate."""
+    """Register the paradigm of a recorded debate."""
     return [ReplayDebate]

@@ -1,4 +1,4 @@
-"""Agents that say what was recorded."""
+"""Agents that repeat recorded answers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class Personas(PersonaGenerator):
     """One agent per recorded agent of the sample.
 
-    They are called `Agent 1`, `Agent 2`, ..., or as the row's `agents` says. Samples of one study may
-    differ in their number; `debate.agents` is left out. Where it asks for more than were recorded, the
-    others have no vote.
+    They are called `Agent 1`, `Agent 2`, ..., or by the names in the row's `agents`. The number may differ
+    between the samples of a study; leave `debate.agents` out. If it asks for more agents than were recorded,
+    the additional ones have no vote.
     """
 
     name = "personas"
-    count = 1  # at least; the row says how many, and the host takes them all
+    count = 1  # at least; the row has the number, and the host takes all of them
 
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Persona | Sequence[Persona]:
         """All of them at once."""
@@ -39,18 +39,18 @@ class RecordOptions(Options):
     """How a record is read."""
 
     empty: str = Field(default="unknown", description=(
-        "what an agent says whose recorded answer is an empty text: that there is no answer"))
+        "what an agent says whose recorded answer is an empty string, which means that there is no answer"))
     scale: Literal["auto", "identity", "logistic"] = Field(default="auto", description=(
-        "from a recorded `score` to a confidence between 0 and 1; logistic: 1 / (1 + exp(-score)), for rewards of any "
-        "size; auto: logistic for a row with scores outside of 0 to 1, which are else taken as they are"))
+        "how a recorded `score` becomes a confidence between 0 and 1; logistic: 1 / (1 + exp(-score)), for rewards of "
+        "any size; auto: logistic if the row has a score outside 0 to 1, else identity"))
 
 
 class Recorded(Style):
-    """Says what the agent answered in this round of the record. No model is asked.
+    """Repeats what the agent answered in this round of the record. No model is called.
 
-    A turn without a recorded answer is put on record without one. The confidence comes from the row's
+    A turn without a recorded answer becomes a message without an answer. The confidence comes from the row's
     `confidence` or `score`. Everything else about a debate is as if the answers had just been given, so
-    that any decision, metric, extension or phase that asks no model runs on real debates.
+    any decision, metric, extension or phase that calls no model runs on recorded debates.
     """
 
     name = "recorded"
@@ -59,7 +59,7 @@ class Recorded(Style):
     Options = RecordOptions
 
     def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
-        """Look it up."""
+        """Look up the answer."""
         k, agent = debate.round - 1, turn.agent.id
         answer = at(recorded(debate.sample), k, agent)
         if answer is None:
@@ -82,7 +82,7 @@ class Rounds(TurnOrder):
     moves = frozenset({"draft", "improve"})
 
     def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
-        """One wave, or none after the last recorded round."""
+        """One wave per recorded round."""
         answers = recorded(debate.sample)
         if debate.round <= len(answers):
             width = len(answers[debate.round - 1])
@@ -90,7 +90,7 @@ class Rounds(TurnOrder):
 
 
 def at(table: Any, k: int, agent: int) -> Any:
-    """The entry of a round and an agent; None where there is none."""
+    """The entry of a round and an agent, or None."""
     row = table[k] if isinstance(table, list) and k < len(table) else None
     return row[agent] if isinstance(row, list) and agent < len(row) else None
 
@@ -113,5 +113,5 @@ def confidence(sample: Sample, k: int, agent: int, scale: str) -> float | None:
 
 
 def logistic(score: float) -> float:
-    """Between 0 and 1, in the same order."""
+    """The logistic function, which does not overflow for any score."""
     return 1 / (1 + exp(-score)) if score >= 0 else exp(score) / (1 + exp(score))

@@ -1,16 +1,15 @@
-"""Answers that are on record before a debate begins."""
+"""Prior answers: on record before a debate begins."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from itertools import cycle, islice, zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import ComponentError, Extension, Message, Options, hookimpl
-from madplug_styles.prompts import fill, letter
+from madplug import ComponentError, Extension, Message, Options, hookimpl, maybe_await
+from madplug_common.prompts import fill, letter
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -19,29 +18,31 @@ Opening = Sequence[Message] | Awaitable[Sequence[Message]]
 
 
 class SeedOptions(Options):
-    """Where the answers come from, how many of them, in which order."""
+    """Options of `replay.seed_messages`: which answers, how many, in what order."""
 
     messages: tuple[str | dict[str, str], ...] = Field(default=(), description=(
-        "answers for every sample: a text each, or a table {content = \"...\", answer = \"...\"}"))
+        "answers for every sample, each a string or a table {content = \"...\", answer = \"...\"}"))
     column: str = Field(default="seeds", description=(
-        "the column of the sample's metadata with answers of the same two forms, in lists of any depth; `answers` "
+        "the column of the sample's metadata with answers in the same two forms, in lists of any depth; `answers` "
         "takes those of a recorded debate"))
-    right: int | None = Field(default=None, ge=0, le=10_000, description="so many right answers (needs oracle = true)")
-    wrong: int | None = Field(default=None, ge=0, le=10_000, description="so many wrong answers (needs oracle = true)")
+    right: int | None = Field(default=None, ge=0, le=10_000, description=(
+        "the number of right answers (needs oracle = true)"))
+    wrong: int | None = Field(default=None, ge=0, le=10_000, description=(
+        "the number of wrong answers (needs oracle = true)"))
     order: Literal["given", "right_first", "wrong_first", "alternating"] = Field(default="given", description=(
-        "order on record; all but `given` need oracle = true"))
+        "the order on record; all but `given` need oracle = true"))
     text: str = Field(default="I worked this out step by step, and the answer is {answer}.", description=(
-        "the words of an answer that comes without any; {answer}"))
+        "the wording of an answer without content; {answer}"))
 
 
 class SeedMessages(Extension):
-    """Puts prior answers on record as messages of round 0, which nobody wrote and everybody sees.
+    """Puts prior answers on record as messages of round 0, which have no author and are visible to all agents.
 
-    For instance 40 right and 40 wrong ones, the right first, the wrong first, or in turn. They come from
-    the run file, from a column of the sample, or, where `right` and `wrong` ask for more than there are,
-    from repeating those, and from the reference and the other options where there is none. Whether an
-    answer is right is looked up in the references, which needs `oracle = true`. How many different ones
-    there were is in the debate's notes. A style that shows peers' answers shows these in the first round.
+    For instance 40 right and 40 wrong answers, the right ones first, the wrong ones first, or alternating. They
+    come from the run file or from a column of the sample. If `right` or `wrong` asks for more than there are,
+    they are repeated; if there are none, the reference or the other options are put into words. Whether an answer
+    is right is looked up in the references, which needs `oracle = true`. The debate's notes say how many distinct
+    answers there were. A style that shows peers' answers shows these in the first round.
     """
 
     name = "seed_messages"
@@ -56,19 +57,12 @@ class SeedMessages(Extension):
 
     @hookimpl(wrapper=True)
     def madplug_opening(self, debate: Debate) -> Generator[None, Opening, Opening]:
-        """What is on record so far, and the answers."""
+        """The opening messages, then the prior answers."""
         before = yield
-        seeds = self.seeds(debate)
-        if not inspect.isawaitable(before):
-            return [*before, *seeds]
-
-        async def both() -> list[Message]:
-            return [*await before, *seeds]
-
-        return both()
+        return opened(before, self.seeds(debate))
 
     def seeds(self, debate: Debate) -> list[Message]:
-        """The messages, in order."""
+        """The prior answers as messages, in order."""
         found = [self._message(debate, *seed) for seed in flat([
             *self.options.messages, debate.sample.metadata.get(self.options.column)])]
         if not self.needs:
@@ -85,14 +79,19 @@ class SeedMessages(Extension):
             return found if wanted is None else []
         found = found or [self._message(debate, "", answer) for answer in others]
         if not found:
-            raise ComponentError(f"replay.seed_messages knows no such answer to sample '{debate.sample.id}'; "
-                                 f"give some in the column '{self.options.column}'")
+            raise ComponentError(f"replay.seed_messages has no such answer to sample '{debate.sample.id}'; "
+                                 f"add some in the column '{self.options.column}'")
         return list(islice(cycle(found), wanted))
 
     def _message(self, debate: Debate, content: str, answer: str | None) -> Message:
         key = debate.key(content if answer is None else answer)
         return Message(0, 0, 0, None, "draft", content or fill(self.options.text, answer=answer or ""),
                        answer=key if answer is None else answer, key=key)
+
+
+async def opened(before: Opening, seeds: list[Message]) -> list[Message]:
+    """What an extension further in puts on record, then the prior answers."""
+    return [*await maybe_await(before), *seeds]
 
 
 def flat(seeds: Any) -> list[tuple[str, str | None]]:
@@ -120,7 +119,7 @@ def right_keys(debate: Debate) -> set[str | None]:
 
 
 def wrong_answers(debate: Debate, good: set[str | None]) -> list[str]:
-    """The other options; the opposite of yes or no; the numbers that follow; else nothing."""
+    """The other options, the opposite of yes or no, the next numbers, or nothing."""
     choices = [letter(i) for i in range(len(debate.sample.choices))]
     if choices:
         return [a for a in choices if debate.key(a) not in good]

@@ -1,44 +1,49 @@
-"""Recorded debates as questions: a row of a file is a question with everything that was answered."""
+"""Recorded debates as a data set: a row is a question with all answers that were given to it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from hashlib import sha256
+from functools import cache
 from itertools import islice
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
 from madplug import ComponentError, Dataset, Options, Problem, RunPath, Sample, UserError, Volatile
+from madplug_files.cells import as_list, as_metadata, as_text, as_word, is_empty
+from madplug_files.columns import Row, in_column, with_instruction
+from madplug_files.problems import Problems, Report, ignore, problem, refuse
+from madplug_files.readers import Lines, Numbered
+from madplug_files.table import digest
 
-Row = Mapping[str, Any]
+T = TypeVar("T")
 Scalar = str | int | float | bool
-OWN = ("qid", "id", "question", "choices", "context", "images", "group", "ref")
+OWN = ("qid", "id", "question", "choices", "context", "group", "ref")
 """Columns that become a part of the sample; the others are its metadata."""
 
 
 class TrajectoryOptions(Options):
-    """The file, which of its rows, and what counts as an answer."""
+    """Options of `replay.trajectories`."""
 
-    path: Annotated[RunPath, Volatile] = Field(description="the file: JSON, a row a line; relative to the run file")
+    path: Annotated[RunPath, Volatile] = Field(
+        description="the file, one JSON object per line; relative to the run file")
     answers: str | dict[str, Any] | None = Field(default=None, description=(
         "the answer format: a name, or a table as in [answers]"))
     select: dict[str, Scalar | tuple[Scalar, ...]] = Field(default={}, description=(
-        "only rows that have these values: {run = \"...\"}; a list: one of them; a text may hold *"))
-    limit: int | None = Field(default=None, ge=1, description="take no more rows than this")
+        "only rows with these values: {run = \"...\"}; a list matches any of its values, `*` in a string any text"))
+    limit: int | None = Field(default=None, ge=1, description="the most rows to take")
+    instruction: str = Field(default="", description="the task in words, for prompts that state it")
 
 
 class Trajectories(Dataset):
-    """Recorded debates, a question each: who answered what in which round.
+    """Recorded debates: for each question, who answered what in which round.
 
     A row has `qid`, `ref` (the reference, or a list of them; an empty list where no answer is right) and
     `answers`: a list of rounds, each a list by agent, null for an agent that did not speak or could not be
-    read. `question`, `choices`, `context`, `group` are used where there are any; the question is else the
-    `qid`. All other columns, `answers` among them, go to the sample's metadata, where `replay.recorded`
-    finds them: `score` or `confidence` (by agent, or by round and agent) become the agents' confidences.
+    read. `question`, `choices`, `context` and `group` are optional; the question defaults to the `qid`. All other
+    columns, `answers` included, go to the sample's metadata, where `replay.recorded` finds them: `score` or
+    `confidence` (by agent, or by round and agent) become the agents' confidences. Images are not read.
     """
 
     name = "trajectories"
@@ -46,85 +51,102 @@ class Trajectories(Dataset):
 
     @property
     def answers(self) -> str | Mapping[str, Any] | None:
-        """As the options say."""
+        """The option `answers`."""
         answers: str | Mapping[str, Any] | None = self.options.answers
         return answers
 
     def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
-        """The selected rows, read one by one."""
+        """The selected rows, read one by one.
+
+        Raises `UserError` at the end of the pass, with every problem of every row, or after 20 problems.
+        """
         if split is not None:
-            raise _problem(f"replay.trajectories has no split '{split}'")
-        seen: set[str] = set()
-        for place, row in islice(self.rows(), self.options.limit):
+            raise problem("dataset", f"replay.trajectories has no split '{split}'")
+        seen: dict[str, str] = {}
+        problems = Problems()
+        runs = cache(self._runs)
+
+        def checked(number: int, place: str, row: Row) -> tuple[Sample, tuple[str, ...]]:
             sample, references = as_sample(place, row)
             if sample.id in seen:
-                raise _problem(f"{place}: a second row with the qid '{sample.id}'{self._runs()}")
-            seen.add(sample.id)
-            yield sample, references
-        if not seen:
-            raise _problem(f"{self.options.path}: no row has {_told(self.options.select)}{self._runs()}")
+                raise problem(in_column(place, "qid" if "qid" in row else "id"), (
+                    f"'{sample.id}' is taken by {seen[sample.id]}{runs()}"))
+            seen[sample.id] = place.rpartition(": ")[2]
+            return with_instruction(sample, self.options.instruction), references
 
-    def rows(self) -> Iterator[tuple[str, Row]]:
-        """The selected rows, and where they stand."""
-        for place, row in self._all():
-            if all(_has(row.get(name), wanted) for name, wanted in self.options.select.items()):
-                yield place, row
+        for numbered in islice(self.rows(problems.add), self.options.limit):
+            if found := problems.attempt(checked, *numbered):
+                yield found
+        problems.finish()
+        if not seen:
+            raise problem(str(self.options.path), f"no row has {_condition(self.options.select)}{runs()}")
+
+    def rows(self, report: Report = refuse) -> Iterator[Numbered]:
+        """The selected rows, with their numbers and places."""
+        for numbered in Lines(self.options.path).rows(report):
+            if all(_has(numbered[2].get(name), wanted) for name, wanted in self.options.select.items()):
+                yield numbered
 
     def size(self) -> int:
-        """The selected rows, or the limit."""
-        count = sum(1 for _ in self.rows())
+        """The number of selected rows, or the limit."""
+        count = sum(1 for _ in self.rows(ignore))
         return min(count, self.options.limit or count)
 
     def fingerprint(self) -> str:
         """The SHA-256 of the file."""
-        return sha256(_bytes(self.options.path)).hexdigest()
+        return digest(self.options.path)
 
     def check(self, cell: Any) -> Iterable[str]:
-        """Reads the file once, so that a wrong path, row or selection is found before anything runs."""
+        """Check the path, the selection and every row."""
         try:
             for _ in self.samples():
                 pass
         except UserError as error:
-            yield from (problem.message for problem in error.problems)
-
-    def _all(self) -> Iterator[tuple[str, Row]]:
-        path = self.options.path
-        for number, line in enumerate(_bytes(path).decode("utf-8-sig").split("\n"), start=1):
-            if not line.strip():
-                continue
-            place = f"{path}: line {number}"
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise _problem(f"{place}: not JSON: {error}") from None
-            if not isinstance(row, dict):
-                raise _problem(f"{place}: expected a table, found {type(row).__name__}")
-            yield place, row
+            yield from map(str, error.problems)
 
     def _runs(self) -> str:
-        """What to select: the runs of a file that has some."""
-        runs = sorted({str(row["run"]) for _, row in self._all() if "run" in row})
+        """A hint that lists the runs of the file, if it has several."""
+        runs = sorted({str(row["run"]) for _, _, row in Lines(self.options.path).rows(ignore) if "run" in row})
         return f"; choose a run with select = {{run = \"...\"}}, of {', '.join(runs)}" if len(runs) > 1 else ""
 
 
 def as_sample(place: str, row: Row) -> tuple[Sample, tuple[str, ...]]:
-    """A row as a sample, and its references."""
-    name = row.get("qid", row.get("id"))
-    if name is None or not rounds_of(row.get("answers")):
-        raise _problem(f"{place}: expected 'qid', 'ref' and 'answers' (a list of rounds, each a list by agent)")
-    if row.get("ref") is None:
-        raise _problem(f"{place}: has no 'ref'; an empty list says that no answer is right")
-    kept = {column: value for column, value in row.items() if column not in OWN}
-    return Sample(
-        str(name), str(row.get("question") or name), _texts(row.get("choices")), _texts(row.get("context")),
-        _texts(row.get("images")), str(row.get("group") or ""), kept), _texts(row["ref"])
+    """A row as a sample, and its references. Raises `UserError` with every problem of the row."""
+    wrong: list[Problem] = []
+    none: tuple[str, ...] = ()
+
+    def take(column: str, read: Callable[[Any], T], default: T) -> T:
+        try:
+            return read(row.get(column))
+        except (ValueError, RecursionError) as error:
+            wrong.append(Problem(in_column(place, column), str(error) if column in row else "is missing"))
+            return default
+
+    name = take("qid" if "qid" in row or "id" not in row else "id", as_word, "")
+    take("answers", _checked_answers, None)
+    kept = {column: take(column, as_metadata, None) for column in row if column not in OWN}
+    sample = Sample(
+        name, name if is_empty(row.get("question")) else take("question", as_text, ""), take("choices", _words, none),
+        take("context", _texts, none), (), take("group", lambda value: "" if is_empty(value) else as_word(value), ""),
+        kept)
+    right = take("ref", _references, none)
+    if wrong:
+        raise UserError(wrong)
+    return sample, right
+
+
+def _checked_answers(value: Any) -> None:
+    if not rounds_of(value):
+        raise ValueError(f"is {value!r:.60}; expected a list of rounds, each a list by agent of texts, numbers or null")
 
 
 def rounds_of(answers: Any) -> list[list[str | None]] | None:
-    """Answers by round and agent as texts; None where that is not what it is."""
+    """Answers by round and agent as strings, or None for a value of another shape."""
     if not isinstance(answers, Sequence) or isinstance(answers, str) or not answers:
         return None
     if not all(isinstance(r, Sequence) and not isinstance(r, str) for r in answers):
+        return None
+    if any(isinstance(a, Sequence | Mapping) and not isinstance(a, str) for r in answers for a in r):
         return None
     return [[None if a is None else str(a) for a in r] for r in answers]
 
@@ -133,7 +155,7 @@ def recorded(sample: Sample) -> list[list[str | None]]:
     """What was answered to a sample, by round and agent."""
     answers = rounds_of(sample.metadata.get("answers"))
     if answers is None:
-        raise ComponentError(f"sample '{sample.id}' has no recorded answers; replay.trajectories gives them")
+        raise ComponentError(f"sample '{sample.id}' has no recorded answers; use the data set replay.trajectories")
     return answers
 
 
@@ -145,22 +167,18 @@ def _has(value: Any, wanted: Scalar | tuple[Scalar, ...]) -> bool:
     return bool(value == wanted)
 
 
-def _told(select: Mapping[str, Any]) -> str:
+def _condition(select: Mapping[str, Any]) -> str:
     return " and ".join(f"{name} = {value!r}" for name, value in select.items()) or "anything in it"
 
 
+def _references(value: Any) -> tuple[str, ...]:
+    """The references; an empty list says that no answer is right."""
+    return tuple(as_word(one) for one in value) if isinstance(value, list) else (as_word(value),)
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    return tuple(as_word(one) for one in as_list(value))
+
+
 def _texts(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise _problem(f"{path}: {(error.strerror or str(error)).lower()}") from None
-
-
-def _problem(message: str) -> UserError:
-    return UserError([Problem("dataset", message)])
+    return tuple(as_text(one) for one in as_list(value))

@@ -109,23 +109,43 @@ def test_a_limit_takes_the_first_rows(path):
 
 
 def test_the_same_question_twice_names_the_runs(path):
-    with pytest.raises(UserError, match=r"second row with the qid 'q/1'; choose a run with select = .* of one, two"):
+    said = r"line 3, column 'qid': 'q/1' is taken by line 1; choose a run with select = .* of one, two"
+    with pytest.raises(UserError, match=said):
         list(Trajectories(path=path).samples())
 
 
 @pytest.mark.parametrize(("text", "problem"), [
-    ("{", "line 1: not JSON"), ("[]", "expected a table, found list"), ('{"qid": "1"}', "expected 'qid', 'ref' and"),
+    ("{", "line 1: is not JSON"), ("[]", "is a list; expected one JSON object per line"), (b"\xff", "is not UTF-8"),
+    ('{"answers": [["A"]], "ref": "A"}', "line 1, column 'qid': is missing"),
+    ('{"qid": "1", "answers": [[{}]], "ref": "A"}', "line 1, column 'answers': is [[{}]]; expected a list of rounds"),
+    ('{"qid": "1", "answers": [["A"]], "ref": "A", "x": Infinity}', "column 'x': is infinite"),
     ('{"qid": "1", "answers": ["A"], "ref": "A"}', "a list of rounds"),
-    ('{"qid": "1", "answers": [["A"]]}', "has no 'ref'"), ("", "no row has anything in it")])
+    ('{"qid": "1", "answers": [["A"]]}', "line 1, column 'ref': is missing"), ("", "no row has anything in it")])
 def test_what_is_wrong_with_a_file_is_named(tmp_path, text, problem):
     path = tmp_path / "wrong.jsonl"
-    path.write_text(text)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     assert [problem in p for p in Trajectories(path=path).check(None)] == [True]
+
+
+def test_all_problems_of_a_file_are_named_at_once(tmp_path):
+    path = tmp_path / "wrong.jsonl"
+    path.write_text("\ufeff" + "\n".join(json.dumps(row) for row in ROWS[:2]) + '\n{x\n{"qid": "3"}\n', "utf-8")
+    assert [said.removeprefix(f"{path}: ") for said in Trajectories(path=path).check(None)] == [
+        "line 3: is not JSON: Expecting property name enclosed in double quotes (column 2)",
+        "line 4, column 'answers': is missing", "line 4, column 'ref': is missing"]
+
+
+def test_what_a_row_calls_images_is_not_sent_to_a_model(tmp_path):
+    path = written(tmp_path, [{**ROWS[0], "images": ["/etc/passwd"]}])
+    ((sample, _),) = Trajectories(path=path, instruction="Choose.").samples()
+    assert sample.images == ()
+    assert sample.metadata["images"] == ["/etc/passwd"]
+    assert sample.metadata["instruction"] == "Choose."
 
 
 def test_a_missing_file_is_named(tmp_path):
     assert list(Trajectories(path=tmp_path / "no.jsonl").check(None)) == [
-        f"{tmp_path / 'no.jsonl'}: no such file or directory"]
+        f"{tmp_path / 'no.jsonl'}: cannot be read: No such file or directory"]
 
 
 def test_the_fingerprint_is_of_the_contents(path, tmp_path):

@@ -39,7 +39,7 @@ class Spelling(AnswerFormat):
         return re.sub(r"^(-?\d+)/(-?\d+)$", r"\\frac{\1}{\2}", text) or None
 
 
-def held(file, form, rounds=1000, **select):
+def replay(file, form, rounds=1000, **select):
     """The results of all debates of a file, in its order."""
     dataset = Trajectories(path=TRACES / f"{file}.trajectories.jsonl", select=select)
     played = play(dataset=dataset, personas=[Personas()], turns=Rounds(), styles=[Recorded()], models=(), rounds=rounds,
@@ -72,7 +72,7 @@ def expected(name, **more):
 def test_society_of_minds_after_every_round(entry):
     form = answers.Number() if entry["set"] == "som-gsm" else answers.Choice()
     file = entry["set"].replace("-", "_")
-    found = [held(file, form, k, run=entry["run"]) for k in range(1, entry["rounds"] + 1)]
+    found = [replay(file, form, k, run=entry["run"]) for k in range(1, entry["rounds"] + 1)]
     assert {len(results) for results in found} == {entry["n"]}
     assert [round(correct(r, form) / entry["n"], 4) for r in found] == entry["majority_acc_by_round"]
     assert {len(r.agents) for r in found[-1]} == {entry["agents"]}
@@ -81,48 +81,48 @@ def test_society_of_minds_after_every_round(entry):
 @pytest.mark.parametrize("agents", [3, 4])
 def test_dylan_on_mmlu(agents):
     entry = expected("dylan-mmlu", agents=agents)
-    results = held(f"dylan_mmlu_n{agents}", answers.Choice())
+    results = replay(f"dylan_mmlu_n{agents}", answers.Choice())
     assert len(results) == entry["n"]
     assert correct(results, answers.Choice()) == entry["majority_last_active_round_correct"]
 
 
 def test_dylan_on_mmlu_row_by_row():
     form = answers.Choice()
-    untied = [r for r in held("dylan_mmlu_n3", form) if not r.sample.metadata["tie"]]
+    untied = [r for r in replay("dylan_mmlu_n3", form) if not r.sample.metadata["tie"]]
     assert all(is_right(r, form, r.decision.key) == r.sample.metadata["reported_correct"] for r in untied)
     assert len(untied) == 1385 - expected("dylan-mmlu", agents=3)["ties"]
 
 
 def test_dylan_on_math_row_by_row():
-    results, entry = held("dylan_math500", Spelling()), expected("dylan-math500")
+    results, entry = replay("dylan_math500", Spelling()), expected("dylan-math500")
     assert correct(results, Spelling()) == entry["majority_correct"]
     assert all(is_right(r, Spelling(), r.decision.key) == r.sample.metadata["majority_correct"] for r in results)
 
 
 def test_nine_models_on_mmlu_pro():
     form, entry = answers.Choice(), expected("models-mmlu-pro", split="dev")
-    results = held("models_mmlu_pro", form)
+    results = replay("models_mmlu_pro", form)
     assert (len(results), correct(results, form)) == (entry["n"], entry["majority_correct"])
     assert by_agent(results, form) == list(entry["per_model_correct"].values())
 
 
 def test_four_models_on_gsm8k():
     form, entry = answers.Number(), expected("openai-gsm8k")
-    results = held("openai_gsm8k", form)
+    results = replay("openai_gsm8k", form)
     assert (len(results), correct(results, form)) == (entry["n"], entry["maj"])
     assert by_agent(results, form) == [entry[name] for name in entry["agents"]]
 
 
 def test_three_models_on_squad():
     form, entry = answers.Text(unknown=True), expected("squad-models", split="dev")
-    results = held("squad_models", form)
+    results = replay("squad_models", form)
     percent = [round(100 * n / entry["n"], 2) for n in (*by_agent(results, form), correct(results, form))]
     assert percent == [entry["EM_F1"][name][0] for name in (*entry["agents"], "majority3")]
 
 
 def test_eight_samples_on_math():
     """The reported 93 of 100 is of all rows; of those that are here, the record's own flags are the measure."""
-    results = held("qwen_math_maj8", answers.Math())
+    results = replay("qwen_math_maj8", answers.Math())
     chosen = [[m.key for m in r.messages].index(r.decision.key) for r in results]
     flags = [r.sample.metadata["reported_correct"][i] for r, i in zip(results, chosen, strict=True)]
     assert sum(flags) == correct(results, answers.Math()) == 49

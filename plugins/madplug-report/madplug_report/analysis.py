@@ -95,7 +95,7 @@ class Analysis:
         unread, answers = rounds.unread()
         tokens, calls, cost = (self.column(name, cell) for name in ("tokens", "calls", "cost"))
         outcomes = {name: int((ends == end).sum()) for name, end in OUTCOMES.items()}
-        held = np.bincount(self.column("held_rounds", cell)[ends != FAILED], minlength=1)
+        ran = np.bincount(self.column("rounds_run", cell)[ends != FAILED], minlength=1)
         return {
             "cell": facts.name, "oracle": facts.oracle, "settings": facts.settings, "match": dict(facts.match),
             "debates": n, "samples": len(np.unique(self.column("sample", cell))),
@@ -106,7 +106,7 @@ class Analysis:
             "tokens_per_right": self._per_right(cell, tokens),
             "unread": _share(unread, answers), "answers": answers, "flagged": _share(rounds.flagged, rounds.messages),
             "seconds": [float(q) for q in np.quantile(self.column("seconds", cell), QUANTILES)] if n else None,
-            "rounds": {int(i): int(held[i]) for i in np.flatnonzero(held)},
+            "rounds": {int(i): int(ran[i]) for i in np.flatnonzero(ran)},
             "by_round": [r.figures(i) for i, r in enumerate(rounds.rounds, 1) if r.debates],
             "judges": rounds.judges, "vote_of_first": rounds.curve() if rounds.pool and rounds.judges else None,
             "figures": facts.figures}
@@ -205,7 +205,7 @@ def by_sample(samples: NDArray[Any], scores: NDArray[np.float64]) -> tuple[
 
 
 def quick(values: NDArray[np.float64], times: NDArray[np.intp]) -> intervals.Interval | None:
-    """An interval without resampling, for metrics beside the one in question."""
+    """An interval without resampling, for the other metrics."""
     single = times.max() == 1 and np.isin(values, (0.0, 1.0)).all()
     return intervals.wilson(float(values.sum()), len(values)) if single else intervals.student(values)
 

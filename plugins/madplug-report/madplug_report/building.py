@@ -12,7 +12,7 @@ from madplug_report.reading import Debates
 from madplug_report.studies import Study, open_studies
 
 FEW = 30
-"""Below so many samples a chart says that they are few."""
+"""With fewer samples a chart says that they are few."""
 
 
 def build(folders: Sequence[Path], baseline: str | None = None, metric: str | None = None) -> dict[str, Any]:
@@ -20,14 +20,14 @@ def build(folders: Sequence[Path], baseline: str | None = None, metric: str | No
     studies = open_studies(folders)
     analysis = Analysis(Debates(studies, metric), baseline)
     cells = analysis.cells
-    held = [0] * len(studies)
+    counted = [0] * len(studies)
     for i, facts in enumerate(analysis.debates.cells):
-        held[facts.study] += cells[i]["debates"]
+        counted[facts.study] += cells[i]["debates"]
         match = analysis.matched(facts)
         cells[i] |= {"study": studies[facts.study].name, "slug": facts.slug,
                      "matched_to": None if match is None else cells[match]["cell"]}
     report: dict[str, Any] = {
-        "studies": [_study(study, n) for study, n in zip(studies, held, strict=True)],
+        "studies": [_study(study, n) for study, n in zip(studies, counted, strict=True)],
         "metric": analysis.metric, "oracle": any(c["oracle"] for c in cells),
         "baseline": None if analysis.baseline is None else cells[analysis.baseline]["cell"],
         "level": intervals.LEVEL, "alpha": sizes.ALPHA, "power": sizes.POWER, "seed": SEED,
@@ -38,9 +38,9 @@ def build(folders: Sequence[Path], baseline: str | None = None, metric: str | No
     return {**report, "notes": [{"about": about, "text": text} for about, text in notes(report)]}
 
 
-def _study(study: Study, held: int) -> dict[str, Any]:
-    left = None if study.planned is None else max(0, study.planned - held)
-    return {"name": study.name, "folder": str(study.folder), "status": study.status, "debates": held, "left": left,
+def _study(study: Study, debates: int) -> dict[str, Any]:
+    left = None if study.planned is None else max(0, study.planned - debates)
+    return {"name": study.name, "folder": str(study.folder), "status": study.status, "debates": debates, "left": left,
             "planned": study.planned, "oracle": study.oracle, "problems": list(study.problems),
             "madplug": study.manifest.get("madplug"), "data": study.manifest.get("data") or {}}
 
@@ -108,14 +108,14 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     failed = max(c["failed"] for c in cells)
     if failed:
         yield "failed", f"up to {100 * failed:.1f}% of a cell's debates failed; they count as wrong"
-    yield from _apart(report)
+    yield from _excluded(report)
 
 
-def _apart(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    apart: dict[str, list[str]] = {}
+def _excluded(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    by_reason: dict[str, list[str]] = {}
     for left in report["not_compared"]:
-        apart.setdefault(left["reason"], []).append(left["cell"])
-    for reason, names in apart.items():
+        by_reason.setdefault(left["reason"], []).append(left["cell"])
+    for reason, names in by_reason.items():
         some = ", ".join(f"'{n}'" for n in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         yield "not compared", f"not compared with '{report['baseline']}': {some}: {reason}"
 
@@ -126,4 +126,4 @@ def _of_studies(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if study["left"]:
             yield "unfinished", f"{where}unfinished: {study['debates']} of {study['planned']} debates are there"
         if study["oracle"]:
-            yield "oracle", f"{where}oracle = true: components saw the references, so these are no results of a method"
+            yield "oracle", f"{where}oracle = true: components saw the references, so these are not results of a method"

@@ -1,4 +1,4 @@
-"""Names and texts that nobody vouches for, in terminals, HTML, Markdown and LaTeX."""
+"""Untrusted names and texts in terminals, HTML, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def in_latex(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """At most so many characters wide: the middle goes first, where names of a sweep differ least."""
+    """At most this many characters wide: the middle is cut first, where names of a sweep differ least."""
     text = line(text)
     if width(text) <= most:
         return text
@@ -55,7 +55,7 @@ def shortened(text: str, most: int) -> str:
 def distinct(texts: Sequence[str], most: int) -> list[str]:
     """All of them shortened, and numbered where that made two alike.
 
-    Where names of a sweep are too wide, the settings' values stand without the settings' names first.
+    Where names of a sweep are too wide, the names of settings are cut first and only their values shown.
     """
     bare = [_SETTING.sub(lambda m: m[1] and ", ", text) for text in texts]
     if any(width(line(text)) > most for text in texts) and len(set(bare)) == len(set(texts)):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 RESAMPLES = 9_999
 ENOUGH = 20
-"""So many samples have to differ from the most common value before resampling them tells how the mean varies."""
+"""At least this many samples must differ from the most common value before resampling shows how the mean varies."""
 _DRAWN_AT_MOST = 200_000_000
 
 
@@ -36,7 +36,7 @@ class Interval:
 def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:
     """The interval of one proportion (Wilson 1927)."""
     if n < 1 or not 0 <= successes <= n:
-        raise ValueError(f"{successes} of {n} is no proportion")
+        raise ValueError(f"{successes} of {n} is not a proportion")
     z, share = -float(ndtri((1 - level) / 2)), successes / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
@@ -56,8 +56,8 @@ def student(values: ArrayLike, level: float = LEVEL) -> Interval | None:
 def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> Interval:
     """The score interval of a difference of two proportions in n pairs (Tango 1998).
 
-    What Wilson's is to one proportion: it keeps its level where few pairs differ, and holds zero exactly where
-    McNemar's test without correction does not reject.
+    The counterpart of Wilson's for one proportion: it keeps its level where few pairs differ, and contains zero
+    exactly where McNemar's test without correction does not reject.
     """
     z = -float(ndtri((1 - level) / 2))
 

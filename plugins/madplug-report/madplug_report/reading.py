@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from madplug.errors import UserError
-from madplug.store import StudyStore
+from madplug import UserError, open_study
 from madplug_report.rounds import CellRounds
 from madplug_report.studies import CellFacts, Study
 
 UNKNOWN = math.nan
 UNPARSED = '"unparsed":true'
-"""As it stands in a record; text of a model cannot contain it, because its quotes are escaped there."""
+"""As it is written in a record; text of a model cannot contain it, because its quotes are escaped there."""
 FAILED, UNDECIDED, FALLBACK, DECIDED, AGREED = range(5)
 """How a debate ended."""
 
@@ -94,7 +92,7 @@ class Debates:
         self.metrics: dict[str, array[float]] = {}
         self.sample_ids: list[str] = []
         self.cell, self.repeat, self.sample, self.end = array("i"), array("i"), array("i"), array("b")
-        self.held_rounds, self.calls, self.tokens = array("i"), array("q"), array("q")
+        self.rounds_run, self.calls, self.tokens = array("i"), array("q"), array("q")
         self.seconds, self.cost = array("d"), array("d")
         self._unscored: list[int] = []
         self._samples: dict[tuple[str, int], int] = {}
@@ -110,25 +108,24 @@ class Debates:
 
     def _read(self, number: int, study: Study) -> None:
         position = {c.slug: i for i, c in enumerate(self.cells) if c.study == number}
-        store = StudyStore(study.folder)
-        try:
-            for record in store.records():
-                debate = self._read_one(record)
+        with open_study(study.folder) as reader:
+            for record in reader.records():
+                try:
+                    debate = self._read_one(record)
+                except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+                    raise UserError(f"{study.folder}: study.db: the record {record[:100]}... cannot be read: "
+                                    f"{error}") from None
                 cell = position.get(debate.cell)
                 if cell is None:  # one that appeared since the study was opened waits for the next report
                     continue
                 self._add(cell, debate)
                 if UNPARSED in record:
                     self.rounds[cell].flagged += sum(UNPARSED.encode() in bytes(m.data) for m in debate.messages)
-        except (sqlite3.Error, msgspec.MsgspecError, KeyError, ValueError) as error:
-            raise UserError(f"{study.folder}: study.db cannot be read: {error}") from None
-        finally:
-            store.close()
 
     def _read_one(self, record: str) -> _Debate:
         try:
             return self._decode(record)
-        except msgspec.DecodeError:  # NaN and Infinity, which are no JSON but may be found in it
+        except msgspec.DecodeError:  # NaN and Infinity, which are not JSON but may occur in it
             return self._decode(json.dumps(json.loads(record, parse_constant=lambda _: None)))
 
     def _add(self, cell: int, debate: _Debate) -> None:
@@ -143,7 +140,7 @@ class Debates:
         self.cost.append(UNKNOWN if debate.tokens.cost_usd is None else debate.tokens.cost_usd)
         voters = {a.id for a in debate.agents if a.persona.votes}
         said = [m for m in debate.messages if not m.retracted]
-        self.held_rounds.append(max((m.round for m in said), default=0))
+        self.rounds_run.append(max((m.round for m in said), default=0))
         if debate.error is None:
             score = debate.metrics.get(self.metric or "")
             key = debate.decision.key if debate.decision else None

@@ -18,7 +18,7 @@ Keys = dict[int, str | None]
 
 @dataclass
 class Round:
-    """Sums over the debates that held a round in which an answer was given."""
+    """Sums over the debates that reached a round in which an answer was given."""
 
     debates: int = 0
     entropy: float = 0.0
@@ -34,7 +34,7 @@ class Round:
     to_wrong: int = 0
 
     def figures(self, number: int) -> dict[str, Any]:
-        """Means and shares; None where there is nothing to divide by."""
+        """Means and shares; None for a division by zero."""
         return {"round": number, "debates": self.debates, "entropy": _share(self.entropy, self.debates),
                 "agreement": _share(self.agreement, self.pairs), "changed": _share(self.changed, self.turns),
                 "to_right": _share(self.to_right, self.judged), "to_wrong": _share(self.to_wrong, self.judged)}
@@ -156,15 +156,15 @@ class CellRounds:
 
     def curve(self) -> list[float]:
         """Accuracy of the vote of the first k of the pool, for k = 1, 2, ...; as far as every debate goes."""
-        held = self.pools[0] if self.pools else 0
-        return [right / held for right, n in zip(self.right_votes, self.pools, strict=True) if n == held]
+        most = self.pools[0] if self.pools else 0
+        return [right / most for right, n in zip(self.right_votes, self.pools, strict=True) if n == most]
 
 
 def right_answers(references: Sequence[str], key: str | None, score: float | None) -> frozenset[str] | None:
     """The keys that are right, as far as a record shows without the study's answer format; None where it does not.
 
     The references count as they are written, and so does the key of a decision that was scored right. A score that
-    is neither right nor wrong tells nothing, nor does one that contradicts the references.
+    is neither right nor wrong is ignored, as is one that contradicts the references.
     """
     if score == 1 and key is not None:
         return frozenset((key, *references))

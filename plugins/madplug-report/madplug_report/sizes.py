@@ -32,7 +32,7 @@ def detectable(mean_square: float, n: int, alpha: float = ALPHA, power: float = 
     """The smallest true difference that n pairs show with this power.
 
     mean_square: of the differences; of single right and wrong answers, the share of pairs that disagree. This is
-    Connor's (1987) condition for McNemar's test, which holds for means over repeats as it stands. None where no pair
+    Connor's (1987) condition for McNemar's test, which applies to means over repeats unchanged. None where no pair
     differs, and where no difference this small pairs can have would be seen.
     """
     if mean_square <= 0 or n < 1:

@@ -33,7 +33,7 @@ class Test:
 
 
 def mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """The mean, and the sample standard deviation (n - 1); None where there are too few values."""
+    """The mean, and the sample standard deviation (n - 1); None for too few values."""
     if not len(values):
         return None, None
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from madplug.errors import UserError, nearest
-from madplug.store import StudyStore
+from madplug import Reader, UserError, nearest, open_study
 
 
 @dataclass
@@ -24,9 +23,9 @@ class CellFacts:
     """How the report calls it: the slug, behind the study's name where that alone would be ambiguous."""
     oracle: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What tells the cell from others of its study."""
+    """The settings that distinguish the cell within its study."""
     resolved: Mapping[str, Any] = field(default_factory=dict)
-    """The cell with all its components, where the study has kept it."""
+    """The cell with all its components, if the study recorded it."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """What metrics found about the cell as a whole."""
 
@@ -87,37 +86,41 @@ def cell_named(cells: Sequence[CellFacts], name: str) -> int:
 
 
 def _open(number: int, folder: Path) -> Study:
-    store = StudyStore(folder)
-    try:
-        identity, planned = store.fact("identity") or {}, store.fact("planned")
-        problems, held = store.problems(), _slugs(store)
-    finally:
-        store.close()
+    with open_study(folder) as study:
+        identity, planned = _table(study.fact("identity")), study.fact("planned")
+        problems, recorded = study.problems(), _slugs(study)
     summary, manifest = _json(folder / "summary.json"), _json(folder / "manifest.json")
     of_cell = {str(c.get("cell")): c for c in summary.get("cells", ()) if isinstance(c, Mapping)}
-    resolved: Mapping[str, Any] = identity.get("cells") or {}
+    resolved = _table(identity.get("cells"))
     cells = []
-    for slug in dict.fromkeys([*resolved, *of_cell, *held]):
-        table, ended = resolved.get(slug) or {}, of_cell.get(slug) or {}
+    for slug in dict.fromkeys([*resolved, *of_cell, *recorded]):
+        table, ended = _table(resolved.get(slug)), of_cell.get(slug) or {}
         cells.append(CellFacts(
             number, slug, slug, oracle=bool(table.get("oracle") or ended.get("oracle")),
             settings=ended.get("settings") or {}, resolved=table, figures=ended.get("figures") or {}))
-    return Study(folder, str(summary.get("study") or _name_of(folder)), planned, identity.get("repeats"),
+    repeats = identity.get("repeats")
+    return Study(folder, str(summary.get("study") or _name_of(folder)),
+                 planned if isinstance(planned, int) else None, repeats if isinstance(repeats, int) else None,
                  summary.get("status"), problems, manifest, cells, any(c.oracle for c in cells))
 
 
-def _slugs(store: StudyStore) -> Iterable[str]:
+def _slugs(study: Reader) -> Iterable[str]:
     """Cells with debates, in the order of their names; for studies that keep no facts."""
-    return dict.fromkeys(row["cell"] for row in store.figures()) if store.fact("identity") is None else ()
+    return dict.fromkeys(row["cell"] for row in study.figures()) if study.fact("identity") is None else ()
 
 
 def _name_of(folder: Path) -> str:
     """The study's name while it has no summary: from its expanded run file, else the directory's."""
-    from madplug.runfile import read
+    from madplug.config.read import read
 
     with suppress(UserError, OSError):
         return str(read(folder / "study.toml", (), {}).get("name") or folder.resolve().name)
     return folder.resolve().name
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    """The value if it is a table; a directory may be anybody's."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _json(path: Path) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from madplug_report.escape import distinct, in_html, in_latex, in_markdown, line
 NOTHING = "–"
 _TIGHT = r"\footnotesize\setlength{\tabcolsep}{3pt}"
 NAME = 60
-"""So much of a cell's name is shown in a terminal."""
+"""At most this many characters of a cell's name are shown in a terminal."""
 LONG = 40
 """A LaTeX table with more rows runs over several pages."""
 
@@ -76,7 +76,7 @@ def comparisons(report: Mapping[str, Any]) -> Table:
 
 
 def matched(report: Mapping[str, Any]) -> Table:
-    """Cells with another's budget beside that cell."""
+    """Cells with another's budget next to that cell."""
     head = ["cell", "matched to", "by", "calls", "its calls", "tokens", "its tokens", "difference", "95%", "p (Holm)",
             "undecided", "failed"]
     by_name = {cell["cell"]: cell for cell in report["cells"]}
@@ -95,7 +95,7 @@ def matched(report: Mapping[str, Any]) -> Table:
 
 
 def other_metrics(report: Mapping[str, Any]) -> Table:
-    """Means of the metrics beside the one in question."""
+    """Means of the other metrics."""
     names = sorted({name for cell in report["cells"] for name in cell["metrics"]} - {report["metric"]})
     rows = []
     for cell in report["cells"] if names else ():
@@ -106,7 +106,7 @@ def other_metrics(report: Mapping[str, Any]) -> Table:
 
 
 def of_cells(report: Mapping[str, Any]) -> Table:
-    """What metrics found about cells as a whole, as the summary of a study that has ended tells it."""
+    """What metrics found about cells as a whole, from the summary of a finished study."""
     found = [dict(_numbers(cell["figures"])) for cell in report["cells"]]
     names = list(dict.fromkeys(name for numbers in found for name in numbers))
     rows = [[label(cell), *(_plain(numbers.get(name)) for name in names), percent(cell["undecided"]),
@@ -171,7 +171,7 @@ def label(cell: Mapping[str, Any]) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """With so many digits after the point."""
+    """With this many digits after the point."""
     return NOTHING if value is None else f"{value:.{digits}f}"
 
 

@@ -1,4 +1,4 @@
-"""The report in words: for a terminal, as Markdown and as LaTeX, and how its figures were made."""
+"""The report as text: for a terminal, as Markdown and as LaTeX, and how its figures were computed."""
 
 from __future__ import annotations
 
@@ -62,6 +62,6 @@ def method(report: Mapping[str, Any]) -> Iterator[str]:
                f"corrected after Holm for all {report['family']} of this report. 'Gained/lost' counts samples that the "
                "cell has better or worse; 'detectable' is the smallest true difference that this many samples show "
                f"with a power of {report['power']:.0%}, 'samples to settle' how many would show one as large as this.")
-    yield ("Calls and tokens are means per debate, whoever paid for them: cells that share completions count them "
-           "each. 'Tokens/right' are all tokens for each right answer. 'Unread' is the share of voters' answers that "
-           "could not be read; it tells broken replies from wrong ones.")
+    yield ("Calls and tokens are means per debate, whichever cell paid for them: cells that share completions count "
+           "them each. 'Tokens/right' are all tokens for each right answer. 'Unread' is the share of voters' answers "
+           "that could not be read; it separates broken replies from wrong ones.")

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample, Usage
-from madplug.store import StudyStore
+from madplug.store import open_recorder
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Drawn:
     stop_when_agreed: bool = False
 
     def resolved(self):
-        """The cell as a study keeps it: of components that nobody has installed."""
+        """The cell as a study keeps it: of components that are not installed."""
         table = {"debate": {"agents": self.agents, "rounds": self.rounds}, "oracle": self.oracle,
                  "dataset": {"use": "none.such"}, "metrics": [{"use": "qa.accuracy"}]}
         return {**table, **self.table, "debate": {**table["debate"], **self.table.get("debate", {})}}
@@ -87,14 +87,14 @@ def draw(cells, samples, repeats=1, **more):
 def write(folder: Path, debates, cells=(), *, repeats=1, planned=None, summary=True, name=None) -> Path:
     """A study's directory with these debates, as the host would have left it."""
     async def keep():
-        store = StudyStore(folder, write=True)
+        store = open_recorder(folder)
         if cells:
             await store.keep_fact("identity", {"repeats": repeats, "cells": {c.name: c.resolved() for c in cells}})
         if planned is not None:
             await store.keep_fact("planned", planned)
         waiting = []
         for result in debates:
-            waiting.append(store.keep_debate(result))
+            waiting.append(store.finish_debate(result))
             if len(waiting) == 2000:
                 await asyncio.gather(*waiting)
                 waiting = []

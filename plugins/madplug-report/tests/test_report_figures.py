@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import sqlite3
 import tracemalloc
 
 import pytest
 
 from madplug import Decision, Message, Sample
-from madplug.store import StudyStore
+from madplug.store import open_recorder
 
 
 @pytest.fixture
@@ -223,11 +224,11 @@ def test_a_study_that_is_still_running_shows_what_is_there(kit, reported, tmp_pa
     cells = [kit.Drawn("a"), kit.Drawn("b")]
 
     async def running():
-        store = StudyStore(tmp_path / "s", write=True)
+        store = open_recorder(tmp_path / "s")
         await store.keep_fact("identity", {"repeats": 1, "cells": {c.name: c.resolved() for c in cells}})
         await store.keep_fact("planned", 40)
         for sample in range(7):
-            await store.keep_debate(kit.debate(cells[0], sample))
+            await store.finish_debate(kit.debate(cells[0], sample))
         return store
 
     store = asyncio.run(running())
@@ -274,6 +275,21 @@ def test_no_study_is_an_error_and_so_is_a_file_that_is_no_study(madplug, tmp_pat
     done = madplug("report", tmp_path)
     assert done.exit_code == 2
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("change", [
+    "UPDATE debates SET record = 'x'", "UPDATE messages SET record = '7'", "UPDATE debates SET opening = x'ff'",
+    "UPDATE debates SET metrics = '{\"qa.accuracy\":\"all\"}'", "UPDATE facts SET value = '[7]'",
+    "UPDATE debates SET metrics = '{\"a\":" + "[" * 100_000 + "]" * 100_000 + "}'", "DROP TABLE messages"])
+def test_a_hostile_study_is_a_message(madplug, study, kit, change):
+    folder = study([kit.Drawn("a")], samples=3)
+    db = sqlite3.connect(folder / "study.db", isolation_level=None)
+    db.execute(change)
+    db.close()
+    done = madplug("report", folder, "--output", folder / "report")
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert done.exit_code == (0 if "facts" in change else 2)
+    assert done.exit_code == 0 or "study.db" in done.stderr
 
 
 def test_a_number_that_is_none_does_not_stop_the_report(study, kit, reported):

@@ -44,9 +44,9 @@ def test_wilson_agrees_with_statsmodels():
         assert (ours.low, ours.high) == pytest.approx(proportion.proportion_confint(k, n, method="wilson"), **CLOSE)
 
 
-def test_no_proportion_has_no_interval():
+def test_what_is_not_a_proportion_has_no_interval():
     for k, n in ((1, 0), (3, 2), (-1, 2)):
-        with pytest.raises(ValueError, match="no proportion"):
+        with pytest.raises(ValueError, match="not a proportion"):
             intervals.wilson(k, n)
 
 

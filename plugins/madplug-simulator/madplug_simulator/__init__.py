@@ -11,11 +11,11 @@ __all__ = ["Debater", "Questions"]
 
 @hookimpl
 def madplug_register_datasets() -> list[type[Dataset]]:
-    """Offer the questions."""
+    """Register the data set."""
     return [Questions]
 
 
 @hookimpl
 def madplug_register_styles() -> list[type[Style]]:
-    """Offer the debater."""
+    """Register the style."""
     return [Debater]

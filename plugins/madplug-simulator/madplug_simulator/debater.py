@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from madplug import Agent, ComponentError, Message, Options, Plan, Reply, Style, Turn
-from madplug_styles.prompts import letter
+from madplug_common.prompts import letter
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -28,7 +28,7 @@ class DebaterOptions(Options):
     conformity: Pull | tuple[Pull, ...] | dict[str, Pull] = Field(default=2.0, description=(
         "how much the support of an answer among the visible peers counts; 0: not at all, below 0: against it"))
     stubbornness: Pull | tuple[Pull, ...] | dict[str, Pull] = Field(default=1.0, description=(
-        "how much an agent's own last answer counts, in the same measure"))
+        "how much an agent's own last answer counts, on the same scale"))
     recency: float = Field(default=1.0, ge=0, le=100, description=(
         "how much more the last peer in the view counts than the first: weights rise from 1 to 1 + recency"))
     difficulty: float = Field(default=2.0, ge=0, le=50, description=(
@@ -41,21 +41,21 @@ class DebaterOptions(Options):
 
 
 class Debater(Style):
-    """Answers by chance, from a model of a debater. No model is asked, and no prompt is written.
+    """Draws answers at random, from a model of a debater. No model is asked, and no prompt is written.
 
     The probability of an answer is proportional to its probability alone, times exp(conformity * support +
     stubbornness * own). Support is the weight of the visible peers whose latest message gives that answer,
-    by the weight of all of them; a peer weighs more, the later it stands in the view. Own is 1 for the
+    divided by the weight of all of them; a peer weighs more, the later it is in the view. Own is 1 for the
     agent's own last answer. Alone, an agent is right with its competence, raised or lowered by the
-    difficulty of the sample, and wrong answers share the rest. Below 0, `conformity` makes an agent shun
-    what others say: anti-conformity.
+    difficulty of the sample, and wrong answers share the rest. Below 0, `conformity` makes an agent avoid
+    the others' answers: anti-conformity.
 
     Everything is drawn from the study's seed, the sample, the agent and its place in the record, so that
     cells of one study share their first answers. The confidence is the probability of the answer that was
-    drawn; the agreement is whether it equals the latest answer of somebody else. It reads the references,
-    to know what right is, so a run file needs `oracle = true`.
+    drawn; the agreement is whether it equals the latest answer of another agent. It reads the references,
+    to know which answer is right, so a run file needs `oracle = true`.
 
-    Differs from the paper: its conformity score and coefficient are lost in the text that is at hand;
+    Differs from the paper: its conformity score and coefficient are missing from the available text;
     exponent, weights and stubbornness are this project's.
     """
 
@@ -83,7 +83,7 @@ class Debater(Style):
         return 0
 
     def alone(self, debate: Debate, agent: Agent, options: Sequence[str], right: Sequence[str]) -> dict[str, float]:
-        """The probability of each answer of an agent that hears nobody."""
+        """The probability of each answer of an agent that sees no other."""
         o = self.options
         p = of(o.competence, agent)
         if o.difficulty:
@@ -113,7 +113,7 @@ class Debater(Style):
         return {a: max(p * exp(pulls[a]), 1e-300) for a, p in alone.items()}
 
     def check(self, cell: Any) -> Iterable[str]:
-        """A table says what becomes of everybody."""
+        """Lists and tables have a value for every agent."""
         for name in ("competence", "conformity", "stubbornness"):
             value = getattr(self.options, name)
             if isinstance(value, dict | tuple) and not value:
@@ -134,7 +134,7 @@ def of(value: float | Sequence[float] | Mapping[str, float], agent: Agent) -> fl
 
 
 def latest(view: Sequence[Message], me: int, options: Sequence[str]) -> list[str]:
-    """The latest answer of every peer in a view, in the order of the view; messages by nobody count each."""
+    """The latest answer of every peer in a view, in the order of the view; messages without an author each count."""
     found: list[str] = []
     seen: set[int] = set()
     for m in reversed(view):

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from madplug import Dataset, Options, Sample
-from madplug_styles.prompts import letter
+from madplug_common.prompts import letter
 
 
 class QuestionOptions(Options):
@@ -41,7 +41,7 @@ class Questions(Dataset):
         return "answers.choice"
 
     def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
-        """The questions, made one by one. Every split has questions of its own."""
+        """The questions, made one by one. Every split has different questions."""
         rng = random.Random(f"simulator.questions/{self.options.seed}/{split or ''}")
         choices = tuple(f"option {i + 1}" for i in range(self.options.choices))
         for number in range(1, self.options.size + 1):

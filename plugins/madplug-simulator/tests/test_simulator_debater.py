@@ -23,7 +23,7 @@ def chances(peers=(), rows="-", references=("B",), agent=ME, sample=QUESTION, **
     return {a: c / sum(found.values()) for a, c in found.items()}
 
 
-def held(size=40, **settings):
+def run(size=40, **settings):
     settings = {"models": (), "oracle": True, "answers": Choice(), "dataset": Questions(size=size), **settings}
     return play(**{"styles": [Debater()], "agents": 5, "rounds": 3, **settings})
 
@@ -107,14 +107,14 @@ def test_only_the_latest_message_of_a_peer_counts_and_own_ones_do_not():
 
 
 def test_no_model_is_asked_and_no_request_written():
-    played = held()
+    played = run()
     assert played.result.calls == 0
     assert played.requests == []
     assert {m.confidence is not None for m in played.messages} == {True}
 
 
-def test_agreement_is_with_the_latest_of_somebody_else():
-    played = held(size=1)
+def test_agreement_is_with_the_latest_answer_of_another_agent():
+    played = run(size=1)
     first, later = played.transcript.of_round(1), played.transcript.of_round(2)
     assert {m.agreement for m in first} == {None}
     for m in later:
@@ -123,13 +123,13 @@ def test_agreement_is_with_the_latest_of_somebody_else():
 
 
 def test_first_answers_do_not_depend_on_the_protocol():
-    plain, other = held(), held(styles=[Debater(conformity=-1, recency=5)], rounds=2)
+    plain, other = run(), run(styles=[Debater(conformity=-1, recency=5)], rounds=2)
     assert [m.key for m in plain.transcript.of_round(1)] == [m.key for m in other.transcript.of_round(1)]
 
 
 def test_the_same_seed_holds_the_same_debates():
     def keys(seed):
-        return {r.sample.id: [m.key for m in r.messages] for r in held(seed=seed).store.results()}
+        return {r.sample.id: [m.key for m in r.messages] for r in run(seed=seed).store.results()}
 
     assert keys(3) == keys(3)
     assert keys(4) != keys(3)
@@ -137,7 +137,7 @@ def test_the_same_seed_holds_the_same_debates():
 
 def test_it_needs_the_references():
     assert Debater().needs == {"references"}
-    failed = held(oracle=False, size=1, expect_failure=True)
+    failed = run(oracle=False, size=1, expect_failure=True)
     assert "oracle = true" in failed.result.error
 
 

@@ -18,7 +18,7 @@ SIZE = 150
 
 
 @cache
-def held(strategy="fixed", channel="", score=False, agents=6, rounds=3, **debater) -> dict[str, DebateResult]:
+def simulate(strategy="fixed", channel="", score=False, agents=6, rounds=3, **debater) -> dict[str, DebateResult]:
     """The debates of 150 questions, by sample; the same first answers for every call."""
     attacks = {"drop": [attack.Drop()], "alter": [attack.Alter()], "": []}
     played = play(
@@ -38,7 +38,7 @@ def misled() -> set[str]:
     def plurality(result):
         return Counter(m.key for m in result.messages if m.round == 1).most_common(1)[0][0]
 
-    return {i for i, r in held().items() if plurality(r) != r.references[0]}
+    return {i for i, r in simulate().items() if plurality(r) != r.references[0]}
 
 
 def adopted(results) -> list[float]:
@@ -57,37 +57,37 @@ GUESSING = {"competence": 0.25, "difficulty": 0.0, "stubbornness": 0.0, "agents"
 
 
 def test_later_positions_weigh_more():
-    places = adopted(held(**GUESSING))
+    places = adopted(simulate(**GUESSING))
     assert sum(places[-3:]) / 3 > sum(places[:3]) / 3 + 0.02
 
 
 def test_without_recency_no_position_weighs_more():
-    places = adopted(held(**GUESSING, recency=0.0))
+    places = adopted(simulate(**GUESSING, recency=0.0))
     assert sum(places[-3:]) / 3 == pytest.approx(sum(places[:3]) / 3, abs=0.02)
 
 
 def test_truth_last_beats_truth_first():
-    assert accuracy(held("truth_last")) > accuracy(held("fixed")) > accuracy(held("truth_first"))
+    assert accuracy(simulate("truth_last")) > accuracy(simulate("fixed")) > accuracy(simulate("truth_first"))
 
 
 def test_without_recency_the_order_decides_nothing():
-    assert accuracy(held("truth_last", recency=0.0)) == pytest.approx(
-        accuracy(held("truth_first", recency=0.0)), abs=1 / SIZE)
+    assert accuracy(simulate("truth_last", recency=0.0)) == pytest.approx(
+        accuracy(simulate("truth_first", recency=0.0)), abs=1 / SIZE)
 
 
 def test_resisting_conformity_helps_when_the_majority_errs_and_costs_elsewhere():
     wrong = misled()
-    right = set(held()) - wrong
-    resisting = held(conformity=0.0)
-    assert accuracy(resisting, wrong) > accuracy(held(), wrong)
-    assert accuracy(resisting, right) < accuracy(held(), right)
+    right = set(simulate()) - wrong
+    resisting = simulate(conformity=0.0)
+    assert accuracy(resisting, wrong) > accuracy(simulate(), wrong)
+    assert accuracy(resisting, right) < accuracy(simulate(), right)
 
 
 def test_the_score_resists_a_quarter_of_the_agents_cut_off():
-    assert accuracy(held(score=True, channel="drop")) >= accuracy(held(score=True)) - 0.02
+    assert accuracy(simulate(score=True, channel="drop")) >= accuracy(simulate(score=True)) - 0.02
 
 
 def test_the_score_loses_no_more_than_the_plurality_where_messages_are_altered():
-    lost_by_score = accuracy(held(score=True)) - accuracy(held(score=True, channel="alter"))
-    lost_by_plurality = accuracy(held()) - accuracy(held(channel="alter"))
+    lost_by_score = accuracy(simulate(score=True)) - accuracy(simulate(score=True, channel="alter"))
+    lost_by_plurality = accuracy(simulate()) - accuracy(simulate(channel="alter"))
     assert lost_by_score <= lost_by_plurality

@@ -1,4 +1,4 @@
-"""Society of minds (Du et al. 2023): everybody answers, reads everybody's answer, and answers again."""
+"""Society of minds (Du et al. 2023): every agent answers, reads the others' answers, and answers again."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class SomDebate(Paradigm):
 
 @hookimpl
 def madplug_register_styles() -> list[type[Style]]:
-    """Offer the exchange."""
+    """Register the style."""
     return [Exchange]
 
 
 @hookimpl
 def madplug_register_extensions() -> list[type[Extension]]:
-    """Offer what changes an exchange."""
+    """Register two extensions."""
     return [Summary, AgreementIntensity]
 
 
 @hookimpl
 def madplug_register_paradigms() -> list[type[Paradigm]]:
-    """Offer the debate."""
+    """Register the paradigm."""
     return [SomDebate]

@@ -1,4 +1,4 @@
-"""The exchange: own earlier turns as the assistant, everybody else's latest answers as one user message."""
+"""The exchange: an agent's own earlier turns as the assistant, the others' latest answers as one user message."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from madplug import Message, Options, Reply, Style, Turn
-from madplug_styles.prompts import Chat, fill, merged, question_parts, speaker, user
+from madplug import Message, Reply, Style, Turn
+from madplug_common.asking import LengthOptions, ask_for_answer
+from madplug_common.prompts import Chat, fill, merged, question_parts, speaker, user
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -33,10 +34,10 @@ SUMMARY = """Several agents worked on the same question. A summary of all their 
 Take it into account as additional advice, compare it with your own reasoning, and \
 give an updated answer. {format}"""
 VERIFY = """Go through your answer again, step by step, and look for mistakes. Then state the answer that \
-you now hold to be right. {format}"""
+you now believe to be right. {format}"""
 
 
-class ExchangeOptions(Options):
+class ExchangeOptions(LengthOptions):
     """The prompts. `{question}` and `{format}` (how to state the answer) are known to all but the blocks."""
 
     system: str = Field(default="{persona}", description=(
@@ -49,31 +50,29 @@ class ExchangeOptions(Options):
     note: str = Field(default=NOTE, description="a message that no agent wrote, among the answers; {content}")
     summary: str = Field(default=SUMMARY, description=(
         "a turn with such messages and no answers (`som.summary`); {summary}, {question}, {format}"))
-    verify: str = Field(default=VERIFY, description="a turn with nobody to listen to; {question}, {format}")
-    max_characters: int | None = Field(default=None, ge=1, le=1_000_000, description=(
-        "longest text before the answer that a model held to a form may write; unset: any length"))
+    verify: str = Field(default=VERIFY, description="a turn without other agents' answers; {question}, {format}")
 
 
 class Exchange(Style):
-    """Answers alone, then again and again with the peers' latest answers in mind.
+    """Answers alone, then repeatedly with the peers' latest answers in mind.
 
     The prompt is the agent's own chat: the question, its first answer, what it was shown then, its next
-    answer, and so on; the last message holds the answers that are new, one block each, anonymous, in the
+    answer, and so on; the last message has the answers that are new, one block each, anonymous, in the
     order of the view. What was shown for an earlier turn is repeated as it was shown, so that a prompt only
-    grows. An agent that hears nobody verifies its own answer. With `visibility.everything` that is the full
+    grows. An agent that sees no other verifies its own answer. With `visibility.everything` that is the full
     history of the paper; with `visibility.previous_round` an agent remembers its last answer only.
     """
 
     name = "exchange"
     source = "Du et al. 2023, section 2; the authors' code"
     moves = frozenset({"draft", "improve"})
+    shows_images = True
     Options = ExchangeOptions
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call."""
-        form = debate.answers.form(debate.sample, body=self.options.max_characters)
-        said = await debate.ask(self.chat(debate, turn, view), agent=turn.agent, purpose="discuss", form=form)
-        return Reply(said.text)
+        chat = self.chat(debate, turn, view)
+        return Reply(await ask_for_answer(debate, turn, chat, self.options.max_characters))
 
     def chat(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> list[Chat]:
         """The agent's own chat, up to what it is to answer now."""
@@ -81,21 +80,21 @@ class Exchange(Style):
         system = fill(self.options.system, persona=persona.description, name=persona.name).strip()
         chat: list[Chat] = [{"role": "system", "content": system}]
         chat.append(user(debate.sample, self.fill(debate, self.options.first)))
-        for i, (told, own) in enumerate(episodes(turn.agent.id, view)):
-            if told or (i and told is not None):
-                chat.append({"role": "user", "content": self.told(debate, told)})
+        for i, (shown, own) in enumerate(episodes(turn.agent.id, view)):
+            if shown or (i and shown is not None):
+                chat.append({"role": "user", "content": self.later_prompt(debate, shown)})
             if own is not None:
                 chat.append({"role": "assistant", "content": own.content})
         return merged(chat)
 
-    def told(self, debate: Debate, heard: Sequence[Message]) -> str:
-        """What the agent is told in one turn after its first."""
-        if not heard:
+    def later_prompt(self, debate: Debate, shown: Sequence[Message]) -> str:
+        """The prompt of one turn after the agent's first."""
+        if not shown:
             return self.fill(debate, self.options.verify)
-        if all(is_note(m) for m in heard):
-            return self.fill(debate, self.options.summary, summary="\n\n".join(m.content for m in heard))
+        if all(is_note(m) for m in shown):
+            return self.fill(debate, self.options.summary, summary="\n\n".join(m.content for m in shown))
         blocks = [fill(self.options.note if is_note(m) else self.options.block, content=m.content,
-                       number=number, name=speaker(debate, m)) for number, m in enumerate(heard, 1)]
+                       number=number, name=speaker(debate, m)) for number, m in enumerate(shown, 1)]
         return self.fill(debate, self.options.exchange, answers="\n\n".join(blocks))
 
     def fill(self, debate: Debate, template: str, **values: object) -> str:
@@ -105,12 +104,12 @@ class Exchange(Style):
 
 
 def is_note(message: Message) -> bool:
-    """Whether a message is a remark by nobody, and not an answer that was put on record."""
+    """Whether a message is a note without an author, and not an answer."""
     return message.agent is None and message.move == "say"
 
 
 def episodes(me: int, view: Sequence[Message]) -> Iterator[tuple[list[Message] | None, Message | None]]:
-    """What an agent was told before each of its own messages, then what is new to it now.
+    """What an agent was shown before each of its own messages, then what is new to it now.
 
     In the order in which it was shown; None where that is no longer in the view. The last has no own
     message.

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from madplug import Extension, Message, Sample, Visibility, hookimpl
+from madplug import Extension, Message, Review, Sample, Visibility, hookimpl
 from madplug.testing import play
 from madplug_som import AgreementIntensity, Exchange, SomDebate, Summary
 
@@ -166,6 +166,56 @@ def test_summary_counts_its_calls():
     from madplug import Plan
 
     assert Summary().calls(Plan(agents=3, rounds=3, turns=3)) == 2
+
+
+class Reviews(Extension):
+    """Says this of every round, as a value or as an awaitable."""
+
+    name = "reviews"
+
+    def __init__(self, review, later=False):
+        super().__init__()
+        self.given, self.later = review, later
+
+    @hookimpl(wrapper=True)
+    def madplug_round_ended(self, debate):
+        yield
+        return self.soon(debate) if self.later else self.given(debate)
+
+    async def soon(self, debate):
+        return self.given(debate)
+
+
+def summarised(review, rounds=3, **more):
+    """The debate, and how many summaries were paid for."""
+    played = play(styles=[Exchange()], extensions=[Reviews(review, **more), Summary()], rounds=rounds, agents=2,
+                  replies=lambda r: "SUMMARY" if r.purpose == "summarise" else "x")
+    return played, sum(r.purpose == "summarise" for r in played.requests)
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_round_on_which_an_extension_further_in_has_its_say_is_not_summarised(later):
+    played, summaries = summarised(lambda debate: Review(say="a note"), later=later)
+    assert summaries == 0
+    assert [m.content for m in played.messages if m.agent is None] == ["a note"] * 3
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_an_extension_further_in_ends_the_debate_and_no_summary_is_paid_for(later):
+    played, summaries = summarised(lambda debate: Review(stop=True), later=later)
+    assert (played.result.rounds, summaries) == (1, 0)
+
+
+def test_a_round_that_an_extension_further_in_retracts_is_summarised_when_it_has_been_run_again():
+    played, summaries = summarised(
+        lambda debate: Review(redo=not any(m.retracted for m in debate.transcript.record)))
+    assert summaries == 2
+    assert sum(m.retracted for m in played.transcript.record) == 2
+
+
+@pytest.mark.parametrize("nothing", [None, Review()])
+def test_a_review_that_asks_for_nothing_leaves_room_for_a_summary(nothing):
+    assert summarised(lambda debate: nothing)[1] == 2
 
 
 def test_agreement_intensity_ends_the_later_prompts():

@@ -23,7 +23,7 @@ __all__ = [
 class SparseDebate(Paradigm):
     """The exchange of `som.debate` on a ring, or on another graph.
 
-    Everything but who reads whom is as in `som.debate`. With three agents a ring is everybody.
+    Everything but who reads whom is as in `som.debate`. With three agents a ring is complete.
     """
 
     name = "debate"
@@ -36,17 +36,17 @@ class SparseDebate(Paradigm):
 
 @hookimpl
 def madplug_register_visibilities() -> list[type[Visibility]]:
-    """Offer the graphs."""
+    """Register the visibility."""
     return [SparseGraph]
 
 
 @hookimpl
 def madplug_register_metrics() -> list[type[Metric]]:
-    """Offer the figures of a graph."""
+    """Register the metric."""
     return [Topology]
 
 
 @hookimpl
 def madplug_register_paradigms() -> list[type[Paradigm]]:
-    """Offer the debate."""
+    """Register the paradigm."""
     return [SparseDebate]

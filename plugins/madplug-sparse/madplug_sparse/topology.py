@@ -13,7 +13,7 @@ Name = Literal["full", "ring", "ring_directed", "chain", "star", "k_regular", "r
                "edges"]
 RANDOM = frozenset({"random_k", "erdos_renyi"})
 TRIES = 100
-"""So many Erdos-Renyi graphs are drawn before one is mended that leaves an agent alone."""
+"""At most this many Erdos-Renyi graphs are drawn before isolated agents get a random edge."""
 
 
 @dataclass(frozen=True)
@@ -46,22 +46,22 @@ def connected(n: int, edges: Iterable[tuple[int, int]], *, directed: bool = Fals
 
 
 def full(n: int, shape: Shape) -> Graph:
-    """Everybody reads everybody."""
+    """Every agent reads all others."""
     return connected(n, combinations(range(n), 2))
 
 
 def ring(n: int, shape: Shape) -> Graph:
-    """Everybody reads both neighbours in a circle."""
+    """Every agent reads both neighbours in a circle."""
     return connected(n, ((i, (i + 1) % n) for i in range(n)))
 
 
 def ring_directed(n: int, shape: Shape) -> Graph:
-    """Everybody reads the next in a circle."""
+    """Every agent reads the next in a circle."""
     return connected(n, ((i, (i + 1) % n) for i in range(n)), directed=True)
 
 
 def chain(n: int, shape: Shape) -> Graph:
-    """Everybody reads both neighbours in a line."""
+    """Every agent reads both neighbours in a line."""
     return connected(n, ((i, i + 1) for i in range(n - 1)))
 
 
@@ -71,21 +71,21 @@ def star(n: int, shape: Shape) -> Graph:
 
 
 def k_regular(n: int, shape: Shape) -> Graph:
-    """Everybody reads the k nearest in a circle; an odd k includes the one opposite."""
+    """Every agent reads the k nearest in a circle; an odd k includes the one opposite."""
     k = min(2 if shape.k is None else shape.k, n - 1)
     steps = [*range(1, k // 2 + 1), *([n // 2] if k % 2 else [])]
     return connected(n, ((i, (i + step) % n) for i in range(n) for step in steps))
 
 
 def random_k(n: int, shape: Shape) -> Graph:
-    """Everybody reads k others, drawn without replacement."""
+    """Every agent reads k others, drawn without replacement."""
     k = min(n // 2 if shape.k is None else shape.k, n - 1)
     drawn = (shape.rng.sample([j for j in range(n) if j != i], k) for i in range(n))
     return tuple(tuple(sorted(of)) for of in drawn)
 
 
 def erdos_renyi(n: int, shape: Shape) -> Graph:
-    """Every pair reads each other with probability p; nobody is left alone."""
+    """Every pair reads each other with probability p; no agent is isolated."""
     for _ in range(TRIES):
         graph = connected(n, [pair for pair in combinations(range(n), 2) if shape.rng.random() < shape.p])
         if all(graph) or n < 2:
@@ -96,7 +96,7 @@ def erdos_renyi(n: int, shape: Shape) -> Graph:
 
 
 def groups(n: int, shape: Shape) -> Graph:
-    """Everybody reads the members of its group; groups are neighbours in the list and as equal as can be."""
+    """Every agent reads the members of its group; groups are neighbours in the list and as equal as can be."""
     count = min(shape.groups, n)
     group = [i * count // n for i in range(n)]
     return connected(n, (pair for pair in combinations(range(n), 2) if group[pair[0]] == group[pair[1]]))

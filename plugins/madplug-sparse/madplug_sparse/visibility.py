@@ -31,7 +31,7 @@ class GraphOptions(Options):
         "pairs of agents, from 0, for topology = \"edges\": [[0, 1], [1, 2]]"))
     directed: bool = Field(default=False, description="of a pair in `edges`, only the first reads the second")
     resample: bool = Field(default=True, description=(
-        "draw random_k and erdos_renyi anew in every round; false: once per debate"))
+        "draw random_k and erdos_renyi again in every round; false: once per debate"))
     window: int | None = Field(default=None, ge=0, le=10_000, description=(
         "rounds before the current one that are shown; default: all"))
 
@@ -49,12 +49,12 @@ class SparseGraph(Visibility):
     earlier rounds stays in view, unless `window` limits it. Messages that no agent wrote are shown to all.
     Random graphs depend on the study's seed, the sample and, with `resample`, the round, and on nothing
     else. With k_regular an odd k needs an even number of agents. Two agents in a ring read each other once;
-    a directed ring of two is full. The seats take the models of `debate.models` in turn; `casting.central`
-    puts the strongest on the seat with most neighbours.
+    a directed ring of two is complete. Agents take the models of `debate.models` in turn; `casting.central`
+    gives the strongest to the agent with most neighbours.
 
     Differs from the paper: it varies the degree of a regular graph and gives no rule for isolated agents;
-    here an Erdos-Renyi graph that leaves one alone is drawn again, and mended with a random edge if need
-    be. A summary across groups is `som.summary`.
+    here an Erdos-Renyi graph with an isolated agent is drawn again, and given a random edge if
+    necessary. A summary across groups is `som.summary`.
     """
 
     name = "graph"
@@ -83,12 +83,12 @@ class SparseGraph(Visibility):
         return build(o.topology, len(debate.agents), shape)
 
     def check(self, cell: Any) -> Iterable[str]:
-        """Everything must be there for this number of agents."""
+        """The graph exists for this number of agents."""
         n, o = cell.wanted, self.options
         if o.topology == "star" and o.hub >= n:
             yield f"hub = {o.hub}, and there are {n} agents, counted from 0"
         if o.topology == "edges" and any(not 0 <= i < n for edge in o.edges for i in edge):
-            yield f"'edges' names an agent that is not there; there are {n}, counted from 0"
+            yield f"'edges' names an agent that does not exist; there are {n}, counted from 0"
         if o.topology == "k_regular" and (o.k or 0) % 2 and n % 2 and (o.k or 0) < n - 1:
             yield f"there is no {o.k}-regular graph of {n} agents; take an even k or an even number of agents"
 

@@ -10,44 +10,44 @@ MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "ver
 
 
 def said(request) -> str:
-    """`<m>agent,round` of whoever is asked."""
+    """`<m>agent,round` of the agent that is asked."""
     return f"<m>{request.agent},{1 + sum(m['role'] == 'assistant' for m in request.messages)}"
 
 
-def heard(played) -> list[list[str]]:
+def shown(played) -> list[list[str]]:
     """By request: the peers' messages in its last user message."""
     return [r.messages[-1]["content"].replace("<c>", "").split("\n\n") for r in played.requests]
 
 
-def held(rounds=2, agents=5, **options):
+def run(rounds=2, agents=5, **options):
     return play(styles=[Exchange(**MARKED)], visibility=SparseGraph(**options), replies=said, rounds=rounds,
                 agents=agents)
 
 
 def test_a_ring_sends_two_peers_answers():
-    assert heard(held())[5:] == [["<m>1,1", "<m>4,1"], ["<m>0,1", "<m>2,1"], ["<m>1,1", "<m>3,1"],
+    assert shown(run())[5:] == [["<m>1,1", "<m>4,1"], ["<m>0,1", "<m>2,1"], ["<m>1,1", "<m>3,1"],
                                  ["<m>2,1", "<m>4,1"], ["<m>0,1", "<m>3,1"]]
 
 
 def test_a_star_sends_all_to_the_hub_and_the_hub_to_all():
-    assert heard(held(agents=4, topology="star", hub=2))[4:] == [
+    assert shown(run(agents=4, topology="star", hub=2))[4:] == [
         ["<m>2,1"], ["<m>2,1"], ["<m>0,1", "<m>1,1", "<m>3,1"], ["<m>2,1"]]
 
 
 def test_a_list_of_edges_is_read_as_written():
-    played = held(agents=3, topology="edges", edges=((0, 1), (2, 1)), directed=True)
-    assert heard(played)[3:] == [["<m>1,1"], ["<verify>"], ["<m>1,1"]]
+    played = run(agents=3, topology="edges", edges=((0, 1), (2, 1)), directed=True)
+    assert shown(played)[3:] == [["<m>1,1"], ["<verify>"], ["<m>1,1"]]
 
 
 def test_full_sends_what_everything_sends():
-    assert held(topology="full").requests == play(
+    assert run(topology="full").requests == play(
         styles=[Exchange(**MARKED)], replies=said, rounds=2, agents=5).requests
 
 
 @pytest.mark.parametrize(("window", "topology"), [(1, "ring"), (1, "star"), (None, "full"), (1, "chain")])
 def test_input_tokens_follow_the_formula(window, topology):
     q, m, c, n, r = 100, 200, 30, 5, 2
-    played = held(rounds=3, agents=n, topology=topology, window=window)
+    played = run(rounds=3, agents=n, topology=topology, window=window)
     text = "".join(played.prompts)
     degrees = [len(SparseGraph(topology=topology).neighbours(played.debate, a, 2)) for a in played.debate.agents]
     last = sum((r + 1) * q + r * ((1 + d) * m + c) for d in degrees)
@@ -78,7 +78,7 @@ def test_a_random_graph_depends_on_the_sample_and_the_seed():
 
 
 def test_what_was_read_once_stays_in_view_under_resampling():
-    played = held(rounds=4, agents=6, topology="random_k", k=2)
+    played = run(rounds=4, agents=6, topology="random_k", k=2)
     for agent in range(6):
         chats = [r.messages for r in played.requests if r.agent == agent]
         assert all(chats[-1][:len(chat)] == chat for chat in chats)
@@ -86,7 +86,7 @@ def test_what_was_read_once_stays_in_view_under_resampling():
 
 
 def test_messages_seen_are_the_neighbours():
-    for message in held(rounds=2, topology="chain").messages[5:]:
+    for message in run(rounds=2, topology="chain").messages[5:]:
         assert {abs(i - message.agent) for i in message.seen} <= {0, 1}
 
 
@@ -96,7 +96,7 @@ def test_edges_belong_to_the_topology_of_that_name():
 
 
 @pytest.mark.parametrize(("options", "problem"), [
-    ({"topology": "star", "hub": 3}, "hub = 3"), ({"topology": "edges", "edges": ((0, 3),)}, "not there"),
+    ({"topology": "star", "hub": 3}, "hub = 3"), ({"topology": "edges", "edges": ((0, 3),)}, "does not exist"),
     ({"topology": "k_regular", "k": 1}, "no 1-regular"), ({"topology": "k_regular", "k": 3}, ""), ({}, "")])
 def test_a_graph_that_does_not_fit_the_agents_is_a_problem(options, problem):
     class ThreeAgents:

@@ -1,20 +1,18 @@
-"""How an agent is asked for a draft, an improvement or feedback, and how its reply is read.
-
-`madplug_styles.prompts` is public: other styles and decisions build on it.
-"""
+"""How an agent is asked for a draft, an improvement or feedback, and how its reply is read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from madplug import Message, Plan, Reply, Style, Turn, hookimpl
-from madplug_styles import prompts
+from madplug import Message, Plan, Reply, Style, Turn, hookimpl, maybe_await
+from madplug_common import prompts
+from madplug_common.replies import read_agreement
 from madplug_styles.base import DiscussionStyle, StyleOptions, states_answer
+from madplug_styles.drafts import current_draft
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -23,11 +21,11 @@ if TYPE_CHECKING:
 class Simple(DiscussionStyle):
     """Short, neutral prompts; the current solution is shown only when there is one.
 
-    An agent that sees no draft proposes the first solution; that counts as no agreement. Who agrees without
-    stating an answer takes over the draft's. Agreement that cannot be read counts as none and is flagged.
+    An agent that sees no draft proposes the first solution; that does not count as agreement. An agent that agrees
+    without stating an answer takes the draft's. Agreement that cannot be read counts as none and is flagged.
 
     Differs from the paper: a tag decides about agreement, and the words only where there is no tag; the
-    authors' rule is `agreement = "legacy"`. The trigger is part of the prompt, not a message of its own.
+    authors' rule is `agreement = "legacy"`. The trigger is part of the prompt, not a separate message.
     """
 
     name = "simple"
@@ -66,8 +64,8 @@ class FreeText(DiscussionStyle):
 class Split(FreeText):
     """Asks for the stance first, and for the message in a second call that is given the stance.
 
-    One call while no draft is visible, and for drafts; two otherwise. The first call's text is kept with the
-    message (`data.styles.stance`) and shown to nobody. Otherwise as `styles.freetext`.
+    One call while no draft is visible, and for drafts; two otherwise. The text of the first call is recorded with the
+    message (`data.styles.stance`) and not shown to other agents. Otherwise as `styles.freetext`.
     """
 
     name = "split"
@@ -95,11 +93,11 @@ class Split(FreeText):
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """The stance, then the message."""
-        draft = prompts.current_draft(view)
+        draft = current_draft(view)
         if draft is None or not self.asks_agreement(turn, opening=False):
             return await super().respond(debate, turn, view)
         stance = await self.ask_stance(debate, turn, view, draft)
-        agrees, _ = prompts.read_agreement(stance, self.options.agreement)
+        agrees, _ = read_agreement(stance, self.agreement_rule)
         solves = turn.move != "feedback"
         instruction = (self.options.agreed if agrees else self.options.disagreed) if solves else \
             prompts.fill(self.options.feedback, stance="agree" if agrees else "disagree")
@@ -137,7 +135,7 @@ class Critical(DiscussionStyle):
             "There is no solution yet. Propose a first solution of your own: a considered one that others "
             "might miss. Explain it."), description="prompt: any move while no draft is visible")
         draft: str = Field(default=(
-            "Use the discussion so far and repair every weakness it found. Write the full solution anew."),
+            "Use the discussion so far and repair every weakness it found. Write the full solution again."),
             description="prompt: the move `draft`")
         improve: str = Field(default=(
             "Look for what could be better in the current solution. Agree only if nothing could be. "
@@ -172,7 +170,7 @@ class Reasoning(DiscussionStyle):
         conclusion: str = Field(default="Now answer the task yourself, from the reasoning so far. Be short.",
                                 description="prompt, with `extract`: the second call")
         propose: str = Field(default="Lay out your first thoughts on the task. Do not give a final solution.",
-                             description="prompt: any move while nobody has spoken")
+                             description="prompt: any move before the first message")
         draft: str = Field(default=(
             "Put the reasoning so far in order and complete it. Do not give a final solution."),
             description="prompt: the move `draft`")
@@ -193,7 +191,7 @@ class Reasoning(DiscussionStyle):
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call for the thoughts; with `extract`, another for the answer."""
-        draft = prompts.current_draft(view)
+        draft = current_draft(view)
         opening = all(m.agent is None for m in view)
         asks = self.asks_agreement(turn, opening)
         instruction = self.instruction(turn, opening)
@@ -211,11 +209,11 @@ class Reasoning(DiscussionStyle):
         chat = prompts.merged([*chat, {"role": "assistant", "content": reply.content}, asked])
         form = format.form(debate.sample, body=self.options.max_characters)
         text = (await debate.ask(chat, agent=turn.agent, purpose="extract", form=form)).text
-        found: Any = format.extract(debate, turn, text)
-        return (await found if isawaitable(found) else found) or ""
+        answer: str | None = await maybe_await(format.extract(debate, turn, text))
+        return answer or ""
 
 
 @hookimpl
 def madplug_register_styles() -> list[type[Style]]:
-    """Five ways to discuss."""
+    """Register five styles."""
     return [Simple, FreeText, Split, Critical, Reasoning]

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Message, Options, Plan, Reply, Style, Turn
-from madplug_styles import prompts
+from madplug import Message, Plan, Reply, Style, Turn
+from madplug_common import prompts
+from madplug_common.asking import LengthOptions
+from madplug_common.replies import AgreementRule, read_agreement, read_json, read_share
+from madplug_styles.drafts import current_draft
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -28,16 +31,14 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class StyleOptions(Options):
+class StyleOptions(LengthOptions):
     """What every style lets a run file choose. Prompts that are empty are left out."""
 
     agreement: Literal["tag", "legacy", "none"] = Field(default="tag", description=(
         "how agreement is read: the last bracketed tag, with the words as a fallback; `legacy`: the letters "
         "'agree' anywhere and 'disagree' nowhere, as MALLM's code does; `none`: it is not asked for"))
     structured: bool = Field(default=False, description=(
-        "ask for a JSON object, and send its schema to models that hold one; prose is read as text"))
-    max_characters: int | None = Field(default=None, ge=1, le=1_000_000, description=(
-        "longest text before the closing line that a model held to a form may write; default: any length"))
+        "ask for a JSON object, and send its schema to models whose replies can be constrained; prose is read as text"))
     step_by_step: bool = Field(default=True, description="whether `trigger` is part of every prompt")
     trigger: str = Field(default="Think step by step.", description="prompt: the step-by-step trigger")
     frame: str = Field(default="A group works on this task together.\n\n{question}", description=(
@@ -45,8 +46,8 @@ class StyleOptions(Options):
     persona: str = Field(default="You are {name}. {description}", description=(
         "prompt: who the agent is. {name}, {description}"))
     persona_place: Literal["auto", "first", "last"] = Field(default="auto", description=(
-        "where `persona` stands: before the task, or after the discussion, which lets agents share a cached "
-        "prefix; `auto`: last where an agent sees everybody"))
+        "where `persona` goes: before the task, or after the discussion, which lets agents share a cached "
+        "prefix; `auto`: last where an agent sees all others"))
     solution: str = Field(default="Current solution: {solution}", description=(
         "prompt: the current draft. {solution}: the answer of the latest visible draft or disagreeing "
         "improvement"))
@@ -55,7 +56,7 @@ class StyleOptions(Options):
     propose: str = Field(default=(
         "There is no solution yet. Propose the first solution and explain it briefly."),
         description="prompt: any move while no draft is visible")
-    draft: str = Field(default="Use the discussion so far. Write the full solution anew.",
+    draft: str = Field(default="Use the discussion so far. Write the full solution again.",
                        description="prompt: the move `draft`")
     improve: str = Field(default=(
         "Do you agree with the current solution? Explain why. If you disagree, give an improved solution."),
@@ -69,7 +70,7 @@ class StyleOptions(Options):
                            description=("prompt, with `structured`: the form of the reply, instead of `tag`. "
                                         "{fields}: the fields that are wanted"))
     structure_answer: str = Field(
-        default='The field "answer" holds the answer alone, without a line around it. About the answer: {instruction}',
+        default='The field "answer" has the answer alone, without a line around it. About the answer: {instruction}',
         description="prompt, with `structured`: what an answer is. {instruction}: as the answer format says it")
 
 
@@ -81,6 +82,7 @@ class DiscussionStyle(Style):
     """
 
     moves = frozenset({"draft", "improve", "feedback"})
+    shows_images = True
     source = "Becker et al. 2025 (MALLM), section 3.1 and appendix G; Kaesberg et al. 2025, appendix C"
     Options = StyleOptions
 
@@ -95,7 +97,7 @@ class DiscussionStyle(Style):
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call: the instruction of the move, or `propose` while no draft is visible."""
-        draft = prompts.current_draft(view)
+        draft = current_draft(view)
         asks = self.asks_agreement(turn, draft is None)
         solves = draft is None or turn.move != "feedback"
         instruction = self.instruction(turn, draft is None)
@@ -122,7 +124,7 @@ class DiscussionStyle(Style):
 
     def chat(self, debate: Debate, turn: Turn, view: Sequence[Message], draft: Message | None,
              instructions: Sequence[str]) -> list[prompts.Chat]:
-        """The whole prompt. Nothing that changes from round to round stands before the discussion."""
+        """The whole prompt. Nothing that changes from round to round precedes the discussion."""
         who, sample = self.describe(turn), debate.sample
         frame = prompts.fill(self.options.frame, question=prompts.question_parts(sample))
         first = self.options.persona_place == "first" or (
@@ -158,7 +160,7 @@ class DiscussionStyle(Style):
         return [trigger, structure, prompts.fill(self.options.structure_answer, instruction=answer) if answer else ""]
 
     def form(self, debate: Debate, asks: bool, solves: bool) -> Mapping[str, Any] | None:
-        """The form that a model may be held to."""
+        """The form of a reply, for models that can be constrained."""
         if self.options.structured:
             return {"json_schema": schema(wanted(asks, solves))}
         longest = self.options.max_characters
@@ -189,22 +191,26 @@ class DiscussionStyle(Style):
         data: dict[str, Any] = {f"unparsed_{what}": True for what in sorted(unread)}
         data |= {"unparsed": True} if unread else {}
         data |= {"adopted": draft.id} if agreement and draft and answer == draft.answer else {}
-        confidence = prompts.as_share(fields.get("confidence")) if fields else None
+        confidence = read_share(fields.get("confidence")) if fields else None
         return Reply(content, answer, agreement, confidence, {"styles": data} if data else {})
+
+    @property
+    def agreement_rule(self) -> AgreementRule:
+        """How agreement is read where it is asked for."""
+        return "legacy" if self.options.agreement == "legacy" else "tag"
 
     def read_agreement(self, text: str, fields: Mapping[str, Any] | None) -> tuple[bool, bool]:
         """Whether it agrees, and whether that could not be read."""
-        rule = self.options.agreement
         if fields is None:
-            return prompts.read_agreement(text, rule)
+            return read_agreement(text, self.agreement_rule)
         said = fields.get("agreement")
         if isinstance(said, bool):
             return said, False
-        return prompts.read_agreement(prompts.as_text(said), rule)
+        return read_agreement(prompts.as_text(said), self.agreement_rule)
 
     def answer(self, debate: Debate, text: str, fields: Mapping[str, Any] | None,
                agreed: Message | None) -> str | None:
-        """The answer; who agrees without stating one has the draft's. None leaves it to the answer format."""
+        """The answer; an agent that agrees without stating one has the draft's. None leaves it to the answer format."""
         stated = prompts.as_text(fields.get("answer")) if fields is not None else None
         if agreed is None or stated:
             return stated
@@ -230,8 +236,8 @@ def schema(fields: Sequence[str]) -> dict[str, Any]:
 
 
 def read_fields(text: str) -> dict[str, Any] | None:
-    """The fields of a structured reply, or None where there are none."""
-    fields = prompts.read_json(text)
+    """The fields of a structured reply, or None."""
+    fields = read_json(text)
     return fields if fields and FIELDS.keys() & fields.keys() else None
 
 

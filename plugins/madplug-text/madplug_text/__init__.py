@@ -12,5 +12,5 @@ __all__ = ["BertScore", "Bleu", "Meteor", "Rouge"]
 
 @hookimpl
 def madplug_register_metrics() -> list[type[Metric]]:
-    """Everything that compares a text with the references by how much it has in common with them."""
+    """Register four metrics."""
     return [Bleu, Rouge, Meteor, BertScore]

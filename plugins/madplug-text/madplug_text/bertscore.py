@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 INSTALL = "needs bert-score, which brings PyTorch: pip install 'madplug-text[bertscore]'"
 
 
+class BertScoreOptions(Options):
+    """Options of `text.bertscore`."""
+
+    model: str = Field(
+        default="roberta-large", description="a folder with a model, or a name of one in the hub's cache")
+    layer: int | None = Field(
+        default=None, ge=1, description="the layer to compare; unset: bert-score's choice for a model it knows")
+    rescale: bool = Field(
+        default=False, description="stretch the scores by bert-score's baseline for English and this model")
+    device: Annotated[str | None, Volatile] = Field(
+        default=None, description="where PyTorch computes; unset: a GPU where there is one")
+
+
 class BertScore(Metric):
     """How well each word of the answer matches one of a reference in a language model's eyes, and the other way round.
 
@@ -30,18 +43,7 @@ class BertScore(Metric):
 
     name = "bertscore"
     source = "Zhang et al. 2020 (BERTScore)"
-
-    class Options(Options):
-        """Options of `text.bertscore`."""
-
-        model: str = Field(
-            default="roberta-large", description="a folder with a model, or a name of one in the hub's cache")
-        layer: int | None = Field(
-            default=None, ge=1, description="the layer to compare; unset: bert-score's choice for a model it knows")
-        rescale: bool = Field(
-            default=False, description="stretch the scores by bert-score's baseline for English and this model")
-        device: Annotated[str | None, Volatile] = Field(
-            default=None, description="where PyTorch computes; unset: a GPU where there is one")
+    Options = BertScoreOptions
 
     def check(self, cell: Any) -> Iterable[str]:
         """The library and the model must be here."""

@@ -24,6 +24,16 @@ GET = ("METEOR matches synonyms, which needs WordNet: `python -m nltk.downloader
 _TOKEN = re.compile(r"\w+|[^\w\s]+")
 
 
+class MeteorOptions(Options):
+    """Options of `text.meteor`."""
+
+    alpha: float = Field(default=0.9, gt=0, lt=1, description="weight of recall over precision")
+    beta: float = Field(default=3.0, gt=0, description="how fast the penalty for pieces grows")
+    gamma: float = Field(default=0.5, ge=0, le=1, description="the largest penalty for pieces")
+    wordnet: Annotated[RunPath | None, Volatile] = Field(
+        default=None, description="the folder of WordNet's files (data.noun, index.noun, ...)")
+
+
 class Meteor(Metric):
     """How many words the answer shares with a reference, also by their stems and as synonyms, from 0 to 1.
 
@@ -38,15 +48,7 @@ class Meteor(Metric):
 
     name = "meteor"
     source = "Banerjee and Lavie 2005"
-
-    class Options(Options):
-        """Options of `text.meteor`."""
-
-        alpha: float = Field(default=0.9, gt=0, lt=1, description="weight of recall over precision")
-        beta: float = Field(default=3.0, gt=0, description="how fast the penalty for pieces grows")
-        gamma: float = Field(default=0.5, ge=0, le=1, description="the largest penalty for pieces")
-        wordnet: Annotated[RunPath | None, Volatile] = Field(
-            default=None, description="the folder of WordNet's files (data.noun, index.noun, ...)")
+    Options = MeteorOptions
 
     def check(self, cell: Any) -> Iterable[str]:
         """WordNet must be here."""

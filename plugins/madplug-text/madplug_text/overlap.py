@@ -18,6 +18,17 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 
 
+class BleuOptions(Options):
+    """Options of `text.bleu`."""
+
+    tokenize: Literal["13a", "intl", "char", "none", "zh"] = Field(
+        default="13a", description="how sacrebleu splits a text; zh for Chinese")
+    lowercase: bool = Field(default=False, description="compare without case")
+    max_order: int = Field(default=4, ge=1, le=8, description="the longest run of words")
+    smooth: Literal["exp", "floor", "add-k", "none"] = Field(
+        default="exp", description="what is counted for an order without a match")
+
+
 class Bleu(Metric):
     """How many runs of up to four words the answer shares with the references, from 0 to 1.
 
@@ -29,16 +40,7 @@ class Bleu(Metric):
 
     name = "bleu"
     source = "Papineni et al. 2002; Post 2018 (sacrebleu)"
-
-    class Options(Options):
-        """Options of `text.bleu`."""
-
-        tokenize: Literal["13a", "intl", "char", "none", "zh"] = Field(
-            default="13a", description="how sacrebleu splits a text; zh for Chinese")
-        lowercase: bool = Field(default=False, description="compare without case")
-        max_order: int = Field(default=4, ge=1, le=8, description="the longest run of words")
-        smooth: Literal["exp", "floor", "add-k", "none"] = Field(
-            default="exp", description="what stands for an order without a match")
+    Options = BleuOptions
 
     def prepare(self, study: Any) -> None:
         """Imports sacrebleu."""
@@ -49,7 +51,8 @@ class Bleu(Metric):
         if not references:
             return None
         # Rounding can put a perfect text above 100 by its last digit.
-        return min(1.0, bleu(self.options, True).sentence_score(answer_of(debate) or "", list(references)).score / 100)
+        found = bleu(self.options, True).sentence_score(answer_of(debate) or "", list(references))
+        return min(1.0, float(found.score) / 100)
 
     def summarise(self, results: Iterable[DebateResult]) -> Mapping[str, Any]:
         """The BLEU of all answers as one corpus."""
@@ -67,6 +70,18 @@ class Bleu(Metric):
         return {"corpus": found.score / 100, "texts": len(said), "signature": str(corpus.get_signature())}
 
 
+class RougeOptions(Options):
+    """Options of `text.rouge`."""
+
+    types: tuple[str, ...] = Field(
+        default=("rouge1", "rouge2", "rouge3", "rougeL"), min_length=1,
+        description="which: rouge1 to rouge9, rougeL, rougeLsum (sentences on lines)")
+    measure: Literal["fmeasure", "precision", "recall"] = Field(
+        default="fmeasure", description="what is reported; the best reference is the one with the best fmeasure")
+    stem: bool = Field(default=False, description="compare English words by their stems")
+    words: Literal["ascii", "unicode"] = Field(default="ascii", description="what counts as a word")
+
+
 class Rouge(Metric):
     """How many words, pairs and triples of words, and words in order the answer shares with a reference, from 0 to 1.
 
@@ -78,17 +93,7 @@ class Rouge(Metric):
 
     name = "rouge"
     source = "Lin 2004"
-
-    class Options(Options):
-        """Options of `text.rouge`."""
-
-        types: tuple[str, ...] = Field(
-            default=("rouge1", "rouge2", "rouge3", "rougeL"), min_length=1,
-            description="which: rouge1 to rouge9, rougeL, rougeLsum (sentences on lines)")
-        measure: Literal["fmeasure", "precision", "recall"] = Field(
-            default="fmeasure", description="what is reported; the best reference is the one with the best fmeasure")
-        stem: bool = Field(default=False, description="compare English words by their stems")
-        words: Literal["ascii", "unicode"] = Field(default="ascii", description="what counts as a word")
+    Options = RougeOptions
 
     def check(self, cell: Any) -> Iterable[str]:
         """The types must be known."""
@@ -122,7 +127,7 @@ class Words:
 @lru_cache(maxsize=8)
 def bleu(options: Any, sentence: bool) -> Any:
     """sacrebleu's metric for one text, or for a corpus."""
-    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(lowercase=options.lowercase, tokenize=options.tokenize, smooth_method=options.smooth,
                 max_ngram_order=options.max_order, effective_order=sentence)

@@ -1,6 +1,6 @@
 """Turn orders: who speaks when, and what is asked of them.
 
-Neutral agents (role `neutral`, no vote) speak before the others, wherever they stand in the list, and only
+Neutral agents (role `neutral`, no vote) speak before the others, wherever they are in the list, and only
 draft.
 """
 
@@ -32,8 +32,8 @@ def speakers(debate: Debate) -> tuple[Agent, ...]:
 class MoveOptions(Options):
     """The names of the moves."""
 
-    draft: str = Field(default="draft", min_length=1, description="the move of who writes a full solution")
-    move: str = Field(default="improve", min_length=1, description="the move of everybody else")
+    draft: str = Field(default="draft", min_length=1, description="the move of an agent that writes a full solution")
+    move: str = Field(default="improve", min_length=1, description="the move of all others")
 
 
 class RoundOptions(MoveOptions):
@@ -53,11 +53,11 @@ class Ordered(TurnOrder):
         return str(self.options.move)
 
     def turn(self, debate: Debate, agent: Agent, stage: str = "") -> Turn:
-        """An agent's turn when nobody chose it to draft; neutral agents draft all the same."""
+        """The turn of an agent that is not the drafter; neutral agents still draft."""
         return Turn(agent, self.options.draft if is_neutral(agent) else self.usual(debate), stage)
 
     def check(self, cell: Any) -> Iterable[str]:
-        """A neutral agent needs somebody who writes its draft."""
+        """A neutral agent needs a style that writes drafts."""
         names = [getattr(g, "name", "") for g in cell.personas]
         if "neutral" in names and not any(self.options.draft in s.style.moves for s in cell.styles):
             yield (f"a neutral agent is asked for the move '{self.options.draft}', "
@@ -65,7 +65,7 @@ class Ordered(TurnOrder):
 
 
 class Rounds(Ordered):
-    """Orders in which the first round may have a move of its own."""
+    """Orders in which the first round may have another move."""
 
     Options = RoundOptions
 
@@ -149,7 +149,7 @@ class InnerDebate(Drafting):
     """The first agent writes a draft, then the others debate it among themselves for `inner` passes.
 
     A pass goes through all others in order; its turns carry the stage `inner1`, `inner2`, ..., so that a
-    visibility can tell the last pass, which the drafter hears, from those before. The draft has the stage
+    visibility can tell the last pass, which the drafter sees, from those before. The draft has the stage
     `draft`. MALLM's debate.
     """
 
@@ -175,5 +175,5 @@ class InnerDebate(Drafting):
 
 @hookimpl
 def madplug_register_turn_orders() -> Iterable[type[TurnOrder]]:
-    """The orders of this plugin."""
+    """Register four turn orders."""
     return [RoundRobin, Simultaneous, DrafterFirst, InnerDebate]

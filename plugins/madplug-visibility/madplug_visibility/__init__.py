@@ -1,8 +1,8 @@
 """Visibilities: which messages an agent is shown.
 
-Three things hold for all of them. A view is in the order of the record unless a visibility says otherwise,
+Three rules apply to all of them. A view is in the order of the record unless a visibility says otherwise,
 and has the agent's own messages in it. A message that no agent wrote (a note of an extension, an opening that
-is part of the task) is shown to everybody. `window = W` leaves out what is older than W rounds: in round t,
+is part of the task) is shown to all agents. `window = W` leaves out what is older than W rounds: in round t,
 the rounds t-W to t-1 and the current one so far are shown; an opening that no agent wrote does not age.
 """
 
@@ -26,11 +26,11 @@ __all__ = ["BlindFirstRound", "Everything", "InnerDebate", "Own", "PreviousRound
 
 @hookimpl
 def madplug_register_visibilities() -> Iterable[type[Visibility]]:
-    """The visibilities of this plugin."""
+    """Register six visibilities."""
     return [Everything, Own, PreviousRound, Relay, Report, InnerDebate]
 
 
 @hookimpl
 def madplug_register_extensions() -> Iterable[type[Extension]]:
-    """The extension of this plugin."""
+    """Register the extension."""
     return [BlindFirstRound]

@@ -1,4 +1,4 @@
-"""All agents draft on their own before they hear anybody."""
+"""All agents draft on their own before they see other messages."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ if TYPE_CHECKING:
 View = Sequence[Message]
 Awaited = Awaitable[Reply]
 
-class BlindFirstRound(Extension):
-    """In round 1 nobody hears anybody: every agent proposes a solution of its own (all-agents drafting).
+class BlindFirstRoundOptions(Options):
+    """How long, and for which turns."""
 
-    From the next round on, the visibility of the debate holds, and what was said before is there to be seen.
-    Who saw nothing cannot agree: a reply that says so in a blind turn is put on record as not agreeing, so
+    rounds: int = Field(default=1, ge=1, le=10_000, description=(
+        "rounds that are blind, from the first; as many as the debate has make all of them blind"))
+    turns: Literal["all", "first"] = Field(default="all", description=(
+        "blind turns of such a round: all, or only an agent's first, where it speaks several times"))
+
+
+class BlindFirstRound(Extension):
+    """In round 1 agents do not see each other's messages: each proposes its own solution (all-agents drafting).
+
+    From the next round on, the visibility of the debate applies, to the messages of the first round too.
+    An agent that saw nothing cannot agree: a reply that does so in a blind turn is recorded as not agreeing, so
     that a consensus needs at least one more round. Messages that no agent wrote are part of the task and stay
     visible.
     """
 
     name = "blind_first_round"
     source = "Kaesberg et al. 2025 (Voting or Consensus), section 4.3"
-
-    class Options(Options):
-        """How long, and for which turns."""
-
-        rounds: int = Field(default=1, ge=1, le=10_000, description=(
-            "rounds that are blind, from the first; as many as the debate has make all of them blind"))
-        turns: Literal["all", "first"] = Field(default="all", description=(
-            "blind turns of such a round: all, or only an agent's first, where it speaks several times"))
+    Options = BlindFirstRoundOptions
 
     @hookimpl(wrapper=True)
     def madplug_view(self, debate: Debate, turn: Turn) -> Generator[None, View, View]:
@@ -49,7 +51,7 @@ class BlindFirstRound(Extension):
         return unmoved(reply) if self.is_blind(debate, turn) else reply
 
     def is_blind(self, debate: Debate, turn: Turn) -> bool:
-        """Whether this turn is to be taken alone."""
+        """Whether this turn is blind."""
         if debate.round > self.options.rounds:
             return False
         spoken = any(m.agent == turn.agent.id for m in debate.transcript.of_round(debate.round))

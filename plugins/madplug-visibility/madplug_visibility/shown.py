@@ -1,4 +1,4 @@
-"""Who is shown what."""
+"""Which messages an agent is shown."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class WindowOptions(Options):
 
 
 class Windowed(Visibility):
-    """A view is what the window reaches, without the messages that an agent does not hear."""
+    """A view is the messages within the window that reach the agent."""
 
     source = MALLM
     Options = WindowOptions
 
     def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
-        """The messages that are addressed to the agent, oldest first."""
-        return [m for m in self.reached(debate)
-                if m.agent in (None, turn.agent.id) or self.hears(debate, turn.agent, m)]
+        """The messages that reach the agent, oldest first."""
+        return [m for m in self.recent(debate)
+                if m.agent in (None, turn.agent.id) or self.reaches(debate, turn.agent, m)]
 
-    def reached(self, debate: Debate) -> list[Message]:
+    def recent(self, debate: Debate) -> list[Message]:
         """The messages that are not too old to be shown."""
         window = self.options.window
         oldest = 0 if window is None else debate.round - window
@@ -43,12 +43,12 @@ class Windowed(Visibility):
                 if m.round >= oldest or (m.round == 0 and m.agent is None)]
 
     @abstractmethod
-    def hears(self, debate: Debate, agent: Agent, message: Message) -> bool:
+    def reaches(self, debate: Debate, agent: Agent, message: Message) -> bool:
         """Whether a message of another agent reaches this one."""
 
 
 class Everything(Windowed):
-    """Everybody sees everything that was said, this round's messages included. MALLM's memory.
+    """Every agent sees everything that was said, including this round's messages. MALLM's memory.
 
     Differs from the released code of MALLM: the window of two rounds, which paper and configuration mention,
     has no effect there.
@@ -56,28 +56,28 @@ class Everything(Windowed):
 
     name = "everything"
 
-    def hears(self, debate: Debate, agent: Agent, message: Message) -> bool:
+    def reaches(self, debate: Debate, agent: Agent, message: Message) -> bool:
         """Always."""
         return True
 
 
 class Own(Windowed):
-    """An agent sees nothing but what it said itself."""
+    """An agent sees only its own messages."""
 
     name = "own"
     source = ""
 
-    def hears(self, debate: Debate, agent: Agent, message: Message) -> bool:
+    def reaches(self, debate: Debate, agent: Agent, message: Message) -> bool:
         """Never."""
         return False
 
     def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
-        """Nobody."""
+        """None."""
         return ()
 
 
 class PreviousRound(Windowed):
-    """An agent sees what everybody said in the round before, and nothing of the current one.
+    """An agent sees what all agents said in the previous round, and nothing of the current one.
 
     Its own message comes first, then those of the others in the order of their agents. Collective refinement,
     and the state that agents speaking simultaneously share. A window does not reach further than the round
@@ -95,7 +95,7 @@ class PreviousRound(Windowed):
 
     def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
         """Notes, own messages, then the others', agent by agent."""
-        before = [m for m in self.reached(debate) if m.round < debate.round]
+        before = [m for m in self.recent(debate) if m.round < debate.round]
         notes = [m for m in before if m.agent is None]
         own = [m for m in before if m.agent == turn.agent.id
                and (self.options.own == "all" or m.round == debate.round - 1)]
@@ -104,18 +104,18 @@ class PreviousRound(Windowed):
         return [*opening, *own, *sorted(others, key=lambda m: (m.agent, m.id)),
                 *(m for m in notes if m.round == debate.round - 1 > 0)]
 
-    def hears(self, debate: Debate, agent: Agent, message: Message) -> bool:
+    def reaches(self, debate: Debate, agent: Agent, message: Message) -> bool:
         """In the round after."""
         return message.round == debate.round - 1
 
 
 class Relay(Windowed):
-    """Agents stand in a ring, in the order of speech, and each hears the one before it.
+    """Agents form a ring, in the order of speech, and each sees the messages of the one before it.
 
-    `history = "last"`, as in the paper: only the latest message of the one before. Own messages are always
-    shown.
+    `history = "last"`, as in the paper: only the latest message of the one before. An agent's own messages are
+    always shown.
 
-    Differs from the released code of MALLM, where the messages of the one before pile up: `history = "all"`.
+    Differs from the released code of MALLM, where the messages of the one before accumulate: `history = "all"`.
     """
 
     name = "relay"
@@ -135,7 +135,7 @@ class Relay(Windowed):
         last = max((m.id for m in shown if m.agent == before), default=None)
         return [m for m in shown if m.agent != before or m.agent == turn.agent.id or m.id == last]
 
-    def hears(self, debate: Debate, agent: Agent, message: Message) -> bool:
+    def reaches(self, debate: Debate, agent: Agent, message: Message) -> bool:
         """When the agent before wrote it."""
         return message.agent == predecessor(debate, agent)
 
@@ -153,30 +153,30 @@ class Report(Windowed):
 
     name = "report"
 
-    def hears(self, debate: Debate, agent: Agent, message: Message) -> bool:
+    def reaches(self, debate: Debate, agent: Agent, message: Message) -> bool:
         """When it comes from the centre, or goes there."""
         centre = speakers(debate)[0].id
         return centre in (agent.id, message.agent)
 
     def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
-        """The centre; for the centre, everybody else."""
+        """The centre; for the centre, all others."""
         centre = speakers(debate)[0].id
         return (centre,) if agent.id != centre else tuple(a.id for a in debate.agents if a.id != centre)
 
 
 class InnerDebate(Windowed):
-    """The first speaker's draft goes to all; the others pass messages on in a ring of their own.
+    """The first speaker's draft goes to all; the others pass messages on in an inner ring.
 
-    The drafter hears only the last pass of a round. Made for the turn order `turns.inner_debate`, which names
-    the passes; with another one the drafter hears everything.
+    The drafter sees only the last pass of a round. Made for the turn order `turns.inner_debate`, which names
+    the passes; with another one the drafter sees everything.
 
-    Differs from the released code of MALLM, where with four agents or more everybody hears the inner messages
-    of everybody before.
+    Differs from the released code of MALLM, where with four agents or more every agent sees the inner messages
+    of all agents before it.
     """
 
     name = "inner_debate"
 
-    def hears(self, debate: Debate, agent: Agent, message: Message) -> bool:
+    def reaches(self, debate: Debate, agent: Agent, message: Message) -> bool:
         """Drafts always; inner messages when they come from the agent before, or close the round."""
         centre, *others = speakers(debate)
         if message.agent == centre.id:
@@ -186,7 +186,7 @@ class InnerDebate(Windowed):
         return message.agent == before_in(others, agent)
 
     def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
-        """The drafter and the agent before; for the drafter, everybody else."""
+        """The drafter and the agent before; for the drafter, all others."""
         centre, *others = speakers(debate)
         if agent.id == centre.id:
             return tuple(a.id for a in debate.agents if a.id != centre.id)

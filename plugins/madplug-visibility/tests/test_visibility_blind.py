@@ -1,4 +1,4 @@
-"""All agents draft on their own before they hear anybody."""
+"""All agents draft on their own before they see other messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Agreeable(Style):
 
 
 class Opening(Extension):
-    """A message of nobody and one of agent 0, before round 1."""
+    """A message without an author and one of agent 0, before round 1."""
 
     name = "opening"
 
@@ -32,43 +32,43 @@ class Opening(Extension):
         return [Message(0, 0, 0, None, "say", "a rule"), Message(0, 0, 0, 0, "draft", "a seed", key="x")]
 
 
-def held(blind=None, *, turns=None, visibility=None, rounds=2, extensions=()):
+def run(blind=None, *, turns=None, visibility=None, rounds=2, extensions=()):
     played = play(styles=[Agreeable()], turns=turns or RoundRobin(), visibility=visibility or Everything(),
                   rounds=rounds, extensions=[blind or BlindFirstRound(), *extensions])
     return [m for m in played.messages if m.agent is not None and m.round > 0]
 
 
 def test_nobody_sees_anything_in_round_one_and_everything_is_there_from_round_two():
-    assert [list(m.seen) for m in held()] == [[], [], [], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]]
+    assert [list(m.seen) for m in run()] == [[], [], [], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]]
 
 
 def test_nobody_can_agree_in_round_one():
-    assert [m.agreement for m in held()] == [False, False, False, True, True, True]
+    assert [m.agreement for m in run()] == [False, False, False, True, True, True]
 
 
 def test_a_refused_agreement_is_visible_in_the_record_and_keeps_what_the_style_noted():
-    first, *_, last = held()
+    first, *_, last = run()
     assert first.data == {"agreeable": {"kept": True}, "visibility": {"agreement_refused": True}}
     assert last.data == {"agreeable": {"kept": True}}
 
 
 def test_a_draft_takes_no_stance_and_is_left_alone():
-    messages = held(turns=InnerTurns(inner=1), visibility=InnerDebate())
+    messages = run(turns=InnerTurns(inner=1), visibility=InnerDebate())
     assert messages[0].agreement is None
     assert messages[1].agreement is False
 
 
 def test_more_rounds_can_be_blind():
-    assert [len(m.seen) for m in held(BlindFirstRound(rounds=2), rounds=3)] == [0, 0, 0, 0, 0, 0, 6, 7, 8]
+    assert [len(m.seen) for m in run(BlindFirstRound(rounds=2), rounds=3)] == [0, 0, 0, 0, 0, 0, 6, 7, 8]
 
 
 def test_every_turn_of_the_round_is_blind_unless_only_first_turns_are():
     setting = {"turns": InnerTurns(inner=2), "visibility": InnerDebate(), "rounds": 1}
-    assert [list(m.seen) for m in held(**setting)] == [[], [], [], [], []]
-    first = held(BlindFirstRound(turns="first"), **setting)
+    assert [list(m.seen) for m in run(**setting)] == [[], [], [], [], []]
+    first = run(BlindFirstRound(turns="first"), **setting)
     assert [list(m.seen) for m in first] == [[], [], [], [0, 1, 2], [0, 1, 2, 3]]
     assert [m.agreement for m in first] == [None, False, False, True, True]
 
 
 def test_openings_of_the_task_stay_visible_and_seeded_answers_do_not():
-    assert [list(m.seen) for m in held(rounds=1, extensions=[Opening()])] == [[0], [0], [0]]
+    assert [list(m.seen) for m in run(rounds=1, extensions=[Opening()])] == [[0], [0], [0]]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from madplug import Agent, Extension, Message, Persona, PersonaGenerator, Review, Transcript, Turn, hookimpl
-from madplug.testing import debate_from, play
+from madplug import Extension, Message, Persona, PersonaGenerator, Review, Transcript, Turn, hookimpl
+from madplug.testing import debate_from, play, transcript_from
 from madplug_turns import DrafterFirst, RoundRobin, Simultaneous
 from madplug_turns import InnerDebate as InnerTurns
 from madplug_visibility import Everything, InnerDebate, Own, PreviousRound, Relay, Report
@@ -88,7 +88,7 @@ def test_with_four_agents_inner_messages_still_reach_only_the_next():
     shown = seen(InnerDebate(), InnerTurns(inner=1), agents=4, rounds=2)
     assert shown[:4] == [[], [0], [0, 1], [0, 2]]
     assert shown[4] == [0, 1, 2, 3]
-    assert shown[5] == [0, 1, 3, 4]  # agent 1 heard agent 3, before it in the ring
+    assert shown[5] == [0, 1, 3, 4]  # agent 1 read agent 3, before it in the ring
 
 
 def test_two_agents_and_one_agent_have_nobody_to_relay_to():
@@ -122,7 +122,7 @@ def test_the_round_before_is_all_that_previous_round_shows_of_others():
     assert seen(PreviousRound(own="all", window=1), Simultaneous(), rounds=3)[6] == [3, 4, 5]
 
 
-# What nobody said
+# Messages without an author
 
 EVERY = [Everything(), Own(), PreviousRound(), Relay(), Report(), InnerDebate()]
 
@@ -185,14 +185,14 @@ def test_neighbours_are_those_whose_messages_may_be_seen():
 VISIBILITIES = [*EVERY, Everything(window=1), Relay(history="all", window=2), PreviousRound(own="all")]
 
 
-def held(which, agents, rounds):
+def run(which, agents, rounds):
     return play(turns=RoundRobin(), visibility=which, agents=agents, rounds=rounds, replies=lambda r: "x")
 
 
 @settings(max_examples=30, deadline=None)
 @given(agents=st.integers(1, 5), rounds=st.integers(1, 4), which=st.sampled_from(VISIBILITIES))
 def test_own_messages_in_the_window_are_always_shown_and_nothing_twice(agents, rounds, which):
-    played = held(which, agents, rounds)
+    played = run(which, agents, rounds)
     for m in played.messages:
         assert len(set(m.seen)) == len(m.seen)
         assert all(i < m.id for i in m.seen)
@@ -203,7 +203,7 @@ def test_own_messages_in_the_window_are_always_shown_and_nothing_twice(agents, r
 @settings(max_examples=30, deadline=None)
 @given(agents=st.integers(2, 5), rounds=st.integers(1, 3), which=st.sampled_from(VISIBILITIES))
 def test_who_is_seen_is_a_neighbour(agents, rounds, which):
-    played = held(which, agents, rounds)
+    played = run(which, agents, rounds)
     for m in played.messages:
         near = {m.agent, *which.neighbours(played.debate, played.debate.agents[m.agent], m.round)}
         assert {played.messages[i].agent for i in m.seen} <= near
@@ -213,15 +213,12 @@ def test_who_is_seen_is_a_neighbour(agents, rounds, which):
 @given(order=st.permutations(range(4)), rounds=st.integers(1, 3), which=st.sampled_from(
     [Everything(), Own(), PreviousRound(), PreviousRound(own="all"), Everything(window=1)]))
 def test_relabelling_the_agents_relabels_the_view(order, rounds, which):
-    """Where nobody has a special place, numbers decide at most the order in which peers are shown."""
+    """Where no agent has a special place, numbers decide at most the order in which peers are shown."""
     def shown(names):
-        debate = debate_from(["x" * rounds] * 4, visibility=which)
-        record = [Message(0, m.round, 0, names[m.agent], "improve", "x") for m in debate.transcript.record]
-        debate.transcript = Transcript()
-        for m in record:
-            debate.transcript.append(m)
-        debate.round = rounds + 1
-        debate.agents = tuple(Agent(i, Persona(str(i)), None) for i in range(4))
+        transcript = Transcript()
+        for m in transcript_from(["x" * rounds] * 4).record:
+            transcript.append(Message(0, m.round, 0, names[m.agent], "improve", "x"))
+        debate = debate_from(["x" * rounds] * 4, visibility=which, transcript=transcript, round=rounds + 1)
         return {a.id: {(m.agent, m.round) for m in which.view(debate, Turn(a))} for a in debate.agents}
 
     plain, renamed = shown(range(4)), shown(order)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from madplug import DecisionProtocol, hookimpl
-from madplug_styles import prompts
+from madplug_common import prompts
 from madplug_voting import ballots
 from madplug_voting.ballots import Refused
 from madplug_voting.base import Voting, VotingOptions
@@ -25,8 +25,8 @@ MOST_RANKED = 5
 class Simple(Voting):
     """Each agent votes for one answer, and the one with the most votes wins.
 
-    From `vote_round` on there is a vote after every round: each agent's final answer stands on a list without names,
-    each agent sees the task and the list and names one solution, its own if it likes. A single leader decides; a tie
+    From `vote_round` on there is a vote after every round: the agents' final answers are listed without names,
+    each agent sees the task and the list and names one solution, possibly its own. A single leader decides; a tie
     leads to one more round and another vote. After a tie in the last round the first agent's answer is taken as a
     fallback.
     """
@@ -63,7 +63,7 @@ class Approval(Voting):
     Numbers off the list do not count, a repeated one counts once; at least one must be left. Everything else is as with
     `voting.simple`.
 
-    Differs from the released code, where a repeated number counts as often as it stands there.
+    Differs from the released code, where a repeated number counts as often as it occurs.
     """
 
     name = "approval"
@@ -170,7 +170,8 @@ class Cumulative(Voting):
         over: Literal["reject", "rescale"] = Field(default="reject", description=(
             "what becomes of a ballot with too many"))
         structured: bool = Field(default=True, description=(
-            "ask for a JSON object, and send its schema to models that hold one; words are read all the same"))
+            "ask for a JSON object, and send its schema to models whose replies can be constrained; words are "
+            "read too"))
         ask: str = Field(default="Distribute {budget} points among the solutions, more to better ones; {rule}.",
                          description="prompt: what a ballot is to say. {budget}, {rule}")
         rule_exact: str = Field(default="use all of them", description="prompt, `exact`: {rule}")
@@ -184,7 +185,7 @@ class Cumulative(Voting):
             description="prompt, with `structured`: the form of a ballot, instead of `reply`. {example}")
 
     def read(self, text: str, allowed: Collection[int], voters: int) -> Weights:
-        """Points that keep to the budget."""
+        """Points within the budget."""
         given = ballots.points(text, allowed)
         options = self.options
         weights = within(given, options.budget, exact=options.exact, rescale=options.over == "rescale")
@@ -230,5 +231,5 @@ def table(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @hookimpl
 def madplug_register_decisions() -> list[type[DecisionProtocol]]:
-    """The votes of this plugin."""
+    """Register five decisions."""
     return [Simple, Approval, Ranked, Cumulative, Plurality]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from madplug import Agent, Options, ServiceName, Turn
-from madplug_styles import prompts
+from madplug import Agent, Offers, Options, ServiceName, Turn
+from madplug.services import Embedder, Retriever
+from madplug_common import prompts
+from madplug_common.vectors import mean_cosine
 from madplug_voting.ballots import clean
 from madplug_voting.nominees import Nominee
 
@@ -27,12 +28,12 @@ class PresentationOptions(Options):
 
     official: Presentation = Field(default="anonymous", description="the presentation whose vote decides")
     alterations: tuple[Presentation, ...] = Field(default=(), description=(
-        "further presentations to hold the same vote on; their results are logged in the notes and decide nothing"))
-    retriever: ServiceName | None = Field(default=None, description=(
-        "for `facts`: a service with `retrieve(query, k) -> list[str]`"))
+        "further presentations of the same vote; their results are recorded in the notes and decide nothing"))
+    retriever: Annotated[ServiceName | None, Offers(Retriever)] = Field(default=None, description=(
+        "for `facts`: the service that finds passages about the question"))
     passages: int = Field(default=3, ge=1, le=100, description="for `facts`: how many passages to retrieve")
-    embedder: ServiceName | None = Field(default=None, description=(
-        "for `confidence_consistency`: a service with `embed(texts) -> list of vectors`"))
+    embedder: Annotated[ServiceName | None, Offers(Embedder)] = Field(default=None, description=(
+        "for `confidence_consistency`: the service that turns messages into vectors"))
     solution: str = Field(default="Solution {number}: {answer}", description="prompt: one solution. {number}, {answer}")
     solution_public: str = Field(default="Solution {number}, by {name}: {answer}", description=(
         "prompt, `public`: one solution. {number}, {name}, {answer}"))
@@ -50,7 +51,7 @@ class Extras:
 
     passages: tuple[str, ...] = ()
     confidence: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
-    """By presentation: a percentage for each solution, None where there is none."""
+    """By presentation: a percentage for each solution, or None."""
 
 
 async def extras(debate: Debate, slate: Sequence[Nominee], options: Any, wanted: Collection[str],
@@ -58,9 +59,8 @@ async def extras(debate: Debate, slate: Sequence[Nominee], options: Any, wanted:
     """Everything the wanted presentations need."""
     passages: tuple[str, ...] = ()
     if "facts" in wanted:
-        service: Any = debate.service(options.retriever)
-        found = service.retrieve(debate.sample.question, options.passages)
-        passages = tuple(map(str, await found if inspect.isawaitable(found) else found))
+        retriever = debate.service(options.retriever, Retriever)
+        passages = tuple(await retriever.retrieve(debate.sample.question, options.passages))
     confidence: dict[str, Sequence[int | None]] = {}
     if "confidence" in wanted:
         confidence["confidence"] = [100] * len(slate)
@@ -101,17 +101,7 @@ async def consistency(debate: Debate, nominee: Nominee, embedder: str) -> int:
     texts = [m.content for m in debate.transcript.by(nominee.agents[0])]
     if len(texts) < 2:
         return 100
-    service: Any = debate.service(embedder)
-    found = service.embed(texts)
-    vectors = [list(map(float, v)) for v in (await found if inspect.isawaitable(found) else found)]
-    pairs = [cosine(a, b) for i, a in enumerate(vectors) for b in vectors[:i]]
-    return int(100 * math.fsum(pairs) / len(pairs) + 1e-9)
-
-
-def cosine(a: Sequence[float], b: Sequence[float]) -> float:
-    """The cosine of the angle between two vectors; 0 where one has no direction."""
-    length = math.hypot(*a) * math.hypot(*b)
-    return math.fsum(x * y for x, y in zip(a, b, strict=True)) / length if length else 0.0
+    return int(100 * mean_cosine(await debate.service(embedder, Embedder).embed(texts)) + 1e-9)
 
 
 async def seen(debate: Debate, agent: Agent) -> list[prompts.Chat]:

@@ -1,6 +1,6 @@
 """Reading a ballot: which solutions an agent stated, as numbers of the list it was shown.
 
-A ballot comes in words or as JSON. Read is only what is stated: "I vote for 0, not 1" is a vote for 0, "2 because
+A ballot comes in words or as JSON. Only what is stated is read: "I vote for 0, not 1" is a vote for 0, "2 because
 3 is bad" one for 2. What could mean two things, or names a number that is not on the list, is refused with the
 reason, and the agent is asked again.
 """
@@ -12,14 +12,14 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from madplug_styles.prompts import read_json
+from madplug_common.replies import read_json
 
 ENDS = 4000
-"""So many characters at either end of a reply are read."""
+"""This many characters at either end of a reply are read."""
 
 
 class Refused(ValueError):
-    """A reply that is no ballot; the message says why."""
+    """A reply that is not a valid ballot; the message says why."""
 
 
 # A number of the list, with the noun and the brackets around it, is written as `@2` before anything is looked for.
@@ -178,13 +178,13 @@ def points(text: str, allowed: Collection[int]) -> dict[int, int]:
 
 
 def _in_braces(text: str) -> list[tuple[int, float]]:
-    """The pairs in the last braces, where these hold nothing else."""
+    """The pairs in the last braces, if these have nothing else."""
     blocks = _BRACES.findall(text)
     return _pairs(blocks[-1]) if blocks else []
 
 
 def _in_lines(text: str) -> list[tuple[int, float]]:
-    """The pairs of those lines that hold nothing else."""
+    """The pairs of those lines that have nothing else."""
     return [pair for line in text.split("\n") for pair in _pairs(line)]
 
 
@@ -197,9 +197,9 @@ def _in_json(text: str) -> list[tuple[int, float]]:
     table: Any = read_json(text) or {}
     table = next((v for v in table.values() if isinstance(v, dict)), table)
     found = [(re.findall(r"\d{1,6}", str(key)), value) for key, value in table.items() if re.search(r"\d", str(key))]
-    sound = all(len(key) == 1 and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
+    valid = all(len(key) == 1 and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
                 for key, value in found)
-    return [(int(key[0]), float(value)) for key, value in found] if sound else []
+    return [(int(key[0]), float(value)) for key, value in found] if valid else []
 
 
 # Shared
@@ -252,7 +252,7 @@ def _numbers(run: str) -> list[int]:
 
 def _from_json(text: str, *names: str) -> list[int]:
     """The number or numbers under one of these names."""
-    table = read_json(text) if "{" in text else None
+    table = read_json(text)
     value = next((v for k, v in (table or {}).items() if k in names), None)
     values = value if isinstance(value, list) else [] if value is None else [value]
     found = [_whole(v) for v in values]

@@ -1,26 +1,29 @@
-"""How a vote is held: nominations, ballots, a count, and one more round after a tie."""
+"""How a vote runs: nominations, ballots, a count, and one more round after a tie."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Agent, Decision, DecisionProtocol, Plan, Vote
-from madplug_styles import prompts
+from madplug import Agent, Decision, DecisionProtocol, Plan
+from madplug_common import prompts
+from madplug_common.finals import FinalOptions
+from madplug_common.ties import Tie, break_tie
 from madplug_voting.altered import Extras, PresentationOptions, extras, lines, seen
 from madplug_voting.ballots import Refused
-from madplug_voting.nominees import FinalOptions, Nominee, merged, nominees
-from madplug_voting.tally import Tally, TiePolicy, Weights, broken, count
+from madplug_voting.nominees import Nominee, merged, nominees, wording
+from madplug_voting.recorded import Ballot, Poll, find, read_poll, record
+from madplug_voting.tally import Tally, Weights, count
 
 if TYPE_CHECKING:
     from madplug import Debate
 
 SHOWN = 500
-"""So much of a refused reply is repeated to its author, and kept."""
+"""At most this many characters of a refused reply are repeated to its author, and recorded."""
 
 
 class VotingOptions(FinalOptions, PresentationOptions):
@@ -28,21 +31,23 @@ class VotingOptions(FinalOptions, PresentationOptions):
 
     vote_round: int = Field(default=3, ge=1, le=10_000, description=(
         "the first round after which there is a vote; if the debate has fewer, there is one vote at its end"))
-    tie: TiePolicy = Field(default="undecided", description=(
+    tie: Tie = Field(default="undecided", description=(
         "what several leading solutions lead to: one more round and another vote (`undecided`), or the first of them, "
-        "one by lot, or the first by its text"))
+        "a random one, or the first alphabetically"))
     fallback: Literal["first_agent", "none"] = Field(default="first_agent", description=(
         "the answer of a debate whose last vote was undecided; it never counts as agreed"))
     attempts: int = Field(default=10, ge=1, le=100, description=(
         "times an agent is asked for a ballot until it is valid; then its ballot is missing"))
     dedupe: Literal["none", "canon"] = Field(default="none", description=(
-        "`none`: every agent's answer is a solution of its own, so that equal answers share the votes; `canon`: equal "
+        "`none`: every agent's answer is a separate solution, so that equal answers share the votes; `canon`: equal "
         "answers are one solution"))
     self_votes: bool = Field(default=True, description="whether an agent may choose its own solution")
     index_base: Literal[0, 1] = Field(default=0, description="the number of the first solution")
     structured: bool = Field(default=False, description=(
-        "ask for a JSON object, and send its schema to models that hold one; ballots in words are read all the same"))
-    hold: bool = Field(default=True, description="send the form of a ballot to models that can hold one")
+        "ask for a JSON object, and send its schema to models whose replies can be constrained; ballots in words are "
+        "read too"))
+    constrain: bool = Field(default=True, description=(
+        "send the form of a ballot to models whose replies can be constrained to one"))
     max_characters: int = Field(default=8000, ge=1, description="a longer solution is cut on the list")
     persona: str = Field(default="You are {name}. {description}", description=(
         "prompt: who votes. {name}, {description}"))
@@ -55,31 +60,7 @@ class VotingOptions(FinalOptions, PresentationOptions):
     own: str = Field(default="Solution {number} is your own and not to be chosen.", description=(
         "prompt, without `self_votes`. {number}"))
     retry: str = Field(default="That was not counted: {problem}. {ask} {reply}", description=(
-        "prompt, after a reply that is no valid ballot; empty: the same question again. {problem}, {ask}, {reply}"))
-
-
-@dataclass(frozen=True)
-class Ballot:
-    """What an agent handed in."""
-
-    agent: int
-    weights: Weights | None
-    """By the position of a solution on the list; None where no reply was valid."""
-    tries: int
-    said: str
-
-    def vote(self, slate: Sequence[Nominee]) -> Vote:
-        """The ballot as it is kept with the decision."""
-        by_key: dict[str, float] = {}
-        for i, weight in (self.weights or {}).items():
-            by_key[slate[i].key] = by_key.get(slate[i].key, 0.0) + float(weight)
-        return Vote(self.agent, by_key, self.weights is not None)
-
-    def note(self, base: int) -> dict[str, Any]:
-        """The ballot as it is kept in the notes; a refused reply with its text."""
-        given = None if self.weights is None else {str(i + base): float(w) for i, w in self.weights.items()}
-        note: dict[str, Any] = {"agent": self.agent, "ballot": given, "tries": self.tries}
-        return note if given is not None else {**note, "unparsed": True, "said": self.said}
+        "prompt, after a reply that is not a valid ballot; empty: the same question again. {problem}, {ask}, {reply}"))
 
 
 class Voting(DecisionProtocol):
@@ -110,51 +91,65 @@ class Voting(DecisionProtocol):
     # The contract
 
     async def after_round(self, debate: Debate) -> Decision | None:
-        """A vote from `vote_round` on; None after a tie. The last round's is held by `at_end`."""
+        """A vote from `vote_round` on; None after a tie. `at_end` runs the vote of the debate's last round."""
         if debate.round < self.options.vote_round or debate.round >= debate.rounds:
             return None
-        return (await self.hold(debate))[0]
+        return (await self.run_vote(debate))[0]
 
     async def at_end(self, debate: Debate) -> Decision:
         """The last vote; without a winner the first agent's answer, as a fallback."""
-        decision, slate, tally, ballots = await self.hold(debate)
+        decision, poll = await self.run_vote(debate)
         if decision is not None:
             return decision
+        slate, tally = poll.slate, poll.tally
         if not slate:
             return Decision.undecided("no voter gave an answer that could be read")
         why = f"a tie of {len(tally.leading)} in round {debate.round}" if tally.tie else \
             f"no valid ballot in round {debate.round}"
-        kept = Decision(None, scores=scores(slate, tally), votes=tuple(b.vote(slate) for b in ballots), tie=tally.tie,
-                        reason=why)
+        votes = tuple(b.vote(slate) for b in poll.ballots)
+        undecided = Decision(None, scores=scores(slate, tally), votes=votes, tie=tally.tie, reason=why)
         if self.options.fallback == "none":
-            return kept
+            return undecided
         first = slate[0]
-        return replace(kept, key=first.key, answer=first.answer, fallback=True,
+        return replace(undecided, key=first.key, answer=wording(debate, first.key, first.answer), fallback=True,
                        reason=f"{why}; the answer is agent {first.agents[0]}'s")
 
-    async def hold(self, debate: Debate) -> tuple[Decision | None, list[Nominee], Tally, list[Ballot]]:
-        """One vote. The decision is None after a tie or without a valid ballot."""
+    async def run_vote(self, debate: Debate) -> tuple[Decision | None, Poll]:
+        """One vote, or what came of it where this round was voted on before. No decision: a tie, or no valid ballot."""
+        noted = find(debate, f"voting.{self.name}")
+        if noted is not None and noted["presentation"] == self.options.official:
+            poll = read_poll(noted, self.options.index_base)
+        else:
+            poll = await self._poll(debate)
+        return self._decide(debate, poll), poll
+
+    async def _poll(self, debate: Debate) -> Poll:
+        """Nominate, ask for the ballots of every presentation, count and note them."""
         options, presentations = self.options, self._presentations()
         slate = await nominees(debate, options.final, options.extract,
                                logprobs="confidence_log_probs" in presentations)
         if options.dedupe == "canon":
             slate = merged(slate)
-        if not slate:
-            return None, slate, Tally((), ()), []
-        extra = await extras(debate, slate, options, presentations, options.attempts)
-        held = await debate.ask_all(self._count(debate, slate, how, extra) for how in presentations)
-        tally, ballots = held[0]
+        if slate:
+            extra = await extras(debate, slate, options, presentations, options.attempts)
+            polls = await debate.ask_all(self._count(debate, slate, how, extra) for how in presentations)
+        else:
+            extra, polls = Extras(), [Poll(slate, Tally((), ()), ())]
+        self._note(debate, polls[0], dict(zip(presentations[1:], polls[1:], strict=False)), extra)
+        return polls[0]
+
+    def _decide(self, debate: Debate, poll: Poll) -> Decision | None:
+        """The winner; None after a tie that no policy breaks, or without a valid ballot."""
+        options, slate, tally, ballots = self.options, poll.slate, poll.tally, poll.ballots
         chosen = self._chosen(debate, slate, tally)
-        self._note(debate, slate, dict(zip(presentations, held, strict=True)), extra)
         if chosen is None:
-            return None, slate, tally, ballots
+            return None
         valid = sum(b.weights is not None for b in ballots)
         reason = f"vote after round {debate.round}: {float(tally.scores[chosen]):g} for solution " \
                  f"{chosen + options.index_base}, {valid} of {len(ballots)} ballots valid"
-        decision = Decision(slate[chosen].key, slate[chosen].answer, not tally.tie, scores(slate, tally),
-                            tuple(b.vote(slate) for b in ballots), tally.tie,
-                            reason=f"{reason}; a tie, broken by '{options.tie}'" if tally.tie else reason)
-        return decision, slate, tally, ballots
+        return Decision(slate[chosen].key, wording(debate, slate[chosen].key, slate[chosen].answer), not tally.tie,
+                        scores(slate, tally), tuple(b.vote(slate) for b in ballots), tally.tie,
+                        reason=f"{reason}; a tie, broken by '{options.tie}'" if tally.tie else reason)
 
     def calls(self, plan: Plan) -> int:
         """Every round's vote, with every ballot asked for as often as it may be."""
@@ -176,20 +171,18 @@ class Voting(DecisionProtocol):
         """The official one first, each once."""
         return tuple(dict.fromkeys((self.options.official, *self.options.alterations)))
 
-    async def _count(self, debate: Debate, slate: Sequence[Nominee], how: str,
-                     extra: Extras) -> tuple[Tally, list[Ballot]]:
-        """The ballots of one presentation. Nobody sees another's ballot."""
+    async def _count(self, debate: Debate, slate: Sequence[Nominee], how: str, extra: Extras) -> Poll:
+        """The ballots of one presentation. No voter sees another's ballot."""
         ballots = await debate.ask_all(self._ballot(debate, voter, slate, how, extra) for voter in debate.voters)
         valid = (b.weights for b in ballots if b.weights is not None)
-        return count(valid, len(slate), lowest=self.lowest_wins), ballots
+        return Poll(slate, count(valid, len(slate), lowest=self.lowest_wins), ballots)
 
     async def _ballot(self, debate: Debate, voter: Agent, slate: Sequence[Nominee], how: str, extra: Extras) -> Ballot:
         base, voters = self.options.index_base, len(debate.voters)
         numbers = self._eligible(voter, slate)
         ask, reply = self._words(numbers)
         chat = await self._chat(debate, voter, slate, how, extra, ask, reply, numbers)
-        form = None if not self.options.hold else {"json_schema": self.schema(numbers)} if self.options.structured \
-            else {"regex": self.pattern(numbers)}
+        form = self._form(numbers) if self.options.constrain else None
         again: list[prompts.Chat] = []
         said = ""
         for attempt in range(1, self.options.attempts + 1):
@@ -200,6 +193,10 @@ class Voting(DecisionProtocol):
             except Refused as refused:
                 again = self._again(said, str(refused), ask, reply)
         return Ballot(voter.id, None, self.options.attempts, said[:SHOWN])
+
+    def _form(self, numbers: Sequence[int]) -> Mapping[str, Any]:
+        """The form of a ballot, for models whose replies can be constrained."""
+        return {"json_schema": self.schema(numbers)} if self.options.structured else {"regex": self.pattern(numbers)}
 
     def _eligible(self, voter: Agent, slate: Sequence[Nominee]) -> list[int]:
         """The numbers a voter may choose from."""
@@ -219,7 +216,7 @@ class Voting(DecisionProtocol):
 
     async def _chat(self, debate: Debate, voter: Agent, slate: Sequence[Nominee], how: str, extra: Extras, ask: str,
                     reply: str, numbers: Sequence[int]) -> list[prompts.Chat]:
-        """Task and solutions first, since they are the same for everybody; who votes, and how, last."""
+        """Task and solutions first, since they are the same for all voters; who votes, and how, last."""
         options = self.options
         facts = prompts.fill(options.facts, passages="\n\n".join(extra.passages)) if how == "facts" else ""
         listed = prompts.fill(options.introduction, solutions=lines(debate, slate, options, how, extra))
@@ -238,24 +235,21 @@ class Voting(DecisionProtocol):
                 {"role": "user", "content": prompts.fill(self.options.retry, problem=problem, ask=ask, reply=reply)}]
 
     def _chosen(self, debate: Debate, slate: Sequence[Nominee], tally: Tally) -> int | None:
-        lot = debate.rng(f"voting.{self.name}:tie:{debate.round}")
-        return broken(tally.leading, [n.key for n in slate], self.options.tie, lot)
+        leading = [(slate[i].key, i) for i in tally.leading]
+        found = break_tie(debate, leading, self.options.tie, f"voting.{self.name}:tie:{debate.round}")
+        return None if found is None else found[1]
 
-    def _note(self, debate: Debate, slate: Sequence[Nominee], held: Mapping[str, tuple[Tally, list[Ballot]]],
-              extra: Extras) -> None:
-        """Keep the vote and everything that was counted for comparison only."""
+    def _note(self, debate: Debate, official: Poll, others: Mapping[str, Poll], extra: Extras) -> None:
+        """Note the vote, and the votes that were counted for comparison only."""
         base = self.options.index_base
-        results = {how: {"scores": [float(s) for s in tally.scores], "tie": tally.tie,
-                         "leading": [i + base for i in tally.leading], "ballots": [b.note(base) for b in ballots]}
-                   for how, (tally, ballots) in held.items()}
-        official = results.pop(self.options.official)
-        note = {"round": debate.round, "presentation": self.options.official,
-                "solutions": [{"agents": list(n.agents), "key": n.key, "answer": n.answer} for n in slate], **official}
-        if results:
-            note["alterations"] = results
+        note = {"presentation": self.options.official,
+                "solutions": [{"agents": list(n.agents), "key": n.key, "answer": n.answer} for n in official.slate],
+                **official.note(base)}
+        if others:
+            note["alterations"] = {how: poll.note(base) for how, poll in others.items()}
         if extra.confidence:
             note["confidence"] = {how: list(values) for how, values in extra.confidence.items()}
-        debate.notes["voting"] = [*debate.notes.get("voting", ()), note]
+        record(debate, f"voting.{self.name}", note)
 
 
 def scores(slate: Sequence[Nominee], tally: Tally) -> dict[str, float]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from madplug import Agent, Decision, DecisionProtocol, Plan, Vote
-from madplug_voting.nominees import Final, FinalOptions, nominees
-from madplug_voting.tally import TiePolicy, broken, count, equal
+from madplug_common.finals import Final, FinalOptions, last_messages
+from madplug_common.ties import Tie, break_tie, has_clear_lead, leaders
+from madplug_voting.nominees import nominees, wording
+from madplug_voting.recorded import find, record
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -21,9 +24,9 @@ Answers = Mapping[int, tuple[str, str]]
 class Plurality(DecisionProtocol):
     """The answer that most agents give in the last round.
 
-    Nobody is asked anything: each voter's last readable answer of the round counts once. With `vote_round` the answers
-    are counted after every round from that one on, a single leader ends the debate, and a tie leads to one more round.
-    A tie in the end leaves the debate undecided, unless `tie` or `fallback` says otherwise.
+    No agent is asked anything: each voter's last readable answer of the round counts once. With `vote_round` the
+    answers are counted after every round from that one on, a single leader ends the debate, and a tie leads to one
+    more round. A tie in the end leaves the debate undecided, unless `tie` or `fallback` says otherwise.
     """
 
     name = "plurality"
@@ -35,15 +38,15 @@ class Plurality(DecisionProtocol):
         vote_round: int | None = Field(default=None, ge=1, le=10_000, description=(
             "the first round after which answers are counted; by default only the last round's are"))
         scope: Literal["round", "latest"] = Field(default="round", description=(
-            "whose answers count: those of the round that has just ended, or everybody's latest"))
-        tie: TiePolicy = Field(default="undecided", description=(
+            "whose answers count: those of the round that has just ended, or every voter's latest"))
+        tie: Tie = Field(default="undecided", description=(
             "what several leading answers lead to: one more round while there is one, then no decision (`undecided`); "
-            "or that of the first agent, one by lot, or the first by its text"))
+            "or that of the first agent, a random one, or the first alphabetically"))
         fallback: Literal["none", "first_agent"] = Field(default="none", description=(
             "the answer of a debate that ends undecided; it never counts as agreed"))
         final: Final = Field(default="recorded", description=(
             "`recorded`: what was said counts; `ask_if_unread` asks a voter for its final answer where its last "
-            "message states none, `ask` asks everybody"))
+            "message states none, `ask` asks every voter"))
 
     async def after_round(self, debate: Debate) -> Decision | None:
         """From `vote_round` on, the leading answer; None after a tie. The last round is counted by `at_end`."""
@@ -61,39 +64,43 @@ class Plurality(DecisionProtocol):
             return decision
         first = next(a.id for a in debate.voters if a.id in answers)
         key, answer = answers[first]
-        return Decision(key, answer, scores=decision.scores, votes=decision.votes, tie=True, fallback=True,
-                        reason=f"{decision.reason}; the answer is agent {first}'s")
+        return Decision(key, wording(debate, key, answer), scores=decision.scores, votes=decision.votes, tie=True,
+                        fallback=True, reason=f"{decision.reason}; the answer is agent {first}'s")
 
     def decide(self, debate: Debate, answers: Answers) -> Decision:
         """The count."""
         votes = tuple(self._vote(agent, answers) for agent in debate.voters)
-        keys = list(dict.fromkeys(key for key, _ in answers.values()))
-        tally = count((equal([keys.index(key)]) for key, _ in answers.values()), len(keys))
-        if not keys:
+        scores = {key: float(count) for key, count in Counter(key for key, _ in answers.values()).items()}
+        if not scores:
             return Decision(None, votes=votes, reason="no voter gave an answer that could be read")
-        scores = {key: float(score) for key, score in zip(keys, tally.scores, strict=True)}
         most = f"{max(scores.values()):g} of {len(votes)} voters"
-        lot = debate.rng(f"voting.plurality:tie:{debate.round}")
-        chosen = broken(tally.leading, keys, self.options.tie, lot)
+        leading = leaders(scores)
+        chosen = break_tie(debate, leading, self.options.tie, f"voting.plurality:tie:{debate.round}")
         if chosen is None:
             return Decision(None, scores=scores, votes=votes, tie=True,
-                            reason=f"a tie of {len(tally.leading)}: {most} each")
-        answer = next(text for key, text in answers.values() if key == keys[chosen])
-        reason = f"{most}; a tie, broken by '{self.options.tie}'" if tally.tie else most
-        return Decision(keys[chosen], answer, not tally.tie, scores, votes, tally.tie, reason=reason)
+                            reason=f"a tie of {len(leading)}: {most} each")
+        answer, tie = next(text for key, text in answers.values() if key == chosen), len(leading) > 1
+        reason = f"{most}; a tie, broken by '{self.options.tie}'" if tie else most
+        agreed = has_clear_lead(scores, unread=len(votes) - len(answers))
+        return Decision(chosen, wording(debate, chosen, answer), agreed, scores, votes, tie, reason=reason)
 
     async def answers(self, debate: Debate) -> Answers:
         """The voters' answers, in their order."""
         if self.options.final != "recorded":
-            found = await nominees(debate, self.options.final, self.options.extract)
-            return {n.agents[0]: (n.key, n.answer) for n in found}
-        return {agent.id: said for agent in debate.voters if (said := self._said(debate, agent)) is not None}
+            return await self._asked(debate)
+        since, until = (0, None) if self.options.scope == "latest" else (debate.round, debate.round)
+        last = last_messages(debate, since=since, until=until, readable=True)
+        return {agent: (m.key, m.answer or "") for agent, m in last.items() if m.key is not None}
 
-    def _said(self, debate: Debate, agent: Agent) -> tuple[str, str] | None:
-        for message in reversed(debate.transcript.by(agent)):
-            if message.key is not None and (self.options.scope == "latest" or message.round == debate.round):
-                return message.key, message.answer or message.key
-        return None
+    async def _asked(self, debate: Debate) -> Answers:
+        """What voters write down when asked; noted, so that no voter is asked twice about the same round."""
+        noted = find(debate, "voting.plurality")
+        if noted is not None:
+            return {row["agent"]: (row["key"], row["answer"]) for row in noted["answers"]}
+        found = await nominees(debate, self.options.final, self.options.extract)
+        record(debate, "voting.plurality", {
+            "answers": [{"agent": n.agents[0], "key": n.key, "answer": n.answer} for n in found]})
+        return {n.agents[0]: (n.key, n.answer) for n in found}
 
     def _vote(self, agent: Agent, answers: Answers) -> Vote:
         return Vote(agent.id, {answers[agent.id][0]: 1.0} if agent.id in answers else {}, agent.id in answers)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
-TiePolicy = Literal["first", "random", "undecided", "lexical"]
 Weights = Mapping[int, Fraction]
 """What one ballot gives, by the position of a solution on the list."""
 
@@ -56,22 +53,10 @@ def by_rank(ranked: Sequence[int]) -> Weights:
 
 
 def within(points: Mapping[int, int], budget: int, *, exact: bool, rescale: bool) -> Weights | None:
-    """Points that keep to a budget, or None. Too many are rejected, or rescaled to the budget."""
+    """Points within a budget, or None. Too many are rejected, or rescaled to the budget."""
     total = sum(points.values())
     if total > budget and rescale:
         return {solution: Fraction(given * budget, total) for solution, given in points.items()}
     if total == 0 or total > budget or (exact and total < budget):
         return None
     return {solution: Fraction(given) for solution, given in points.items()}
-
-
-def broken(leading: Sequence[int], keys: Sequence[str], tie: TiePolicy, rng: random.Random) -> int | None:
-    """The one of several leading solutions that the policy takes, or None. keys: the answer of each solution."""
-    if len(leading) == 1:
-        return leading[0]
-    if not leading or tie == "undecided":
-        return None
-    if tie == "first":
-        return min(leading)
-    by_key = sorted(leading, key=lambda i: (keys[i], i))
-    return by_key[0] if tie == "lexical" else rng.choice(by_key)

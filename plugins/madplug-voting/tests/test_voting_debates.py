@@ -86,7 +86,7 @@ def test_a_broken_tie_is_still_reported_and_not_agreed(policy, key):
     assert (decision.key, decision.agreed, decision.tie, decision.fallback) == (key, False, True, False)
 
 
-def test_a_lot_depends_on_the_seed_alone():
+def test_a_random_tie_break_depends_on_the_seed_alone():
     drawn = [vote(Simple(tie="random"), ["x", "y", "z"], EVEN[Simple], seed=s).decision.key for s in (1, 1, 2, 3, 4, 5)]
     assert drawn[0] == drawn[1]
     assert len(set(drawn)) > 1
@@ -145,7 +145,7 @@ def test_structured_examples_fit_their_schema(kind):
 
 
 def test_the_form_can_be_kept_back():
-    assert vote(Simple(hold=False), ["x", "y", "z"], FAIR[Simple]).requests[-1].form is None
+    assert vote(Simple(constrain=False), ["x", "y", "z"], FAIR[Simple]).requests[-1].form is None
 
 
 def test_numbers_may_begin_with_one_in_list_prompt_and_ballot():
@@ -306,7 +306,7 @@ class Vectors(Service):
 
     name = "vectors"
 
-    def embed(self, texts):
+    async def embed(self, texts):
         return [(1.0, 0.0) if t == "a" else (0.0, 1.0) for t in texts]
 
 

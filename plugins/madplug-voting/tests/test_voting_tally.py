@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from madplug_voting.tally import broken, by_place, by_rank, count, equal, within
+from madplug_voting.tally import by_place, by_rank, count, equal, within
 
 
 def scores(tally):
@@ -74,19 +73,6 @@ def test_fewer_points_are_valid_only_in_a_budget_of_up_to():
 def test_rescaled_points_tie_exactly():
     thirds = within({0: 7, 1: 7, 2: 7}, 10, exact=True, rescale=True)
     assert count([thirds] * 3, 3).leading == (0, 1, 2)
-
-
-@pytest.mark.parametrize(("policy", "winner"), [("first", 0), ("lexical", 2), ("undecided", None)])
-def test_ties_are_broken_as_the_policy_says(policy, winner):
-    assert broken((0, 2), ["b", "c", "a"], policy, random.Random(1)) == winner
-
-
-def test_a_lot_reaches_everybody_and_does_not_depend_on_the_order():
-    drawn = {("b", "a")[broken((0, 1), ["b", "a"], "random", random.Random(s))] for s in range(50)}
-    assert drawn == {"a", "b"}
-    for seed in range(20):
-        there = ("b", "a")[broken((0, 1), ["b", "a"], "random", random.Random(seed))]
-        assert there == ("a", "b")[broken((0, 1), ["a", "b"], "random", random.Random(seed))]
 
 
 ballots_of = st.lists(st.dictionaries(st.integers(0, 4), st.integers(0, 9).map(Fraction), min_size=1), max_size=8)

@@ -1,4 +1,4 @@
-"""In every round, one agent drawn by lot argues against the others."""
+"""In every round, one randomly chosen agent argues against the others."""
 
 from dataclasses import replace
 
@@ -10,27 +10,29 @@ ASSIGNED = ("In this round you are the devil's advocate: argue as well as you ca
             "others give, whatever you think yourself.")
 
 
-class ByLot(Extension):
-    """Makes a voter, drawn by lot in every round, the devil's advocate.
+class RandomAdvocateOptions(Options):
+    """Options of `advocate.random`."""
 
-    Its prompt gets a sentence more. What it says is recorded with `data.advocate`, and counts as no answer unless
-    `counts` says so.
+    sentence: str = Field(default=ASSIGNED, min_length=1, description="what the advocate is told")
+    first: int = Field(default=2, ge=1, description="the first round with an advocate")
+    counts: bool = Field(default=False, description="let the advocate's answer count")
+
+
+class RandomAdvocate(Extension):
+    """Makes a random voter the devil's advocate in every round.
+
+    A sentence is added to its prompt. Its message is recorded with `data.advocate`, and gives no answer unless `counts`
+    is set.
     """
 
-    name = "by_lot"
-
-    class Options(Options):
-        """Options of `advocate.by_lot`."""
-
-        sentence: str = Field(default=ASSIGNED, min_length=1, description="what the advocate is told")
-        first: int = Field(default=2, ge=1, description="the first round with an advocate")
-        counts: bool = Field(default=False, description="let the advocate's answer count")
+    name = "random"
+    Options = RandomAdvocateOptions
 
     def advocate(self, debate):
         """The id of this round's advocate, or None."""
         if debate.round < self.options.first or not debate.voters:
             return None
-        return debate.rng(f"advocate.by_lot:round {debate.round}").choice([agent.id for agent in debate.voters])
+        return debate.rng(f"advocate.random:round {debate.round}").choice([agent.id for agent in debate.voters])
 
     @hookimpl(wrapper=True)
     def madplug_request(self, debate, request):
@@ -55,5 +57,5 @@ class ByLot(Extension):
 
 @hookimpl
 def madplug_register_extensions():
-    """Offer the advocate."""
-    return [ByLot]
+    """Register extensions."""
+    return [RandomAdvocate]

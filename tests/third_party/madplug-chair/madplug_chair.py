@@ -36,7 +36,7 @@ class Called(TurnOrder):
         calls: int = Field(default=3, ge=1, description="debaters that are called on in a round")
 
     def waves(self, debate):
-        """The chair's turn, and then the turn of whoever the chair's message names."""
+        """The chair's turn, and then the turn of the agent that the chair's message names."""
         (chair,) = debate.with_role(ROLE)
         for _ in range(self.options.calls):
             yield [Turn(chair, "call")]
@@ -50,11 +50,11 @@ class Called(TurnOrder):
     def check(self, cell):
         """There must be a chair."""
         if not any(isinstance(generator, Chair) for generator in cell.personas):
-            yield 'nobody is in the chair; begin personas with "chair.persona"'
+            yield 'there is no chair; begin personas with "chair.persona"'
 
 
 class Calling(Style):
-    """Asks the chair for a name; where none can be read, whoever spoke least is called."""
+    """Asks the chair for a name; if none can be read, the agent that has spoken least is called."""
 
     name = "calling"
     moves = frozenset({"call"})
@@ -68,7 +68,7 @@ class Calling(Style):
         """The chair's message gives no answer to the question."""
         names = {agent.persona.name: agent.id for agent in debate.voters}
         said = "\n".join(f"{debate.agent(m.agent).persona.name}: {m.content}" for m in view if m.agent is not None)
-        values = {"question": debate.sample.question, "said": said or "Nobody has spoken yet.",
+        values = {"question": debate.sample.question, "said": said or "No one has spoken yet.",
                   "names": ", ".join(names)}
         prompt = re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), self.options.prompt)
         text = (await debate.ask(prompt, agent=turn.agent, purpose="moderate")).text
@@ -81,17 +81,17 @@ class Calling(Style):
 
 @hookimpl
 def madplug_register_personas():
-    """Offer the chair."""
+    """Register persona generators."""
     return [Chair]
 
 
 @hookimpl
 def madplug_register_turn_orders():
-    """Offer the order."""
+    """Register turn orders."""
     return [Called]
 
 
 @hookimpl
 def madplug_register_styles():
-    """Offer the chair's way of speaking."""
+    """Register styles."""
     return [Calling]

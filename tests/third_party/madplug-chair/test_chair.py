@@ -7,7 +7,7 @@ from madplug_chair import Called, Calling, Chair
 
 
 class Debater(PersonaGenerator):
-    """Everybody but the chair."""
+    """Every agent except the chair."""
 
     name = "debater"
 
@@ -25,8 +25,8 @@ def test_whom_the_chair_names_speaks_next():
     assert [m.key for m in played.messages] == [None, "A", None, "B"]
 
 
-def test_where_no_name_can_be_read_whoever_spoke_least_is_called():
-    played = play(replies={0: ["Agent 2", "whoever likes"], 1: ["A"], 2: ["B"]}, **AROUND)
+def test_if_no_name_can_be_read_the_agent_that_has_spoken_least_is_called():
+    played = play(replies={0: ["Agent 2", "anyone who likes"], 1: ["A"], 2: ["B"]}, **AROUND)
     assert [m.agent for m in played.messages] == [0, 1, 0, 2]
     assert played.messages[2].data["chair"]["unparsed"]
 
@@ -34,7 +34,7 @@ def test_where_no_name_can_be_read_whoever_spoke_least_is_called():
 def test_without_a_chair_the_order_says_what_to_do():
     played = play(replies=lambda request: "A", turns=Called(), agents=2, expect_failure=True)
     assert list(Called().check(played.debate.cell)) == [
-        'nobody is in the chair; begin personas with "chair.persona"']
+        'there is no chair; begin personas with "chair.persona"']
 
 
 class TestChair(PersonaContract):

@@ -1,4 +1,4 @@
-"""Nobody sees what another one said, and everybody sees the statistics."""
+"""Agents see the statistics and their own messages, and nothing else."""
 
 from madplug.testing import play
 from madplug.testing.contracts import ExtensionContract, VisibilityContract

@@ -1,4 +1,4 @@
-"""Agents hear those who disagree with them."""
+"""Agents see the messages of those that disagree with them."""
 
 from pydantic import Field
 
@@ -8,8 +8,8 @@ from madplug import Options, Visibility, hookimpl
 class Others(Visibility):
     """Shows each agent its own messages, and of the others only answers that differ from its own.
 
-    What counts is the latest answer of both. An agent that has not answered yet hears everybody; a message without an
-    answer that could be read is not shown.
+    The latest answers of both are compared. An agent that has not answered yet sees all answers; a message without a
+    readable answer is not shown.
     """
 
     name = "others"
@@ -35,5 +35,5 @@ def latest(debate, agent):
 
 @hookimpl
 def madplug_register_visibilities():
-    """Offer the view."""
+    """Register visibilities."""
     return [Others]

@@ -26,7 +26,7 @@ def test_the_latest_answer_of_both_counts():
     assert shown("AB BA", 0, own=False) == [3]
 
 
-def test_who_has_no_answer_hears_everybody():
+def test_an_agent_without_an_answer_sees_all_answers():
     assert shown("- A B", 0, own=False) == [1, 2]
 
 

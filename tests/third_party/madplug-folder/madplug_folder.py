@@ -54,5 +54,5 @@ class Texts(Dataset):
 
 @hookimpl
 def madplug_register_datasets():
-    """Offer the folder."""
+    """Register data sets."""
     return [Texts]

@@ -16,7 +16,7 @@ Does the given answer mean the same as the right one? Reply with a grade from 0 
 class Grade(Metric):
     """What another model thinks of the answer, from 0 to 1.
 
-    An undecided debate gets 0; a grade that cannot be read is none, and the mean leaves it out.
+    An undecided debate gets 0; a grade that cannot be read is left out of the mean.
     """
 
     name = "grade"
@@ -45,5 +45,5 @@ class Grade(Metric):
 
 @hookimpl
 def madplug_register_metrics():
-    """Offer the grade."""
+    """Register metrics."""
     return [Grade]

@@ -1,4 +1,4 @@
-"""Votes that weigh as much as the voter's model was right on questions nobody debates about."""
+"""Votes weighted by the accuracy of each voter's model on other questions."""
 
 from collections import defaultdict
 from itertools import islice
@@ -13,8 +13,8 @@ PROMPT = "{question}\n\n{format}"
 class Weighted(DecisionProtocol):
     """Weighs the agents' latest answers by the accuracy of their models on a calibration split.
 
-    Before the first debate every model answers the questions of `split` alone, once, and the share that is right is
-    kept with the setup. An agent weighs as much as that share of its model, and never less than `least`.
+    Before the first debate every model answers the questions of `split` alone, once, and the share of right answers is
+    stored with the study. An agent's vote weighs as much as that share, and at least `least`.
     """
 
     name = "weighted"
@@ -28,7 +28,7 @@ class Weighted(DecisionProtocol):
         prompt: str = Field(default=PROMPT, description="what is asked; {question} and {format} are filled in")
 
     async def prepare(self, setup):
-        """Measure every model once; a continued study finds the figures."""
+        """Measure every model once; a resumed study reuses the figures."""
         self.accuracy = await setup.keep("record.accuracy", lambda: self.measure(setup))
 
     async def measure(self, setup):
@@ -70,5 +70,5 @@ class Weighted(DecisionProtocol):
 
 @hookimpl
 def madplug_register_decisions():
-    """Offer the votes."""
+    """Register decision protocols."""
     return [Weighted]

@@ -26,20 +26,20 @@ def replies(request):
     return "A" if request.model == "good" else "B"
 
 
-def held(**options):
+def run(**options):
     return play(replies=replies, models=["good", "bad"], agents=3, dataset=Split(), decision=Weighted(**options))
 
 
 def test_agents_weigh_as_much_as_their_models_were_right():
-    played = held()
+    played = run()
     assert played.decision.scores == {"A": 1.5, "B": 0.25}
     assert [dict(v.weights) for v in played.decision.votes] == [{"A": 0.75}, {"B": 0.25}, {"A": 0.75}]
 
 
 def test_the_calibration_is_kept_with_the_study_and_its_use_of_references_recorded():
-    played = held(questions=2)
-    assert played.store.facts["kept.record.accuracy"] == {"good": 1.0, "bad": 0.0}
-    assert played.store.facts["trained.play"] == {"train": 2}
+    played = run(questions=2)
+    assert played.store.fact("kept.record.accuracy") == {"good": 1.0, "bad": 0.0}
+    assert played.store.fact("trained.play") == {"train": 2}
     assert played.decision.scores == {"A": 2.0, "B": 0.05}
 
 

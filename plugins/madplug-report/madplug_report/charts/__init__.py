@@ -1,4 +1,4 @@
-"""Charts of a report, as SVG that can stand inside a page."""
+"""Charts of a report, as SVG that can be embedded in a page."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 NAMED = 4
-"""More cells than this have numbers beside their points, and a key below."""
+"""With more cells than this, points have numbers, and there is a key below."""
 NUMBERED = 24
 """Of more cells than this, only the front and the baseline have numbers."""
 PLACES = [(dx, dy) for distance in (7, 13, 22, 34, 50) for dx, dy in (
     (distance, 0), (-distance, 0), (0, distance), (0, -distance), (distance, distance), (-distance, distance),
     (distance, -distance), (-distance, -distance))]
-"""Where a label may stand, in points from what it names; the nearest that is free is taken."""
+"""Possible places of a label, in points from what it names; the nearest free one is taken."""
 
 
 def against(report: Mapping[str, Any]) -> Chart | None:
@@ -50,7 +50,7 @@ def against(report: Mapping[str, Any]) -> Chart | None:
             legend(axes, sheet, 2)
     if lines:
         _write_key(report, sheet, key, lines)
-    luck = " Of so many cells some are there by luck." if len(cells) > 12 else ""
+    luck = " With this many cells, some are there by chance." if len(cells) > 12 else ""
     curve = (" The curve is the vote of the first 1, 2, 3, ... of a cell's independent samples, their tokens taken in "
              "proportion.") if any(c["vote_of_first"] for c in cells) else ""
     some = " Only the front and the baseline are named." if len(key) < len(cells) else ""
@@ -71,7 +71,7 @@ def _draw(report: Mapping[str, Any], axes: Axes, cells: Sequence[Mapping[str, An
 
 
 def _key(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """The cells to name on the chart, by what stands beside their points: a name, or a number where they are many."""
+    """The cells to name on the chart, by the labels of their points: names, or numbers where there are many."""
     if len(cells) <= NAMED:
         return dict(zip(names(report, cells), cells, strict=True))
     front = {name for names_ in report["pareto"].values() for name in names_} | {report["baseline"]}
@@ -118,7 +118,7 @@ def _curve(axes: Axes, cell: Mapping[str, Any], cost: str, *, first: bool) -> No
 
 
 def _name(sheet: Sheet, axes: Axes, key: Mapping[str, Point], points: Sequence[Point]) -> None:
-    """Write what stands beside points: over no other point or name, and over no line if that can be."""
+    """Write the labels of points, without covering other points or labels, or lines if possible."""
     renderer = FigureCanvasAgg(sheet.figure).get_renderer()  # type: ignore[no-untyped-call]
     sheet.figure.draw_without_rendering()
     taken = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in axes.transData.transform(points)]

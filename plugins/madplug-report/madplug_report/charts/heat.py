@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 
 from madplug_report.charts import Chart
-from madplug_report.charts.style import ROW, Sheet, beside, colour, margin, names
+from madplug_report.charts.style import ROW, Sheet, colour, label_rows, margin, names
 from madplug_report.escape import shortened
 
 SHADES = "cividis"
@@ -50,8 +50,8 @@ def scale(sheet: Sheet, mesh: Any, x: float, wide: float, title: str) -> None:
 
 
 def table(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels: Sequence[tuple[str, Any]], *,
-          about: Sequence[str], apart: bool, first: int = 1) -> Sheet:
-    """Panels side by side: a row for each cell, a column for each round from `first`; `apart` with a scale each."""
+          about: Sequence[str], separate: bool, first: int = 1) -> Sheet:
+    """Panels side by side: a row for each cell, a column for each round; `separate`: one scale each."""
     texts = names(report, cells)
     sheet = Sheet(report, about, plot=ROW * len(cells), left=margin(texts), top=0.7)
     columns = max(values.shape[1] for _, values in panels)
@@ -62,9 +62,9 @@ def table(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels:
         axes = sheet.axes(i * each, part)
         wide = sheet.inner * part / columns
         few = wide > 0.34 and values.size * len(panels) <= WRITTEN
-        mesh = fields(axes, values, 0.0, highest[i] if apart else max(highest), ".2f" if few else "")
+        mesh = fields(axes, values, 0.0, highest[i] if separate else max(highest), ".2f" if few else "")
         axes.set_yticks([])
-        beside(axes, np.arange(len(texts)) + 0.5, texts if i == 0 else [""] * len(texts))
+        label_rows(axes, np.arange(len(texts)) + 0.5, texts if i == 0 else [""] * len(texts))
         shown = np.arange(0, values.shape[1], max(1, math.ceil(0.25 / wide)))
         axes.set_xticks(shown + 0.5, [str(c + first) for c in shown])
         axes.set_xlabel("round")
@@ -80,8 +80,8 @@ def rounds(report: Mapping[str, Any]) -> Chart | None:
     most = max(max(c["rounds"]) for c in cells)
     values = np.array([[c["rounds"].get(n, 0) / sum(c["rounds"].values()) for n in range(1, most + 1)] for c in cells])
     about = ("oracle", "unfinished", "samples")
-    sheet = table(report, cells, [("share of debates that ended after round ...", values)], about=about, apart=True)
-    return sheet.chart("rounds", "Rounds held", "Shares of the debates of a cell that did not fail.")
+    sheet = table(report, cells, [("share of debates that ended after round ...", values)], about=about, separate=True)
+    return sheet.chart("rounds", "Rounds", "Shares of the debates of a cell that did not fail.")
 
 
 def _sides(axes: Any, agents: Sequence[int], counts: Sequence[int]) -> None:

@@ -14,7 +14,7 @@ from madplug_report.charts.style import DASHES, MARKERS, SERIES, Sheet, colour, 
 LINES = 6
 """More cells than this are shown as rows."""
 ABOUT = ("oracle", "unfinished", "samples")
-GOING = "A round's figure is of the debates that held it: those that had ended before are not in it."
+GOING = "A round's figure covers the debates that reached it, not those that ended earlier."
 
 
 def changes(report: Mapping[str, Any]) -> Chart | None:
@@ -24,14 +24,14 @@ def changes(report: Mapping[str, Any]) -> Chart | None:
     chosen = what if judged else what[:1]
     unknown = "" if judged else " Which answers are right is not shown: references are not spelled as answers are."
     return _chart(report, chosen, "flips", "Answers changed from round to round",
-                  f"Shares of voters who had spoken in the round before. {GOING}{unknown}", start=2, apart=False)
+                  f"Shares of voters who had spoken in the round before. {GOING}{unknown}", start=2, separate=False)
 
 
 def dynamics(report: Mapping[str, Any]) -> Chart | None:
     """How far apart the answers are."""
     what = [("entropy", "entropy of answers, bits"), ("agreement", "pairs of voters that agree")]
     return _chart(report, what, "dynamics", "Entropy and agreement",
-                  f"Means over debates with several voters. {GOING}", start=1, apart=True)
+                  f"Means over debates with several voters. {GOING}", start=1, separate=True)
 
 
 def _has(cell: Mapping[str, Any], key: str) -> bool:
@@ -39,18 +39,18 @@ def _has(cell: Mapping[str, Any], key: str) -> bool:
 
 
 def _chart(report: Mapping[str, Any], what: Sequence[tuple[str, str]], name: str, title: str, caption: str,
-           start: int, apart: bool) -> Chart | None:
-    """A panel for each figure; with scales of their own where they are not of one kind."""
-    cells = [c for c in report["cells"] if _has(c, what[-1][0] if apart else "changed")]
+           start: int, separate: bool) -> Chart | None:
+    """A panel for each figure; with separate scales where their units differ."""
+    cells = [c for c in report["cells"] if _has(c, what[-1][0] if separate else "changed")]
     if not cells:
         return None
     most = max(r["round"] for c in cells for r in c["by_round"])
     values = {key: np.array([_row(c, key, most) for c in cells]) for key, _ in what}
     if len(cells) > LINES:
         panels = [(said, values[key][:, start - 1:]) for key, said in what]
-        sheet = table(report, cells, panels, about=ABOUT, apart=apart, first=start)
+        sheet = table(report, cells, panels, about=ABOUT, separate=separate, first=start)
     else:
-        sheet = _lines(report, cells, [(said, values[key]) for key, said in what], most, start, apart)
+        sheet = _lines(report, cells, [(said, values[key]) for key, said in what], most, start, separate)
     return sheet.chart(name, title, caption)
 
 
@@ -60,7 +60,7 @@ def _row(cell: Mapping[str, Any], key: str, most: int) -> list[float]:
 
 
 def _lines(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels: Sequence[tuple[str, Any]], most: int,
-           start: int, apart: bool) -> Sheet:
+           start: int, separate: bool) -> Sheet:
     texts = names(report, cells)
     down = len(texts) if max(map(len, texts)) > 24 else -(-len(texts) // 3)
     sheet = Sheet(report, ABOUT, plot=2.4, left=0.55, top=0.35 + 0.2 * down, bottom=0.75)
@@ -72,7 +72,7 @@ def _lines(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels
                       label=texts[k])
         axes.set_title(said, loc="left")
         axes.set_xlim(start - 0.3, max(most, start) + 0.3)
-        axes.set_ylim(0, 1.08 * (highest(values) if apart else max(highest(v) for _, v in panels)))
+        axes.set_ylim(0, 1.08 * (highest(values) if separate else max(highest(v) for _, v in panels)))
         _round_ticks(axes, cells, most, start)
     sheet.figure.axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1 + 0.28 / 2.4), ncols=-(-len(texts) // down),
                                 borderaxespad=0, handlelength=3)
@@ -85,9 +85,9 @@ def highest(values: Any) -> float:
 
 
 def _round_ticks(axes: Any, cells: Sequence[Mapping[str, Any]], most: int, start: int) -> None:
-    """Round numbers, and under each how many debates it held."""
-    held = [sum(r["debates"] for c in cells for r in c["by_round"] if r["round"] == n) for n in range(1, most + 1)]
+    """Round numbers, and below each how many debates reached it."""
+    reached = [sum(r["debates"] for c in cells for r in c["by_round"] if r["round"] == n) for n in range(1, most + 1)]
     step = max(1, -(-(most - start + 1) // 5))
     shown = range(start, most + 1, step)
-    axes.set_xticks(list(shown), [f"{n}\nn={held[n - 1]}" for n in shown])
-    axes.set_xlabel("round; n: debates that held it")
+    axes.set_xticks(list(shown), [f"{n}\nn={reached[n - 1]}" for n in shown])
+    axes.set_xlabel("round; n: debates that reached it")

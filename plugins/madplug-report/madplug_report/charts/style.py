@@ -40,7 +40,7 @@ ROW = 0.22
 TALL = 30
 """A chart with more rows has its scale at both ends."""
 LABEL = 52
-"""So many characters of a cell's name are shown beside a chart."""
+"""At most this many characters of a cell's name are shown next to a chart."""
 _CHARACTER = 0.071
 """Inches of an average character at the size of labels, on the wide side."""
 
@@ -52,7 +52,7 @@ def colour(name: str) -> str:
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Nobody's own matplotlib settings count, only these."""
+    """Ignore the user's matplotlib settings and use only these."""
     ours: Any = {
         "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9, "xtick.labelsize": 8,
         "ytick.labelsize": 8, "legend.fontsize": 8, "text.color": colour("text"), "text.parse_math": False,
@@ -113,14 +113,14 @@ def margin(texts: Sequence[str]) -> float:
 
 
 def rows(axes: Axes, texts: Sequence[str]) -> None:
-    """A row for each text, the first on top; where they are many, the scale stands above them too."""
+    """A row for each text, the first on top; where there are many, the scale is repeated above them."""
     axes.set_yticks([])
     axes.set_ylim(len(texts) - 0.5, -0.5)
     axes.tick_params(axis="x", labeltop=len(texts) > TALL)
-    beside(axes, range(len(texts)), texts)
+    label_rows(axes, range(len(texts)), texts)
 
 
-def beside(axes: Axes, at: Iterable[float], texts: Sequence[str]) -> None:
+def label_rows(axes: Axes, at: Iterable[float], texts: Sequence[str]) -> None:
     """Text to the left of the axes; plain text, because hundreds of ticks take seconds."""
     for y, text in zip(at, texts, strict=True):
         axes.annotate(text, (0, y), (-4, 0), axes.get_yaxis_transform(), "offset points", ha="right", va="center",
@@ -143,7 +143,7 @@ def legend(axes: Axes, sheet: Sheet, columns: int) -> None:
 
 
 def svg(figure: Figure, name: str, title: str) -> str:
-    """As text to put into a page: names of its own, and colours that the page can change."""
+    """As text to put into a page: with unique names, and colours that the page can change."""
     file = io.StringIO()
     FigureCanvasSVG(figure).print_svg(file, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
     text = file.getvalue()

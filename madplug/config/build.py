@@ -1,0 +1,185 @@
+"""Makes components from the tables of a run file: looks up names, validates options, makes nested components first.
+
+Nothing is run and no model is asked; a model or a data set that is not named is not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from madplug.components import Component, Model, Service
+from madplug.config.problems import problems_of
+from madplug.config.shape import Table
+from madplug.errors import Problem, UserError, message_of, nearest_or_all
+from madplug.options import Naming, NestedField, naming, nested_fields
+from madplug.registry import Offer, Registry
+from madplug.rows import to_json
+from madplug.services import lacks
+from madplug.text import a
+
+
+class Made:
+    """What all cells of a study have in common: the registry, and the components that they share."""
+
+    def __init__(self, registry: Registry, folder: Path) -> None:
+        self.registry = registry
+        self.folder = folder
+        """The folder of the run file."""
+        self.offers: dict[tuple[str, str], Offer] = {}
+        """Everything that was looked up, by kind and full name."""
+        self.models: dict[str, Model] = {}
+        """By their names in the study: those of the run file, unless cells give one name different options."""
+        self.shared: dict[str, Component] = {}
+
+    def name_model(self, name: str, slot: Table) -> str:
+        """The study's name for a model of a cell."""
+        for key, model in self.models.items():
+            if key.partition("#")[0] == name and self.shared.get(f"model {to_json([name, slot])}") is model:
+                return key
+        same = sum(key.partition("#")[0] == name for key in self.models)
+        return name if not same else f"{name}#{same + 1}"
+
+
+class Builder:
+    """Makes the components of one cell, or those of the study; collects problems instead of raising the first."""
+
+    def __init__(self, made: Made, tables: Mapping[str, Mapping[str, Table]]) -> None:
+        self.made = made
+        self.tables = tables
+        """The `models` and `services` of the cell, by their names."""
+        self.problems: list[Problem] = []
+        self.services: dict[str, Service] = {}
+        """The services that options name."""
+        self.named_models: set[str] = set()
+        """The models that options name."""
+        self.places: dict[int, str] = {}
+        """Where each component is in the run file, by its id."""
+
+    def problem(self, place: str, message: str) -> None:
+        """Add a problem."""
+        self.problems.append(Problem(place, message))
+
+    def make(self, base: type[Any], slot: Any, place: str) -> Any:
+        """The component that a slot describes, or None after adding a problem."""
+        slot = {"use": slot} if isinstance(slot, str) else slot
+        name = slot.get("use") if isinstance(slot, Mapping) else None
+        if not isinstance(name, str):
+            self.problem(place, f"does not name {a(base.label)}; add use = \"...\" (madplug list {base.kind} shows "
+                         "what is installed)")
+            return None
+        offer = self.find(base, name, place)
+        if offer is None:
+            return None
+        options = self._options(offer, {k: v for k, v in slot.items() if k != "use"}, place)
+        if options is None:
+            return None
+        try:
+            made = offer.component.from_slot(options, full_name=offer.name)
+        except Exception as error:
+            self.problem(place, f"{offer.name} cannot be made: {message_of(error)}")
+            return None
+        self.places[id(made)] = place
+        return made
+
+    def make_list(self, base: type[Component], slots: Sequence[Table], place: str) -> list[Any]:
+        """The components of a list of slots."""
+        made = [self.make(base, slot, f"{place}[{i}]") for i, slot in enumerate(slots)]
+        return [m for m in made if m is not None]
+
+    def make_once(self, base: type[Any], slot: Table, place: str) -> Any:
+        """A component that all cells with the same slot share."""
+        key = f"{base.kind} {to_json(slot)}"
+        if key not in self.made.shared:
+            made = self.make(base, slot, place)
+            if made is None:
+                return None
+            self.made.shared[key] = made
+        found = self.made.shared[key]
+        self.places.setdefault(id(found), place)
+        return found
+
+    def make_model(self, name: str, slot: Table) -> str | None:
+        """Make a model unless another cell has made it; return its name in the study."""
+        key = f"model {to_json([name, slot])}"
+        if key not in self.made.shared:
+            line = self.made.name_model(name, slot)
+            model = self.make(Model, slot, f"models.{name}")
+            if model is None:
+                return None
+            self.made.shared[key] = self.made.models[line] = model
+        found = self.made.shared[key]
+        return next(line for line, model in self.made.models.items() if model is found)
+
+    def find(self, base: type[Component], name: str, place: str) -> Offer | None:
+        """The offer behind a name, or None after adding a problem."""
+        try:
+            offer = self.made.registry.find(base.kind, name)
+        except UserError as error:
+            self.problem(place, str(error))
+            return None
+        self.made.offers[offer.kind, offer.name] = offer
+        return offer
+
+    # Options
+
+    def _options(self, offer: Offer, values: Table, place: str) -> Any:
+        kind = offer.component.Options
+        ready, broken = dict(values), False
+        for field in nested_fields(kind):
+            given = values.get(field.option, kind.model_fields[field.option].get_default(call_default_factory=True))
+            if (field.many and isinstance(given, list | tuple)) or isinstance(given, str | Mapping):
+                ready[field.option] = self._nested(field, given, f"{place}.{field.option}")
+                broken = broken or ready[field.option] is None
+        try:
+            options = kind.model_validate(ready, context={"folder": self.made.folder})
+        except ValidationError as error:
+            unmade = {f"{place}.{name}" for name, value in ready.items() if value is None and name in values}
+            self.problems += (p for p in problems_of(error, place, kind, offer.name) if p.place not in unmade)
+            return None
+        self._resolve_names(options, place)
+        return None if broken else options
+
+    def _nested(self, field: NestedField, given: Any, place: str) -> Any:
+        """The component, or the list of components, of an option; None if one cannot be made."""
+        if field.base.how_many in ("named", "none"):
+            self.problem(place, f"{a(field.base.label)} cannot be nested in an option; name one instead")
+            return None
+        if not field.many:
+            return given if isinstance(given, Component) else self.make(field.base, given, place)
+        made = [self.make(field.base, slot, f"{place}[{i}]") for i, slot in enumerate(given)]
+        return None if None in made else made
+
+    def _resolve_names(self, options: Any, place: str) -> None:
+        """Look up the models and services that options name, which are then in use."""
+        for one in naming(type(options)):
+            value = getattr(options, one.option)
+            for name in [value] if isinstance(value, str) else list(value or ()):
+                where = f"{place}.{one.option}"
+                tables = self.tables.get(f"{one.kind}s", {})
+                if name not in tables:
+                    self.problem(where, f"there is no [{one.kind}s.{name}]{nearest_or_all(name, tables)}")
+                elif one.kind == "model":
+                    self.named_models.add(name)
+                else:
+                    self._service(one, name, tables[name], where)
+
+    def _service(self, one: Naming, name: str, slot: Table, place: str) -> None:
+        service = self.services.get(name) or self.make_once(Service, slot, f"services.{name}")
+        if service is None:
+            return
+        self.services[name] = service
+        if one.protocol is not None and (missing := lacks(type(service), one.protocol)):
+            what = one.protocol.__name__
+            methods = " and ".join(f"'{method}'" for method in missing)
+            others = ", ".join(self._offering(one.protocol)) or "none is installed"
+            self.problem(place, f"[services.{name}] uses '{service.full_name}', which is not {a(what)}: it has no "
+                         f"async method {methods}; services that are: {others}")
+
+    def _offering(self, protocol: type[Any]) -> Iterator[str]:
+        for offer in self.made.registry.offers("service"):
+            if not lacks(offer.component, protocol):
+                yield offer.name

@@ -1,0 +1,180 @@
+"""Checks that components fit together: their moves, needs and hooks, and the cells that are matched."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from madplug import runspecs
+from madplug.cell import Cell
+from madplug.components import Component, Model
+from madplug.composition import moves_of
+from madplug.errors import Problem, message_of, nearest, nearest_or_all
+
+if TYPE_CHECKING:
+    from madplug.plan import StudyPlan
+
+
+def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str]) -> Iterator[Problem]:
+    """What is wrong with the combination of components in a cell. places: where each is in the run file, by its id."""
+    for component in cell.components():
+        yield from check_hooks(component, places.get(id(component), component.kind))
+    if cell.agents is None and not any(g.count for g in cell.personas):
+        yield Problem("debate.agents", "is required: how many agents debate")
+        return
+    if len(cell.personas) > cell.wanted:
+        yield Problem("debate.personas", f"{len(cell.personas)} generators for {cell.wanted} agents; each makes at "
+                      "least one persona")
+    yield from _moves(cell)
+    components = cell.components()
+    given = frozenset().union(*(c.gives for c in components)) | ({"references"} if cell.oracle else set())
+    for component in (*components, *(models[line] for line in cell.channels.values())):
+        place = places.get(id(component), component.kind)
+        yield from _needs(component, given, place)
+        yield from _own(component, cell, place)
+
+
+def _moves(cell: Cell) -> Iterator[Problem]:
+    written = [moves for style in cell.styles for moves in style.moves]
+    asked = frozenset().union(*moves_of(cell.turns))
+    for move in sorted(move for move in asked if not any(move in moves for moves in written)):
+        yield Problem("debate.styles", f"no style writes the move '{move}' that {cell.turns.full_name} asks for "
+                      f"(they write {', '.join(sorted(frozenset().union(*written))) or 'none'})")
+
+
+def _needs(component: Component, given: Iterable[str], place: str) -> Iterator[Problem]:
+    for need in sorted(component.needs - set(given)):
+        if need == "references":
+            yield Problem(place, f"{component.full_name} reads the references; say oracle = true at the top of the run "
+                          "file to allow it; every result is then marked")
+        else:
+            yield Problem(place, f"{component.full_name} needs '{need}', which no component of this cell gives")
+
+
+def _own(component: Component, cell: Cell, place: str) -> Iterator[Problem]:
+    """What the component's own check finds; a check that raises is itself a problem."""
+    try:
+        yield from (Problem(place, message) for message in component.check(cell))
+    except Exception as error:
+        yield Problem(place, f"{component.full_name}: its check failed: {message_of(error)}")
+
+
+# Hooks
+
+def check_hooks(component: Component, place: str) -> Iterator[Problem]:
+    """Hooks of a component that do not exist, are not marked, or are not written as pluggy requires."""
+    known = {name: spec for name, spec in vars(runspecs).items() if name.startswith("madplug_")}
+    who = component.full_name
+    for name in (n for n in dir(type(component)) if n.startswith("madplug_")):
+        method = getattr(type(component), name)
+        marked = getattr(method, "madplug_impl", None)
+        hook = marked["specname"] or name if marked else name
+        if hook not in known:
+            yield Problem(place, f"{who} implements the hook '{hook}', which does not exist{nearest(hook, known)}")
+        elif marked is None:
+            yield Problem(place, f"{who}: '{hook}' is not marked with @hookimpl, so it is never called")
+        elif marked["wrapper"] or marked["hookwrapper"]:
+            yield from (Problem(place, f"{who}: {text}") for text in _wrapper(hook, component, method))
+        elif inspect.isgeneratorfunction(method):
+            yield Problem(place, f"{who}: the hook '{hook}' yields; mark it @hookimpl(wrapper=True)")
+        else:
+            yield from (Problem(place, f"{who}: {text}") for text in _arguments(hook, known[hook], component, method))
+
+
+def _wrapper(hook: str, component: Component, method: Any) -> Iterator[str]:
+    if inspect.isasyncgenfunction(method) or inspect.iscoroutinefunction(method):
+        yield (f"the hook '{hook}' is wrapped by an `async def`; a wrapper is a plain generator. Write `def`, then "
+               "`result = yield`, and return an awaitable if something has to be awaited: `async def later(): "
+               "return change(await result)`, then `return later()`")
+    elif not inspect.isgeneratorfunction(method):
+        yield (f"the hook '{hook}' is marked wrapper=True but never yields; write `result = yield` and return the "
+               "result to use")
+    else:
+        yield from _arguments(hook, getattr(runspecs, hook), component, method)
+
+
+def _arguments(hook: str, spec: Any, component: Component, method: Any) -> Iterator[str]:
+    given = list(inspect.signature(spec).parameters)
+    for argument in _asked(component, method):
+        if argument not in given:
+            yield f"the hook '{hook}' has no argument '{argument}'; it has {', '.join(given)}"
+
+
+def _asked(component: Component, method: Any) -> list[str]:
+    """The arguments that a hook method requires: those without a default, except `self`."""
+    static = isinstance(inspect.getattr_static(component, method.__name__, None), staticmethod)
+    parameters = list(inspect.signature(method).parameters.values())[0 if static else 1:]
+    return [p.name for p in parameters if p.default is p.empty]
+
+
+# Cells
+
+def merge(by_cell: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
+    """Problems that all cells share, once each; the others with the cell they belong to."""
+    common = set.intersection(*(set(p) for p in by_cell.values())) if by_cell else set()
+    seen: set[Problem] = set()
+    for slug, problems in by_cell.items():
+        for problem in problems:
+            if problem not in common:
+                yield Problem(f"cell '{slug}': {problem.place}", problem.message)
+            elif problem not in seen:
+                seen.add(problem)
+                yield problem
+
+
+def check_matches(found: Sequence[Cell]) -> Iterator[Problem]:
+    """Cells that are matched to one that does not exist, or has other samples."""
+    by_slug = {cell.slug: cell for cell in found}
+    for cell in found:
+        if cell.match is None:
+            continue
+        name, place = cell.match["cell"], f"cell '{cell.slug}': match.cell"
+        other = by_slug.get(name)
+        if other is None:
+            yield Problem(place, f"there is no cell '{name}'{nearest_or_all(name, by_slug)}")
+        elif other.dataset_key != cell.dataset_key:
+            yield Problem(place, f"'{name}' has another data set, so there are no common samples to match")
+        elif other.match is not None:
+            yield Problem(place, f"'{name}' is itself matched to another cell")
+
+
+# What users should know before the run
+
+def notes(plan: StudyPlan) -> Iterator[str]:
+    """What `madplug check` prints about a study without problems."""
+    if plan.share_completions and len(plan.cells) > 1:
+        yield ("share_completions = true: identical requests of different cells are sent once and share the "
+               "completion; false makes the cells independent")
+    elif len(plan.cells) > 1:
+        yield "share_completions = false: each cell gets its own completions, even for requests that another cell made"
+    if any(cell.oracle for cell in plan.cells):
+        yield "oracle = true: components see the references, and every result is marked"
+    for names, gives in _by_gives(plan.cells).items():
+        yield f"components of {names} give: {gives}"
+    if plan.observers:
+        yield f"observers: {', '.join(observer.full_name for observer in plan.observers)}"
+    for text in warnings(plan.cells):
+        yield f"warning: {text}"
+
+
+def _by_gives(cells: Sequence[Cell]) -> dict[str, str]:
+    """What the components of a cell give to each other, with the cells in which it is the same."""
+    found: dict[str, list[str]] = {}
+    for cell in cells:
+        gives = sorted(frozenset().union(*(c.gives for c in cell.components())))
+        if gives:
+            found.setdefault(", ".join(gives), []).append(cell.slug)
+    every = "the cell" if len(cells) == 1 else "every cell"
+    return {(every if len(slugs) == len(cells) else f"cell {', '.join(slugs[:3])}"
+             + (f" and {len(slugs) - 3} more" if len(slugs) > 3 else "")): gives for gives, slugs in found.items()}
+
+
+def warnings(cells: Sequence[Cell]) -> Iterator[str]:
+    """What may spoil results without being an error."""
+    for cell in cells:
+        if cell.dataset is not None and cell.dataset.has_images and not any(
+                s.style.shows_images for s in cell.styles):
+            styles = ", ".join(s.name for s in cell.styles)
+            yield (f"cell '{cell.slug}': the questions of {cell.dataset.full_name} can have images, but no style of "
+                   f"the cell shows images ({styles}); agents would answer without seeing them")

@@ -1,0 +1,123 @@
+"""Problems of a run file in words, and secrets that must not be in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, get_args, get_origin
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ValidationError
+
+from madplug.errors import Problem, nearest, nearest_or_all
+from madplug.options import unions
+
+_WORDS = {"missing": "is required", "int_type": "expected a whole number", "int_parsing": "expected a whole number",
+          "int_parsing_size": "expected a whole number",
+          "int_from_float": "expected a whole number", "finite_number": "expected a number that is not infinite or NaN",
+          "string_type": "expected text", "bool_type": "expected true or false", "list_type": "expected a list",
+          "bool_parsing": "expected true or false", "dict_type": "expected a table", "model_type": "expected a table",
+          "float_type": "expected a number", "float_parsing": "expected a number", "tuple_type": "expected a list"}
+_SECRET = re.compile(r"((sk|rk|pk|xai)-|(hf|gsk|ghp|sk|pk)_|AIza|Bearer )(?=\S*\d)[-_A-Za-z0-9]{15,}")
+_SECRET_NAME = re.compile(r"(^|[_-])(api[_-]?key|access[_-]?token|auth[_-]?token|password|secret|authorization)$",
+                          re.IGNORECASE)
+_SECRET_PARAMETER = re.compile(r"(^|[?&;])(api[_-]?key|key|token|access[_-]?token|secret|password)=[^&;]+",
+                               re.IGNORECASE)
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+_LONG_RUN = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{24,}")
+"""An unbroken run of letters and digits, longer than the words and dates that URLs contain."""
+
+
+def problems_of(error: ValidationError, place: str, model: type[BaseModel], what: str,
+                more: Iterable[str] = ()) -> Iterator[Problem]:
+    """What pydantic found, in words; values are never repeated, since one of them may be a secret.
+
+    model: what was validated. what: its name in messages. more: further names to suggest.
+    """
+    for found in error.errors(include_url=False, include_input=False, include_context=False):
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
+        where = (place + "".join(steps)).strip(".")
+        last = str(found["loc"][-1]) if found["loc"] else ""
+        if found["type"] == "extra_forbidden":
+            yield Problem(where, key_refused(last) if _SECRET_NAME.search(last) else
+                          _unknown(last, fields_at(model, found["loc"][:-1]), what, more))
+        else:
+            yield Problem(where, _WORDS.get(found["type"], _lower(found["msg"])))
+
+
+def _unknown(name: str, known: Sequence[str], what: str, more: Iterable[str]) -> str:
+    thing = "option" if "." in what else "key"
+    near = nearest(name, known) or nearest(name, more)
+    return f"{what} has no such {thing}{near or nearest_or_all(name, known)}"
+
+
+def fields_at(model: Any, place: Sequence[str | int]) -> list[str]:
+    """The keys that a table nested in a model may have."""
+    for step in place:
+        model = _inside(model, step)
+    return [name for kind in unions(model) for name in _fields(kind)]
+
+
+def _fields(kind: Any) -> Mapping[str, Any]:
+    """The fields of a model or of a typed dictionary."""
+    fields: Mapping[str, Any] = getattr(kind, "model_fields", None) or {}
+    return getattr(kind, "__annotations__", {}) if hasattr(kind, "__total__") else fields
+
+
+def _inside(model: Any, step: str | int) -> Any:
+    for kind in unions(model):
+        fields = getattr(kind, "model_fields", {})
+        if step in fields:
+            return fields[step].annotation
+        if get_origin(kind) in (list, tuple, dict) and get_args(kind):
+            return get_args(kind)[-1]
+    return None
+
+
+def key_refused(option: str) -> str:
+    """The message about a secret in a run file."""
+    return (f"this looks like a secret, which must not be in a run file; remove '{option}', put the key into an "
+            "environment variable and name that variable with api_key_env")
+
+
+def secrets(table: Any, place: str = "") -> Iterator[Problem]:
+    """Values anywhere in the file that look like secrets, including URLs that contain one."""
+    if isinstance(table, Mapping):
+        for key, value in table.items():
+            where = f"{place}.{key}".strip(".")
+            if _SECRET_NAME.search(key) and isinstance(value, str):
+                yield Problem(where, key_refused(key))
+            else:
+                yield from secrets(value, where)
+    elif isinstance(table, list):
+        for i, value in enumerate(table):
+            yield from secrets(value, f"{place}[{i}]")
+    elif isinstance(table, str) and _SECRET.fullmatch(table.strip()):
+        yield Problem(place, key_refused(place.rpartition(".")[2]))
+    elif isinstance(table, str) and (part := secret_part(table)):
+        yield Problem(place, f"{part} of this address looks like a secret, which must not be in a run file; remove it, "
+                      "put the key into an environment variable and name that variable with api_key_env")
+
+
+def secret_part(text: str) -> str | None:
+    """The part of a URL that looks like a secret, or None."""
+    if not _ADDRESS.fullmatch(text.strip()):
+        return None
+    try:
+        parts = urlsplit(text.strip())
+    except ValueError:
+        return None
+    if "@" in parts.netloc:
+        return "the user name or password"
+    if _SECRET_PARAMETER.search(parts.query) or _looks_secret(re.split(r"[&;=]", parts.query)):
+        return "a parameter"
+    return "a part" if _looks_secret(parts.path.split("/")) else None
+
+
+def _looks_secret(segments: Iterable[str]) -> bool:
+    return any(_SECRET.fullmatch(s) or _LONG_RUN.search(s) for s in segments)
+
+
+def _lower(message: str) -> str:
+    message = message.removeprefix("Value error, ").removeprefix("Input ")
+    return message[:1].lower() + message[1:]

@@ -1,0 +1,255 @@
+"""The run file: its layers, presets and cells. What it names is looked up and made in `build`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from math import prod
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettingsSource
+
+from madplug.config.problems import problems_of
+from madplug.config.shape import MOST_CELLS, Table, cell_table
+from madplug.errors import Problem, UserError, nearest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DEEPEST = 100
+S = TypeVar("S", bound=BaseModel)
+
+# Layers: the command line over the environment over the file
+
+def read(path: Path, settings: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> Table:
+    """The run file, with the changes made by the environment and the command line.
+
+    settings: `a.b=value` each. Raises `UserError` if there is no such file or it is not TOML.
+    """
+    if not path.is_file():
+        here = sorted(str(p) for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
+        raise UserError(f"{path}: no such file{nearest(str(path), here)}")
+    table = _parse(path)
+    for change in (*_from_environment(os.environ if environ is None else environ), *map(setting, settings)):
+        _check_values(change)
+        table = overlay(_cleared(table, change), change)
+    table.setdefault("name", path.stem)
+    return table
+
+
+class _Layers(BaseSettings):
+    model_config = SettingsConfigDict(extra="allow")
+
+
+class _RunFile(TomlConfigSettingsSource):
+    """The file as the lowest layer."""
+
+    def _read_file(self, file_path: Path) -> Table:
+        return dict(tomllib.loads(file_path.read_text(encoding="utf-8-sig")))  # some editors begin a file with a mark
+
+
+def _parse(path: Path) -> Table:
+    try:
+        table: Table = _RunFile(_Layers, path)()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not valid TOML: not UTF-8 at byte {error.start}") from None
+    except RecursionError:
+        raise UserError(f"{path}: tables or lists are nested too deeply; at most {DEEPEST} levels") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: not valid TOML: {error}") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise UserError(f"{path}: not valid TOML: a number has too many digits ({error})") from None
+    _check_values(table)
+    return table
+
+
+def _check_values(table: Table) -> None:
+    """Refuse what readers of TOML need not support: hundreds of levels, integers of more than 64 bits."""
+    level: list[tuple[str, Any]] = [("", table)]
+    for _ in range(DEEPEST):
+        below: list[tuple[str, Any]] = []
+        for place, value in level:
+            if isinstance(value, Mapping):
+                below += ((f"{place}.{key}".strip("."), inner) for key, inner in value.items())
+            elif isinstance(value, list):
+                below += ((f"{place}[{i}]", inner) for i, inner in enumerate(value))
+            elif isinstance(value, int) and not -2**63 <= value < 2**63:
+                raise UserError([Problem(place, "a whole number has at most 64 bits in TOML")])
+        level = below
+    if level:
+        raise UserError([Problem(level[0][0][:60] + "...", f"nested too deeply; at most {DEEPEST} levels")])
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[Table]:
+    for name, value in sorted(environ.items()):
+        if name.upper().startswith("MADPLUG_") and "__" in name:
+            yield nested(name[len("MADPLUG_"):].lower().split("__"), as_toml(value))
+
+
+def setting(text: str) -> Table:
+    """`a.b=value` as a table; the value is read as TOML, or as text if it is not TOML."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UserError(f"--set {text}: expected KEY=VALUE, such as --set debate.rounds=3")
+    return nested(_parts(key), as_toml(value))
+
+
+def _parts(key: str) -> list[str]:
+    """The parts of a dotted key as in TOML, where quotes keep a part together: `sweep."debate.agents"`."""
+    try:
+        left: Any = tomllib.loads(f"{key} = 0")
+    except (ValueError, RecursionError):
+        return key.strip().split(".")
+    parts = []
+    while isinstance(left, Mapping):
+        if len(left) != 1:
+            return key.strip().split(".")
+        [(part, left)] = left.items()
+        parts.append(part)
+    return parts
+
+
+def _cleared(table: Any, change: Mapping[str, Any]) -> Any:
+    """The table without what a change sets to an empty table, such as `--set sweep={}`."""
+    if not isinstance(table, Mapping):
+        return table
+    return {key: _cleared(value, change[key]) if isinstance(change.get(key), Mapping) else value
+            for key, value in table.items() if change.get(key) != {}}
+
+
+def as_toml(text: str) -> Any:
+    """A value read as TOML, or else the text itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        return text
+
+
+def nested(keys: Sequence[str], value: Any) -> Table:
+    """`{"a": {"b": value}}` for the keys a, b."""
+    for key in reversed(keys):
+        value = {key: value}
+    return value  # type: ignore[no-any-return]
+
+
+def overlay(base: Any, change: Any) -> Any:
+    """`change` merged into `base`: tables merge; a table with `use` (or a string) replaces a whole slot."""
+    if not isinstance(base, Mapping) or not isinstance(change, Mapping):
+        if isinstance(base, str) and isinstance(change, Mapping) and "use" not in change:
+            base = {"use": base}
+        else:
+            return deepcopy(change)
+    if "use" in change:
+        return deepcopy(dict(change))
+    merged = dict(base)
+    for key, value in change.items():
+        merged[key] = overlay(base[key], value) if key in base else deepcopy(value)
+    return merged
+
+
+# Cells
+
+def cells(table: Table) -> Iterator[tuple[str, Table, Table]]:
+    """(slug, changes by dotted key, the cell's own table) of every cell: those of the sweep, then the listed ones."""
+    used: dict[str, int] = {}
+    for name, change in _changes(table):
+        flat = dict(dotted(change))
+        slug = first = name or ",".join(f"{k.rpartition('.')[2]}={_short(v)}" for k, v in flat.items()) or "main"
+        while slug in used:
+            used[first] += 1
+            slug = f"{first}#{used[first]}"
+        used[slug] = 1
+        yield slug, flat, _cell(table, change)
+
+
+def count_cells(table: Table) -> int:
+    """How many cells there are, without making them. Raises `UserError` for more than `MOST_CELLS`."""
+    sweep, listed = table.get("sweep") or {}, table.get("cells") or []
+    swept = prod(len(values) for values in sweep.values()) if sweep else 0
+    if swept + len(listed) > MOST_CELLS:
+        sizes = " x ".join(str(len(values)) for values in sweep.values()) or "0"
+        count = f"{swept + len(listed):,} cells ({sizes} of the sweep, {len(listed)} listed)"
+        raise UserError([Problem("sweep", f"{count}; a study has at most {MOST_CELLS:,}")])
+    return max(1, swept + len(listed))
+
+
+def _changes(table: Table) -> Iterator[tuple[str, Table]]:
+    sweep, listed = table.get("sweep") or {}, table.get("cells") or []
+    if sweep:
+        for values in itertools.product(*sweep.values()):
+            change: Table = {}
+            for key, value in zip(sweep, values, strict=True):
+                change = overlay(change, nested(key.split("."), value))
+            yield "", change
+    for cell in listed:
+        yield cell.get("name", ""), {k: v for k, v in cell.items() if k != "name"}
+    if not sweep and not listed:
+        yield "", {}
+
+
+def _cell(table: Table, change: Table) -> Table:
+    base = {k: v for k, v in table.items() if k in cell_table().model_fields}
+    debate = change.get("debate")
+    if isinstance(debate, Mapping) and "paradigm" in debate and isinstance(base.get("debate"), Mapping):
+        base["debate"] = {k: v for k, v in base["debate"].items() if k == "models"}
+    merged: Table = overlay(base, change)
+    return merged
+
+
+def dotted(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted key, value) of a table, down to slots and values."""
+    for key, value in table.items():
+        if isinstance(value, Mapping) and "use" not in value:
+            yield from dotted(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        options = ",".join(f"{k}={_short(v)}" for k, v in value.items() if k != "use")
+        return f"{value.get('use', '')}({options})" if options else str(value.get("use", ""))
+    if isinstance(value, list):
+        return "+".join(map(_short, value)) or "none"
+    return str(value)
+
+
+# Presets
+
+def expand(debate: Mapping[str, Any], preset: Mapping[str, Any]) -> Table:
+    """`[debate]` with a paradigm's slots filled in; keys of the file take precedence."""
+    expanded: Table = overlay(dict(preset), {k: v for k, v in debate.items() if k != "paradigm"})
+    return expanded
+
+
+# Shape
+
+def validate_lenient(kind: type[S], table: Table, problems: list[Problem], what: str, place: str = "",
+                     more: Callable[[], Sequence[str]] = tuple) -> tuple[S, Table]:
+    """The validated table, and the table without invalid values, so that one mistake does not hide the others."""
+    try:
+        return kind.model_validate(table), table
+    except ValidationError as error:
+        problems += problems_of(error, place, kind, what, more())
+        for found in error.errors(include_input=False):
+            table = _without(table, found["loc"][:-1] if found["type"] == "missing" else found["loc"])
+        return validate_lenient(kind, table, problems, what, place, more)
+
+
+def _without(table: Any, place: Sequence[str | int]) -> Any:
+    """A copy of a nested table without one value."""
+    first, *rest = place or ("",)
+    if isinstance(table, Mapping):
+        return {k: _without(v, rest) if k == first else v for k, v in table.items() if k != first or rest}
+    if isinstance(table, list):
+        return [_without(v, rest) if i == first else v for i, v in enumerate(table) if i != first or rest]
+    return None

@@ -1,0 +1,294 @@
+"""From a run file to a study: all cells, or all problems of all cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from madplug.cell import BoundStyle, Cell
+from madplug.components import (
+    AnswerFormat,
+    Component,
+    Dataset,
+    Executor,
+    Metric,
+    Observer,
+    Paradigm,
+    Style,
+)
+from madplug.composition import component_to_table, field_of
+from madplug.config.build import Builder, Made
+from madplug.config.check import check_cell, check_matches, merge
+from madplug.config.problems import secrets
+from madplug.config.read import cells, count_cells, expand, read, validate_lenient
+from madplug.config.shape import CellSettings, Match, Table, cell_table, debate_table, run_table, slots
+from madplug.errors import Problem, UserError, nearest_or_all
+from madplug.plan import Limits, StudyPlan
+from madplug.registry import Offer, Registry
+from madplug.rows import to_json
+from madplug.text import a
+
+
+@dataclass
+class ResolvedStudy:
+    """A resolved run file: what to run, and what is recorded about its origin."""
+
+    plan: StudyPlan
+    table: Table
+    """The run file after merging its layers."""
+    offers: dict[tuple[str, str], Offer] = field(default_factory=dict)
+    """The components that the file names, by kind and full name, with distribution and version."""
+    datasets: dict[str, Dataset] = field(default_factory=dict)
+    """By their slots as JSON."""
+    recorded_from: Any = None
+    """The identity of the study whose debates are decided again, or None."""
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """The fingerprint of each data set, by its slot as JSON."""
+        return {key: dataset.fingerprint() for key, dataset in self.datasets.items()}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What makes two runs the same study: what is debated and how.
+
+        Not part of it: the name, observers, execution, limits, volatile options, and the location of files. The
+        content of a data set is recorded sample by sample, so that a study can be resumed after a sample is corrected.
+        """
+        plan = self.plan
+        return {"seed": plan.seed, "repeats": plan.repeats, "share_completions": plan.share_completions,
+                "oracle": any(cell.oracle for cell in plan.cells), "recorded_from": self.recorded_from,
+                "cells": {c.slug: cell_to_table(c, plan, volatile=False) for c in plan.cells}}
+
+    def expanded(self) -> Table:
+        """The run file with every full name and every option, as stored in `study.toml`.
+
+        Resolving it again gives an equal study. Observers, execution and limits belong to a run and are left out.
+        """
+        plan = self.plan
+        return {"name": plan.name, "seed": plan.seed, "repeats": plan.repeats,
+                "share_completions": plan.share_completions, "oracle": any(cell.oracle for cell in plan.cells),
+                "cells": [{"name": c.slug, **cell_to_table(c, plan)} for c in plan.cells]}
+
+
+def load(path: Path, settings: Sequence[str] = (), registry: Registry | None = None,
+         environ: Mapping[str, str] | None = None) -> ResolvedStudy:
+    """The study that a run file describes. Raises `UserError` with every problem of every cell.
+
+    environ: where `MADPLUG_A__B` is looked up; by default the process's environment.
+    """
+    return Resolver(read(path, settings, environ), path.parent, registry or Registry()).resolve()
+
+
+def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Table:
+    """A cell as it could be written in a run file, with every full name and every option.
+
+    Without `volatile`, only what makes two runs the same study.
+    """
+    def spell(component: Component) -> Table:
+        return component_to_table(component, volatile=volatile)
+
+    def tables(prefix: str) -> Table:
+        found: Table = {}
+        for base in slots(prefix, of_study=False):
+            own = cell.of_kind(base)
+            if base.how_many == "one":
+                found[field_of(base)] = spell(own[0]) if own else None
+            elif base.how_many == "list":
+                found[field_of(base)] = [spell(c) for c in own]
+        return found
+
+    debate = tables("debate")
+    for table, style in zip(debate["styles"], cell.styles, strict=True):
+        table |= {"for": list(style.only)} if style.only is not None else {}
+    table = {"debate": debate | {"agents": cell.wanted, "rounds": cell.rounds, "models": list(cell.models)},
+             **tables(""), "models": {name: spell(plan.models[line]) for name, line in cell.channels.items()},
+             "services": {name: spell(s) for name, s in cell.services.items()}}
+    return {**table, "match": dict(cell.match)} if cell.match else table
+
+
+class Resolver:
+    """Resolves one run file; collects problems instead of raising the first."""
+
+    def __init__(self, table: Table, folder: Path, registry: Registry, *, recorded: bool = False) -> None:
+        self.recorded = recorded
+        """Whether the samples come from a record, so that no data set has to be named."""
+        self.table = table
+        self.made = Made(registry, folder)
+        self.datasets: dict[str, Dataset] = {}
+
+    def resolve(self) -> ResolvedStudy:
+        """The whole study. Raises `UserError` with every problem."""
+        problems = list(secrets(self.table))
+        kind = run_table()
+        run, self.table = validate_lenient(kind, self.table, problems, "a run file",
+                                           more=lambda: [*kind.model_fields, *debate_table().model_fields])
+        count_cells(self.table)
+        found, by_cell = self._cells(run.oracle)
+        problems += [*merge(by_cell), *check_matches(found)]
+        limits = Limits(**run.limits.model_dump())
+        if limits.cost_usd is not None:
+            problems += self._unpriced()
+        builder = Builder(self.made, {name: getattr(run, name) for name in ("models", "services")})
+        observers, executor = self._of_study(run, builder)
+        problems += builder.problems
+        if problems:
+            raise UserError(list(dict.fromkeys(problems)))
+        plan = StudyPlan(run.name or "study", found, dict(self.made.models), run.seed, run.repeats,
+                         run.share_completions, limits, executor, observers)
+        return ResolvedStudy(plan, self.table, self.made.offers, self.datasets)
+
+    def _cells(self, oracle: bool) -> tuple[list[Cell], dict[str, list[Problem]]]:
+        found: list[Cell] = []
+        by_cell: dict[str, list[Problem]] = {}
+        for slug, settings, table in cells(self.table):
+            resolver = CellResolver(self, slug, settings, oracle)
+            cell = resolver.cell(table)
+            by_cell[slug] = resolver.problems
+            if cell is not None:
+                found.append(cell)
+        return found, by_cell
+
+    def _of_study(self, run: Any, builder: Builder) -> tuple[list[Observer], Executor | None]:
+        """The observers and the executor, which belong to the whole study."""
+        observers = builder.make_list(Observer, run.observers or (), "observers")
+        executor = builder.make(Executor, run.execution, "execution") if run.execution is not None else None
+        return observers, executor
+
+    def _unpriced(self) -> list[Problem]:
+        return [Problem("limits.cost_usd", f"the price of model '{name}' is unknown, so its cost cannot be limited; "
+                        f"give models.{name}.price = {{prompt = ..., completion = ...}} (USD per million tokens), or "
+                        "limit calls or tokens instead")
+                for name, model in self.made.models.items() if model.price is None]
+
+
+class CellResolver:
+    """Resolves one cell."""
+
+    def __init__(self, parent: Resolver, slug: str, settings: Mapping[str, Any], oracle: bool) -> None:
+        self.parent = parent
+        self.slug = slug
+        self.settings = settings
+        self.oracle = oracle
+        self.builder = Builder(parent.made, {})
+        self._table: Any = CellSettings()
+        self._preset_missing = False
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The problems of this cell."""
+        return self.builder.problems
+
+    def cell(self, table: Table) -> Cell | None:
+        """The cell, or None if there are problems."""
+        debate = table.get("debate", {})
+        debate = self._expand(debate) if isinstance(debate, Mapping) else debate
+        kind = cell_table()
+        self._table, _ = validate_lenient(kind, {**table, "debate": debate}, self.problems, "a cell",
+                                          more=lambda: [*kind.model_fields, *debate_table().model_fields])
+        self.builder.tables = {"models": self._table.models, "services": self._table.services}
+        parts = self._parts()
+        models = self._agent_models()
+        wanted = self.builder.named_models | set(models or self._table.models)
+        lines = {name: self.builder.make_model(name, self._table.models[name])
+                 for name in sorted(wanted) if name in self._table.models}
+        if self.problems:
+            return None
+        match: Match | None = self._table.match
+        cell = Cell(slug=self.slug, dataset_key=to_json(self._table.dataset or {}), models=models,
+                    channels={k: v for k, v in lines.items() if v}, services=self.builder.services,
+                    settings=self.settings, oracle=self.oracle, match=match.model_dump() if match else None,
+                    agents=self._table.debate.agents, rounds=self._table.debate.rounds or 1, **parts)
+        self.builder.problems += check_cell(cell, self.parent.made.models, self.builder.places)
+        return None if self.problems else cell
+
+    # Presets
+
+    def _expand(self, debate: Mapping[str, Any]) -> Table:
+        """`[debate]` with its paradigm's slots filled in; keys of the file take precedence."""
+        name = debate.get("paradigm")
+        if not isinstance(name, str):
+            return dict(debate)
+        offer = self.builder.find(Paradigm, name, "debate.paradigm")
+        self._preset_missing = offer is None
+        cls = offer.component if offer else None
+        return expand(debate, cls.debate if cls is not None and issubclass(cls, Paradigm) else {})
+
+    # Parts
+
+    def _parts(self) -> dict[str, Any]:
+        """The components of every slot, by the field of the cell."""
+        parts: dict[str, Any] = {}
+        for prefix, table in (("debate.", self._table.debate), ("", self._table)):
+            for base in slots(prefix, of_study=False):
+                if base.how_many != "named":  # a service is made where an option names it
+                    name = field_of(base)
+                    parts[name] = self._part(base, getattr(table, name), f"{prefix}{name}", parts)
+        known = Cell.__dataclass_fields__
+        more = {name: made for name, made in parts.items() if name not in known}
+        parts = {name: made for name, made in parts.items() if name in known}
+        return {**parts, "more": {n: m if isinstance(m, list) else [m] for n, m in more.items() if m is not None}}
+
+    def _part(self, base: type[Component], slot: Any, place: str, parts: Mapping[str, Any]) -> Any:
+        special: Any = {Style: self._styles, Metric: self._metrics, Dataset: self._dataset}.get(base)
+        if base is AnswerFormat:
+            return self._answers(slot, parts.get("dataset"))
+        if not slot and base.required and not (base is Dataset and self.parent.recorded):
+            if base is Dataset:
+                self.builder.problem(place, "is required: where the questions come from")
+            elif not self._preset_missing:
+                self.builder.problem(place, f"is required: name {a(base.label)}, or a paradigm that fills it")
+        if special is not None:
+            return special(slot, place)
+        if base.how_many == "list":
+            return self.builder.make_list(base, slot or (), place)
+        return self.builder.make(base, slot, place) if slot is not None else None
+
+    def _styles(self, tables: Sequence[Table] | None, place: str) -> list[BoundStyle]:
+        bound = []
+        for i, slot in enumerate(tables or ()):
+            only = slot.get("for")
+            style = self.builder.make(Style, {k: v for k, v in slot.items() if k != "for"}, f"{place}[{i}]")
+            if style is not None:
+                only = None if only is None else tuple(only if isinstance(only, list) else [only])
+                bound.append(BoundStyle(style, style.full_name, only))
+        return bound
+
+    def _metrics(self, tables: Sequence[Table] | None, place: str) -> dict[str, Metric]:
+        made: dict[str, Metric] = {}
+        for metric in self.builder.make_list(Metric, tables or (), place):
+            twice = sum(key.partition("#")[0] == metric.full_name for key in made)
+            made[f"{metric.full_name}#{twice + 1}" if twice else metric.full_name] = metric
+        return made
+
+    def _dataset(self, slot: Table | None, place: str) -> Dataset | None:
+        if slot is None:
+            return None
+        dataset: Dataset | None = self.builder.make_once(Dataset, slot, place)
+        if dataset is not None:
+            self.parent.datasets[to_json(slot)] = dataset
+        return dataset
+
+    def _answers(self, slot: Table | None, dataset: Dataset | None) -> AnswerFormat | None:
+        if slot is None and dataset is not None:
+            default = dataset.answers
+            slot = {"use": default} if isinstance(default, str) else dict(default) if default else None
+            if slot is None:
+                self.builder.problem("answers", f"is required, because {dataset.full_name} does not choose one; for "
+                                     "instance answers = \"answers.choice\"")
+        made: AnswerFormat | None = self.builder.make(AnswerFormat, slot, "answers") if slot else None
+        return made
+
+    def _agent_models(self) -> tuple[str, ...]:
+        named, known = self._table.debate.models, list(self._table.models)
+        if named is None:
+            others = [n for n in known if n not in self.builder.named_models] if len(known) > 1 else known
+            if len(others) > 1:
+                self.builder.problem("debate.models", f"name the models the agents use, of {', '.join(known)}")
+            return tuple(others)
+        for i, name in enumerate(named):
+            if name not in known:
+                self.builder.problem(f"debate.models[{i}]", f"there is no [models.{name}]{nearest_or_all(name, known)}")
+        return tuple(n for n in named if n in known)

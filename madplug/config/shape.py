@@ -1,0 +1,187 @@
+"""The shape of a run file: its tables, their keys and limits. `docs/run-file.md` is made from these.
+
+The slots are derived from the kinds of components, so that a new kind gets its slot without a change here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    create_model,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from madplug.components import KINDS, AnswerFormat, Component
+from madplug.composition import field_of
+from madplug.options import refuse_bool
+
+Table = dict[str, Any]
+MOST_AGENTS, MOST_ROUNDS, MOST_CELLS = 10_000, 10_000, 100_000
+LONGEST_NAME = 100
+
+
+def _slot(value: Any) -> Any:
+    return {"use": value} if isinstance(value, str) else value
+
+
+def _one_segment(name: str) -> str:
+    """A study's name is also the name of its directory."""
+    odd = next((c for c in name if c in "/\\" or not c.isprintable()), None)
+    if odd is not None:
+        raise PydanticCustomError("name", "is also the name of the study's directory, and cannot contain {odd}",
+                                  {"odd": repr(odd)})
+    if len(name) > LONGEST_NAME:
+        raise PydanticCustomError("name", "is also the name of the study's directory, and has {found} characters; at "
+                                  "most {most}", {"found": len(name), "most": LONGEST_NAME})
+    if name.strip() in ("", ".", ".."):
+        raise PydanticCustomError("name", "is also the name of the study's directory, and cannot be {name}",
+                                  {"name": repr(name)})
+    return name
+
+
+def _named(cell: dict[str, Any]) -> dict[str, Any]:
+    name = cell.get("name", "")
+    if not isinstance(name, str):
+        raise PydanticCustomError("name", "a cell's name must be a string")
+    if odd := next((c for c in name if not c.isprintable()), None):
+        raise PydanticCustomError("name", "a cell's name cannot contain {odd}", {"odd": repr(odd)})
+    return cell
+
+
+Slot = Annotated[dict[str, Any], BeforeValidator(_slot)]
+CellChanges = Annotated[dict[str, Any], AfterValidator(_named)]
+
+
+class Shape(BaseModel):
+    """A table of the run file."""
+
+    model_config = ConfigDict(extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        return refuse_bool(cls, value, info)
+
+
+class LimitsTable(Shape):
+    """`[limits]`: reaching one stops the study; everything so far is saved. Limits may change between two runs."""
+
+    calls: int | None = Field(default=None, ge=0, description="model calls, including those of earlier runs")
+    tokens: int | None = Field(default=None, ge=0, description=(
+        "tokens of prompts and completions, including those of earlier runs"))
+    cost_usd: float | None = Field(default=None, ge=0, description=(
+        "US dollars, including those of earlier runs; every model needs a price"))
+    seconds: float | None = Field(default=None, gt=0, description="seconds that one run may take")
+
+
+class Match(Shape):
+    """`match` of a cell: its debates can use as many calls or tokens as the other cell's debate of the same sample."""
+
+    cell: str = Field(description="the name of the other cell")
+    by: str = Field(default="calls", pattern="^(calls|tokens)$", description="`calls` or `tokens`")
+
+
+class DebateSettings(Shape):
+    """`[debate]`: the slots of a debate and its size."""
+
+    paradigm: str | None = Field(
+        default=None, description="a preset that fills the slots of `[debate]`; the table's other keys take precedence")
+    agents: int | None = Field(default=None, ge=1, le=MOST_AGENTS, description=(
+        "the number of personas: generator i makes persona i, the last one makes all others; not needed if the "
+        "generators fix the number"))
+    rounds: int | None = Field(default=None, ge=1, le=MOST_ROUNDS, description=(
+        "the most rounds in which agents speak, the first included; 1 unless the paradigm says otherwise"))
+    models: list[str] | None = Field(
+        default=None, description="names of the models that agents use, in turn; not needed if there is only one")
+
+
+class CellSettings(Shape):
+    """What a cell can set; in a run file, a cell is a set of changes to the file."""
+
+    debate: DebateSettings = Field(default=DebateSettings(), description="the debate")
+    match: Match | None = Field(default=None, description=(
+        "another cell, whose number of calls or tokens each debate can use"))
+
+
+class RunSettings(CellSettings):
+    """The whole run file."""
+
+    name: Annotated[str, AfterValidator(_one_segment)] | None = Field(
+        default=None, description="the name of the study, and of its directory in `runs/`; by default the "
+        "name of the file without `.toml`. Not part of the study's identity")
+    seed: int = Field(default=0, description="the seed of every random draw of the study")
+    repeats: int = Field(default=1, ge=1, description="independent repeats of every debate")
+    share_completions: bool = Field(default=True, description=(
+        "identical requests of different cells are sent once and share the completion; see below"))
+    oracle: bool = Field(
+        default=False, description="allow components to see the references; every result is then marked")
+    sweep: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default={}, description=(
+        "lists of values by dotted key; every combination is a cell"))
+    cells: list[CellChanges] = Field(default=[], description=(
+        "cells one by one, each a set of changes to the file with a `name`; they are added to those of the sweep"))
+    limits: LimitsTable = Field(default=LimitsTable(), description="when to stop")
+
+
+def slots(prefix: str = "", *, of_study: bool | None = None) -> Iterator[type[Component]]:
+    """The kinds whose slot is directly in a table: `debate.`, or the top level of the file."""
+    for base in KINDS.values():
+        inside = base.slot.removesuffix(".NAME").rpartition(".")[0] == prefix.rstrip(".")
+        if inside and base.how_many != "none" and of_study in (None, base.of_study):
+            yield base
+
+
+def debate_table() -> type[DebateSettings]:
+    """`[debate]`, with its slots."""
+    return _tables(tuple(KINDS.items()))[0]
+
+
+def cell_table() -> type[CellSettings]:
+    """What a cell can set, with its slots."""
+    return _tables(tuple(KINDS.items()))[1]
+
+
+def run_table() -> type[RunSettings]:
+    """The run file, with every slot."""
+    return _tables(tuple(KINDS.items()))[2]
+
+
+@lru_cache(maxsize=4)
+def _tables(kinds: Any) -> tuple[type[DebateSettings], type[CellSettings], type[RunSettings]]:
+    debate = _with(DebateSettings, "DebateTable", slots("debate"))
+    inner: Any = (debate, Field(default=debate(), description="the debate"))
+    models = [base for base in slots() if base.how_many == "named"]  # a cell may change its models too
+    own = [*(base for base in slots(of_study=False) if base not in models), *models]
+    cell = _with(CellSettings, "CellTable", own, debate=inner)
+    study = [base for base in slots(of_study=True) if base not in models]
+    return debate, cell, _with(RunSettings, "RunTable", [*own, *study], debate=inner)
+
+
+B = TypeVar("B", bound=BaseModel)
+
+
+def _with(base: type[B], name: str, kinds: Any, **fields: Any) -> type[B]:
+    every = {field_of(kind): _field(kind) for kind in kinds} | fields
+    made: type[B] = create_model(name, __base__=base, __doc__=base.__doc__, **every)
+    return made
+
+
+def _field(base: type[Component]) -> Any:
+    words = {"one": f"the {base.label}", "list": f"a list of {base.label}s", "named": f"{base.label}s by name"}
+    words["one"] += "; by default the data set's" if base is AnswerFormat else ""
+    note = words[base.how_many] + ("; required unless the paradigm fills it" if base.required and "." in base.slot
+                                   else "; required" if base.required else "")
+    if base.how_many == "named":
+        return dict[str, Slot], Field(default={}, description=note)
+    if base.how_many == "list":
+        return list[Slot] | None, Field(default=None, description=note)
+    return Slot | None, Field(default=None, description=note)

@@ -1,0 +1,117 @@
+"""What lies in a study's directory beside its records: whose study it is, and what ran it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from madplug.config import ResolvedStudy
+from madplug.errors import UserError
+from madplug.registry import versions
+from madplug.rows import plain
+from madplug.store import Recorder
+
+RECORDS = "study.db"
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a directory that has other files in it and no study: nothing of anybody else's is overwritten."""
+    try:
+        found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be used: {error.strerror}; choose another directory with --output") from None
+    others = [name for name in found if not name.startswith(("study.db", "study.lock"))]
+    if RECORDS not in found and others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        raise UserError(f"{folder}: is not empty ('{others[0]}'{more}) and has no study in it; choose an empty or new "
+                        "directory with --output")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a study's directory, empty where there is none yet.
+
+    Raises `UserError` for a file that is not one.
+    """
+    path = folder / "manifest.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {"components": {}, "runs": []}
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if not (isinstance(found, dict) and isinstance(found.get("runs"), list)
+            and _are_versions(found.get("components"))):
+        raise UserError(f"{path}: is not the manifest of a study; move it away, or choose another directory with "
+                        "--output")
+    return found
+
+
+def _are_versions(components: Any) -> bool:
+    return isinstance(components, dict) and all(
+        isinstance(facts, dict) and {"distribution", "version"} <= set(facts) for facts in components.values())
+
+
+def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> Iterator[str]:
+    """Refuse the directory of another study; warn of plugins whose version has changed."""
+    before, now = recorder.fact("identity"), json.loads(json.dumps(plain(resolved.identity)))
+    if before is None:
+        return
+    if before != now:
+        where = list(differences(before, now))
+        more = f" (and {len(where) - 5} more)" if len(where) > 5 else ""
+        raise UserError(f"{folder}: contains another study; it differs in {'; '.join(where[:5])}{more}. "
+                        "Choose another directory with --output, or use the run file it was made with")
+    old = read_manifest(folder)["components"]
+    for name, new in versions(resolved.offers.values()).items():
+        if name in old and old[name] != new:
+            yield (f"{name} was {old[name]['distribution']} {old[name]['version']} when this study began and is "
+                   f"{new['distribution']} {new['version']} now; results may not be comparable")
+
+
+def differences(a: Any, b: Any, place: str = "") -> Iterator[str]:
+    """The differences of two nested tables, as dotted keys with both values."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        for key in dict.fromkeys([*a, *b]):
+            yield from differences(a.get(key), b.get(key), f"{place}.{key}".strip("."))
+    elif a != b:
+        yield f"{place}: {_brief(a)} there, {_brief(b)} here"
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, Mapping | list):
+        return f"a table of {len(value)}"
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
+    """Write the expanded run file once, and what ran it, each time."""
+    import tomli_w
+
+    from madplug import __version__
+
+    write_whole(folder / "study.toml", tomli_w.dumps(_without_none(plain(resolved.expanded()))))
+    old = read_manifest(folder)
+    run = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "madplug": __version__,
+           "python": platform.python_version(), "platform": platform.platform(), "pid": os.getpid()}
+    manifest = {"madplug": old.get("madplug", __version__), "data": resolved.fingerprints,
+                "components": {**versions(resolved.offers.values()), **old["components"]}, "runs": [*old["runs"], run]}
+    write_whole(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_none(v) for k, v in value.items() if v is not None}
+    return [_without_none(v) for v in value if v is not None] if isinstance(value, list) else value
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write all or nothing: into a temporary file, which is then renamed."""
+    beside = path.with_name(path.name + ".part")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)

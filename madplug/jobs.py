@@ -1,0 +1,233 @@
+"""The debates left to run, as jobs: frozen records that can be pickled and run by a worker anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Optional
+
+from madplug.aio import iterate, maybe_await
+from madplug.cell import Cell
+from madplug.checks import check_iterable, describe_error
+from madplug.driver import Ending, StudyDriver
+from madplug.errors import StudyError
+from madplug.records import DebateResult, Sample
+from madplug.setup import Sampled, Setup, sampled
+from madplug.store import DebateId, Recorder, sample_digest
+from madplug.text import count
+
+WAITING = 1_000
+"""The most debates that wait in memory for the matched debate of another queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One debate to run."""
+
+    cell: str
+    """The cell's slug."""
+    repeat: int
+    sample: Sample
+    references: tuple[str, ...]
+    order: int
+    """The debate's position in the study; older debates are served first."""
+    seed: int
+    matched: DebateResult | None = None
+    """The result of the same sample in the cell that this one is matched to."""
+
+    @property
+    def id(self) -> DebateId:
+        """Which debate this is."""
+        return DebateId(self.cell, self.repeat, self.sample.id)
+
+
+class JobSource:
+    """Every debate that is left, sample by sample across cells, so that identical requests are made close together.
+
+    Debates that failed in an earlier run come last, with those that are matched to them. A debate of a matched cell
+    comes once the debate it is matched to has ended.
+    """
+
+    def __init__(self, setups: Mapping[str, Setup], recorder: Recorder, driver: StudyDriver, *, repeats: int, seed: int,
+                 warn: Callable[[str], None], samples: Samples | None = None) -> None:
+        self._setups = setups
+        self._recorder = recorder
+        self._driver = driver
+        self._repeats = repeats
+        self._seed = seed
+        self._warn = warn
+        self._samples = samples or samples_of
+        self._done = dict(recorder.done())
+        self._failed = recorder.failed()
+        self._changed = 0
+        self._waited_for = {s.cell.match["cell"] for s in setups.values() if s.cell.match}
+        self._issued: set[DebateId] = set()
+        self._waiting: dict[DebateId, list[tuple[Job, _Ready]]] = defaultdict(list)
+        self._ended: set[DebateId] = set()
+        self._stopped: set[DebateId] = set()
+        self._exhausted: set[tuple[str, int]] = set()
+        self._queues: list[_Ready] = []
+        driver.when_stopped.append(self._wake)
+        driver.when_finished.append(self.ended)
+
+    def ended(self, id: DebateId, result: DebateResult | None) -> None:
+        """A debate has ended, so those matched to it can be run."""
+        if id.cell not in self._waited_for:
+            return
+        (self._stopped if result is None else self._ended).add(id)
+        for job, ready in self._waiting.pop(id, ()):
+            ready.put_nowait(None if result is None else _with_match(job, result))
+
+    @property
+    def done(self) -> int:
+        """How many debates earlier runs have finished."""
+        return len(self._done)
+
+    def _wake(self) -> None:
+        """The study is being stopped; stop waiting for debates that will not be run."""
+        for ready in self._queues:
+            ready.put_nowait(None)
+
+    async def jobs(self, slugs: Sequence[str]) -> AsyncIterator[Job]:
+        """The jobs of some cells."""
+        ready: _Ready = asyncio.Queue()
+        self._queues.append(ready)
+        waiting = 0
+        async for job in self._candidates(slugs):
+            matched = self._match(job.id)
+            if matched is None:
+                yield job
+            elif (found := self._result_of(matched)) is not None:
+                yield _with_match(job, found)
+            elif matched not in self._stopped:
+                self._waiting[matched].append((job, ready))
+                waiting += 1
+            while not ready.empty() or (waiting > WAITING and matched is not None and matched.cell not in slugs
+                                        and self._driver.ending is None):
+                waiting -= 1
+                if (released := await ready.get()) is not None:
+                    yield released
+        while waiting and self._driver.ending is None:
+            waiting -= 1
+            if (released := await ready.get()) is not None:
+                yield released
+
+    def _match(self, id: DebateId) -> DebateId | None:
+        match = self._setups[id.cell].cell.match
+        return DebateId(match["cell"], id.repeat, id.sample) if match else None
+
+    def _comes_last(self, id: DebateId) -> bool:
+        """Whether a debate, or the one it is matched to, failed in an earlier run."""
+        return id in self._failed or self._match(id) in self._failed
+
+    def _result_of(self, id: DebateId) -> DebateResult | None:
+        """The result of a matched debate, or None while it runs; a failed result if there is no such debate."""
+        result = self._recorder.result(id) if id in self._ended or id in self._done else None
+        if result is None and (id.cell, id.repeat) in self._exhausted and id not in self._issued:
+            result = _missing(id)
+        return result
+
+    async def _candidates(self, slugs: Sequence[str]) -> AsyncIterator[Job]:
+        """Jobs in the order of the study; those that failed before come last."""
+        cells = sorted((self._setups[slug] for slug in slugs), key=lambda s: s.cell.match is not None)
+        again = bool(self._failed)
+        for failed in (False, True) if again else (False,):
+            order = 0
+            for repeat in range(self._repeats):
+                async for setup, sample, references in self._interleaved(cells, repeat, last=failed or not again):
+                    id = DebateId(setup.cell.slug, repeat, sample.id)
+                    order += 1
+                    if self._comes_last(id) is failed and not self._is_done(id, sample, references):
+                        if id.cell in self._waited_for:
+                            self._issued.add(id)
+                        yield Job(*id[:2], sample, references, order - 1, self._seed)
+        if self._changed:
+            self._warn(f"{count(self._changed, 'sample')} changed since the last run; the debates are run again")
+
+    def _is_done(self, id: DebateId, sample: Sample, references: tuple[str, ...]) -> bool:
+        digest = self._done.get(id)
+        if digest is None:
+            return False
+        changed = digest not in ("", sample_digest(sample, references))
+        if changed:
+            self._changed += 1
+            del self._done[id]
+        return not changed
+
+    async def _interleaved(self, cells: Sequence[Setup], repeat: int, *,
+                           last: bool) -> AsyncIterator[tuple[Setup, Sample, tuple[str, ...]]]:
+        """One sample of each cell in turn. last: no further pass over the samples follows."""
+        sources = [(setup, self._samples(setup, repeat)) for setup in cells]
+        while sources and self._driver.ending is None:
+            for source in list(sources):
+                setup, samples = source
+                found = await self._next(setup.cell, samples)
+                if found is not None:
+                    yield (setup, *found)
+                    continue
+                sources.remove(source)
+                if last:
+                    self._exhausted.add((setup.cell.slug, repeat))
+                    self._release_missing()
+
+    async def _next(self, cell: Cell, samples: AsyncIterator[Sampled]) -> Sampled | None:
+        """The next sample. Data that cannot be read ends the study; calls in flight are still stored."""
+        try:
+            return await anext(samples, None)
+        except StudyError:
+            raise
+        except Exception as error:
+            self._driver.stop(Ending("unusable",
+                                     f"cell '{cell.slug}': the samples cannot be read: {describe_error(error)}"))
+            return None
+
+    def _release_missing(self) -> None:
+        """Release jobs that wait for a debate that does not exist."""
+        for id in [id for id in self._waiting if (id.cell, id.repeat) in self._exhausted and id not in self._issued]:
+            for job, ready in self._waiting.pop(id):
+                ready.put_nowait(_with_match(job, self._result_of(id)))
+
+
+_Ready = asyncio.Queue[Optional[Job]]  # noqa: UP045 - evaluated on Python 3.10
+"""Jobs whose matched debate has ended; None wakes the reader."""
+
+
+class Ids:
+    """Sample ids, each of which may occur only once."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def add(self, id: object) -> None:
+        """Add an id. Raises `StudyError` if it is not a string, or was added before."""
+        if not isinstance(id, str):
+            raise StudyError(f"dataset: the sample id {id!r:.80} is not a string")
+        if id in self._seen:
+            raise StudyError(f"dataset: two samples have the id '{id}'")
+        self._seen.add(id)
+
+
+async def samples_of(setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+    """The samples of a cell, according to its data set and every extension."""
+    hook = "the hook 'madplug_samples' gave"
+    rows = await maybe_await(setup.cell.hooks.madplug_samples(setup=setup))
+    ids = Ids()
+    async for row in iterate(check_iterable(rows, hook)):
+        sample, references = sampled(row, hook)
+        ids.add(sample.id)
+        yield sample, references
+
+
+Samples = Callable[[Setup, int], AsyncIterator[Sampled]]
+"""Returns the samples of a cell in a repeat, with their references."""
+
+
+def _with_match(job: Job, matched: DebateResult | None) -> Job:
+    return replace(job, matched=matched)
+
+
+def _missing(id: DebateId) -> DebateResult:
+    """The result in place of a debate that the matched cell does not have."""
+    return DebateResult(*id[:2], Sample(id.sample, ""), (), error=f"the cell has no sample '{id.sample}'")

@@ -1,0 +1,243 @@
+"""What a component's options are made of: the base class, and the types a run file's values can have.
+
+    class Options(Options):
+        judge: ModelName = Field(description="who judges")                          # one of [models.NAME]
+        embedder: Annotated[ServiceName, Offers(Embedder)] = Field(description="...")  # one of [services.NAME]
+        inner: Nested[Visibility] = Field(description="what is narrowed down")       # a component: {use = ..., ...}
+        path: RunPath = Field(description="the file")                                # relative to the run file
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError, core_schema
+
+if sys.version_info >= (3, 12):
+    from typing import TypedDict
+else:
+    from typing_extensions import TypedDict
+
+if TYPE_CHECKING:
+    from madplug.components import Component
+
+T = TypeVar("T")
+
+
+class Options(BaseModel):
+    """Base class of a component's options: frozen, and undeclared options are an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, protected_namespaces=(),
+                              allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        return refuse_bool(cls, value, info)
+
+
+def refuse_bool(model: type[BaseModel], value: Any, info: ValidationInfo) -> Any:
+    """The value, unless it is a bool where a number is expected: to Python, `True` is 1."""
+    if isinstance(value, bool) and info.field_name is not None:
+        wanted = {*unions(model.model_fields[info.field_name].annotation)}
+        if wanted & {int, float} and bool not in wanted and Any not in wanted:
+            raise PydanticCustomError("int_type" if int in wanted else "float_type", "expected a number")
+    return value
+
+
+def unions(annotation: Any) -> Iterator[Any]:
+    """The members of a union, or the type itself."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        yield from unions(get_args(annotation)[0])
+    elif origin in (Union, UnionType):
+        for part in get_args(annotation):
+            yield from unions(part)
+    else:
+        yield annotation
+
+
+# Marks
+
+@dataclass(frozen=True)
+class Names:
+    """Marks an option whose value is the name of a table of the run file."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Offers:
+    """Names the protocol that a service named by an option must implement, such as those in `madplug.services`.
+
+    `Annotated[ServiceName, Offers(Embedder)]`: `madplug check` looks for each method of the protocol on the class of
+    the service, where it must be an `async def`.
+    """
+
+    protocol: type[Any]
+
+
+class _Volatile:
+    """Marks an option that may change between two runs of the same study."""
+
+
+class _RunPath:
+    """Marks a path that counts in the study's identity by its content, not by its location."""
+
+
+class _Nested:
+    """Marks an option that is a component."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        """Accept the component, which the host has made from its table."""
+        def made(value: Any) -> Any:
+            if isinstance(value, source):
+                return value
+            given = " as {use = ...}; in a test, pass the component: inner=SeeAll()" \
+                if isinstance(value, str | Mapping) else ""
+            raise PydanticCustomError("nested_type", f"expected a {source.label}{given}")
+
+        def table(component: Component) -> dict[str, Any]:
+            from madplug.composition import component_to_table
+
+            return component_to_table(component)
+
+        return core_schema.no_info_plain_validator_function(
+            made, serialization=core_schema.plain_serializer_function_ser_schema(table))
+
+
+def _from_run_file(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError("a path cannot contain a NUL character")
+    base = (info.context or {}).get("folder")
+    return (Path(base) / value).absolute() if base and isinstance(value, str) and value else value
+
+
+ModelName = Annotated[str, Names("model")]
+"""An option that names one of the run file's `[models.NAME]`."""
+ServiceName = Annotated[str, Names("service")]
+"""An option that names one of the run file's `[services.NAME]`."""
+RunPath = Annotated[Path, BeforeValidator(_from_run_file), _RunPath()]
+"""A path; a relative one is relative to the run file and is made absolute. In the study's identity, a digest of the
+file or folder takes the place of the path."""
+Nested = Annotated[T, _Nested()]
+"""`Nested[Visibility]`: an option that is a component. In the run file it is a slot, `{use = ..., ...}` or a name; in
+`self.options` it is the component. Also `Nested[Visibility] | None` and `list[Nested[Metric]]`."""
+Volatile = _Volatile()
+"""`Annotated[int, Volatile]`: may change between two runs of the same study, such as an address or a rate limit."""
+
+
+def marks(options: type[BaseModel], name: str) -> Iterator[Any]:
+    """The marks of an option, on its type or nested inside it."""
+    info = options.model_fields[name]
+    yield from info.metadata
+    yield from _inside(info.annotation)
+
+
+def _inside(annotation: Any) -> Iterator[Any]:
+    for part in get_args(annotation):
+        yield part
+        yield from _inside(part)
+
+
+def is_path(options: type[BaseModel], name: str) -> bool:
+    """Whether an option is a `RunPath`."""
+    return any(isinstance(mark, _RunPath) for mark in marks(options, name))
+
+
+def is_volatile(options: type[BaseModel], name: str) -> bool:
+    """Whether an option may change between two runs of the same study."""
+    return Volatile in options.model_fields[name].metadata
+
+
+@dataclass(frozen=True)
+class Naming:
+    """An option whose value names tables of the run file."""
+
+    option: str
+    kind: str
+    protocol: type[Any] | None = None
+
+
+def naming(options: type[BaseModel]) -> Iterator[Naming]:
+    """The options whose values name tables of the run file, and the protocol the named services must implement."""
+    for name in options.model_fields:
+        found = list(marks(options, name))
+        kinds = [mark.kind for mark in found if isinstance(mark, Names)]
+        if kinds:
+            yield Naming(name, kinds[0], next((m.protocol for m in found if isinstance(m, Offers)), None))
+
+
+@dataclass(frozen=True)
+class NestedField:
+    """An option that is a component, or a list of them."""
+
+    option: str
+    base: type[Component]
+    many: bool
+
+
+def nested_fields(options: type[BaseModel]) -> tuple[NestedField, ...]:
+    """The options that are components."""
+    return _nested_fields(options)
+
+
+@cache
+def _nested_fields(options: Any) -> tuple[NestedField, ...]:
+    options.model_rebuild(force=False)
+    return tuple(found for name, info in options.model_fields.items()
+                 for found in _nested(name, info.annotation, info.metadata, many=False))
+
+
+def _nested(name: str, annotation: Any, metadata: Any, *, many: bool) -> Iterator[NestedField]:
+    if any(isinstance(mark, _Nested) for mark in metadata):
+        yield NestedField(name, next(t for t in unions(annotation) if t is not type(None)), many)
+        return
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        yield from _nested(name, parts[0], parts[1:], many=many)
+    elif origin in (Union, UnionType):
+        for part in parts:
+            yield from _nested(name, part, (), many=many)
+    elif origin in (list, tuple) and parts:
+        yield from _nested(name, parts[0], (), many=True)
+
+
+# The options of every model
+
+class Price(TypedDict, total=False):
+    """USD per million tokens; unless `cached` is given, cached tokens cost as much as the rest of the prompt."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)  # type: ignore[misc]
+
+    prompt: Annotated[float, Field(ge=0)]
+    completion: Annotated[float, Field(ge=0)]
+    cached: Annotated[float, Field(ge=0)]
+
+
+class ModelOptions(Options):
+    """The options that every model has."""
+
+    max_in_flight: Annotated[int, Volatile] = Field(
+        default=100, ge=1, le=100_000, description="the most requests at the same time")
+    requests_per_minute: Annotated[float | None, Volatile] = Field(
+        default=None, gt=0, description="the most requests started per minute")
+    tokens_per_minute: Annotated[float | None, Volatile] = Field(
+        default=None, gt=0, description="the most tokens used per minute, estimated from the usage reported so far")
+    attempts: Annotated[int, Volatile] = Field(
+        default=8, ge=1, le=100, description="attempts at one request, the first included")
+    deadline: Annotated[float, Volatile] = Field(
+        default=900.0, gt=0, description="seconds after which a request is not retried")
+    price: Annotated[Price | None, Volatile] = Field(
+        default=None, description="USD per million tokens: {prompt = ..., completion = ..., cached = ...}")
+
+
+__all__ = ["ModelName", "ModelOptions", "Names", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
+           "Volatile"]

@@ -1,0 +1,69 @@
+"""What services can do, as protocols: an option says which one it needs, and `madplug check` looks for its methods.
+
+    embedder: Annotated[ServiceName, Offers(Embedder)] = Field(description="turns answers into vectors")
+
+A service implements a protocol by having its methods, each an `async def`; it inherits only from `madplug.Service`.
+Plugins can define further protocols.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors, so that texts with similar meanings are close."""
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """One vector per text, in order, all of the same length."""
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Finds passages about a question."""
+
+    async def retrieve(self, query: str, k: int) -> Sequence[str]:
+        """At most `k` passages as text, best first."""
+
+
+class ProgramResult(Protocol):
+    """The result of running a program."""
+
+    @property
+    def status(self) -> str:
+        """`ok`, or how it ended otherwise."""
+
+    @property
+    def output(self) -> str:
+        """What it printed, up to the sandbox's limit."""
+
+    @property
+    def error(self) -> str:
+        """Why it failed, in one line; empty if it did not."""
+
+
+@runtime_checkable
+class Sandbox(Protocol):
+    """Runs untrusted programs: with limits, without network and without files."""
+
+    async def run(self, program: str) -> ProgramResult:
+        """Run a program to its end or to a limit; never raises for what the program does."""
+
+
+def methods(protocol: type[Any]) -> Iterator[str]:
+    """The methods of a protocol."""
+    for cls in protocol.__mro__:
+        if getattr(cls, "_is_protocol", False):
+            yield from (name for name, value in vars(cls).items() if inspect.isfunction(value) and name[:1] != "_")
+
+
+def lacks(cls: type[Any], protocol: type[Any]) -> list[str]:
+    """The methods of a protocol that a class does not have as coroutine functions."""
+    return [name for name in dict.fromkeys(methods(protocol))
+            if not inspect.iscoroutinefunction(getattr(cls, name, None))]
+
+
+__all__ = ["Embedder", "ProgramResult", "Retriever", "Sandbox"]

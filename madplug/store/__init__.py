@@ -1,0 +1,44 @@
+"""A study's records: `open_study` reads a directory, `open_recorder` writes to one, `MemoryStore` needs none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from madplug.store.base import (
+    Call,
+    CallRow,
+    Changes,
+    DebateId,
+    Outcome,
+    Progress,
+    Reader,
+    Recorder,
+    Totals,
+)
+from madplug.store.encode import clamp_usage, drop_unstorable, sample_digest
+from madplug.store.memory import MemoryStore
+from madplug.store.reading import SqliteReader
+from madplug.store.sqlite import SqliteRecorder
+
+__all__ = [
+    "Call", "CallRow", "Changes", "DebateId", "MemoryStore", "Outcome", "Progress", "Reader", "Recorder",
+    "SqliteReader", "SqliteRecorder", "Totals", "clamp_usage", "drop_unstorable", "open_recorder", "open_study",
+    "sample_digest",
+]
+
+
+def open_study(folder: Path | str) -> Reader:
+    """Open a study's directory for reading, also while it runs; use the reader in a `with` block.
+
+    The directory need not be trusted: nothing in it is executed, and nothing is written. Raises `UserError` if there
+    is no study in it, or none that this version can read.
+    """
+    return SqliteReader(Path(folder))
+
+
+def open_recorder(folder: Path | str) -> SqliteRecorder:
+    """Open a study's directory for writing; it is created if it does not exist.
+
+    Raises `UserError` if it cannot be used, or if another process is running the study.
+    """
+    return SqliteRecorder(Path(folder))

@@ -1,0 +1,213 @@
+"""The records of a study, and the interfaces for writing and reading them.
+
+The driver of a run writes through `Recorder`; everything else reads through `Reader`: reports, exports, recorded
+models, notebooks. `SqliteRecorder` and `SqliteReader` store a study in a directory; `MemoryStore` is both and ends with
+the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
+
+from madplug.records import Agent, Caller, Completion, DebateResult, Message, Sample
+
+Outcome = Literal["running", "done", "failed"]
+"""The state of a debate. One that was stopped or killed stays `running` until it is run again."""
+
+
+class DebateId(NamedTuple):
+    """Identifies a debate in its study."""
+
+    cell: str
+    repeat: int
+    sample: str
+    """The sample's id."""
+
+    def __str__(self) -> str:
+        return f"cell '{self.cell}', repeat {self.repeat}, sample '{self.sample}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that was answered."""
+
+    completion: Completion
+    retries: int = 0
+    """Attempts that failed before the one that was answered."""
+    seconds: float = 0.0
+    """Duration of the answered attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """A request and where it comes from."""
+
+    key: bytes
+    caller: Caller
+    model: str
+    """The name of a `[models.NAME]` table."""
+    request: str
+    """JSON of the messages, the parameters and the form."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a study has paid for so far."""
+
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of one debate."""
+
+    outcome: Outcome
+    messages: int
+    """Messages on record, retracted ones included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What has been recorded since a cursor."""
+
+    debates: Mapping[DebateId, Progress] = field(default_factory=dict)
+    """The debates that started, got a message or ended."""
+    calls: int = 0
+    """How many calls were answered."""
+
+
+class Recorder(Protocol):
+    """Writes the records of a study; used by the driver of a run.
+
+    What is queued is committed in the order of these calls, together with the next awaited write, or at most a
+    fraction of a second later. A value that JSON cannot represent raises `ComponentError`, which names the debate; a
+    directory that cannot be written to raises `StudyError`.
+    """
+
+    def call(self, key: bytes | str) -> Call | None:
+        """The call recorded under a key, or None."""
+
+    async def keep_call(self, row: CallRow, call: Call) -> None:
+        """Record a call; returns when it is durable."""
+
+    def start_debate(self, id: DebateId, sample: Sample, references: Sequence[str]) -> None:
+        """Queue the start of a debate; what an earlier attempt has left is dropped."""
+
+    def keep_agents(self, id: DebateId, agents: Sequence[Agent]) -> None:
+        """Queue the agents of a debate that was started."""
+
+    def keep_message(self, id: DebateId, message: Message) -> None:
+        """Queue a message of a debate that was started; it replaces an earlier one with the same id."""
+
+    async def finish_debate(self, result: DebateResult) -> None:
+        """Record how a debate ended, started or not; returns when it is durable.
+
+        The result takes precedence: messages that are missing on record are added, others are corrected or dropped.
+        """
+
+    def fact(self, name: str) -> Any:
+        """The value recorded under a name, or None."""
+
+    async def keep_fact(self, name: str, value: Any) -> None:
+        """Record a JSON value under a name; returns when it is durable."""
+
+    async def keep_problem(self, text: str) -> None:
+        """Record a problem of the study."""
+
+    async def forget_problems(self) -> None:
+        """Drop the problems of an earlier run."""
+
+    def done(self) -> Mapping[DebateId, str]:
+        """The debates that need not be run again, each with its sample's digest (`sample_digest`)."""
+
+    def failed(self) -> set[DebateId]:
+        """The debates that failed in an earlier run."""
+
+    def result(self, id: DebateId) -> DebateResult | None:
+        """A debate that has ended, or None."""
+
+    def results(self, cell: str | None = None) -> Iterator[DebateResult]:
+        """The debates of a cell, or all, that have ended, streamed in the order of cell, repeat and sample id."""
+
+    def figures(self) -> Iterator[Mapping[str, Any]]:
+        """The numbers of each debate that has ended, without its messages; see `Reader.figures`."""
+
+    def totals(self) -> Totals:
+        """What has been paid for."""
+
+    def close(self) -> None:
+        """Commit what is queued, and release the study."""
+
+
+class Reader(Protocol):
+    """Reads the records of a study, also while it runs. Use it in a `with` block, or close it.
+
+    Records that cannot be read raise `UserError`, which names the debate.
+    """
+
+    def fact(self, name: str) -> Any:
+        """The value recorded under a name, or None: `identity`, `planned`, `kept.NAME`, `trained.CELL`."""
+
+    def problems(self) -> list[str]:
+        """The problems of the latest run, each once."""
+
+    def totals(self) -> Totals:
+        """What has been paid for."""
+
+    def retries(self) -> int:
+        """How many attempts failed, over all calls that were answered in the end."""
+
+    def figures(self) -> Iterator[Mapping[str, Any]]:
+        """One row per debate that has ended, with its numbers and without its messages.
+
+        Keys: `cell, repeat, sample, error, decided, agreed, rounds, calls, retries, prompt, completion, cached,
+        cost_usd, seconds, metrics` (a mapping).
+        """
+
+    def debates(self, cell: str | None = None) -> Iterator[DebateResult]:
+        """The debates of a cell, or all, streamed in the order of cell, repeat and sample id.
+
+        A debate that is running, or was stopped or killed, has the agents and messages recorded so far, but no decision
+        and no error.
+        """
+
+    def debate(self, id: DebateId) -> DebateResult | None:
+        """One debate, even if it is running, or None."""
+
+    def records(self) -> Iterator[str]:
+        """The debates that have ended as lines of an export, in the order of `debates`."""
+
+    def calls(self, cell: str | None = None, keys: Iterable[bytes | str] | None = None) -> Iterator[Mapping[str, Any]]:
+        """The answered calls of a cell, or all, or those with these keys, in the order they were answered.
+
+        Keys of a row: `key` (hexadecimal, as in `Message.calls`), `cell, repeat, sample, agent, purpose, round, nth,
+        model, request, text, usage, logprobs, retries, seconds, at` (seconds since 1970).
+        """
+
+    def call(self, key: bytes | str) -> Call | None:
+        """The call recorded under a key, given as bytes or in hexadecimal digits, or None."""
+
+    def since(self, cursor: str | None = None) -> tuple[Changes, str]:
+        """What has been recorded since a cursor that an earlier call returned, and the next cursor.
+
+        Without a cursor, everything. Cheap while nothing is new. Raises `UserError` for a string that is not a cursor.
+        """
+
+    def close(self) -> None:
+        """Release the study."""
+
+    def __enter__(self) -> Reader: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def key_bytes(key: bytes | str) -> bytes:
+    """A call's key as bytes."""
+    try:
+        return bytes.fromhex(key) if isinstance(key, str) else key
+    except ValueError:
+        return b""  # no call has this key

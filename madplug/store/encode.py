@@ -1,0 +1,156 @@
+"""Records as text; each part of a debate is encoded once, when it is recorded.
+
+A debate's line of JSON has five parts, in this order: its opening (cell, repeat, sample, references), its agents, its
+messages, its metrics, and how it ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from hashlib import blake2b
+from numbers import Real
+from typing import Any
+
+from madplug.errors import ComponentError
+from madplug.records import DebateResult, Message, Sample, Usage
+from madplug.rows import to_json
+from madplug.store.base import Call, DebateId
+
+MOST_TOKENS = 10**9
+"""No call uses more tokens, or costs more than `MOST_USD`; an account that says so is wrong."""
+MOST_USD = 10.0**6
+SPARE = 300
+"""Levels of nesting that are left to whatever reads a record, of about a thousand that Python allows."""
+_NUMBERS: tuple[Any, ...] = (int, float, Real)
+_APART = {"cell", "repeat", "sample", "references", "agents", "messages", "metrics"}
+_END = tuple(f.name for f in fields(DebateResult) if f.name not in _APART)
+
+
+def id_of(result: DebateResult) -> DebateId:
+    """The id of the debate."""
+    return DebateId(result.cell, result.repeat, result.sample.id)
+
+
+def encode(value: Any, what: object) -> str:
+    """A value as JSON. Raises `ComponentError`, which says what it is, if that fails."""
+    try:
+        text = to_json(value)
+        if text.count("[") + text.count("{") > SPARE:  # it may be nested so deeply that it could not be read back
+            json.loads("[" * SPARE + text + "]" * SPARE)
+        return text
+    except Exception as error:  # objects of components may raise anything
+        raise ComponentError(f"{what} cannot be recorded: {_brief(error)}") from None
+
+
+def encode_content(sample: Sample, references: Sequence[str], what: object) -> str:
+    """A sample with its references: `{"sample": ..., "references": ...}`."""
+    return encode({"sample": sample, "references": references}, f"{what}: the sample")
+
+
+def digest(content: str) -> str:
+    """32 hexadecimal digits that identify the content of a sample."""
+    return blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def sample_digest(sample: Sample, references: Sequence[str]) -> str:
+    """32 hexadecimal digits that identify the content of a sample, including its references."""
+    return digest(encode_content(sample, references, f"sample '{sample.id}'"))
+
+
+def encode_opening(id: DebateId, content: str) -> str:
+    """The first part of a debate's line."""
+    return f'{{"cell":{to_json(id.cell)},"repeat":{id.repeat},{content[1:]}'
+
+
+def encode_message(message: Message, id: DebateId) -> str:
+    """A message as JSON."""
+    return encode(message, f"{id}: message {message.id}")
+
+
+def encode_end(result: DebateResult) -> str:
+    """The last part of a debate's line."""
+    return encode({name: getattr(result, name) for name in _END}, id_of(result))
+
+
+UNFINISHED = encode_end(DebateResult("", 0, Sample("", ""), ()))
+"""The last part of the line of a debate that has not ended."""
+
+
+def join(opening: str, agents: str | None, messages: str | None, metrics: str | None, end: str | None) -> str:
+    """The line of a debate from its parts; messages are separated by commas."""
+    return (f'{opening[:-1]},"agents":{agents or "[]"},"messages":[{messages or ""}],"metrics":{metrics or "{}"},'
+            f'{(end or UNFINISHED)[1:]}')
+
+
+def check_ids(result: DebateResult) -> None:
+    """Raise `ComponentError` if two messages of a debate have the same id."""
+    if len({m.id for m in result.messages}) != len(result.messages):
+        raise ComponentError(f"{id_of(result)}: two messages have the same id")
+
+
+def clamp_usage(usage: Usage, calls: int = 1) -> Usage:
+    """The usage of some calls with every number in a plausible range, marked if one was not.
+
+    Negative tokens and those that are not a number become zero, more than `MOST_TOKENS` per call become that many; a
+    cost that is negative, above `MOST_USD` per call or not a number becomes unknown. `raw["clamped"]` is then true.
+    """
+    most = MOST_TOKENS * max(calls, 1)
+    given = (usage.prompt, usage.completion, usage.cached)
+    if usage.cost_usd is None and all(type(n) is int and 0 <= n <= most for n in given):
+        return usage
+    tokens = (_tokens(given[0], most), _tokens(given[1], most), _tokens(given[2], most))
+    cost = _cost(usage.cost_usd, MOST_USD * max(calls, 1))
+    if tokens == given and cost == usage.cost_usd:
+        return usage
+    raw = dict(usage.raw) if isinstance(usage.raw, Mapping) else {}
+    return Usage(*tokens, cost, {**raw, "clamped": True})
+
+
+def clamp_call(call: Call) -> Call:
+    """A call with its usage in range."""
+    usage = clamp_usage(call.completion.usage)
+    return call if usage is call.completion.usage else replace(call, completion=replace(call.completion, usage=usage))
+
+
+def clamp_result(result: DebateResult) -> DebateResult:
+    """A debate with its usage in range."""
+    tokens = clamp_usage(result.tokens, result.calls)
+    return result if tokens is result.tokens else replace(result, tokens=tokens)
+
+
+def drop_unstorable(result: DebateResult, error: str) -> DebateResult:
+    """A debate that failed because it cannot be recorded, with those parts that can be."""
+    plain = DebateResult(result.cell, result.repeat, Sample(result.sample.id, ""), (), error=error)
+    kept = {f.name: getattr(result, f.name) for f in fields(DebateResult)
+            if f.name not in ("error", "messages", "decision") and _can_be_stored(getattr(result, f.name))}
+    messages: dict[int, Message] = {m.id: m for m in result.messages if _can_be_stored(m)}
+    return replace(plain, **kept, messages=tuple(messages.values()))
+
+
+def _can_be_stored(value: Any) -> bool:
+    try:
+        encode(value, "")
+    except ComponentError:
+        return False
+    return True
+
+
+def _tokens(value: Any, most: int) -> int:
+    if not isinstance(value, _NUMBERS) or value != value:
+        return 0
+    return int(max(0, min(value, most)))
+
+
+def _cost(value: Any, most: float) -> float | None:
+    return value if isinstance(value, _NUMBERS) and 0 <= value <= most else None
+
+
+def _brief(error: Exception) -> str:
+    """An error as one line, even if its `__str__` fails."""
+    try:
+        text = " ".join(str(error).split())[:200]
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

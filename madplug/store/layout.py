@@ -1,0 +1,142 @@
+"""The tables of `study.db`, and how the file is opened: for writing by one process, for reading by any number."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from madplug.errors import UserError
+
+NAME = "study.db"
+VERSION = 2
+_APPLICATION = 0x6D616470  # "madp", in the header of the file
+_TABLES = {
+    "facts": "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "problems": "CREATE TABLE problems (at REAL NOT NULL, text TEXT NOT NULL)",
+    # Numbers come before text, so that adding them up does not read the text.
+    "calls": "CREATE TABLE calls (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, cell TEXT, repeat INTEGER,"
+             " sample TEXT, agent INTEGER, purpose TEXT, round INTEGER, nth INTEGER, model TEXT,"
+             " prompt INTEGER NOT NULL, completion INTEGER NOT NULL, cached INTEGER NOT NULL, cost_usd REAL,"
+             " retries INTEGER NOT NULL, seconds REAL NOT NULL, at REAL NOT NULL, raw TEXT, logprobs TEXT,"
+             " text TEXT NOT NULL, request TEXT NOT NULL)",
+    # `outcome` is NULL while a debate runs.
+    "debates": "CREATE TABLE debates (number INTEGER PRIMARY KEY, cell TEXT NOT NULL,"
+               " repeat INTEGER NOT NULL, sample TEXT NOT NULL, digest TEXT NOT NULL, outcome TEXT, error TEXT,"
+               " decided INTEGER, agreed INTEGER, rounds INTEGER, messages INTEGER, calls INTEGER, retries INTEGER,"
+               " prompt INTEGER, completion INTEGER, cached INTEGER, cost_usd REAL, seconds REAL, metrics TEXT,"
+               " opening TEXT NOT NULL, agents TEXT, record TEXT, UNIQUE (cell, repeat, sample))",
+    "messages": "CREATE TABLE messages (debate INTEGER, id INTEGER, record TEXT NOT NULL, PRIMARY KEY (debate, id))"
+                " WITHOUT ROWID",
+    # Which debates changed, in order, for `Reader.since`: cheaper to write than an index of what changed.
+    "changes": "CREATE TABLE changes (tick INTEGER PRIMARY KEY, debate INTEGER NOT NULL)",
+}
+
+
+def make_folder(folder: Path) -> None:
+    """Make a directory that a power failure does not take away again; SQLite takes care of what is in it."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in missing:
+        _sync_folder(path.parent)
+
+
+def open_for_writing(folder: Path) -> sqlite3.Connection:
+    """Open the study in a directory, or create one. Raises `UserError` if it cannot be used."""
+    path = folder / NAME
+    if path.exists() and not path.is_file():
+        raise UserError(f"{folder}: cannot be used: {NAME} is not a file; choose another directory with --output")
+    db = None
+    try:
+        db = sqlite3.connect(path, isolation_level=None)
+        _distrust(db)
+        if not _check(db, folder):
+            db.execute("PRAGMA journal_mode=WAL")
+            db.executescript(f"BEGIN; {';'.join(_TABLES.values())}; PRAGMA application_id={_APPLICATION};"
+                             f" PRAGMA user_version={VERSION}; COMMIT;")
+        return db
+    except (*_UNREADABLE, OSError, UserError) as error:
+        if db:
+            db.close()
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
+
+
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What damage raises: SQLite's own errors, and names in the schema that are not text."""
+
+
+def open_for_reading(folder: Path) -> sqlite3.Connection:
+    """Open the study in a directory, which may be untrusted, may be running, and may be on a read-only disk."""
+    path = folder / NAME
+    if not path.is_file():
+        raise UserError(f"{folder}: no study here (there is no {NAME})")
+    wal = path.with_name(NAME + "-wal")
+    try:
+        return _open_reading(path, "")
+    except sqlite3.OperationalError as error:
+        # A write-ahead file cannot be created on a read-only disk; if there is none, nothing is missed.
+        read_only = any(text in str(error) for text in ("unable to open", "readonly"))
+        if not read_only or (wal.exists() and wal.stat().st_size):
+            raise UserError(f"{folder}: {NAME} cannot be read: {error}"
+                            + ("; copy the directory to a disk that can be written to" if read_only else "")) from None
+    except _UNREADABLE as error:
+        raise UserError(f"{folder}: {NAME} cannot be read: {error}") from None
+    try:
+        return _open_reading(path, "&immutable=1")
+    except _UNREADABLE as error:
+        raise UserError(f"{folder}: {NAME} cannot be read: {error}") from None
+
+
+def _open_reading(path: Path, more: str) -> sqlite3.Connection:
+    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{more}", uri=True, isolation_level=None, timeout=30)
+    try:
+        db.execute("PRAGMA query_only=ON")
+        _distrust(db)
+        if not _check(db, path.parent):
+            raise UserError(f"{path.parent}: no study here yet ({NAME} is empty)")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _distrust(db: sqlite3.Connection) -> None:
+    """The file may be untrusted: nothing in its schema is executed, and damage is an error instead of nonsense."""
+    for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
+        db.execute(f"PRAGMA {pragma}").fetchall()
+
+
+def _check(db: sqlite3.Connection, folder: Path) -> bool:
+    """Whether it contains a study; raises `UserError` for another layout, or a file that madplug did not make."""
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    found = {(name, table): (kind, sql) for kind, name, table, sql in
+             db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master")}
+    if not found and version == 0:
+        return False
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    if version > VERSION:
+        raise UserError(f"{folder}: made by a newer madplug (layout {version}, this one knows {VERSION}); "
+                        "upgrade madplug to use it")
+    if version == 1:
+        raise UserError(f"{folder}: made by an older madplug (layout 1, this one knows {VERSION}); use that one, or "
+                        "run the study again in another directory")
+    if version != VERSION or application != _APPLICATION:
+        raise UserError(f"{folder}: {NAME} is not a study of madplug")
+    wrong = [name for name in _TABLES if found.get((name, name), ("", ""))[1] != _TABLES[name]]
+    wrong += [name for (name, table), (kind, sql) in found.items()
+              if table in _TABLES and name not in _TABLES and (sql or kind == "trigger")]
+    if wrong:
+        raise UserError(f"{folder}: {NAME} is not as madplug made it: '{wrong[0]}' is missing, changed or added")
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # not every system lets a directory be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

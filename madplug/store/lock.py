@@ -1,0 +1,68 @@
+"""The lock that lets only one process at a time write to a study."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from madplug.errors import UserError
+
+
+class StudyLock:
+    """An exclusive lock on a study's directory; the system releases it however the process ends.
+
+    Two locks, because neither works everywhere: one on the directory itself, which cannot be removed by mistake and
+    moves with it, and one in `study.lock` for systems that cannot lock directories (Windows, some network disks).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._handle: int | None = None
+        self._file: sqlite3.Connection | None = None
+        try:
+            self._lock_folder(folder)
+            self._lock_file(folder)
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Let another process write."""
+        if self._file is not None:
+            self._file.close()
+        if self._handle is not None:
+            os.close(self._handle)
+        self._file = self._handle = None
+
+    def _lock_folder(self, folder: Path) -> None:
+        try:
+            import fcntl
+        except ImportError:  # Windows, where a locked file cannot be removed either
+            return
+        self._handle = os.open(folder, os.O_RDONLY)
+        os.register_at_fork(after_in_child=self._forget)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _refusal(folder) from None
+        except OSError:  # this file system does not lock directories
+            return
+
+    def _forget(self) -> None:
+        """A forked child must not hold on to the lock when its parent ends."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _lock_file(self, folder: Path) -> None:
+        self._file = sqlite3.connect(folder / "study.lock", timeout=0, isolation_level=None)
+        try:
+            self._file.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise _refusal(folder) from None
+            raise
+
+
+def _refusal(folder: Path) -> UserError:
+    return UserError(f"{folder}: another process is running this study; wait for it, or stop it")

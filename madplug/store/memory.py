@@ -1,0 +1,193 @@
+"""A study in memory, for tests and for debates in scripts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from madplug.errors import StudyError, UserError
+from madplug.records import Agent, DebateResult, Message, Sample
+from madplug.rows import plain
+from madplug.store.base import Call, CallRow, Changes, DebateId, Progress, Totals, key_bytes
+from madplug.store.encode import (
+    check_ids,
+    clamp_call,
+    clamp_result,
+    encode,
+    encode_content,
+    encode_message,
+    id_of,
+    sample_digest,
+)
+
+
+class MemoryStore:
+    """`Recorder` and `Reader` in memory. results: debates that it contains from the start."""
+
+    def __init__(self, results: Iterable[DebateResult] = ()) -> None:
+        self._calls: dict[bytes, tuple[CallRow, Call, float]] = {}
+        self._debates: dict[DebateId, DebateResult] = {id_of(result): result for result in results}
+        self._running: set[DebateId] = set()
+        self._facts: dict[str, Any] = {}
+        self._problems: list[str] = []
+        self._ticks: dict[DebateId, int] = dict.fromkeys(self._debates, 0)
+        self._tick = 0
+
+    def call(self, key: bytes | str) -> Call | None:
+        """The call recorded under a key, given as bytes or in hexadecimal digits, or None."""
+        found = self._calls.get(key_bytes(key))
+        return found[1] if found else None
+
+    async def keep_call(self, row: CallRow, call: Call) -> None:
+        """Record a call."""
+        self._calls.setdefault(row.key, (row, clamp_call(call), time.time()))
+
+    def start_debate(self, id: DebateId, sample: Sample, references: Sequence[str]) -> None:
+        """Record the start of a debate; what an earlier attempt has left is dropped."""
+        encode_content(sample, references, id)
+        self._running.add(id)
+        self._keep(DebateResult(*id[:2], sample, tuple(references)))
+
+    def keep_agents(self, id: DebateId, agents: Sequence[Agent]) -> None:
+        """Record the agents of a debate that was started."""
+        encode(agents, f"{id}: the agents")
+        self._keep(replace(self._get_started(id), agents=tuple(agents)))
+
+    def keep_message(self, id: DebateId, message: Message) -> None:
+        """Record a message of a debate that was started; it replaces an earlier one with the same id."""
+        encode_message(message, id)
+        found = self._get_started(id)
+        messages = {m.id: m for m in found.messages} | {message.id: message}
+        self._keep(replace(found, messages=tuple(messages[i] for i in sorted(messages))))
+
+    async def finish_debate(self, result: DebateResult) -> None:
+        """Record how a debate ended, started or not."""
+        check_ids(result)
+        encode(result, id_of(result))
+        self._running.discard(id_of(result))
+        self._keep(clamp_result(result))
+
+    def fact(self, name: str) -> Any:
+        """The value recorded under a name, or None."""
+        return self._facts.get(name)
+
+    async def keep_fact(self, name: str, value: Any) -> None:
+        """Record a JSON value under a name."""
+        self._facts[name] = plain(value)
+
+    async def keep_problem(self, text: str) -> None:
+        """Record a problem of the study."""
+        self._problems.append(text)
+
+    async def forget_problems(self) -> None:
+        """Drop the problems of an earlier run."""
+        self._problems.clear()
+
+    def problems(self) -> list[str]:
+        """The problems, each once."""
+        return list(dict.fromkeys(self._problems))
+
+    def done(self) -> Mapping[DebateId, str]:
+        """The debates that need not be run again, each with its sample's digest."""
+        return {id: sample_digest(r.sample, r.references) for id, r in self._debates.items()
+                if r.error is None and id not in self._running}
+
+    def failed(self) -> set[DebateId]:
+        """The debates that failed in an earlier run."""
+        return {id for id, r in self._debates.items() if r.error is not None and id not in self._running}
+
+    def result(self, id: DebateId) -> DebateResult | None:
+        """A debate that has ended, or None."""
+        return None if id in self._running else self._debates.get(id)
+
+    def results(self, cell: str | None = None) -> Iterator[DebateResult]:
+        """The debates of a cell, or all, that have ended, in the order of cell, repeat and sample id."""
+        return (r for r in self.debates(cell) if id_of(r) not in self._running)
+
+    def debate(self, id: DebateId) -> DebateResult | None:
+        """One debate, even if it is running, or None."""
+        return self._debates.get(id)
+
+    def debates(self, cell: str | None = None) -> Iterator[DebateResult]:
+        """The debates of a cell, or all, in the order of cell, repeat and sample id, including running ones."""
+        return (self._debates[id] for id in sorted(self._debates) if cell in (None, id.cell))
+
+    def records(self) -> Iterator[str]:
+        """The debates that have ended as lines of an export."""
+        return (encode(r, id_of(r)) for r in self.results())
+
+    def figures(self) -> Iterator[Mapping[str, Any]]:
+        """One row per debate that has ended, with its numbers and without its messages."""
+        return map(_figures, self.results())
+
+    def calls(self, cell: str | None = None, keys: Iterable[bytes | str] | None = None) -> Iterator[Mapping[str, Any]]:
+        """The answered calls of a cell, or all, or those with these keys, in the order they were answered."""
+        wanted = None if keys is None else {key_bytes(key) for key in keys}
+        return (_call_row(*found) for key, found in list(self._calls.items())
+                if cell in (None, found[0].caller.cell) and (wanted is None or key in wanted))
+
+    def totals(self) -> Totals:
+        """What has been paid for."""
+        usages = [call.completion.usage for _, call, _ in self._calls.values()]
+        return Totals(len(usages), sum(u.prompt + u.completion for u in usages), sum(u.cost_usd or 0.0 for u in usages))
+
+    def retries(self) -> int:
+        """How many attempts failed, over all calls that were answered in the end."""
+        return sum(call.retries for _, call, _ in self._calls.values())
+
+    def since(self, cursor: str | None = None) -> tuple[Changes, str]:
+        """What has been recorded since a cursor that an earlier call returned, and the next cursor."""
+        try:
+            tick, calls = map(int, cursor.split(".")) if cursor else (-1, 0)
+        except ValueError:
+            raise UserError(f"{cursor!r:.40} is not a cursor of a study") from None
+        debates = {id: Progress(self._outcome(id), len(self._debates[id].messages))
+                   for id, changed in self._ticks.items() if changed > tick}
+        return Changes(debates, len(self._calls) - calls), f"{self._tick}.{len(self._calls)}"
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def __enter__(self) -> MemoryStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _outcome(self, id: DebateId) -> Any:
+        if id in self._running:
+            return "running"
+        return "done" if self._debates[id].error is None else "failed"
+
+    def _get_started(self, id: DebateId) -> DebateResult:
+        if id not in self._running:
+            raise StudyError(f"{id} was not started")
+        return self._debates[id]
+
+    def _keep(self, result: DebateResult) -> None:
+        self._tick += 1
+        self._ticks[id_of(result)] = self._tick
+        self._debates[id_of(result)] = result
+
+
+def _figures(result: DebateResult) -> Mapping[str, Any]:
+    decision, tokens = result.decision, result.tokens
+    return {"cell": result.cell, "repeat": result.repeat, "sample": result.sample.id, "error": result.error,
+            "decided": decision is not None and decision.key is not None,
+            "agreed": decision is not None and decision.agreed, "rounds": result.rounds, "calls": result.calls,
+            "retries": result.retries, "prompt": tokens.prompt, "completion": tokens.completion,
+            "cached": tokens.cached, "cost_usd": tokens.cost_usd, "seconds": result.seconds,
+            "metrics": result.metrics}
+
+
+def _call_row(row: CallRow, call: Call, at: float) -> Mapping[str, Any]:
+    import json
+
+    caller, done = row.caller, call.completion
+    return {"key": row.key.hex(), "cell": caller.cell, "repeat": caller.repeat, "sample": caller.sample,
+            "agent": caller.agent, "purpose": caller.purpose, "round": caller.round, "nth": caller.nth,
+            "model": row.model, "request": json.loads(row.request), "text": done.text, "usage": asdict(done.usage),
+            "logprobs": None if done.logprobs is None else list(done.logprobs), "retries": call.retries,
+            "seconds": call.seconds, "at": at}

@@ -1,0 +1,198 @@
+"""Writing a study's directory, durably per model call.
+
+`study.db` is SQLite in write-ahead mode. The same rows are log, cache and resume state: a call is on disk before the
+debate that made it goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from madplug.errors import StudyError, UserError
+from madplug.records import Agent, DebateResult, Message, Sample
+from madplug.rows import storable_text
+from madplug.store.base import Call, CallRow, DebateId, key_bytes
+from madplug.store.encode import (
+    check_ids,
+    clamp_call,
+    clamp_result,
+    digest,
+    encode,
+    encode_content,
+    encode_end,
+    encode_message,
+    encode_opening,
+    id_of,
+)
+from madplug.store.layout import make_folder, open_for_writing
+from madplug.store.lock import StudyLock
+from madplug.store.reading import SqliteReader
+from madplug.store.writer import Row, Write, Writer
+
+_CALL = f"INSERT OR IGNORE INTO calls VALUES (NULL{',?' * 20})"
+_OLD = "DELETE FROM messages WHERE debate = (SELECT number FROM debates WHERE cell = ? AND repeat = ? AND sample = ?)"
+_START = "INSERT OR REPLACE INTO debates (number, cell, repeat, sample, digest, opening) VALUES (?, ?, ?, ?, ?, ?)"
+_AGENTS = "UPDATE debates SET agents = ? WHERE number = ?"
+_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?)"
+_CHANGE = "INSERT INTO changes VALUES (NULL, ?)"
+_DROP = "DELETE FROM messages WHERE debate = ? AND id = ?"
+_FINISH = ("UPDATE debates SET outcome = ?, error = ?, decided = ?, agreed = ?, rounds = ?, messages = ?,"
+           " calls = ?, retries = ?, prompt = ?, completion = ?, cached = ?, cost_usd = ?, seconds = ?, metrics = ?,"
+           " agents = ?, record = ? WHERE number = ?")
+
+
+@dataclass(slots=True)
+class _Started:
+    """A debate that has started and not ended, as it is on record."""
+
+    number: int
+    sample: Sample
+    references: tuple[str, ...]
+    agents: tuple[Agent, ...] = ()
+    agents_text: str = "[]"
+    messages: dict[int, Message] = field(default_factory=dict)
+
+    @property
+    def change(self) -> tuple[str, tuple[int]]:
+        """The row that makes it appear in `Reader.since`."""
+        return _CHANGE, (self.number,)
+
+
+class SqliteRecorder(SqliteReader):
+    """The `Recorder` of a directory, and its `Reader`. One process writes; any number can read."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            make_folder(folder)
+            self._lock = StudyLock(folder)
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
+        try:
+            super().__init__(folder, open_for_writing(folder))
+            self._keys = {row[0] for row in self._rows("SELECT key FROM calls")}
+            self._number = self._one("SELECT max(number) FROM debates")[0] or 0
+            self._started: dict[DebateId, _Started] = {}
+            self._writer = Writer(folder)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def call(self, key: bytes | str) -> Call | None:
+        """The call recorded under a key."""
+        return super().call(key) if key_bytes(key) in self._keys else None  # most calls are new and not worth a query
+
+    async def keep_call(self, row: CallRow, call: Call) -> None:
+        """Record a call; returns when it is durable."""
+        call = clamp_call(call)
+        caller, usage, logprobs = row.caller, call.completion.usage, call.completion.logprobs
+        values = (
+            row.key, caller.cell, caller.repeat, storable_text(caller.sample), caller.agent,
+            storable_text(caller.purpose), caller.round, caller.nth, storable_text(row.model), usage.prompt,
+            usage.completion, usage.cached, usage.cost_usd, call.retries, call.seconds, time.time(),
+            encode(usage.raw, f"{_debate_of(row)}: the usage") if usage.raw else None,
+            encode(logprobs, f"{_debate_of(row)}: the log probabilities") if logprobs else None,
+            storable_text(call.completion.text), row.request)
+        await self._writer.write(Write(lambda: f"a call with the purpose '{caller.purpose}' of {_debate_of(row)}",
+                                       [(_CALL, values)]))
+        self._keys.add(row.key)
+
+    def start_debate(self, id: DebateId, sample: Sample, references: Sequence[str]) -> None:
+        """Queue the start of a debate; what an earlier attempt has left is dropped."""
+        started, statements = self._start(id, sample, tuple(references))
+        self._started[id] = started
+        self._writer.queue(Write(lambda: id, [started.change], statements))
+
+    def keep_agents(self, id: DebateId, agents: Sequence[Agent]) -> None:
+        """Queue the agents of a debate that was started."""
+        started = self._get_started(id)
+        text = encode(agents, f"{id}: the agents")
+        started.agents, started.agents_text = tuple(agents), text
+        self._writer.queue(Write(lambda: id, statements=[(_AGENTS, (text, started.number))]))
+
+    def keep_message(self, id: DebateId, message: Message) -> None:
+        """Queue a message of a debate that was started; it replaces an earlier one with the same id."""
+        started = self._get_started(id)
+        row = (_MESSAGE, (started.number, message.id, encode_message(message, id)))
+        started.messages[message.id] = message
+        self._writer.queue(Write(lambda: id, [row, started.change]))
+
+    async def finish_debate(self, result: DebateResult) -> None:
+        """Record how a debate ended, started or not; returns when it is durable."""
+        check_ids(result)
+        result, id = clamp_result(result), id_of(result)
+        started = self._started.get(id)
+        statements: list[tuple[str, Row]] = []
+        if started is None or (started.sample, started.references) != (result.sample, result.references):
+            started, statements = self._start(id, result.sample, result.references)
+        kept = started.messages
+        rows = [(_MESSAGE, (started.number, m.id, encode_message(m, id))) for m in result.messages
+                if kept.get(m.id) is not m and kept.get(m.id) != m]
+        gone = [(_DROP, (started.number, i)) for i in kept.keys() - {m.id for m in result.messages}]
+        end = (_FINISH, (*self._end(started, result, id), started.number))
+        self._started.pop(id, None)
+        await self._writer.write(Write(lambda: id, [*rows, started.change], [*statements, *gone, end]))
+
+    async def keep_fact(self, name: str, value: Any) -> None:
+        """Record a JSON value under a name; returns when it is durable."""
+        text = encode(value, f"'{name}'")
+        await self._writer.write(Write(lambda: f"'{name}'", statements=[
+            ("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, text))]))
+
+    async def keep_problem(self, text: str) -> None:
+        """Record a problem of the study."""
+        row = (time.time(), storable_text(text))
+        await self._writer.write(Write(lambda: "a problem", statements=[("INSERT INTO problems VALUES (?, ?)", row)]))
+
+    async def forget_problems(self) -> None:
+        """Drop the problems of an earlier run."""
+        await self._writer.write(Write(lambda: "the problems", statements=[("DELETE FROM problems", ())]))
+
+    def done(self) -> Mapping[DebateId, str]:
+        """The debates that need not be run again, each with its sample's digest."""
+        rows = self._rows("SELECT cell, repeat, sample, digest FROM debates WHERE outcome = 'done'")
+        return {DebateId(*row[:3]): row[3] for row in rows}
+
+    def failed(self) -> set[DebateId]:
+        """The debates that failed in an earlier run."""
+        rows = self._rows("SELECT cell, repeat, sample FROM debates WHERE outcome = 'failed'")
+        return {DebateId(*row) for row in rows}
+
+    def close(self) -> None:
+        """Commit what is queued, and release the directory."""
+        self._writer.stop()
+        super().close()
+        self._lock.release()
+
+    def _start(self, id: DebateId, sample: Sample,
+               references: tuple[str, ...]) -> tuple[_Started, list[tuple[str, Row]]]:
+        """A new debate, which replaces any earlier attempt."""
+        content = encode_content(sample, references, id)
+        self._number += 1
+        values = (self._number, *id, digest(content), encode_opening(id, content))
+        return _Started(self._number, sample, references), [(_OLD, id), (_START, values)]
+
+    def _end(self, started: _Started, result: DebateResult, id: DebateId) -> tuple[Any, ...]:
+        """The values of `_FINISH`."""
+        agents = started.agents_text
+        if result.agents != started.agents:
+            agents = encode(result.agents, f"{id}: the agents")
+        decision, tokens = result.decision, result.tokens
+        return ("done" if result.error is None else "failed",
+                None if result.error is None else storable_text(result.error),
+                decision is not None and decision.key is not None, decision is not None and decision.agreed,
+                result.rounds, len(result.messages), result.calls, result.retries, tokens.prompt, tokens.completion,
+                tokens.cached, tokens.cost_usd, float(result.seconds), encode(result.metrics, f"{id}: the metrics"),
+                agents, encode_end(result))
+
+    def _get_started(self, id: DebateId) -> _Started:
+        if id not in self._started:
+            raise StudyError(f"{id} was not started")
+        return self._started[id]
+
+
+def _debate_of(row: CallRow) -> DebateId:
+    return DebateId(row.caller.cell, row.caller.repeat, row.caller.sample)

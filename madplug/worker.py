@@ -1,0 +1,192 @@
+"""A worker: runs jobs, in the driver's process or in another one.
+
+It makes its own components from the same run file, and opens its own models and services. Everything that has to be
+stored or granted goes through the driver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from madplug.aio import maybe_await
+from madplug.cell import Cell
+from madplug.checks import describe_error
+from madplug.components import Component, Metric, Model, Service
+from madplug.debate import Debate
+from madplug.driver import Driver
+from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
+from madplug.events import DebateStarted
+from madplug.gateway import Gateway
+from madplug.jobs import Job
+from madplug.loop import run_debate
+from madplug.plan import StudyPlan
+from madplug.records import DebateResult, Decision
+from madplug.setup import Setup
+from madplug.state import DebateState
+
+Runner = Callable[[Debate], Awaitable[Decision]]
+"""Brings a debate to its decision."""
+
+
+class Worker:
+    """The cells of a study, ready to run debates.
+
+    runner: runs a debate; by default the loop.
+    """
+
+    def __init__(self, plan: StudyPlan, driver: Driver, *, runner: Runner = run_debate) -> None:
+        self.plan = plan
+        self.gateway = Gateway(plan.models, plan.cells, driver, seed=plan.seed, share=plan.share_completions)
+        self.setups = {cell.slug: Setup(cell, self.gateway, driver, plan.seed) for cell in plan.cells}
+        self._driver = driver
+        self._runner = runner
+        self.last_error: BaseException | None = None
+        """The error of the latest failed debate."""
+        self._opened: list[Service] = []
+
+    @classmethod
+    def from_file(cls, path: Path, driver: Driver) -> Worker:
+        """The worker of a study, from the expanded run file in its directory."""
+        from madplug.config import load
+
+        return cls(load(path, environ={}).plan, driver)
+
+    async def open(self) -> None:
+        """Open the services and prepare every component; a model is opened before its first request."""
+        services = {id(s): s for cell in self.plan.cells for s in cell.services.values()}
+        for service in services.values():
+            await run_setup_step(service, "open", service.open)
+            self._opened.append(service)
+        prepared: set[int] = set()
+        for setup in self.setups.values():
+            for component in setup.cell.components():
+                if id(component) not in prepared:
+                    prepared.add(id(component))
+                    await run_setup_step(component, "prepare", partial(component.prepare, setup))
+            if setup.training_use:
+                await self._driver.remember(f"trained.{setup.cell.slug}", dict(setup.training_use))
+
+    async def close(self) -> None:
+        """Close models and services."""
+        await self.gateway.close()
+        for service in reversed(self._opened):
+            try:
+                await maybe_await(service.close())
+            except Exception as error:
+                self._driver.problem(f"service {service.name}: close raised {describe_error(error)}")
+
+    async def run(self, job: Job) -> DebateResult | None:
+        """Run a debate, score it and have it stored; None if the study was stopped before it ended."""
+        started = asyncio.get_running_loop().time()
+        state = DebateState(self.setups[job.cell].cell, job.sample, job.references, self.gateway, self._driver.tell,
+                            job.repeat, job.seed, job.order, job.matched)
+        state.tell(DebateStarted(state.id, job.sample, job.references, job.order))
+        debate = Debate(state)
+        try:
+            error = await self._attempt(debate, state)
+            result = state.result(error=error, seconds=round(asyncio.get_running_loop().time() - started, 4))
+            result = await self._scored(debate, state, result)
+            if state.refused:  # a component has caught it, and gone on without the answer
+                raise StudyStopped("stopped before the debate ended")
+        except StudyStopped:
+            await self._driver.finish(state.id, None)
+            return None
+        return await self._hand_over(state, result)
+
+    async def _hand_over(self, state: DebateState, result: DebateResult) -> DebateResult:
+        """Have a result stored; a debate that cannot be stored is a failed one."""
+        try:
+            await self._driver.finish(state.id, result)
+        except ComponentError as error:
+            result = replace(result, messages=(), notes={}, decision=None, metrics={}, error=describe_error(error))
+            await self._driver.finish(state.id, result)
+        return result
+
+    async def _attempt(self, debate: Debate, state: DebateState) -> str | None:
+        """Run a debate; return why it failed, or None."""
+        try:
+            if state.cell.match is not None:
+                self._check_match(state)
+            await self._runner(debate)
+        except BaseException as error:
+            return self._why_failed(error)
+        return None
+
+    def _why_failed(self, error: BaseException) -> str:
+        """The reason why a debate failed; an error that is not a failure of the debate is raised again."""
+        if isinstance(error, StudyError) or (isinstance(error, StudyStopped) and self._driver.ending is not None):
+            raise error
+        if isinstance(error, asyncio.CancelledError) and not _cancelled_from_outside():
+            return describe_error(ComponentError("a component raised asyncio.CancelledError").with_traceback(
+                error.__traceback__))
+        if isinstance(error, SystemExit):
+            return describe_error(ComponentError("a component called sys.exit").with_traceback(error.__traceback__))
+        if not isinstance(error, Exception):
+            raise error
+        self.last_error = error
+        return describe_error(error)
+
+    def _check_match(self, state: DebateState) -> None:
+        match, matched = state.cell.match, state.matched
+        assert match is not None
+        if matched is None:
+            raise StudyStopped("stopped before the matched debate ended")
+        if matched.error:
+            raise ComponentError(f"the debate of cell '{match['cell']}' this one is matched to failed: {matched.error}")
+
+    async def _scored(self, debate: Debate, state: DebateState, result: DebateResult) -> DebateResult:
+        """The result with every metric of the cell; a failed debate is scored as one without an answer.
+
+        A metric that fails does not affect the others: a debate must not be missing from one mean because of another.
+        """
+        if result.error:
+            state.decision = Decision.undecided(f"failed: {result.error}")
+        scores: dict[str, float | None] = {}
+        error = result.error
+        for name, metric in state.cell.metrics.items():
+            try:
+                scores |= score_parts(name, metric, await maybe_await(metric.score(debate, result.references)))
+            except BaseException as problem:
+                error = error or self._why_failed(problem)
+        tokens = state.spent
+        return replace(result, metrics=scores, error=error, decision=None if error else result.decision,
+                       calls=tokens.calls, retries=tokens.retries, tokens=tokens.usage())
+
+
+def _cancelled_from_outside() -> bool:
+    """Whether this task was cancelled, rather than a component having raised the exception itself."""
+    task = asyncio.current_task()
+    cancelling = getattr(task, "cancelling", None)  # from Python 3.11 on
+    return cancelling is None or cancelling() > 0
+
+
+def score_parts(name: str, metric: Metric, value: Any) -> dict[str, float | None]:
+    """A metric's scores by name: one number, or several."""
+    found = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
+    for part, number in found.items():
+        if number is not None and not (isinstance(number, int | float) and isfinite(number)):
+            raise ComponentError(f"{type(metric).__qualname__}.score gave {number!r:.40} for {part}; "
+                                 "expected a number")
+    return {part: None if number is None else float(number) for part, number in found.items()}
+
+
+async def run_setup_step(component: Component, what: str, step: Callable[[], Any]) -> None:
+    """Run a step before the first debate; an error ends the study and names the component."""
+    try:
+        await maybe_await(step())
+    except MadplugError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise StudyError(f"{component.label} {component.full_name}: {what} failed: {describe_error(error)}") from error
+
+
+def packages_of(cells: Sequence[Cell], models: Mapping[str, Model]) -> set[str]:
+    """The packages that the components of a study come from."""
+    components = [c for cell in cells for c in cell.components()]
+    return {type(c).__module__.partition(".")[0] for c in (*components, *models.values())} - {"madplug"}

@@ -1,0 +1,93 @@
+"""Yes or no."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import Field
+
+from madplug import Sample
+from madplug_answers import papers
+from madplug_answers.asking import READ_AS, Reading, ReadingOptions
+from madplug_answers.marks import LINE, announcements, boxed, closing_after_boxes
+from madplug_answers.own import compatible, parse_reply
+from madplug_common.prompts import fill
+
+ASK_YESNO = "When you have decided, end your reply with one line that says yes or no, in this form: {form}"
+
+_BOTH = re.compile(r"(?i)(?<![\w'’])(?:yes(?:[ ]or[ ]|/)no|true(?:[ ]or[ ]|/)false)(?![\w'’])")
+_WORD = re.compile(
+    r"(?i)(?P<not>(?:(?<!\w)(?:not|never|cannot)|n['’]t)[ \t]{1,3}"
+    r"(?:(?:be|been|a|the|simply|entirely|quite|really|necessarily|strictly|completely|always|actually)[ \t]{1,3}){0,2}"
+    r")?(?<!\w)(?<!\w['’])(?P<word>yes|no|true|false)(?!\w|['’-]\w)")
+_NUMBERED = re.compile(r"\.[ \t]?[0-9]")
+_NEXT_WORD = re.compile(r"[ \t]{1,9}([A-Za-z]{1,20})")
+_AFTER_NO = frozenset((
+    "because", "since", "as", "for", "it", "he", "she", "they", "this", "that", "these", "those", "there", "the", "we",
+    "i", "you", "but", "and", "or", "not", "due", "given", "based", "if", "when", "while", "though", "although",
+    "unless", "so", "thus", "hence", "however", "is", "was", "would", "in", "according"))
+"""Words that may follow the answer "no"; before any other word, "no" belongs to that word ("no doubt")."""
+_SENTENCE = re.compile(r"[.!?](?=\s)|\n")
+_TRIED = 8
+
+
+class YesNo(Reading):
+    """Yes or no.
+
+    The last yes, no, true or false in the sentence after the last announcement of the answer, else the last after it,
+    else the last of the text. True is yes and false is no.
+    """
+
+    name = "yesno"
+    source = "Yin et al. 2023 (evaluation)"
+    rules = papers.YESNO
+    closing = f"{LINE} yes"
+
+    class Options(ReadingOptions):
+        """Options of `answers.yesno`."""
+
+        read_as: Literal["madplug", "eot"] = Field(default="madplug", description=READ_AS)
+        instruction: str = Field(default=ASK_YESNO, description="prompt: the request for the closing line. {form}")
+
+    def instruction(self, sample: Sample) -> str:
+        """Asks for `Final answer: yes`."""
+        return fill(self.options.instruction, form=f"`{LINE} yes` or `{LINE} no`")
+
+    def pattern(self, sample: Sample) -> str:
+        """The closing line."""
+        return f"{LINE} (yes|no)"
+
+    def canonical(self, text: str, sample: Sample) -> str | None:
+        """`yes` or `no`."""
+        return self.stated(text, sample)
+
+    def stated(self, text: str, sample: Sample) -> str | None:
+        """What a text says."""
+        own = _BOTH.sub(lambda match: " " * len(match[0]), parse_reply(compatible(text)).own)
+        inside = None if closing_after_boxes(own) else boxed(own)
+        if inside is not None and (found := _last_word(inside)):
+            return found
+        for start in reversed(announcements(own)[-_TRIED:]):
+            after = own[start:]
+            if found := _last_word(_SENTENCE.split(after.lstrip(), maxsplit=1)[0]) or _last_word(after):
+                return found
+        return _last_word(own)
+
+
+def _last_word(text: str) -> str | None:
+    """The last yes or no of a text; a negated word counts as its opposite."""
+    for match in reversed(list(_WORD.finditer(text))):
+        if match["word"].lower() == "no" and _belongs_to_next_word(text, match.end()):
+            continue
+        positive = match["word"].lower() in ("yes", "true")
+        return "yes" if positive == (match["not"] is None) else "no"
+    return None
+
+
+def _belongs_to_next_word(text: str, end: int) -> bool:
+    """Whether a "no" is a determiner, as in "no doubt", or an abbreviation, as in "No. 5"."""
+    following = _NEXT_WORD.match(text, end)
+    if following is None:
+        return _NUMBERED.match(text, end) is not None
+    return following[1].lower() not in _AFTER_NO

@@ -1,0 +1,90 @@
+"""What each voter ends on."""
+
+import pytest
+
+from madplug import AnswerFormat, Completion, Persona
+from madplug.testing import debate_from, wait_for
+from madplug_common.finals import final_answers, last_message, last_messages, recorded_answers
+
+ROWS = [["A", "B"], ["C", None], [None, None]]
+
+
+class Letter(AnswerFormat):
+    """One of the letters A to Z at the end of the text."""
+
+    name = "letter"
+
+    def instruction(self, sample):
+        return "Answer with one capital letter."
+
+    def canonical(self, text, sample):
+        return text[-1] if text and text[-1] in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" else None
+
+
+def debate(rows=ROWS, replies=(), **more):
+    return debate_from(rows, replies=replies, answers=Letter(), **more)
+
+
+def finals(debate, final, **more):
+    return wait_for(final_answers(debate, final, "Write it down.", **more))
+
+
+def test_the_last_message_may_be_looked_for_in_some_rounds_only():
+    found = debate()
+    assert last_message(found, 0).key == "B"
+    assert last_message(found, 0, until=1).key == "A"
+    assert last_message(found, 0, since=3) is None
+    assert last_message(found, 1).key is None
+    assert last_message(found, 1, readable=True).key == "C"
+    assert last_message(found, 1, since=2, readable=True) is None
+
+
+def test_the_last_messages_are_the_voters_in_their_order():
+    people = [Persona("x"), Persona("y", votes=False), Persona("z")]
+    assert list(last_messages(debate(personas=people))) == [0, 2]
+    assert list(last_messages(debate(personas=people), readable=True)) == [0]
+    found = debate()
+    assert list(last_messages(found, reversed(found.agents))) == [2, 1, 0]
+
+
+def test_what_is_recorded_is_the_last_readable_answer_or_the_whole_message():
+    assert [(f.agent, f.text, f.key) for f in recorded_answers(debate())] == [
+        (0, "B", "B"), (1, "C", "C"), (2, "I say None", None)]
+    assert recorded_answers(debate(), until=1)[0].key == "A"
+    assert recorded_answers(debate(), until=0) == []
+
+
+@pytest.mark.parametrize(("final", "asked", "keys"), [
+    ("recorded", [], ["B", "C", None]), ("ask_if_unread", [1, 2], ["B", "Z", "Z"]),
+    ("ask", [0, 1, 2], ["Z", "Z", "Z"])])
+def test_voters_are_asked_as_the_option_says(final, asked, keys):
+    requests = []
+
+    def reply(request):
+        requests.append(request)
+        return "It is Z"
+
+    assert [f.key for f in finals(debate(replies=reply), final)] == keys
+    assert [(r.agent, r.purpose) for r in requests] == [(agent, "extract") for agent in asked]
+
+
+def test_a_voter_sees_the_task_its_last_message_and_the_request():
+    requests = []
+
+    def reply(request):
+        requests.append(request)
+        return "Z"
+
+    finals(debate([["A"]], reply), "ask")
+    assert [(m["role"], m["content"]) for m in requests[0].messages] == [
+        ("user", "the question"), ("assistant", "I say A"),
+        ("user", "Write it down.\nAnswer with one capital letter.")]
+
+
+def test_what_is_on_record_counts_where_the_reply_cannot_be_read():
+    assert [f.key for f in finals(debate(replies=lambda request: "hm"), "ask")] == ["B", "C", None]
+
+
+def test_log_probabilities_come_with_the_reply_of_every_voter():
+    found = finals(debate(replies=lambda request: Completion("Z", logprobs=(-0.5,))), "recorded", logprobs=True)
+    assert [f.completion.logprobs for f in found] == [(-0.5,)] * 3

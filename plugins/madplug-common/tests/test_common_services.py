@@ -1,0 +1,28 @@
+"""Services are found by name and asked."""
+
+import pytest
+
+from madplug import ComponentError, Service
+from madplug.testing import debate_from, wait_for
+from madplug_common.services import embed, retrieve
+
+
+class Library(Service):
+    """Vectors and passages made of the request."""
+
+    name = "library"
+
+    async def embed(self, texts):
+        return [(len(text), 1) for text in texts]
+
+    async def retrieve(self, query, k):
+        return [query] * k
+
+
+def test_services_are_asked_by_their_names():
+    debate = debate_from("A")
+    debate.cell.services = {"s": Library(), "empty": Service()}
+    assert wait_for(embed(debate, "s", ("a", "bc"))) == [(1, 1), (2, 1)]
+    assert wait_for(retrieve(debate, "s", "q", 2)) == ["q", "q"]
+    with pytest.raises(ComponentError, match="is not an Embedder"):
+        wait_for(embed(debate, "empty", ("a",)))

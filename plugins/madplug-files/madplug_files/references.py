@@ -1,0 +1,101 @@
+"""Choices, and which of them a reference means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from madplug_files.cells import as_word, is_empty, parse
+
+Wanted = Literal["auto", "letter", "index", "position", "text", "verbatim"]
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The choices of a row."""
+
+    texts: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    """In upper case; empty where the choices are a plain list."""
+    numbers: bool = False
+    """The choices were written as numbers, so that a number may mean one of them."""
+
+    def readings(self, value: Any, text: str) -> dict[str, int]:
+        """Which choice a reference could mean, by how it is read."""
+        found: dict[str, int] = {}
+        label, letters = text.strip("()[]{}.: ").upper(), self.labels or tuple(LETTERS[:len(self.texts)])
+        if label in letters:
+            found["letter"] = letters.index(label)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        same = [i for i, choice in enumerate(self.texts) if choice == text] or \
+            [i for i, choice in enumerate(self.texts) if choice.casefold() == text.casefold()]
+        if len(same) == 1 and (self.numbers or not number):
+            found["text"] = same[0]
+        if (number or text.isdecimal()) and len(text) < 8:
+            index = int(float(text))
+            found |= {"index": index} if 0 <= index < len(self.texts) else {}
+            found |= {"position": index - 1} if 1 <= index <= len(self.texts) else {}
+        return found
+
+    def only(self, found: Mapping[str, int], value: Any) -> int | None:
+        """The one choice that all readings agree on, or None.
+
+        A position from 1 is never assumed; a label of the file's own is always meant.
+        """
+        if self.labels and "letter" in found:
+            return found["letter"]
+        found = {how: choice for how, choice in found.items() if how != "position"}
+        if len(set(found.values())) > 1:
+            meant = " or ".join(f"{how} {LETTERS[choice]}" for how, choice in found.items())
+            raise ValueError(f"the reference {value!r:.80} can be read as {meant}; say which with reference_as")
+        return next(iter(found.values()), None)
+
+
+def as_choices(value: Any) -> Choices:
+    """The choices in a cell: a list, a table of label to text, lists of `label` and `text`, or these as JSON."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        value = parse(value)
+    if is_empty(value):
+        return Choices()
+    labels: Any = ()
+    if isinstance(value, Mapping):
+        labels, value = (value.get("label") or (), value["text"]) if isinstance(value.get("text"), list) \
+            else (list(value), list(value.values()))
+    if not isinstance(value, list | tuple) or not isinstance(labels, list | tuple):
+        raise ValueError(f"the choices are {value!r:.80}; expected a list, a table of label to text, or either as "
+                         "JSON")
+    if not 2 <= len(value) <= len(LETTERS):
+        raise ValueError(f"has {len(value)} choices; expected 2 to {len(LETTERS)}")
+    if labels and len(labels) != len(value):
+        raise ValueError(f"has {len(labels)} labels for {len(value)} choices")
+    for position, choice in enumerate(value, start=1):
+        if is_empty(choice):
+            raise ValueError(f"choice {position} is empty")
+    return Choices(tuple(map(as_word, value)), tuple(str(label).strip().upper() for label in labels),
+                   all(isinstance(choice, int | float) for choice in value))
+
+
+def references(value: Any, choices: Choices, wanted: Wanted) -> tuple[str, ...]:
+    """The references in a cell: several in a list, an empty list for a question without an answer."""
+    if isinstance(value, str) and value.startswith("[") and choices.texts:
+        value = parse(value)
+    if not isinstance(value, list | tuple):
+        return (reference(value, choices, wanted),)
+    return tuple(dict.fromkeys(reference(v, choices, wanted) for v in value))
+
+
+def reference(value: Any, choices: Choices, wanted: Wanted) -> str:
+    """One reference as text; the letter of the right choice where there are choices."""
+    text = as_word(value)
+    if not choices.texts or wanted == "verbatim":
+        return text
+    found = choices.readings(value, text)
+    chosen = choices.only(found, value) if wanted == "auto" else found.get(wanted)
+    if chosen is None:
+        hint = "; reference_as = \"position\" counts from 1" if wanted == "auto" and "position" in found else ""
+        kind = "a choice" if wanted == "auto" else f"the {wanted} of a choice"
+        raise ValueError(f"the reference {value!r:.80} is not {kind} of this row "
+                         f"(A to {LETTERS[len(choices.texts) - 1]}: {'; '.join(choices.texts):.200}){hint}")
+    return LETTERS[chosen]

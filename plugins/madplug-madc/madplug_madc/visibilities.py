@@ -1,0 +1,142 @@
+"""Visibilities that put what others said in a chosen order: over everything, or over any other visibility."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from madplug import Agent, Message, Nested, Options, Turn, Visibility
+from madplug_madc.order import Strategy, most_consistent, ordered
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+SOURCE = "MADC 2026, section 3 and Algorithm 1; the authors' code"
+
+
+class StrategyOptions(Options):
+    """Which order, and counted among whom."""
+
+    strategy: Strategy = Field(default="most_last", description=(
+        "order of the others' answers; fixed: as they are shown without it, by agent; random: drawn; most_last (MADC) "
+        "and most_first: by how often an answer is given; truth_first and truth_last: by whether it is right (needs "
+        "oracle = true)"))
+    scope: Literal["recipient", "global"] = Field(default="recipient", description=(
+        "recipient: counted and drawn among the answers an agent is shown; global: one list of all answers, the same "
+        "for all agents, from which an agent's own and what it is not shown are left out"))
+    group_equal: bool = Field(default=False, description="show equal answers side by side")
+
+
+class Arranged(Visibility):
+    """Shows what it shows with the others' answers last, in the order of a strategy."""
+
+    source = SOURCE
+    Options = StrategyOptions
+
+    def __init__(self, options: Any = None, **values: Any) -> None:
+        super().__init__(options, **values)
+        if self.options.strategy.startswith("truth"):
+            self.needs = frozenset({"references"})
+
+    @abstractmethod
+    def shown(self, debate: Debate, turn: Turn) -> Sequence[Message]:
+        """What the agent is shown, before it is put in order."""
+
+    def to_arrange(self, others: Sequence[Message]) -> Sequence[Message]:
+        """The others' answers that are put in order: those of the latest round among them."""
+        latest = max((m.round for m in others), default=0)
+        return [m for m in others if m.round == latest]
+
+    def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
+        """What is not to be put in order as it is shown, then the rest in order."""
+        shown = self.shown(debate, turn)
+        chosen = {m.id: m for m in self.to_arrange(
+            [m for m in shown if m.agent != turn.agent.id and m.move != "say"])}
+        return [*(m for m in shown if m.id not in chosen), *self.arranged(debate, turn.agent, chosen)]
+
+    def arranged(self, debate: Debate, agent: Agent, chosen: dict[int, Message]) -> list[Message]:
+        """Messages by id, in the order of the strategy."""
+        options, shared = self.options, self.options.scope == "global"
+        rounds = {m.round for m in chosen.values()}
+        among = [m for m in debate.transcript.messages if m.round in rounds and m.move != "say"] if shared else \
+            list(chosen.values())
+        labels = [("unread", m.id) if m.key is None else m.key for m in among]
+        if shared and options.strategy in ("most_last", "most_first"):
+            places = most_consistent(options.strategy, labels, group_equal=options.group_equal)
+        else:
+            right = are_right(debate, among) if options.strategy.startswith("truth") else ()
+            reader = "" if shared else f":{agent.id}"
+            rng = debate.rng(f"madc.ordered:{debate.round}{reader}") if options.strategy == "random" else None
+            places = ordered(options.strategy, labels, right=right, rng=rng, group_equal=options.group_equal)
+        return [chosen[among[i].id] for i in places if among[i].id in chosen]
+
+
+def are_right(debate: Debate, messages: Sequence[Message]) -> list[bool]:
+    """By message, whether its answer is right. Reads the references."""
+    answers = debate.answers
+    keys = [k for k in (answers.canonical(r, debate.sample) for r in debate.references) if k is not None]
+    return [m.key is not None and any(answers.same(m.key, k, debate.sample) for k in keys) for m in messages]
+
+
+class Ordered(Arranged):
+    """Every agent sees everything, with the others' latest answers in a chosen order.
+
+    What an agent said itself and what is older comes first, as it was said; then the answers of the last
+    round by others, in the order of the strategy. Equally frequent answers stay in the order of the agents;
+    an answer that could not be read is like no other. Random orders depend on the study's seed, the sample,
+    the round and, with `scope = "recipient"`, on who reads. Where no answer is right the strategies that
+    know are `fixed`.
+
+    Differs from the paper: Algorithm 1 makes one list for all agents and puts the first of the most
+    frequent answers at its end, which is `scope = "global"`; the authors' code, which gave the results,
+    counts among the answers that an agent is shown. One version of that code loses answers when one could
+    not be read; not so here.
+    """
+
+    name = "ordered"
+
+    class Options(StrategyOptions):
+        """And how far back."""
+
+        window: int | None = Field(default=None, ge=0, le=10_000, description=(
+            "rounds before the current one that are shown; default: all"))
+
+    def shown(self, debate: Debate, turn: Turn) -> Sequence[Message]:
+        """Everything within the window."""
+        window = self.options.window
+        oldest = 0 if window is None else debate.round - window
+        return [m for m in debate.transcript.messages if m.round >= oldest or (m.round == 0 and m.agent is None)]
+
+
+class Order(Arranged):
+    """Whatever another visibility shows, with the others' answers in a chosen order.
+
+    Over a sparse graph, for instance, or in groups: `inner` says who sees what, and this in which order it is read.
+    As in `madc.ordered`, which is the same over everything, what comes first is as `inner` shows it: the agent's
+    own messages, those that no agent wrote, and older answers. With `rounds = "all"` the others' answers of every
+    round are one list in order: where agents speak one after the other, what is new to an agent comes from two rounds.
+    """
+
+    name = "order"
+
+    class Options(StrategyOptions):
+        """And over what."""
+
+        inner: Nested[Visibility] = Field(description="the visibility that says what is shown")
+        rounds: Literal["latest", "all"] = Field(default="latest", description=(
+            "whose answers are put in order: those of the latest round that is shown, or of every round, as one list"))
+
+    def shown(self, debate: Debate, turn: Turn) -> Sequence[Message]:
+        """What the inner visibility shows."""
+        return self.options.inner.view(debate, turn)
+
+    def to_arrange(self, others: Sequence[Message]) -> Sequence[Message]:
+        """The others' answers of the latest round, or all."""
+        return others if self.options.rounds == "all" else super().to_arrange(others)
+
+    def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
+        """Those of the inner visibility."""
+        return self.options.inner.neighbours(debate, agent, round)

@@ -1,0 +1,161 @@
+"""Any visibility in order: who sees what is the inner one's matter, in which order is this one's."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from madplug import Extension, Review, Visibility, hookimpl
+from madplug.testing import PlainStyle, SeeAll, play
+from madplug_madc import Order, Ordered
+from madplug_turns import RoundRobin, Simultaneous
+
+STRATEGIES = ["fixed", "random", "most_last", "most_first", "truth_first", "truth_last"]
+
+
+class Neighbours(Visibility):
+    """Agents see themselves and those next to them in a ring."""
+
+    name = "neighbours"
+
+    def view(self, debate, turn):
+        near = {turn.agent.id, *self.neighbours(debate, turn.agent, debate.round)}
+        return [m for m in debate.transcript.messages if m.agent is None or m.agent in near]
+
+    def neighbours(self, debate, agent, round):
+        n = len(debate.agents)
+        return ((agent.id - 1) % n, (agent.id + 1) % n)
+
+
+class Latest(Visibility):
+    """Everybody's latest message, the last agent's first."""
+
+    name = "latest"
+
+    def view(self, debate, turn):
+        said = [debate.transcript.last(a) for a in reversed(debate.agents)]
+        return [m for m in said if m is not None]
+
+
+class Notes(Extension):
+    """Puts a note on record after every round."""
+
+    name = "notes"
+
+    @hookimpl(wrapper=True)
+    def madplug_round_ended(self, debate):
+        yield
+        return Review(say="a note")
+
+
+def views(visibility, said, *, turns=None, seed=0, extensions=()):
+    """What each agent's last turn is shown, as `agent:round` or `note`; said: a word per agent, a letter per round."""
+    words, spoken = said.split(), {}
+
+    def reply(request):
+        nth = spoken[request.agent] = spoken.get(request.agent, -1) + 1
+        return words[request.agent][nth]
+
+    played = play(visibility=visibility, agents=len(words), rounds=len(words[0]), replies=reply, seed=seed,
+                  turns=turns or Simultaneous(), styles=[PlainStyle()], references=("B",), oracle=True,
+                  extensions=extensions)
+    last = [played.transcript.last(i) for i in range(len(words))]
+    record = played.transcript.record
+    return [" ".join("note" if record[i].agent is None else f"{record[i].agent}:{record[i].round}" for i in m.seen)
+            for m in last]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(STRATEGIES), st.sampled_from(["recipient", "global"]), st.booleans(),
+       st.lists(st.text("ABC", min_size=3, max_size=3), min_size=2, max_size=5), st.integers(0, 5),
+       st.sampled_from([Simultaneous, RoundRobin]))
+def test_over_everything_it_is_madc_ordered(strategy, scope, group_equal, said, seed, turns):
+    how = {"strategy": strategy, "scope": scope, "group_equal": group_equal}
+    over_everything, ordered = Order(inner=SeeAll(), **how), Ordered(**how)
+    assert views(over_everything, " ".join(said), turns=turns(), seed=seed) == views(
+        ordered, " ".join(said), turns=turns(), seed=seed)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(STRATEGIES), st.sampled_from(["recipient", "global"]), st.sampled_from(["latest", "all"]),
+       st.sampled_from([SeeAll, Neighbours, Latest]), st.lists(st.text("AB", min_size=3, max_size=3), min_size=2,
+                                                               max_size=5), st.sampled_from([Simultaneous, RoundRobin]))
+def test_it_shows_what_the_inner_one_shows_and_nothing_else(strategy, scope, rounds, inner, said, turns):
+    order = Order(inner=inner(), strategy=strategy, scope=scope, rounds=rounds)
+    shown = [sorted(v.split()) for v in views(order, " ".join(said), turns=turns(), extensions=[Notes()])]
+    assert shown == [sorted(v.split()) for v in views(inner(), " ".join(said), turns=turns(), extensions=[Notes()])]
+
+
+def test_answers_are_counted_among_those_that_are_shown():
+    assert views(Order(inner=Neighbours()), "Ax Bx Bx Ax Ax Bx")[1] == "1:1 0:1 2:1"
+    most_first = Order(inner=Neighbours(), strategy="most_first", scope="global")
+    assert views(most_first, "Cx Bx Ax Ax Ax Bx")[1] == "1:1 2:1 0:1"
+
+
+def test_one_list_for_all_is_that_of_all_answers_on_record():
+    """A is the most frequent answer of all, and the first of its agents comes last wherever it is shown."""
+    shown = views(Order(inner=Neighbours(), scope="global"), "Ax Ax Bx Ax")
+    assert (shown[1], shown[3]) == ("1:1 2:1 0:1", "3:1 2:1 0:1")
+
+
+def test_fixed_leaves_the_order_of_the_inner_one():
+    assert views(Order(inner=Latest(), strategy="fixed"), "Ax Bx Cx")[0] == "0:1 2:1 1:1"
+
+
+def test_sequential_turns_put_only_the_round_under_way_in_order_unless_all_are():
+    """The third of three agents has read two rounds when it speaks for the second time."""
+    said = "AB BA BB"
+    assert views(Order(inner=SeeAll()), said, turns=RoundRobin())[2] == "0:1 1:1 2:1 0:2 1:2"
+    every = Order(inner=SeeAll(), rounds="all")
+    assert views(every, "AA BB CC", turns=RoundRobin())[1] == "1:1 2:1 0:1 0:2"
+    assert views(every, "AA BB BC", turns=RoundRobin())[0] == "0:1 1:1 2:1"
+    assert views(every, "AC BA CB", turns=RoundRobin())[2] == "2:1 1:1 0:2 0:1 1:2"
+    assert views(Order(inner=SeeAll(), rounds="all", strategy="truth_first"), "AB CA BB", turns=RoundRobin())[2] == (
+        "2:1 0:2 0:1 1:1 1:2")
+
+
+def test_notes_and_own_messages_stay_where_the_inner_one_shows_them():
+    shown = views(Order(inner=SeeAll(), rounds="all", strategy="most_first"), "AAx CCx CCx", extensions=[Notes()])
+    assert shown[0] == "0:1 note 0:2 note 1:1 2:1 1:2 2:2"
+
+
+def test_neighbours_are_those_of_the_inner_one():
+    played = play(visibility=Order(inner=Neighbours()), agents=4, replies=["A"] * 4)
+    assert [tuple(played.debate.neighbours(a)) for a in played.debate.agents] == [(3, 1), (0, 2), (1, 3), (2, 0)]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_only_the_strategies_that_know_need_the_references(strategy):
+    assert ("references" in Order(inner=SeeAll(), strategy=strategy).needs) == strategy.startswith("truth")
+
+
+# In a run file
+
+ORDER = """
+agents = 4
+rounds = 2
+turns = "turns.simultaneous"
+styles = ["som.exchange"]
+decision = "voting.plurality"
+visibility = {use = "madc.order", strategy = "most_first", inner = %s}
+"""
+
+
+def test_a_run_file_puts_a_sparse_graph_in_order(run_debate):
+    pytest.importorskip("madplug_sparse")
+    result, requests, _ = run_debate(ORDER % '{use = "sparse.graph", topology = "ring"}',
+                                     lambda request: f"Answer: {'ABBA'[request.agent]}")
+    assert [m.seen for m in result.messages if m.round == 2] == [
+        (0, 1, 3), (1, 0, 2), (2, 1, 3), (3, 0, 2)]
+    assert len(requests) == 8
+
+
+def test_what_is_wrong_with_the_inner_one_is_said_at_its_place(run_debate):
+    pytest.importorskip("madplug_sparse")
+    from madplug import UserError
+
+    with pytest.raises(UserError, match=r"debate\.visibility\.inner.*hub = 9, and there are 4 agents"):
+        run_debate(ORDER % '{use = "sparse.graph", topology = "star", hub = 9}', ())
+    with pytest.raises(UserError, match=r"debate\.visibility\.inner.*did you mean 'topology'"):
+        run_debate(ORDER % '{use = "sparse.graph", topologi = "star"}', ())

@@ -1,0 +1,110 @@
+"""Endpoints that go away and come back, refuse some and serve others: over real HTTP, with real processes."""
+
+import json
+import subprocess
+import sys
+import time
+
+from madplug.testing.endpoint import running_endpoint
+from tests.faults import studies
+
+
+def program(folder, url, *settings):
+    """`madplug run` of the study, as a process."""
+    folder.with_suffix(".toml").write_text(studies.RUN, encoding="utf-8")
+    words = [word for setting in (f'models.m.base_url="{url}"', *settings) for word in ("--set", setting)]
+    return subprocess.Popen([sys.executable, "-m", "madplug", "run", folder.with_suffix(".toml"), *words, "--output",
+                             folder], cwd=folder.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_an_endpoint_that_is_down_for_seconds_fails_no_debate(tmp_path):
+    endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 150, "--text", "{letter}")
+    endpoint.start()
+    try:
+        study = program(tmp_path / "study", endpoint.url, "dataset.size=100")
+        studies.wait_until(lambda: len(endpoint.answered()) > 100)
+        endpoint.kill()
+        before = len(endpoint.answered())
+        time.sleep(4)
+        assert study.poll() is None
+        endpoint.start()
+        output, errors = study.communicate(timeout=120)
+    finally:
+        endpoint.kill()
+    assert study.returncode == 0, errors
+    assert "Traceback" not in output + errors
+    answered = endpoint.answered()
+    assert len(studies.debates(tmp_path / "study")) == 100
+    assert len(studies.calls(tmp_path / "study")) == len(set(answered)) == 400
+    assert before < 400
+    assert len(answered) - 400 <= 100  # replies that were on their way when it was killed are asked for again
+
+
+def test_an_endpoint_that_never_comes_back_fails_the_study_with_a_message(tmp_path):
+    with running_endpoint() as endpoint:
+        url = endpoint.url
+    folder = tmp_path / "study"
+    study = program(folder, url, "models.m.deadline=2", "dataset.size=20")
+    output, errors = study.communicate(timeout=120)
+    assert study.returncode == 1
+    assert "Traceback" not in output + errors
+    assert json.loads((folder / "summary.json").read_text())["cells"][0]["failed"] == 20
+    assert "gave up after" in errors
+    assert "connection failed" in errors or "could not be reached within" in errors
+    assert studies.calls(folder) == []
+
+
+def test_an_endpoint_that_filters_the_first_requests_serves_the_others(tmp_path):
+    folder = tmp_path / "study"
+    with running_endpoint(text="{letter}", faults=["filter"] * 6) as endpoint:
+        assert studies.run(folder, endpoint.url, max_in_flight=1) == 1
+        failed = {id for id, debate in studies.debates(folder).items() if debate["error"]}
+        assert 3 <= len(failed) <= 6
+        assert json.loads((folder / "summary.json").read_text())["cells"][0]["done"] == 8 - len(failed)
+
+
+def test_a_run_that_begins_with_refused_debates_serves_the_others(tmp_path):
+    def refuse(asked):
+        refused = "question 7" not in str(asked["messages"])
+        return json.dumps({"error": {"message": "flagged", "code": "content_filter"}}).encode() if refused else "A"
+
+    folder = tmp_path / "study"
+    with running_endpoint(refuse) as endpoint:
+        for _ in range(2):  # the second run begins with what the first left
+            assert studies.run(folder, endpoint.url, max_in_flight=1) == 1
+            found = studies.debates(folder)
+            assert [id for id, debate in found.items() if not debate["error"]] == ["q0007 0"]
+        assert endpoint.stats()["requests"] > 8
+
+
+def test_a_key_that_is_refused_ends_the_study_soon(tmp_path):
+    folder = tmp_path / "study"
+    with running_endpoint(faults=["401"] * 1000) as endpoint:
+        assert studies.run(folder, endpoint.url, "dataset.size=200", max_in_flight=4) == 1
+        assert endpoint.stats()["requests"] < 30
+    assert "refuses every request: HTTP 401" in (folder / "log.jsonl").read_text()
+
+
+def test_the_wait_that_is_asked_for_is_kept(tmp_path):
+    arrived = []
+
+    def note(asked):
+        arrived.append(time.monotonic())
+        return "A"
+
+    with running_endpoint(note, faults=["429"], retry_after="1.5") as endpoint:
+        assert studies.run(tmp_path / "study", endpoint.url, "dataset.size=1", "debate.rounds=1",
+                           "debate.agents=1") == 0
+        assert endpoint.stats()["requests"] == 2
+    assert arrived[1] - arrived[0] >= 1.5
+
+
+def test_a_redirect_is_not_followed_with_the_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-abc123DEF456ghi789")
+    with running_endpoint() as elsewhere:
+        to = elsewhere.url + "/chat/completions"
+        with running_endpoint(faults=["301", "302", "307", "308"] * 50, location=to) as endpoint:
+            assert studies.run(tmp_path / "study", endpoint.url) == 1
+            assert endpoint.stats()["requests"] > 0
+        assert elsewhere.stats()["requests"] == 0
+    assert "name the final one" in str(studies.debates(tmp_path / "study"))

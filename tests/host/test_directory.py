@@ -1,0 +1,114 @@
+"""The directory of a study: nothing of anybody else's is overwritten, and a killed study can be read."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+
+from madplug import UserError
+from madplug.store import open_study
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "manifest.json", "study.toml", "summary.json"])
+def test_a_directory_with_other_files_and_no_study_is_refused(madplug, write, tmp_path, name):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / name).write_text("precious")
+    done = madplug("run", write(), "--output", folder)
+    assert done.returncode == 2
+    assert f"is not empty ('{name}') and has no study in it" in done.stderr
+    assert [(p.name, p.read_text()) for p in folder.iterdir()] == [(name, "precious")]
+
+
+def test_the_folder_of_the_run_file_is_refused(madplug, write):
+    file = write(name="study.toml")
+    before = file.read_text()
+    done = madplug("run", file, "--output", ".")
+    assert (done.returncode, file.read_text()) == (2, before)
+
+
+def test_an_empty_directory_is_taken(madplug, write, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert madplug("run", write(), "--output", "empty").returncode == 0
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "null", '{"runs": []}', '{"components": {"a": 1}, "runs": []}', "\x00",
+                                  "[" * 100_000])
+def test_a_manifest_that_is_none_is_a_message(madplug, write, tmp_path, text):
+    madplug("run", write())
+    path = tmp_path / "runs/study/manifest.json"
+    path.write_text(text)
+    done = madplug("run", write())
+    assert done.returncode == 2
+    assert "manifest.json: is not the manifest of a study" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "a/b", "..", ".", "a\\\\b", "", "x" * 200, "a\\u0000b"])
+def test_the_name_of_a_study_stays_below_runs(madplug, write, name):
+    from tests_support import RUN
+
+    done = madplug("run", write(RUN.replace('name = "study"', f'name = "{name}"')))
+    assert done.returncode == 2
+    assert "name" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_killed_study_can_be_read_as_far_as_it_went(write, tmp_path):
+    process = subprocess.Popen([sys.executable, "-m", "madplug", "run", write(), "--set", "models.m.latency=0.3",
+                                "--set", "dataset.size=3", "--set", "debate.rounds=50"], cwd=tmp_path,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    folder = tmp_path / "runs" / "study"
+    end = time.monotonic() + 60
+    found = []
+    while sum(len(d.messages) for d in found) < 8:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        if (folder / "study.db").is_file():
+            with suppress(UserError), open_study(folder) as study:  # it may have no table yet
+                found = list(study.debates())
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    with open_study(folder) as study:
+        debates = list(study.debates())
+        assert all(d.decision is None and d.error is None and len(d.agents) == 2 for d in debates)
+        texts = {row["key"]: row["text"] for row in study.calls()}
+        assert all(texts[m.calls[0]] == m.content for d in debates for m in d.messages)
+        assert sum(len(d.messages) for d in debates) >= 8
+
+
+def test_an_observer_is_added_to_a_half_finished_study(madplug, write, tmp_path, madplug_plugin):
+    madplug_plugin("diary", '''
+from madplug import Observer, Options, RunPath, hookimpl
+from pydantic import Field
+class DiaryOptions(Options):
+    """Options of the diary."""
+    path: RunPath = Field(description="the file")
+class Diary(Observer):
+    """A line for each message."""
+    name = "lines"
+    Options = DiaryOptions
+    def open(self, run):
+        self.file = self.options.path.open("a")
+    def close(self):
+        self.file.close()
+    def message_recorded(self, event):
+        self.file.write(f"{event.debate.sample} {event.agent.persona.name}: {event.message.content}\\\\n")
+@hookimpl
+def madplug_register_observers():
+    return [Diary]
+'''.replace("\\\\n", "\\n"))
+    file = write()
+    assert madplug("run", file, "--set", "limits.calls=13").returncode == 3
+    half = json.loads(madplug("status", "runs/study", "--json").stdout)
+    done = madplug("run", file, "--set", 'observers=[{use = "diary.lines", path = "diary.txt"}]')
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "diary.txt").read_text().splitlines()
+    assert len(lines) == (6 - half["done"]) * 4
+    assert madplug("run", file).returncode == 0

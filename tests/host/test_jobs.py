@@ -1,0 +1,120 @@
+"""Jobs travel: what a worker in another process needs can be pickled, and careless executors are found."""
+
+import asyncio
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from madplug import AccessError, ComponentError, Decision, ModelError, Sample, StudyError, StudyStopped, TransientError
+from madplug.driver import Ending
+from madplug.jobs import Job
+from madplug.records import Caller, Completion, DebateResult, Usage
+from madplug.store import Call, CallRow
+
+APART = Path(__file__).parents[1] / "third_party" / "madplug-apart"
+
+
+@pytest.mark.parametrize("value", [
+    Job("c", 0, Sample("q", "?", metadata={"a": [1]}), ("A",), 3, 7,
+        DebateResult("c", 0, Sample("q", "?"), (), decision=Decision("A"))),
+    Caller("c", 0, "q", 1, "discuss", 0, 2, 1), Ending("limit", "limits.calls: 5 reached"),
+    CallRow(b"k", Caller("c", 0, "q"), "m", "{}"), Call(Completion("x", Usage(1, 2)), 1, 0.5)])
+def test_what_travels_can_be_pickled(value):
+    assert pickle.loads(pickle.dumps(value)) == value
+
+
+@pytest.mark.parametrize("error", [TransientError("503", retry_after=2.0), AccessError("401"), ModelError("gave up"),
+                                   StudyStopped("enough"), StudyError("disk"), ComponentError("no")])
+def test_errors_travel_with_what_they_know(error):
+    back = pickle.loads(pickle.dumps(error))
+    assert (type(back), str(back), vars(back)) == (type(error), str(error), vars(error))
+
+
+def test_an_executor_runs_its_worker_in_another_process_and_keeps_the_contract():
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(APART)],
+                          capture_output=True, text=True, check=False, timeout=120,
+                          env={**__import__("os").environ, "PYTHONPATH": str(APART)})
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+class InPlace:
+    """Runs jobs here, as `run` says."""
+
+    full_name = "in_place"
+
+    def __init__(self, run):
+        self.run_with = run
+
+    async def run(self, jobs, driver):
+        from madplug.worker import Worker
+
+        worker = Worker.from_file(driver.folder / "study.toml", driver)
+        await worker.open()
+        await self.run_with(worker, jobs)
+        await worker.close()
+
+
+async def everything(worker, jobs):
+    await asyncio.gather(*[worker.run(job) async for job in jobs])
+
+
+async def the_first_only(worker, jobs):
+    async for job in jobs:
+        await worker.run(job)
+        return
+
+
+async def to_the_first_failure(worker, jobs):
+    async for job in jobs:
+        if (await worker.run(job)).error:
+            return
+
+
+async def without_the_driver(worker, jobs):
+    async for _ in jobs:
+        pass
+
+
+@pytest.mark.parametrize(("run", "sound"), [(everything, True), (the_first_only, False), (to_the_first_failure, False),
+                                            (without_the_driver, False)])
+def test_the_contract_finds_executors_that_leave_debates_out(run, sound, tmp_path, madplug_plugin):
+    from madplug.testing.contracts import CONTRACTS
+
+    contract = CONTRACTS["executor"]
+    test = type("Under", (contract,), {"component": InPlace, "make": lambda self: InPlace(run)})()
+    if sound:
+        test.test_debates_end_as_they_do_without_it(tmp_path, madplug_plugin)
+        return
+    with pytest.raises(AssertionError):
+        test.test_debates_end_as_they_do_without_it(tmp_path, madplug_plugin)
+
+
+def test_cells_matched_crosswise_whose_debates_all_failed_before_do_not_wait_for_each_other(monkeypatch):
+    """Two queues must not each put off what the other one waits for."""
+    from dataclasses import replace
+
+    from madplug.plan import StudyPlan
+    from madplug.store import MemoryStore
+    from madplug.study import StudyRun
+    from madplug.testing import Scripted, play
+
+    monkeypatch.setattr("madplug.jobs.WAITING", 2)
+    samples = [Sample(f"q{i}", f"question {i}") for i in range(8)]
+    base = play(replies=lambda r: "A", agents=1, sample=samples).debate.cell
+
+    def cell(slug, model, to=None):
+        return replace(base, slug=slug, models=(model,), channels={model: model},
+                       match={"cell": to, "by": "calls"} if to else None)
+
+    cells = [cell("a", "one"), cell("b", "one", "c"), cell("c", "two"), cell("d", "two", "a")]
+    store = MemoryStore([DebateResult(slug, 0, s, (), error="x") for slug in "ac" for s in samples])
+    models = {name: Scripted(lambda r: "A") for name in ("one", "two")}
+
+    async def main():
+        return await asyncio.wait_for(StudyRun(StudyPlan("s", cells, models), store).run(), 20)
+
+    assert asyncio.run(main())["status"] == "finished"
+    assert len(store.done()) == 32

@@ -1,0 +1,513 @@
+"""A kind describes itself; options that are components; services by protocol; observers; the study's identity."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests_support import RUN
+
+import madplug
+from madplug import Component, Observer, Options, Reply, UserError, Visibility, hookimpl, hookspecs
+from madplug.components import KINDS
+from madplug.config import component_to_table, load
+from madplug.config.read import read
+from madplug.describe import component as described
+from madplug.describe import listing, options, page
+from madplug.options import Nested, nested_fields
+from madplug.registry import Registry
+from madplug.testing import SeeAll, play
+
+
+def problems(path, *settings):
+    with pytest.raises(UserError) as caught:
+        load(path, settings)
+    return [str(p) for p in caught.value.problems]
+
+
+# A new kind
+
+@pytest.fixture
+def referees(monkeypatch, madplug_plugin):
+    """A kind made of one class and one hook specification, and a plugin that offers one of it."""
+    class Referee(Component):
+        """Watches the clock."""
+
+        kind = "referee"
+        plural = "referees"
+        label = "referee"
+        slot = "debate.referee"
+
+    def madplug_register_referees():
+        """Offer referees."""
+
+    monkeypatch.setitem(KINDS, "referees", Referee)
+    monkeypatch.setattr(hookspecs, "madplug_register_referees", hookspecs.hookspec(madplug_register_referees),
+                        raising=False)
+    monkeypatch.setattr(madplug, "Referee", Referee, raising=False)
+    madplug_plugin("clock", '''
+from madplug import Options, Referee, hookimpl
+from pydantic import Field
+class Strict(Referee):
+    """Stops the clock."""
+    name = "strict"
+    class Options(Options):
+        minutes: int = Field(default=3, description="how long")
+@hookimpl
+def madplug_register_referees():
+    return [Strict]
+''')
+    return Referee
+
+
+def test_a_new_kind_is_one_class_and_one_hook(referees, write):
+    cell = load(write(RUN + '[debate.referee]\nuse = "strict"\nminutes = 5\n')).plan.cells[0]
+    assert [c.options.minutes for c in cell.of_kind(referees)] == [5]
+    assert cell.of_kind(referees)[0] in cell.components()
+    assert [c["name"] for c in listing(Registry(), "referee")["components"]] == ["clock.strict"]
+    assert '[debate.referee]\nuse = "clock.strict"' in page(described(Registry().find("referee", "clock.strict")))
+    assert problems(write(RUN + '[debate.referee]\nuse = "strikt"\n')) == [
+        "debate.referee: no installed plugin offers a referee 'strikt'; did you mean 'clock.strict'?"]
+
+
+def test_a_new_kind_is_stored_and_is_part_of_the_identity(referees, write):
+    resolved = load(write(RUN + '[debate.referee]\nuse = "strict"\n'))
+    assert resolved.expanded()["cells"][0]["debate"]["referee"] == {"use": "clock.strict", "minutes": 3}
+    assert resolved.identity != load(write(RUN + '[debate.referee]\nuse = "strict"\nminutes = 5\n')).identity
+
+
+def test_every_kind_describes_itself():
+    for plural, base in KINDS.items():
+        assert base.plural == plural
+        assert hasattr(hookspecs, f"madplug_register_{plural}")
+        assert base.label
+        assert base.slot
+        assert base.how_many in ("one", "list", "named", "none")
+
+
+def test_messages_use_the_label_with_its_article(write):
+    assert problems(write(), "debate.turns=x") == ["debate.turns: no installed plugin offers a turn order 'x'"]
+    assert problems(write(), "answers=x") == ["answers: no installed plugin offers an answer format 'x'"]
+    assert problems(write(), "debate.decision=kit.right")[0].startswith(
+        "debate.decision: 'kit.right' is a metric, not a decision protocol")
+
+
+# No module of the host has the name of a module of the standard library
+
+def test_no_module_of_the_host_shadows_the_standard_library():
+    """`python madplug/cli.py` puts the host's folder first on the path."""
+    folder = Path(madplug.__file__).parent
+    assert not {p.stem for p in folder.iterdir()} & set(sys.stdlib_module_names)
+    done = subprocess.run([sys.executable, str(folder / "cli.py"), "--help"], capture_output=True, text=True,
+                          check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Check a run FILE" in done.stdout
+
+
+# Components within options
+
+FRAME = '''
+from madplug import Metric, Nested, Options, Visibility, ModelName, hookimpl
+from pydantic import Field
+class Frame(Visibility):
+    """Shows what another visibility shows, in a frame."""
+    name = "frame"
+    class Options(Options):
+        inner: Nested[Visibility] = Field(description="what is framed")
+        more: list[Nested[Visibility]] = Field(default=[], description="others")
+        maybe: Nested[Metric] | None = Field(default=None, description="a metric")
+        width: int = Field(default=1, description="of the frame")
+    def view(self, debate, turn):
+        return self.options.inner.view(debate, turn)
+class Asking(Visibility):
+    """Asks a judge."""
+    name = "asking"
+    needs = frozenset({"agreement"})
+    class Options(Options):
+        judge: ModelName = Field(description="who judges")
+    def view(self, debate, turn):
+        return ()
+    def calls(self, plan):
+        return 7
+    def check(self, cell):
+        return ["is never content"]
+class Default(Frame):
+    """Frames everything unless told otherwise."""
+    name = "default"
+    class Options(Frame.Options):
+        inner: Nested[Visibility] = Field(default="kit.everything", description="what is framed")
+@hookimpl
+def madplug_register_visibilities():
+    return [Frame, Asking, Default]
+'''
+
+
+@pytest.fixture
+def framed(madplug_plugin, write):
+    madplug_plugin("frames", FRAME)
+    head = RUN.replace('paradigm = "kit.pair"', 'paradigm = "kit.pair"\nmodels = ["m"]')
+    return lambda inner, more="": write(head + f'[debate.visibility]\nuse = "frames.frame"\n{more}\ninner = {inner}\n')
+
+
+def test_an_option_can_be_a_component(framed):
+    cell = load(framed('{use = "kit.everything", window = 2}')).plan.cells[0]
+    inner = cell.visibility.options.inner
+    assert (inner.full_name, inner.options.window) == ("kit.everything", 2)
+    assert inner in cell.components()
+    assert load(framed('"kit.everything"')).plan.cells[0].visibility.options.inner.options.window is None
+
+
+def test_components_within_options_nest_and_come_in_lists(framed):
+    path = framed('{use = "frames.frame", inner = "kit.everything"}',
+                  'more = ["kit.everything", {use = "frames.default"}]')
+    cell = load(path).plan.cells[0]
+    assert [c.full_name for c in cell.visibility.options.more] == ["kit.everything", "frames.default"]
+    names = [c.full_name for c in cell.components()]
+    assert names.count("frames.frame") == 2
+    assert names.count("kit.everything") == 3
+
+
+def test_a_mistake_within_an_option_names_the_place_and_the_nearest_name(framed):
+    assert problems(framed('{use = "kit.everything", windw = 2}')) == [
+        "debate.visibility.inner.windw: kit.everything has no such option; did you mean 'window'?"]
+    assert problems(framed('"kit.evrything"')) == [
+        "debate.visibility.inner: no installed plugin offers a visibility 'kit.evrything'; did you mean "
+        "'kit.everything'?"]
+    assert problems(framed('"kit.everything"', 'more = [{use = "kit.everything", window = 0}]\nwidht = 2')) == [
+        "debate.visibility.more[0].window: should be greater than or equal to 1",
+        "debate.visibility.widht: frames.frame has no such option; did you mean 'width'?"]
+    assert problems(framed('3')) == ["debate.visibility.inner: expected a visibility"]
+
+
+def test_what_a_component_within_an_option_needs_names_and_calls_counts(framed, write):
+    found = problems(framed('{use = "frames.asking", judge = "n"}'))
+    assert found == ["debate.visibility.inner.judge: there is no [models.n]; did you mean 'm'?"] or \
+        found == ["debate.visibility.inner.judge: there is no [models.n]; there is only m"]
+    found = problems(framed('{use = "frames.asking", judge = "m"}'))
+    assert found == ["debate.visibility.inner: frames.asking needs 'agreement', which no component of this cell gives",
+                     "debate.visibility.inner: is never content"]
+
+
+def test_a_study_with_components_in_options_is_stored_in_full_and_read_back_as_equal(framed, write):
+    import tomli_w
+
+    from madplug.directory import _without_none
+    from madplug.rows import plain
+
+    resolved = load(framed('{use = "frames.default"}'))
+    visibility = resolved.expanded()["cells"][0]["debate"]["visibility"]
+    assert visibility["inner"]["inner"] == {"use": "kit.everything", "window": None}
+    again = load(write(tomli_w.dumps(_without_none(plain(resolved.expanded()))), "again.toml"))
+    assert again.identity == resolved.identity
+    assert load(framed('{use = "frames.default", width = 2}')).identity != resolved.identity
+
+
+def test_calls_of_a_component_within_an_option_are_counted():
+    class Inner(SeeAll):
+        """Asks."""
+
+        def calls(self, plan):
+            return 7
+
+    class Outer(SeeAll):
+        """Has one within."""
+
+        class Options(Options):
+            inner: Nested[Visibility]
+
+    cell = play(replies=lambda request: "A", visibility=Outer(inner=Inner())).debate.cell
+    assert cell.worst_calls() == play(replies=lambda request: "A").debate.cell.worst_calls() + 7
+    assert nested_fields(Outer.Options)[0].base is Visibility
+    assert component_to_table(cell.visibility) == {"use": "see_all", "inner": {"use": "see_all"}}
+
+
+def test_a_component_within_an_option_is_prepared_and_its_hooks_are_called():
+    class Inner(SeeAll):
+        """Counts the events it receives."""
+
+        def prepare(self, setup):
+            self.prepared = setup.models
+
+        @hookimpl(wrapper=True)
+        def madplug_reply(self, debate, turn, view):
+            pending = yield
+
+            async def loud():
+                reply = await pending
+                return Reply(reply.content + "!")
+
+            return loud()
+
+    class Outer(SeeAll):
+        """Has one within."""
+
+        class Options(Options):
+            inner: Nested[Visibility]
+
+        def view(self, debate, turn):
+            assert self.options.inner.prepared == ("model",)
+            return self.options.inner.view(debate, turn)
+
+    played = play(replies=lambda request: "A", visibility=Outer(inner=Inner()))
+    assert {m.content for m in played.messages} == {"A!"}
+
+
+def test_the_moves_of_a_turn_order_within_an_option_are_asked_for(write, madplug_plugin):
+    madplug_plugin("orders", '''
+from madplug import Nested, Options, Turn, TurnOrder, hookimpl
+from pydantic import Field
+class Twice(TurnOrder):
+    """Another order, twice."""
+    name = "twice"
+    class Options(Options):
+        inner: Nested[TurnOrder] = Field(description="what is done twice")
+    def waves(self, debate):
+        for _ in range(2):
+            yield from self.options.inner.waves(debate)
+    def turns(self, agents):
+        return 2 * self.options.inner.turns(agents)
+class Sing(TurnOrder):
+    """Asks for a song."""
+    name = "sing"
+    moves = frozenset({"sing"})
+    def waves(self, debate):
+        yield [Turn(a, "sing") for a in debate.agents]
+@hookimpl
+def madplug_register_turn_orders():
+    return [Twice, Sing]
+''')
+    assert load(write(), ['debate.turns={use = "orders.twice", inner = "kit.everybody"}']).plan.cells[0].plan.turns == 4
+    assert problems(write(), 'debate.turns={use = "orders.twice", inner = "orders.sing"}') == [
+        "debate.styles: no style writes the move 'sing' that orders.twice asks for (they write improve)"]
+
+
+def test_a_component_within_an_option_is_shown(framed):
+    offer = Registry().find("visibility", "frames.default")
+    assert {o["name"]: (o["type"], o["default"]) for o in options(offer.component)} == {
+        "inner": ("visibility", "kit.everything"), "more": ("list of visibilities", []),
+        "maybe": ("metric | none", None), "width": ("integer", 1)}
+
+
+def test_a_default_that_only_a_run_file_can_look_up_says_so(framed):
+    cls = Registry().find("visibility", "frames.default").component
+    with pytest.raises(TypeError, match="the default of 'inner' is a name, which only a run file can look up"):
+        cls()
+    assert cls(inner=SeeAll()).options.inner.name == SeeAll.name
+    with pytest.raises(ValueError, match="expected a visibility as"):
+        cls(inner="see_all")
+
+
+# Services
+
+EMBEDDERS = '''
+from typing import Annotated
+from madplug import Metric, Offers, Options, Service, ServiceName, hookimpl
+from madplug.services import Embedder
+from pydantic import Field
+class Vectors(Service):
+    """Embeds."""
+    name = "vectors"
+    async def embed(self, texts):
+        return [[0.0] for _ in texts]
+class Slow(Service):
+    """Embeds, and blocks."""
+    name = "slow"
+    def embed(self, texts):
+        return [[0.0] for _ in texts]
+class Spread(Metric):
+    """How far answers are apart."""
+    name = "spread"
+    class Options(Options):
+        embedder: Annotated[ServiceName, Offers(Embedder)] = Field(description="embeds")
+        others: list[ServiceName] = Field(default=[], description="others")
+    def score(self, debate, references):
+        return 0.0
+@hookimpl
+def madplug_register_services():
+    return [Vectors, Slow]
+@hookimpl
+def madplug_register_metrics():
+    return [Spread]
+'''
+
+
+def test_a_service_that_lacks_what_an_option_asks_for_is_refused_before_the_first_call(write, madplug_plugin):
+    madplug_plugin("space", EMBEDDERS)
+    text = RUN + '[[metrics]]\nuse = "space.spread"\nembedder = "e"\n[services.e]\nuse = "space.vectors"\n'
+    assert load(write(text)).plan.cells[0].services["e"].full_name == "space.vectors"
+    [found] = problems(write(text.replace("space.vectors", "space.slow")))
+    assert found.startswith("metrics[1].embedder: [services.e] uses 'space.slow', which is not an Embedder: it has no "
+                            "async method 'embed'; services that are: ")
+    assert "space.vectors" in found
+    assert "space.slow" not in found.partition("services that are")[2]
+    offer = Registry().find("metric", "space.spread")
+    assert [o["type"] for o in options(offer.component)] == ["service name", "list of service names"]
+
+
+# Observers
+
+WATCH = '''
+from madplug import Observer, Options, hookimpl
+from pydantic import Field
+class Tape(Observer):
+    """Keeps a tape."""
+    name = "tape"
+    class Options(Options):
+        speed: int = Field(default=1, description="of the tape")
+    def decided(self, event):
+        pass
+@hookimpl
+def madplug_register_observers():
+    return [Tape]
+'''
+
+
+@pytest.fixture
+def watch(madplug_plugin):
+    madplug_plugin("watch", WATCH)
+
+
+def test_observers_are_resolved_at_the_top_of_the_file_and_only_there(write, watch):
+    plan = load(write('observers = ["watch.tape", {use = "tape", speed = 3}]\n' + RUN)).plan
+    assert [o.options.speed for o in plan.observers] == [1, 3]
+    assert all(isinstance(o, Observer) for o in plan.observers)
+    assert problems(write('observers = [{use = "tape", sped = 3}]\n' + RUN)) == [
+        "observers[0].sped: watch.tape has no such option; did you mean 'speed'?"]
+    [found] = problems(write(RUN + '[[cells]]\nname = "a"\nobservers = ["watch.tape"]\n'))
+    assert found.startswith("observers: a cell has no such key")
+
+
+def test_observers_are_listed_and_shown(madplug, watch, write):
+    assert "watch.tape" in madplug("list", "observers").stdout
+    assert '[[observers]]\nuse = "watch.tape"' in madplug("show", "watch.tape").stdout
+    path = write('observers = ["watch.tape"]\n' + RUN)
+    assert "observers: watch.tape" in madplug("check", path).stdout
+
+
+# Identity
+
+def test_observers_and_execution_are_no_part_of_the_identity(write, watch, madplug_plugin):
+    madplug_plugin("pool", '''
+from madplug import Executor, hookimpl
+class Here(Executor):
+    """Runs here."""
+    name = "here"
+    async def run(self, jobs):
+        async for job in jobs:
+            yield await job.run()
+@hookimpl
+def madplug_register_executors():
+    return [Here]
+''')
+    same = load(write()).identity
+    assert load(write('observers = ["watch.tape"]\n' + RUN)).identity == same
+    assert load(write('observers = [{use = "watch.tape", speed = 2}]\n' + RUN)).identity == same
+    assert load(write(RUN + '[execution]\nuse = "pool.here"\n')).identity == same
+    assert load(write(), ["name=other"]).identity == same
+
+
+FILES = '''
+from hashlib import sha256
+from pydantic import Field
+from madplug import Dataset, Extension, Options, RunPath, Sample, hookimpl
+class Lines(Dataset):
+    """A question a line."""
+    name = "lines"
+    answers = "kit.stripped"
+    class Options(Options):
+        path: RunPath = Field(description="the file")
+    def samples(self, split=None):
+        for i, line in enumerate(self.options.path.read_text().splitlines()):
+            yield Sample(f"q{i}", line), ("A",)
+    def fingerprint(self):
+        return sha256(self.options.path.read_bytes()).hexdigest()
+class Glossary(Extension):
+    """Words to know."""
+    name = "glossary"
+    class Options(Options):
+        path: RunPath = Field(description="the file, or the folder")
+@hookimpl
+def madplug_register_datasets():
+    return [Lines]
+@hookimpl
+def madplug_register_extensions():
+    return [Glossary]
+'''
+
+
+def test_moving_data_files_leaves_the_identity_and_changing_them_does_not(write, madplug_plugin, tmp_path):
+    madplug_plugin("lines", FILES)
+    text = RUN.replace('use = "kit.numbered"\nsize = 6', 'use = "lines.lines"\npath = "a.txt"')
+    text = 'extensions = [{use = "lines.glossary", path = "words"}]\n' + text
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "one.txt").write_text("one")
+    (tmp_path / "a.txt").write_text("why?\n")
+    same = load(write(text)).identity
+    (tmp_path / "a.txt").rename(tmp_path / "b.txt")
+    (tmp_path / "words").rename(tmp_path / "terms")
+    assert load(write(text.replace("a.txt", "b.txt").replace("words", "terms"))).identity == same
+    (tmp_path / "terms" / "one.txt").write_text("two")
+    other = load(write(text.replace("a.txt", "b.txt").replace("words", "terms"))).identity
+    assert other != same
+    (tmp_path / "b.txt").write_text("why not?\n")  # samples count one by one, when they are run
+    assert load(write(text.replace("a.txt", "b.txt").replace("words", "terms"))).identity == other
+    assert read(tmp_path / "study.toml", (), {})["dataset"]["path"] == "b.txt"
+
+
+# Typed options
+
+TYPED = '''
+from __future__ import annotations
+import madplug
+from madplug import Nested, Visibility, Model, ModelOptions
+from typing import Any
+
+class NearOptions(madplug.Options):
+    window: int = 3
+    inner: Nested[Visibility]
+    others: list[Nested[Visibility]] = []
+
+class Near(Visibility):
+    Options = NearOptions
+
+    def view(self, debate: Any, turn: Any) -> Any:
+        reveal_type(self.options.window)
+        reveal_type(self.options.inner)
+        reveal_type(self.options.others)
+        return ()
+
+class NearerOptions(NearOptions):
+    nearer: str = ""
+
+class Nearer(Near):
+    Options = NearerOptions
+
+reveal_type(Nearer().options.nearer)
+reveal_type(Nearer().options.window)
+
+class Plain(Visibility):
+    class Options(madplug.Options):
+        depth: int = 3
+
+    def view(self, debate: Any, turn: Any) -> Any:
+        reveal_type(self.options.depth)
+
+class Chat(Model):
+    class Options(ModelOptions):
+        url: str = ""
+
+    async def complete(self, request: Any) -> Any:
+        reveal_type(self.options.url)
+        reveal_type(self.options.max_in_flight)
+'''
+
+
+def test_options_are_typed_without_a_cast(tmp_path):
+    mypy = pytest.importorskip("mypy.api")
+    path = tmp_path / "near.py"
+    path.write_text(TYPED)
+    out, _, status = mypy.run(["--strict", "--config-file", "", "--follow-imports", "silent", str(path)])
+    shown = [line.partition('"')[2].rstrip('"') for line in out.splitlines() if "Revealed type" in line]
+    assert status == 0, out
+    assert shown == ["int", "madplug.components.Visibility", "list[madplug.components.Visibility]", "str", "int",
+                     "int", "str", "int"]

@@ -1,0 +1,138 @@
+"""What a message says of itself: its calls, its model, what the agent saw altered, and its turn's data."""
+
+from dataclasses import replace
+
+from madplug import DecisionProtocol, Extension, Reply, Style, Turn, TurnOrder, hookimpl
+from madplug.store import MemoryStore
+from madplug.testing import LastRound, play
+from madplug.testing.defaults import AnyMove
+
+
+class Twice(Style):
+    """Asks twice, the second time another model."""
+
+    name = "twice"
+    moves = AnyMove()
+
+    async def respond(self, debate, turn, view):
+        first = await debate.ask(f"first {debate.round}", purpose="discuss", agent=turn.agent)
+        await debate.ask(f"second {debate.round}", purpose="discuss", model="other", agent=turn.agent)
+        return Reply(first.text)
+
+
+def test_a_message_names_its_calls_and_the_model_that_answered_last():
+    store = MemoryStore()
+    played = play(replies=lambda r: "A", styles=[Twice()], agents=2, rounds=2, models=["model", "other"], store=store)
+    rows = {row["key"]: row for row in store.calls()}
+    for message in played.messages:
+        assert message.model == "other"
+        assert [rows[key]["model"] for key in message.calls] == [played.result.agents[message.agent].model, "other"]
+        assert {(rows[key]["round"], rows[key]["agent"]) for key in message.calls} == {(message.round, message.agent)}
+
+
+def test_calls_of_a_decision_belong_to_no_message():
+    class Asks(LastRound):
+        """Asks before it decides."""
+
+        async def at_end(self, debate):
+            await debate.ask("sure?", purpose="vote")
+            return super().at_end(debate)
+
+    store = MemoryStore()
+    played = play(replies=lambda r: "A", agents=2, decision=Asks(), store=store)
+    attached = {key for m in played.messages for key in m.calls}
+    assert [row["purpose"] for row in store.calls() if row["key"] not in attached] == ["vote"]
+
+
+class Censor(Extension):
+    """Shows agent 0 everything in capitals."""
+
+    name = "censor"
+
+    @hookimpl(wrapper=True)
+    def madplug_view(self, debate, turn):
+        view = yield
+        return [replace(m, content=m.content.upper()) for m in view] if turn.agent.id == 0 else view
+
+
+def test_what_was_shown_otherwise_than_it_stands_on_record_is_recorded():
+    played = play(replies=lambda r: "a", agents=2, rounds=2, extensions=[Censor()])
+    assert [(m.seen, m.altered) for m in played.messages] == [((), ()), ((), ()), ((0, 1), (0, 1)), ((0, 1), ())]
+
+
+class Briefed(TurnOrder):
+    """Gives each turn something to keep."""
+
+    name = "briefed"
+    moves = frozenset({"improve"})
+
+    def waves(self, debate):
+        yield [Turn(agent, data={"briefed": {"nth": agent.id}}) for agent in debate.agents]
+
+
+class Noting(Style):
+    """Replies with data of its own."""
+
+    name = "noting"
+    moves = AnyMove()
+
+    def respond(self, debate, turn, view):
+        return Reply("A", data={"noting": turn.data["briefed"]["nth"] + 10})
+
+
+def test_what_a_turn_carries_goes_into_the_message_it_causes():
+    played = play(turns=Briefed(), styles=[Noting()], agents=2)
+    assert [dict(m.data) for m in played.messages] == [{"briefed": {"nth": i}, "noting": i + 10} for i in (0, 1)]
+
+
+def test_an_agent_equals_its_id_and_nothing_else_that_is_a_number():
+    agents = play(replies=lambda r: "A", agents=2).result.agents
+    assert agents[1] == 1
+    assert agents[1] != 0
+    assert agents[0] != agents[1]
+    assert {agents[0]: "x"}[agents[0]] == "x"
+
+
+def test_the_answer_is_the_text_that_first_gave_the_key():
+    class Lower(LastRound):
+        """Decides by key alone."""
+
+    class Folded(Style):
+        """Says the same in three spellings."""
+
+        name = "folded"
+        moves = AnyMove()
+
+        def respond(self, debate, turn, view):
+            return Reply("x", answer=("1.5 km", "1.5 KM", " 1.5 km ")[turn.agent.id])
+
+    from madplug.testing import StrippedText
+
+    class Loose(StrippedText):
+        """Capitals do not matter."""
+
+        def canonical(self, text, sample):
+            return text.strip().lower().replace(" ", "") or None
+
+    played = play(styles=[Folded()], agents=3, answers=Loose(), decision=Lower())
+    assert (played.decision.key, played.decision.answer) == ("1.5km", "1.5 km")
+
+
+def test_a_decision_cannot_write_into_the_record():
+    class Forger(DecisionProtocol):
+        """Tries to."""
+
+        name = "forger"
+
+        def at_end(self, debate):
+            for name in ("record", "tell", "send", "respond", "result", "stored"):
+                assert not hasattr(debate, name), name
+            for name in ("agents", "round", "transcript", "decision", "rounds", "sample"):
+                try:
+                    setattr(debate, name, None)
+                except AttributeError:
+                    continue
+                raise AssertionError(name)
+            return LastRound().at_end(debate)
+
+    assert play(replies=lambda r: "A", decision=Forger()).decision.key == "A"

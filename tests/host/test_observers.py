@@ -1,0 +1,285 @@
+"""Observers are told what happens, in order, as records that can be pickled; they change nothing and hold up nobody."""
+
+import asyncio
+import pickle
+import threading
+import time
+from collections import defaultdict
+
+import pytest
+
+from madplug import ModelError, Observer, Persona, PersonaGenerator
+from madplug.events import (
+    METHODS,
+    AgentsCast,
+    CallAnswered,
+    DebateFinished,
+    DebateStarted,
+    MessageRecorded,
+    StudyFinished,
+    StudyStarted,
+)
+from madplug.observers import CAPACITY, Observers
+from madplug.testing import play
+
+
+class Notebook(Observer):
+    """Writes everything down."""
+
+    name = "notebook"
+
+    def __init__(self):
+        super().__init__()
+        self.events, self.threads, self.opened, self.closed = [], set(), None, False
+
+    def open(self, run):
+        self.opened = run
+
+    def close(self):
+        self.closed = True
+
+    def write(self, event):
+        self.events.append(event)
+        self.threads.add(threading.current_thread())
+
+    study_started = debate_started = agents_cast = call_answered = message_recorded = decided = write
+    debate_finished = study_finished = write
+
+
+def test_every_event_arrives_and_can_be_pickled():
+    book = Notebook()
+    played = play(replies=lambda r: "A", agents=2, rounds=2, observers=[book])
+    assert {type(e) for e in book.events} == set(METHODS)
+    assert pickle.loads(pickle.dumps(book.events)) == book.events
+    said = [e.message for e in book.events if isinstance(e, MessageRecorded)]
+    assert tuple(said) == played.result.messages
+    assert [e.agent.id for e in book.events if isinstance(e, MessageRecorded)] == [0, 1, 0, 1]
+    assert isinstance(book.events[0], StudyStarted)
+    assert isinstance(book.events[-1], StudyFinished)
+    assert book.opened.study == "play"
+    assert book.closed
+
+
+def test_plain_methods_run_beside_the_loop():
+    book = Notebook()
+    play(replies=lambda r: "A", observers=[book])
+    assert threading.main_thread() not in book.threads
+
+
+class Caster(PersonaGenerator):
+    """Asks a model who takes part."""
+
+    name = "caster"
+
+    async def generate(self, debate, roster):
+        return Persona((await debate.ask("who?", purpose="persona")).text)
+
+    def calls(self, plan):
+        return 1
+
+
+def failing(request):
+    if "q2" in str(request.messages):
+        raise ModelError("no answer")
+    return "A"
+
+
+def test_every_debate_that_starts_finishes_once_and_in_order():
+    from madplug import Sample
+
+    book = Notebook()
+    samples = [Sample(f"q{i}", f"question q{i}") for i in range(4)]
+    play(replies=failing, sample=samples, personas=[Caster()], agents=2, observers=[book], expect_failure=True)
+    by_debate = defaultdict(list)
+    for event in book.events:
+        if hasattr(event, "debate"):
+            by_debate[event.debate].append(event)
+    assert len(by_debate) == 4
+    for debate, events in by_debate.items():
+        assert isinstance(events[0], DebateStarted)
+        assert [type(e) for e in events].count(DebateStarted) == 1
+        assert [type(e) for e in events].count(DebateFinished) == 1
+        assert isinstance(events[-1], DebateFinished)
+        assert events[-1].outcome == ("failed" if debate.sample == "q2" else "done")
+    kinds = [type(e) for e in by_debate[next(iter(by_debate))]]
+    assert kinds.index(CallAnswered) < kinds.index(AgentsCast), "calls made while casting are events, too"
+
+
+def test_a_stopped_debate_finishes_as_stopped():
+    from madplug.driver import Ending
+    from madplug.plan import StudyPlan
+    from madplug.store import MemoryStore
+    from madplug.study import StudyRun
+    from madplug.testing.play import Scripted
+
+    cell = play(replies=lambda r: "A", rounds=3).debate.cell
+    book, runs = Notebook(), []
+
+    def said(request):
+        runs[0].stop(Ending("interrupted", "enough"))
+        return "A"
+
+    async def main():
+        runs.append(StudyRun(StudyPlan("s", [cell], {"model": Scripted(said)}), MemoryStore(), [book]))
+        await runs[0].run()
+
+    asyncio.run(main())
+    assert [e.outcome for e in book.events if isinstance(e, DebateFinished)] == ["stopped"]
+
+
+def test_an_exception_is_a_problem_of_the_study_and_the_debate_goes_on():
+    class Cry(Observer):
+        """Fails."""
+
+        name = "cry"
+
+        def message_recorded(self, event):
+            raise RuntimeError("no pencil")
+
+        async def decided(self, event):
+            raise RuntimeError("no paper")
+
+    played = play(replies=lambda r: "A", observers=[Cry()])
+    assert played.result.error is None
+    assert len(played.problems) == 2
+    assert "message_recorded: RuntimeError: no pencil" in played.problems[0]
+
+
+def test_a_slow_observer_holds_up_no_debate_and_says_what_it_missed():
+    class Slow(Observer):
+        """Sleeps."""
+
+        name = "slow"
+        seen = 0
+
+        def message_recorded(self, event):
+            time.sleep(0.2)
+            Slow.seen += 1
+
+        def debate_finished(self, event):
+            Slow.finished = True
+
+    async def main():
+        problems = []
+        observers = Observers([Slow()], problems.append)
+        await observers.open(None)
+        message = MessageRecorded(None, None, None)
+        for _ in range(CAPACITY + 7):
+            observers.emit(message)
+        observers.emit(DebateFinished(None, "done"))
+        follower = observers._followers[0]
+        assert len(follower._queue) == CAPACITY + 1, "the end of a debate is never left out"
+        follower._queue.clear()
+        await observers.close()
+        return problems
+
+    assert asyncio.run(main()) == ["observer slow: fell behind; 7 calls and messages were not delivered"]
+
+
+@pytest.mark.parametrize("kind", ["open", "close"])
+def test_open_and_close_that_fail_are_problems(kind):
+    def fail(self, *arguments):
+        raise OSError("no disk")
+
+    observer = type("Broken", (Observer,), {"name": "broken", "__doc__": "Broken.", kind: fail})()
+    played = play(replies=lambda r: "A", observers=[observer])
+    assert any(f"observer broken: {kind}: OSError: no disk" in p for p in played.problems)
+
+
+def outcomes(book):
+    """How often each debate started, and how it ended."""
+    started = [e.debate.sample for e in book.events if isinstance(e, DebateStarted)]
+    ended = [e.debate.sample for e in book.events if isinstance(e, DebateFinished)]
+    assert len(set(started)) == len(started) > 0
+    assert sorted(started) == sorted(ended)
+    return [e.outcome for e in book.events if isinstance(e, DebateFinished)]
+
+
+def test_a_study_that_breaks_off_finishes_its_debates_and_closes_its_observers():
+    from madplug import Sample, StudyError
+    from madplug.store import MemoryStore
+
+    class Full(MemoryStore):
+        """Has room for three debates."""
+
+        async def finish_debate(self, result):
+            if len(list(self.results())) == 3:
+                raise StudyError("no space left")
+            await super().finish_debate(result)
+
+    book = Notebook()
+    with pytest.raises(StudyError, match="no space left"):
+        play(replies=lambda r: "A", sample=[Sample(f"q{i}", "?") for i in range(9)], observers=[book], store=Full())
+    assert outcomes(book)[:3] == ["done"] * 3
+    assert set(outcomes(book)[3:]) == {"stopped"}
+    assert book.closed
+
+
+def test_a_study_that_is_cancelled_finishes_its_debates_and_closes_its_observers():
+    from madplug.plan import StudyPlan
+    from madplug.store import MemoryStore
+    from madplug.study import StudyRun
+    from madplug.testing.play import Scripted
+
+    class Silent(Scripted):
+        """Never answers."""
+
+        async def complete(self, request):
+            await asyncio.sleep(1000)
+
+    cell, book = play(replies=lambda r: "A").debate.cell, Notebook()
+
+    async def main():
+        run = StudyRun(StudyPlan("s", [cell], {"model": Silent()}), MemoryStore(), [book])
+        await asyncio.wait_for(run.run(), 0.3)
+
+    with pytest.raises((asyncio.TimeoutError, TimeoutError)):
+        asyncio.run(main())
+    assert outcomes(book) == ["stopped"]
+    assert book.closed
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, SystemExit])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_whatever_an_observer_raises_the_next_events_arrive(error, asynchronous):
+    class Odd(Notebook):
+        """Raises what is no `Exception`."""
+
+        def fail(self, event):
+            raise error
+
+        async def fail_later(self, event):
+            raise error
+
+        decided = fail_later if asynchronous else fail
+
+    book = Odd()
+    played = play(replies=lambda r: "A", observers=[book])
+    assert [f"notebook: decided: {error.__name__}" in p for p in played.problems] == [True]
+    assert [type(e) for e in book.events[-2:]] == [DebateFinished, StudyFinished]
+
+
+HANGS = """
+import time
+import madplug.observers
+from madplug import Observer
+from madplug.testing import play
+
+class Stuck(Observer):
+    "Never returns."
+    name = "stuck"
+    def {method}(self, *arguments):
+        time.sleep(1000)
+
+madplug.observers.PATIENCE = 0.3
+print(play(replies=lambda r: "A", observers=[Stuck()]).problems)
+"""
+
+
+def test_an_observer_that_never_returns_does_not_keep_the_program_from_ending():
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, "-c", HANGS.format(method="decided")], timeout=30, text=True, check=False,
+                          capture_output=True)
+    assert "were not delivered within 0.3 s" in done.stdout, done.stderr

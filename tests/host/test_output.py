@@ -1,0 +1,32 @@
+"""What is printed: model text is harmless on a terminal, and an output that cannot be written is no traceback."""
+
+import subprocess
+import sys
+
+import pytest
+
+from madplug.text import safe
+
+
+@pytest.mark.parametrize("hidden", [
+    "\x1b", "\x9b", "\r", "\x7f", "\xad", "\u061c", "\u180e", "\u200b", "\u200e", "\u200f", "\u2028", "\u2029",
+    "\u202e", "\u2060", "\u2064", "\u2066", "\u2069", "\ufeff", "\ufffb", "\U000e0041", "\ud800"])
+def test_nothing_that_hides_or_turns_text_reaches_the_terminal(hidden):
+    assert safe(f"a{hidden}b") == "a\N{REPLACEMENT CHARACTER}b"
+
+
+@pytest.mark.parametrize("text", ["tab\tand\nline", "naïve Größe", "日本語", "العربية", "می\u200cخواهم", "👩\u200d🔬"])
+def test_what_people_write_stays(text):
+    assert safe(text) == text
+
+
+@pytest.mark.parametrize("words", [["run", "study.toml"], ["status", "runs/study"], ["list"]])
+def test_a_full_disk_behind_standard_output_is_said_in_one_line(madplug, write, tmp_path, words):
+    write()
+    assert madplug("run", "study.toml").returncode == 0
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "madplug", *words], cwd=tmp_path, stdout=full, text=True,
+                              stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "the output cannot be written: No space left on device" in done.stderr

@@ -1,0 +1,67 @@
+"""A phase may reopen a debate: further rounds with the cell's turn order, and the decision is asked again."""
+
+import pytest
+from tests_support import Appeal, letters
+
+from madplug import Decision, Phase, Reopen
+from madplug.testing import LastRound, play
+
+
+def test_further_rounds_are_run_and_the_decision_is_asked_again():
+    played = play(replies=letters, agents=2, rounds=1, phases=[Appeal()])
+    assert [(m.round, m.agent, m.content) for m in played.messages] == [
+        (1, 0, "A"), (1, 1, "A"), (1, None, "think again"), (2, 0, "B"), (2, 1, "B"), (3, 0, "B"), (3, 1, "B")]
+    assert played.decision.key == "B"
+    assert played.result.notes == {"appeal": 1}
+    assert played.debate.round == 3
+
+
+def test_the_phases_before_it_follow_the_new_decision_too():
+    seen = []
+
+    class Look(Phase):
+        """Remembers what it was given."""
+
+        name = "look"
+
+        def run(self, debate, decision):
+            seen.append(decision.key)
+
+    play(replies=letters, agents=2, rounds=1, phases=[Look(), Appeal(), Look()])
+    assert seen == ["A", "B", "B"]
+
+
+def test_a_phase_that_never_stops_reopening_fails_the_debate():
+    played = play(replies=letters, agents=1, phases=[Appeal(rounds=1, times=99)], expect_failure=True)
+    assert "reopened the debate 20 times" in played.result.error
+
+
+@pytest.mark.parametrize("reopen", [Reopen(rounds=0), Reopen(rounds="2"), Reopen(say=5)])
+def test_a_reopening_that_makes_no_sense_is_named(reopen):
+    class Odd(Phase):
+        """Returns what it should not."""
+
+        name = "odd"
+
+        def run(self, debate, decision):
+            return reopen
+
+    assert "Odd.run returned Reopen" in play(replies=letters, phases=[Odd()], expect_failure=True).result.error
+
+
+def test_further_rounds_are_counted_before_the_run():
+    one, more = (play(replies=letters, agents=2, rounds=1, phases=phases).debate.cell.worst_calls()
+                 for phases in ([], [Appeal()]))
+    assert (one, more) == (2, 6)
+
+
+def test_an_early_decision_leaves_its_unused_rounds_unused():
+    class Early(LastRound):
+        """Decides after every round."""
+
+        def after_round(self, debate):
+            return self.at_end(debate)
+
+    played = play(replies=letters, agents=1, rounds=5, decision=Early(), phases=[Appeal(rounds=1)])
+    assert [m.round for m in played.messages if m.agent is not None] == [1, 2]
+    assert played.decision == Decision("B", answer="B", agreed=True, scores={"B": 1})

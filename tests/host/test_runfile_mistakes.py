@@ -1,0 +1,250 @@
+"""Mistakes in run files: each is a message with its place, and none is a traceback."""
+
+import pytest
+from tests_support import RUN
+
+from madplug import Options, UserError
+from madplug.config import load
+from madplug.config.problems import secret_part
+from madplug.errors import message_of
+
+
+def problems(path, *settings):
+    with pytest.raises(UserError) as caught:
+        load(path, settings)
+    return [str(p) for p in caught.value.problems]
+
+
+def top(line, text=RUN):
+    return line + "\n" + text.replace('name = "study"\n', "")
+
+
+@pytest.mark.parametrize(("setting", "message"), [
+    ("debate.agents=true", "debate.agents: expected a whole number"),
+    ("repeats=true", "repeats: expected a whole number"),
+    ("dataset.size=true", "dataset.size: expected a whole number"),
+    ("models.m.latency=true", "models.m.latency: expected a number"),
+    ("models.m.latency=nan", "models.m.latency: expected a number that is not infinite or NaN"),
+    ("models.m.latency=inf", "models.m.latency: expected a number that is not infinite or NaN"),
+    ("models.m.requests_per_minute=inf", "models.m.requests_per_minute: expected a number that is not infinite or NaN"),
+    ("models.m.deadline=nan", "models.m.deadline: expected a number that is not infinite or NaN"),
+    ("limits.cost_usd=nan", "limits.cost_usd: expected a number that is not infinite or NaN"),
+    ("models.m.price={promtp = 1}", "models.m.price.promtp: kit.hash has no such option; did you mean 'prompt'?"),
+    ("models.m.price={prompt = -1}", "models.m.price.prompt: should be greater than or equal to 0"),
+    ("models.m.price={completion = nan}",
+     "models.m.price.completion: expected a number that is not infinite or NaN"),
+    ("debate.agents=1000000000", "debate.agents: should be less than or equal to 10000"),
+    ("limits.clals=3", "limits.clals: a run file has no such key; did you mean 'calls'?"),
+    ("limits.xyzzy=3", "limits.xyzzy: a run file has no such key; choose from calls, tokens, cost_usd, seconds"),
+    ("dataset.xyzzy=3", "dataset.xyzzy: kit.numbered has no such option; there is only size"),
+    ("seed=99999999999999999999999", "seed: a whole number has at most 64 bits in TOML"),
+])
+def test_a_value_that_cannot_be_is_refused_where_it_stands(write, setting, message):
+    assert message in problems(write(), setting)
+
+
+def test_a_huge_sweep_is_refused_by_its_count_at_once(write):
+    values = ", ".join(map(str, range(1000)))
+    [found] = problems(write(RUN + f'[sweep]\n"debate.rounds" = [{values}]\n"debate.agents" = [{values}]\n"seed" = '
+                             f"[{values}]\n"))
+    assert found == ("sweep: 1,000,000,000 cells (1000 x 1000 x 1000 of the sweep, 0 listed); a study has at most "
+                     "100,000")
+
+
+@pytest.mark.parametrize(("name", "why"), [
+    ("a/b", "cannot contain '/'"), ("a\\\\b", "cannot contain '\\\\'"), ("a\\u0000b", "cannot contain '\\x00'"),
+    ("..", "cannot be '..'"), ("", "cannot be ''"), (" ", "cannot be ' '"), ("a\\u001bb", "cannot contain '\\x1b'"),
+    ("x" * 101, "has 101 characters; at most 100")])
+def test_the_name_of_a_study_is_one_segment_of_a_path(write, name, why):
+    [found] = problems(write(top(f'name = "{name}"')))
+    assert found.startswith("name: ")
+    assert why in found
+
+
+def test_a_cell_has_a_printable_name(write):
+    [found] = problems(write(RUN + '[[cells]]\nname = "a\\u0000"\n'))
+    assert found == "cells[0]: a cell's name cannot contain '\\x00'"
+    assert problems(write(RUN + "[[cells]]\nname = 5\n")) == ["cells[0]: a cell's name must be a string"]
+
+
+def test_two_cells_never_have_one_name(write):
+    cells = '[[cells]]\nname = "a"\n[[cells]]\nname = "a"\n[[cells]]\nname = "a#2"\n'
+    assert [c.slug for c in load(write(RUN + cells)).plan.cells] == ["a", "a#2", "a#2#2"]
+
+
+def test_a_mark_at_the_start_of_the_file_does_no_harm(write):
+    path = write()
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert load(path).plan.name == "study"
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("a = " + "[" * 100_000 + "]" * 100_000, "nested too deeply"),
+    (".".join("a" * 1 for _ in range(500)) + " = 1", "nested too deeply"),
+    ("a = " + "1" * 5000, "too many digits"),
+    ("a = 1" + "0" * 30, "a whole number has at most 64 bits in TOML"),
+    ("\x00 = 1", "not valid TOML"),
+])
+def test_a_file_that_no_reader_expects_is_a_message(write, text, message):
+    [found] = problems(write(text + "\n" + RUN))
+    assert message in found
+
+
+def test_settings_may_be_as_deep_or_long_as_they_like(write):
+    assert "nested too deeply" in problems(write(), ".".join(["a"] * 300) + "=1")[0]
+    assert problems(write(), "seed=" + "1" * 5000) == ["seed: expected a whole number"]
+    assert problems(write(), "seed=" + "[" * 100_000) == ["seed: expected a whole number"]
+
+
+def test_a_nul_in_a_name_is_an_unknown_name(write, madplug):
+    assert "no installed plugin offers" in problems(write(RUN + '[debate.turns]\nuse = "a\\u0000.b"\n'))[0]
+    done = madplug("check", write(RUN + '[debate.turns]\nuse = "a\\u0000.b"\n'))
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "\0" not in done.stderr
+    assert problems(write(), 'models.m.ledger="a\\u0000b"') == [
+        "models.m.ledger: a path cannot contain a NUL character"]
+
+
+@pytest.mark.parametrize(("address", "part"), [
+    ("https://user:hunter2@host/v1", "the user name or password"), ("https://key@host/v1", "the user name or password"),
+    ("https://host/v1/sk-abcdefghijklm4nopqrstuv", "a part"), ("https://host/a1b2c3d4e5f6a7b8c9d0e1f2a3/v1", "a part"),
+    ("https://host/v1?api_key=xyz", "a parameter"), ("http://127.0.0.1:8000/v1", None),
+    ("https://host/openai/deployments/gpt-4o-mini-2024-07-18/chat", None),
+    ("https://host/v1?api-version=2024-06-01", None),
+    ("see https://user:name@host/ for more", None), ("/data/a1b2c3d4e5f6a7b8c9d0e1f2a3.jsonl", None)])
+def test_a_key_in_an_address_is_refused(write, address, part):
+    assert secret_part(address) == part
+    found = problems(write(), f'models.m.letters="{address}"') if part else []
+    assert [p.partition(":")[0] for p in found] == ["models.m.letters"] * bool(part)
+    assert address not in repr(found)
+
+
+def test_an_error_that_cannot_be_put_into_words_does_not_break_the_message(write, madplug_plugin):
+    class Odd(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    assert message_of(Odd()) == "Odd"
+    assert message_of(ValueError("a\nb")) == "ValueError: a b"
+    madplug_plugin("odd", '''
+from madplug import hookimpl
+from madplug.testing import LastRound
+class Odd(Exception):
+    def __str__(self):
+        raise RuntimeError
+class Last(LastRound):
+    """Cannot be made."""
+    name = "last"
+    def __init__(self, options=None, **values):
+        raise Odd
+@hookimpl
+def madplug_register_decisions():
+    return [Last]
+''')
+    assert problems(write(), "debate.decision=odd.last") == ["debate.decision: odd.last cannot be made: Odd"]
+
+
+WRAPPERS = '''
+from madplug import Extension, hookimpl
+class Async(Extension):
+    """Wraps with an `async def`."""
+    name = "wrapping"
+    @hookimpl(wrapper=True)
+    async def madplug_reply(self, debate, turn, view):
+        yield
+class Returns(Extension):
+    """Never yields."""
+    name = "returning"
+    @hookimpl(wrapper=True)
+    def madplug_reply(self, debate, turn, view):
+        return None
+@hookimpl
+def madplug_register_extensions():
+    return [Async, Returns]
+'''
+
+
+def test_a_wrapper_that_pluggy_would_refuse_is_told_how_to_write_it(write, madplug_plugin):
+    madplug_plugin("wraps", WRAPPERS)
+    [found] = problems(write('extensions = ["wraps.wrapping"]\n' + RUN))
+    assert found.startswith("extensions[0]: wraps.wrapping: the hook 'madplug_reply' is wrapped by an `async def`; a "
+                            "wrapper is a plain generator")
+    [found] = problems(write('extensions = ["wraps.returning"]\n' + RUN))
+    assert "marked wrapper=True but never yields" in found
+
+
+def test_list_and_show_find_the_components_of_a_plugin(madplug, madplug_plugin):
+    madplug_plugin("s2", '''
+from madplug import hookimpl
+from madplug.testing import LastRound, SeeAll
+class Last(LastRound):
+    """Decides."""
+    name = "deciding"
+class See(SeeAll):
+    """Shows."""
+    name = "showing"
+@hookimpl
+def madplug_register_decisions():
+    return [Last]
+@hookimpl
+def madplug_register_visibilities():
+    return [See]
+''', distribution="madplug-second")
+    for name in ("s2", "madplug-second"):
+        listed = madplug("list", name).stdout
+        assert "s2.deciding" in listed
+        assert "s2.showing" in listed
+        assert "kit." not in listed
+        shown = madplug("show", name).stdout
+        assert "s2.deciding" in shown
+        assert "s2.showing" in shown
+    done = madplug("list", "s3")
+    assert done.returncode == 2
+    assert "there is no kind or plugin 's3'" in done.stderr
+
+
+def test_check_says_what_is_shared_and_what_the_cell_gives(madplug, write):
+    two = write(RUN + '[sweep]\n"debate.rounds" = [1, 2]\n')
+    assert "share_completions" not in madplug("check", write(name="one.toml")).stdout
+    shown = madplug("check", two).stdout
+    assert "share_completions = true: identical requests of different cells are sent once" in shown
+    shown = madplug("check", two, "--set", "share_completions=false").stdout
+    assert "share_completions = false: each cell gets its own completions" in shown
+
+
+def test_check_warns_of_images_that_no_style_shows(madplug, madplug_plugin, write):
+    madplug_plugin("photos", '''
+from madplug import hookimpl
+from madplug_kit import Numbered
+from madplug.testing import PlainStyle
+class Photos(Numbered):
+    """Questions with photographs."""
+    name = "photos"
+    has_images = True
+class Seeing(PlainStyle):
+    """Shows them."""
+    name = "seeing"
+    shows_images = True
+    moves = frozenset({"improve"})
+@hookimpl
+def madplug_register_datasets():
+    return [Photos]
+@hookimpl
+def madplug_register_styles():
+    return [Seeing]
+''')
+    path = write(RUN.replace("kit.numbered", "photos.photos"))
+    done = madplug("check", path)
+    assert done.returncode == 0
+    assert "warning: cell 'main': the questions of photos.photos can have images" in done.stdout
+    assert "warning" not in madplug("check", path, "--set", 'debate.styles=["photos.seeing"]').stdout
+
+
+def test_options_are_read_once_more_as_they_were_written():
+    class Some(Options):
+        whole: int = 1
+        number: float = 1.0
+        truth: bool = False
+
+    assert Some.model_validate({"whole": 2, "number": 3, "truth": True}).number == 3.0

@@ -1,0 +1,198 @@
+"""However a study is stopped: what the endpoint has answered is kept, and none of it is asked for again."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+WIDE = ("--set", "models.m.ledger=calls.txt", "--set", "models.m.latency=0.4", "--set", "dataset.size=60", "--set",
+        "models.m.max_in_flight=40")
+
+
+def answered(tmp_path):
+    ledger = tmp_path / "calls.txt"
+    return ledger.read_text().splitlines() if ledger.is_file() else []
+
+
+def kept(tmp_path):
+    with sqlite3.connect(f"file:{tmp_path / 'runs/study/study.db'}?mode=ro", uri=True) as db:
+        return db.execute("SELECT count(*) FROM calls").fetchone()[0]
+
+
+def resumes_without_paying_twice(madplug, file, tmp_path):
+    """What was kept is what was answered; the next run asks for the rest and for nothing else."""
+    assert kept(tmp_path) == len(answered(tmp_path)) > 0
+    done = madplug("run", file, *WIDE[:2], "--set", "dataset.size=60", "--set", "models.m.latency=0")
+    assert done.returncode == 0, done.stderr
+    calls = answered(tmp_path)
+    assert len(calls) == len(set(calls)) == kept(tmp_path)
+    status = json.loads(madplug("status", "runs/study", "--json").stdout)
+    assert (status["left"], status["calls"]) == (0, len(calls))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_every_call_in_flight(madplug, write, tmp_path, number):
+    file = write()
+    process = subprocess.Popen([sys.executable, "-m", "madplug", "run", file, *WIDE], cwd=tmp_path,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 60
+    while len(answered(tmp_path)) < 20:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    resumes_without_paying_twice(madplug, file, tmp_path)
+
+
+@pytest.mark.parametrize("how", ["hang", "hang in a thread", "hang stubbornly"])
+def test_a_second_interrupt_ends_the_program_whatever_a_component_does(write, tmp_path, how):
+    process = subprocess.Popen([sys.executable, "-m", "madplug", "run", write(), "--set", f"models.m.fault={how}"],
+                               cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    log, end = tmp_path / "runs/study/log.jsonl", time.monotonic() + 60
+    while not (log.is_file() and log.read_text()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    time.sleep(1)  # until the first request is made
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    try:
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130, errors
+
+
+@pytest.mark.parametrize(("limit", "value"), [("calls", 50), ("tokens", 500), ("seconds", 0.7), ("cost_usd", 0.0005)])
+def test_a_limit_keeps_every_call_in_flight(madplug, write, tmp_path, limit, value):
+    file = write()
+    done = madplug("run", file, *WIDE, "--set", f"limits.{limit}={value}", "--set",
+                   "models.m.price={prompt = 1.0, completion = 1.0}")
+    assert done.returncode == 3, done.stderr
+    assert f"limits.{limit}" in done.stderr
+    resumes_without_paying_twice(madplug, file, tmp_path)
+
+
+def test_a_limit_of_calls_is_used_up_exactly(madplug, write, tmp_path):
+    madplug("run", write(), *WIDE, "--set", "limits.calls=50")
+    assert (len(answered(tmp_path)), kept(tmp_path)) == (50, 50)
+
+
+def test_a_hopeless_model_leaves_the_calls_of_another_one(madplug, write, tmp_path):
+    run = write().read_text() + """
+[models.shut]
+use = "kit.hash"
+fault = "no_access"
+letters = "CD"
+[[cells]]
+name = "open"
+debate.models = ["m"]
+[[cells]]
+name = "closed"
+debate.models = ["shut"]
+"""
+    file = write(run)
+    done = madplug("run", file, *WIDE)
+    assert done.returncode == 1
+    assert "refuses every request" in done.stderr
+    assert kept(tmp_path) == len(answered(tmp_path)) > 0
+
+
+def test_a_reader_that_stops_takes_no_call_along():
+    """Whoever reads the stream of results may stop reading: the jobs under way are cancelled, and none is lost."""
+    import asyncio
+
+    from madplug.schedule import JobQueue, stream
+
+    ended = []
+
+    async def jobs():
+        for n in range(5):
+            yield n
+
+    async def run(n):
+        try:
+            await asyncio.sleep(0.01 if n == 0 else 60)
+        finally:
+            ended.append(n)
+        return n
+
+    async def main():
+        results = stream([JobQueue(jobs(), [])], run)
+        async for _ in results:
+            break
+        await results.aclose()
+
+    asyncio.run(main())
+    assert sorted(ended) == [0, 1, 2, 3, 4]
+
+
+def test_a_result_of_none_does_not_end_the_stream():
+    import asyncio
+
+    from madplug.schedule import JobQueue, stream
+
+    async def jobs():
+        for n in range(10):
+            yield n
+
+    async def run(n):
+        await asyncio.sleep(0.001 * (10 - n))
+        return None if n % 2 else n
+
+    async def main():
+        return [result async for result in stream([JobQueue(jobs(), [])], run)]
+
+    assert sorted(map(str, asyncio.run(main()))) == sorted(map(str, [0, 2, 4, 6, 8, *[None] * 5]))
+
+
+def test_a_metric_that_says_the_study_was_stopped_fails_its_debate():
+    from madplug import Metric, StudyStopped
+    from madplug.testing import play
+
+    class Quitter(Metric):
+        """Gives up."""
+
+        name = "quitter"
+
+        def score(self, debate, references):
+            raise StudyStopped("enough")
+
+    played = play(replies=lambda r: "A", metrics={"quitter": Quitter()}, expect_failure=True)
+    assert "enough" in played.result.error
+    assert played.summary["cells"][0]["failed"] == 1
+
+
+def test_a_component_that_makes_do_without_an_answer_spoils_no_debate_when_the_study_stops():
+    """Whoever catches every exception must not have a debate stored as done that a limit has cut short."""
+    import asyncio
+
+    from madplug import Reply, Sample
+    from madplug.plan import Limits, StudyPlan
+    from madplug.store import MemoryStore
+    from madplug.study import StudyRun
+    from madplug.testing import PlainStyle, Scripted, play
+
+    class Robust(PlainStyle):
+        """Says something whatever happens."""
+
+        async def respond(self, debate, turn, view):
+            try:
+                return await super().respond(debate, turn, view)
+            except Exception:
+                return Reply("dunno")
+
+    cell = play(replies=lambda r: "A", styles=[Robust()], rounds=3, agents=2,
+                sample=[Sample(f"q{i}", "?") for i in range(6)]).debate.cell
+    store = MemoryStore()
+    for calls, status in ((15, "stopped"), (None, "finished")):
+        run = StudyRun(StudyPlan("s", [cell], {"model": Scripted(lambda r: "A")}, limits=Limits(calls)), store)
+        assert asyncio.run(run.run())["status"] == status
+        assert {r.decision.key for r in store.results()} <= {"A"}
+    assert len(list(store.results())) == 6
+    assert store.totals().calls == 36

@@ -1,0 +1,461 @@
+"""A study directory as it may be found: damaged, foreign, read-only, in use, moved away while it is written."""
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from madplug import Completion, DebateResult, Decision, Message, Sample, StudyError, UserError
+from madplug.records import Caller
+from madplug.store import Call, CallRow, DebateId, open_recorder, open_study
+
+ID = DebateId("c", 0, "q")
+
+
+def ended(sample="q", **more):
+    decision = None if "error" in more else Decision("A", "A")
+    return DebateResult("c", 0, Sample(sample, "?"), ("A",), messages=(Message(0, 1, 0, 0, "draft", "A"),),
+                        decision=decision, **more)
+
+
+def call_row(key):
+    return CallRow(key, Caller("c", 0, "q"), "m", "{}")
+
+
+def record(recorder, *results, calls=()):
+    async def all_of_them():
+        await asyncio.gather(*map(recorder.finish_debate, results),
+                             *(recorder.keep_call(call_row(k), Call(Completion("A"))) for k in calls))
+    asyncio.run(all_of_them())
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A study of three debates."""
+    recorder = open_recorder(tmp_path / "runs/study")
+    record(recorder, ended("q"), ended("r"), ended("s", error="no"), calls=[b"k" * 16])
+    recorder.close()
+    return tmp_path / "runs/study"
+
+
+def change(folder, *statements):
+    """What another program does to the database."""
+    db = sqlite3.connect(folder / "study.db", isolation_level=None)
+    for sql in statements:
+        db.execute(sql)
+    db.close()
+
+
+def read_all(folder):
+    with open_study(folder) as study:
+        return list(study.figures()), list(study.debates()), study.totals()
+
+
+# What is found
+
+def no_file(folder):
+    (folder / "study.db").unlink()
+
+
+def random_bytes(folder):
+    (folder / "study.db").write_bytes(os.urandom(50_000))
+
+
+def a_picture(folder):
+    (folder / "study.db").write_bytes(b"\x89PNG\r\n\x1a\n" + b"text " * 3000)
+
+
+def truncated(folder):
+    data = (folder / "study.db").read_bytes()
+    (folder / "study.db").write_bytes(data[:len(data) // 2])
+
+
+def truncated_header(folder):
+    (folder / "study.db").write_bytes((folder / "study.db").read_bytes()[:50])
+
+
+def zeroed_pages(folder):
+    data = (folder / "study.db").read_bytes()
+    (folder / "study.db").write_bytes(data[:4096] + bytes(len(data) - 4096))
+
+
+def newer(folder):
+    change(folder, "PRAGMA user_version = 99")
+
+
+def older(folder):
+    change(folder, "PRAGMA user_version = 1")
+
+
+def another_program(folder):
+    no_file(folder)
+    change(folder, "CREATE TABLE guests (name TEXT)")
+
+
+def a_folder(folder):
+    no_file(folder)
+    (folder / "study.db").mkdir()
+
+
+def missing_table(folder):
+    change(folder, "DROP TABLE messages")
+
+
+FOUND = [no_file, random_bytes, a_picture, truncated, truncated_header, zeroed_pages, newer, older, another_program,
+         a_folder, missing_table]
+
+
+@pytest.mark.parametrize("found", FOUND)
+def test_what_is_not_a_study_is_a_message_when_it_is_opened_or_read(folder, found):
+    found(folder)
+    with pytest.raises(UserError) as refused:
+        read_all(folder)
+    assert str(folder) in str(refused.value)
+
+
+@pytest.mark.parametrize("found", [f for f in FOUND if f not in (no_file, truncated, zeroed_pages)])
+def test_what_is_not_a_study_is_not_written_to(folder, found):
+    found(folder)
+    before = (folder / "study.db").read_bytes() if (folder / "study.db").is_file() else None
+    with pytest.raises(UserError, match="study"):
+        open_recorder(folder)
+    assert before is None or (folder / "study.db").read_bytes() == before
+
+
+# Every command
+
+COMMANDS = {
+    "run": ("run", "study.toml"), "status": ("status", "runs/study"),
+    "decide": ("decide", "runs/study", "--decision", "last_round", "--output", "again"),
+    "export": ("export", "runs/study", "--output", "x.jsonl"),
+    "calls": ("export", "runs/study", "--calls", "--output", "x.jsonl"),
+    **({"parquet": ("export", "runs/study", "--output", "x.parquet")} if find_spec("pyarrow") else {})}
+LOOKING = [name for name in COMMANDS if name not in ("run", "decide")]
+
+
+@pytest.fixture
+def run(write, madplug, tmp_path):
+    """The directory of a study that was run."""
+    write()
+    assert madplug("run", "study.toml", "--quiet").returncode == 0
+    return tmp_path / "runs/study"
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """A command in this process: its exit status and what it said; what it raises is raised."""
+    from click.testing import CliRunner
+
+    from madplug.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def command(name):
+        done = CliRunner().invoke(main, COMMANDS[name], prog_name="madplug")
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return done.exit_code, done.output
+
+    return command
+
+
+def test_every_command_has_a_message_for_what_is_not_a_study(run, command, tmp_path):
+    shutil.copytree(run, tmp_path / "whole")
+    for found in FOUND[:8]:
+        shutil.rmtree(run)
+        shutil.copytree(tmp_path / "whole", run)
+        found(run)
+        for name in LOOKING:
+            status, said = command(name)
+            assert (status, "runs/study: " in said) == (2, True), (found, name, said)
+
+
+@pytest.mark.parametrize("name", ["run", "decide"])
+@pytest.mark.parametrize("found", [random_bytes, truncated, newer])
+def test_running_and_deciding_have_a_message_for_what_is_not_a_study(run, madplug, found, name):
+    found(run)
+    done = madplug(*COMMANDS[name])
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    assert "runs/study" in done.stderr
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+HOSTILE = {
+    "not JSON": "UPDATE debates SET record = 'x' WHERE sample = 'q'",
+    "missing fields": "UPDATE debates SET record = '{}', opening = '{\"cell\":\"c\"}' WHERE sample = 'q'",
+    "wrong type": "UPDATE messages SET record = replace(record, '\"round\":1', '\"round\":\"1\"') WHERE debate = 1",
+    "a message that is a number": "UPDATE messages SET record = '7' WHERE debate = 1",
+    "a number for a text": "UPDATE debates SET opening = 7 WHERE sample = 'q'",
+    "bytes": "UPDATE debates SET opening = x'ff00' WHERE sample = 'q'",
+    "lines": "UPDATE debates SET agents = '[' || char(10) || ']' WHERE sample = 'q'",
+    "deep": f"UPDATE debates SET record = '{{\"notes\":{{\"a\":{DEEP}}}}}' WHERE sample = 'q'",
+    "metrics": "UPDATE debates SET metrics = '[1]' WHERE sample = 'q'",
+}
+HOSTILE_ROWS = [
+    "UPDATE calls SET prompt = 9223372036854775807, completion = 9223372036854775807",
+    "UPDATE calls SET request = 'x'", "UPDATE calls SET key = 7 WHERE number = 1",
+    "UPDATE calls SET text = CAST(x'ff' AS TEXT)", "UPDATE facts SET value = '{'", "UPDATE facts SET value = '[]'",
+    "UPDATE problems SET text = x'ff'", "UPDATE debates SET calls = 'many', cost_usd = 'much'"]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_a_hostile_record_is_a_message_that_names_the_debate(folder, hostile):
+    change(folder, HOSTILE[hostile])
+    with open_study(folder) as study:
+        with pytest.raises(UserError, match=r"the record of cell 'c', repeat 0, sample 'q' cannot be read"):
+            list(study.debates())
+        assert study.debate(DebateId("c", 0, "r")) == ended("r")
+
+
+@pytest.mark.parametrize("column", ["calls", "seconds", "decided", "rounds", "cost_usd", "error"])
+def test_hostile_figures_are_a_message_that_names_the_debate(folder, column):
+    change(folder, f"UPDATE debates SET {column} = x'00' WHERE sample = 'q'")
+    with open_study(folder) as study, pytest.raises(UserError, match=r"repeat 0, sample 'q' cannot be read"):
+        list(study.figures())
+
+
+def test_no_command_shows_a_traceback_for_a_hostile_study(run, command, tmp_path):
+    """If this fails: the exception that is raised here would have reached the user."""
+    shutil.copytree(run, tmp_path / "whole")
+    for hostile in (*HOSTILE.values(), *HOSTILE_ROWS):
+        shutil.rmtree(run)
+        shutil.copytree(tmp_path / "whole", run)
+        change(run, hostile.replace("sample = 'q'", "sample = 'q0000'"))
+        for name in LOOKING:
+            assert command(name)[0] in (0, 2)
+
+
+@pytest.mark.parametrize("hostile", ["wrong type", "deep", "metrics"])
+def test_deciding_again_a_hostile_study_is_a_message(run, madplug, hostile):
+    change(run, HOSTILE[hostile].replace("sample = 'q'", "sample = 'q0000'"))
+    done = madplug(*COMMANDS["decide"])
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (1, 2)
+    assert "sample 'q0000' cannot be read" in done.stderr
+
+
+# A foreign directory
+
+@pytest.mark.parametrize("statement", [
+    "CREATE TRIGGER t AFTER INSERT ON calls BEGIN DELETE FROM debates; END",
+    "CREATE INDEX i ON debates (abs(repeat))",
+    "ALTER TABLE debates ADD COLUMN more TEXT AS (hex(zeroblob(100000000)))",
+    "ALTER TABLE messages RENAME TO messages_1"])
+def test_a_schema_that_madplug_did_not_make_is_refused(folder, statement):
+    change(folder, statement)
+    for opened in (open_study, open_recorder):
+        with pytest.raises(UserError, match="is not as madplug made it"):
+            opened(folder)
+
+
+def test_a_view_in_the_place_of_a_table_is_not_read(folder):
+    change(folder, "ALTER TABLE problems RENAME TO p", "CREATE VIEW problems AS WITH RECURSIVE n (i) AS (SELECT 1 UNION"
+           " ALL SELECT i + 1 FROM n) SELECT i AS at, 'x' AS text FROM n")
+    with pytest.raises(UserError, match="'problems' is missing, changed or added"):
+        open_study(folder)
+
+
+def test_a_view_that_a_user_added_for_looking_at_the_study_is_left_alone(folder):
+    change(folder, "CREATE VIEW mine AS SELECT cell, error FROM debates")
+    assert len(read_all(folder)[1]) == 3
+
+
+def test_reading_changes_no_byte(folder):
+    before = (folder / "study.db").read_bytes()
+    with open_study(folder) as study:
+        list(study.debates())
+        list(study.calls())
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            study._db.execute("DELETE FROM debates")
+    assert (folder / "study.db").read_bytes() == before
+
+
+# Read-only
+
+READ = """
+import os, sys
+import madplug.config  # while files may still be read
+from madplug.store import open_study
+if os.getuid() == 0:
+    os.setuid(65534)
+with open_study(sys.argv[1]) as study:
+    print(len(list(study.debates())))
+"""
+
+
+def read_without_writing(folder):
+    """Read the study as a user who may not write to its directory."""
+    with tempfile.TemporaryDirectory() as parent:  # pytest's own are closed to other users
+        place = Path(parent) / "study"
+        shutil.copytree(folder, place)
+        for path in (*place.iterdir(), place):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        Path(parent).chmod(0o755)
+        try:
+            return subprocess.run([sys.executable, "-c", READ, str(place)], capture_output=True, text=True, check=False)
+        finally:
+            place.chmod(0o755)
+
+
+def test_a_study_on_a_disk_that_cannot_be_written_to_is_read(folder):
+    assert {p.name for p in folder.iterdir()} == {"study.db", "study.lock"}
+    done = read_without_writing(folder)
+    assert done.stdout.strip() == "3", done.stderr
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_a_killed_study_on_such_a_disk_is_read_with_all_that_it_had_or_refused(tmp_path, index):
+    recorder = open_recorder(tmp_path / "live")
+    record(recorder, ended("q"), ended("r"))
+    shutil.copytree(tmp_path / "live", tmp_path / "killed")  # as a kill leaves it: with its write-ahead file
+    recorder.close()
+    assert (tmp_path / "killed/study.db-wal").stat().st_size
+    if not index:
+        (tmp_path / "killed/study.db-shm").unlink()
+    done = read_without_writing(tmp_path / "killed")
+    assert done.stdout.strip() == "2" or "copy the directory to a disk that can be written to" in done.stderr
+
+
+# In use
+
+OPEN = """
+import sys
+from madplug import UserError
+from madplug.store import open_recorder
+try:
+    recorder = open_recorder(sys.argv[1])
+except UserError as error:
+    print(error, flush=True)
+    sys.exit(2)
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def open_elsewhere(folder):
+    """Another process that opens a study for writing, and what it says."""
+    process = subprocess.Popen([sys.executable, "-c", OPEN, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               text=True)
+    return process, process.stdout.readline()
+
+
+@pytest.mark.parametrize("between", ["nothing", "remove", "replace", "move", "link"])
+def test_two_processes_never_write_to_one_study(tmp_path, between):
+    folder = place = tmp_path / "study"
+    process, said = open_elsewhere(folder)
+    try:
+        assert said == "open\n"
+        if between in ("remove", "replace"):
+            (folder / "study.lock").unlink()
+        if between == "replace":
+            (folder / "study.lock").write_bytes(b"")
+        if between == "move":
+            place = folder.rename(tmp_path / "elsewhere")
+        if between == "link":
+            place = tmp_path / "link"
+            place.symlink_to(folder)
+        second, refused = open_elsewhere(place)
+        second.communicate()
+        assert "another process is running this study" in refused
+        with pytest.raises(UserError, match="another process is running this study"):
+            open_recorder(place)
+    finally:
+        process.communicate()
+    open_recorder(place).close()
+
+
+def test_one_process_does_not_open_a_study_twice_for_writing(tmp_path):
+    recorder = open_recorder(tmp_path)
+    with pytest.raises(UserError, match="another process is running this study"):
+        open_recorder(tmp_path)
+    open_study(tmp_path).close()  # which must not release the lock
+    process, refused = open_elsewhere(tmp_path)
+    process.communicate()
+    assert "another process" in refused
+    recorder.close()
+
+
+# Taken away while it runs
+
+@pytest.mark.parametrize("away", ["delete", "replace", "move", "wal"])
+def test_a_study_that_is_taken_away_while_it_runs_is_noticed_by_the_next_commit(tmp_path, away):
+    folder = tmp_path / "study"
+    recorder = open_recorder(folder)
+    record(recorder, ended("q"))
+    if away == "delete":
+        (folder / "study.db").unlink()
+    if away == "replace":
+        shutil.copy(folder / "study.db", tmp_path / "copy")
+        (tmp_path / "copy").replace(folder / "study.db")
+    if away == "move":
+        folder.rename(tmp_path / "elsewhere")
+    if away == "wal":
+        (folder / "study.db-wal").unlink()
+    for _ in range(2):  # and from then on
+        with pytest.raises(StudyError, match="was deleted, moved or replaced while the study was running"):
+            record(recorder, calls=[b"k"])
+    with pytest.raises(StudyError, match="was deleted"):
+        recorder.start_debate(ID, Sample("q", "?"), ())
+    recorder.close()
+
+
+def test_a_run_whose_directory_is_moved_away_ends_with_a_message(write, tmp_path):
+    process = subprocess.Popen([sys.executable, "-m", "madplug", "run", write(), "--set", "dataset.size=1000", "--set",
+                                "models.m.latency=0.02", "--set", "models.m.max_in_flight=2", "--quiet"], cwd=tmp_path,
+                               stderr=subprocess.PIPE, text=True)
+    folder, end = tmp_path / "runs/study", time.monotonic() + 60
+    while not calls_in(folder):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    folder.rename(tmp_path / "elsewhere")
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert "was deleted, moved or replaced while the study was running" in said
+    assert "Traceback" not in said
+
+
+def calls_in(folder):
+    try:
+        with open_study(folder) as study:
+            return study.totals().calls
+    except UserError:  # not made yet
+        return 0
+
+
+# What reading costs
+
+def test_following_reads_a_handful_of_rows_while_nothing_is_new(tmp_path):
+    """If this fails: `since` looks through what it has told before."""
+    recorder = open_recorder(tmp_path)
+    record(recorder, *(ended(f"q{i:04}") for i in range(2000)), calls=[i.to_bytes(4, "big") for i in range(2000)])
+    with open_study(tmp_path) as study:
+        cursor, steps = study.since()[1], []
+        study._db.set_progress_handler(lambda: steps.append(1), 1)
+        changes, cursor = study.since(cursor)
+        assert (changes.debates, changes.calls) == ({}, 0)
+        assert len(steps) < 100  # of SQLite's virtual machine
+        steps.clear()
+        record(recorder, ended("one more"))
+        assert list(study.since(cursor)[0].debates) == [DebateId("c", 0, "one more")]
+        assert len(steps) < 300
+    recorder.close()
+
+
+def test_debates_are_read_one_at_a_time(tmp_path):
+    """If this fails: reading gathers what it should stream, or sorts what an index has in order."""
+    recorder = open_recorder(tmp_path)
+    record(recorder, *(ended(f"q{i:04}") for i in range(2000)))
+    with open_study(tmp_path) as study:
+        steps = []
+        study._db.set_progress_handler(lambda: steps.append(1), 1)
+        assert next(study.debates("c")).sample.id == "q0000"
+        assert len(steps) < 300
+    recorder.close()
