@@ -10,11 +10,9 @@ from typing import Any
 from madplug.checks import error_text, method_name, type_error
 from madplug.components import Model
 from madplug.errors import ModelError, StudyStopped
+from madplug.quota import estimate_tokens
 from madplug.records import Completion, Request, Usage
 from madplug.store.encode import clamp_usage
-
-BYTES_PER_TOKEN = 4
-"""For estimates when an endpoint reports no usage."""
 
 
 class ModelChannel:
@@ -74,7 +72,7 @@ def estimated(usage: Usage, body: str, text: str) -> Usage:
     """The usage, or an estimate marked as one if the endpoint reports none."""
     if usage.prompt or usage.completion or not text:
         return usage
-    return replace(usage, prompt=len(body) // BYTES_PER_TOKEN + 1, completion=len(text) // BYTES_PER_TOKEN + 1,
+    return replace(usage, prompt=estimate_tokens(body), completion=estimate_tokens(text),
                    raw={**usage.raw, "estimated": True})
 
 

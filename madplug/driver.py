@@ -175,22 +175,24 @@ class StudyDriver:
         probing = quota.down and await quota.wait_reachable(caller, patience, self._unless_stopped)
         try:
             await quota.slots.acquire(caller.order, caller.round)
+            await self._pass_limits(quota, estimate)
         except BaseException:
             if probing:
                 quota.end_probe()
             raise
+        self.totals.calls += 1
+        self.in_flight += 1
+
+    async def _pass_limits(self, quota: Quota, estimate: int) -> None:
+        """Wait for the rate limits in a slot, which is released if no call may be started after all."""
         try:
             if quota.limited:
                 await quota.wait_rates(estimate, self._unless_stopped)
             self._check_limits()
             self._refuse_when_stopped()
         except BaseException:
-            if probing:
-                quota.end_probe()
             quota.slots.release()
             raise
-        self.totals.calls += 1
-        self.in_flight += 1
 
     def _refuse_when_stopped(self) -> None:
         if self._ending is not None:
@@ -211,25 +213,26 @@ class StudyDriver:
         quota = self.quotas[channel]
         self._storing.add(row.key)
         try:
-            await self.recorder.keep_call(row, call)
+            await self._store(quota, row, call)
         except asyncio.CancelledError:  # its debate gave up meanwhile; storing it once more changes nothing
             storing = asyncio.ensure_future(self._store(quota, row, call))
-            storing.add_done_callback(partial(self._stored_alone, row.key))
+            storing.add_done_callback(partial(self._stored_alone, quota, row.key))
             raise
-        except BaseException:
-            self._end_call(quota, row.key)
-            raise
-        self._count(quota, row.key, call)
 
-    def _stored_alone(self, key: bytes, storing: asyncio.Future[None]) -> None:
+    def _stored_alone(self, quota: Quota, key: bytes, storing: asyncio.Future[None]) -> None:
         """A call was stored that nobody waits for but those who share it."""
+        if storing.cancelled():
+            self._end_call(quota, key)
         error = None if storing.cancelled() else storing.exception()
         if key in self._pending:
             self.give_up(key, error or _NobodyPaid())
 
     async def _store(self, quota: Quota, row: CallRow, call: Call) -> None:
+        """Store a call and count it. If that is cancelled, the call is still being stored and keeps its slot."""
         try:
             await self.recorder.keep_call(row, call)
+        except asyncio.CancelledError:
+            raise
         except BaseException:
             self._end_call(quota, row.key)
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from madplug.components import Model
 from madplug.errors import UnreachableError
@@ -146,6 +146,6 @@ async def _wait(event: asyncio.Event, seconds: float) -> None:
         return
 
 
-def estimate_tokens(request: Any) -> int:
-    """An estimate of the tokens in a request, from the length of its text."""
-    return len(request) // 4 + 1
+def estimate_tokens(text: str) -> int:
+    """An estimate of the tokens in a text, from its length."""
+    return len(text) // 4 + 1
