@@ -2,9 +2,8 @@
 
 import pytest
 
-from madplug import ComponentError, Service
+from madplug import ComponentError, Embedder, Retriever, Service
 from madplug.testing import debate_from, wait_for
-from madplug_common.services import embed, retrieve
 
 
 class Library(Service):
@@ -22,7 +21,7 @@ class Library(Service):
 def test_services_are_asked_by_their_names():
     debate = debate_from("A")
     debate.cell.services = {"s": Library(), "empty": Service()}
-    assert wait_for(embed(debate, "s", ("a", "bc"))) == [(1, 1), (2, 1)]
-    assert wait_for(retrieve(debate, "s", "q", 2)) == ["q", "q"]
+    assert wait_for(debate.service("s", Embedder).embed(("a", "bc"))) == [(1, 1), (2, 1)]
+    assert wait_for(debate.service("s", Retriever).retrieve("q", 2)) == ["q", "q"]
     with pytest.raises(ComponentError, match="is not an Embedder"):
-        wait_for(embed(debate, "empty", ("a",)))
+        debate.service("empty", Embedder)
