@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from madplug.aio import maybe_await as maybe_await
+    from madplug.api import StudyResult as StudyResult
+    from madplug.api import arun as arun
+    from madplug.api import run as run
     from madplug.cell import BoundStyle as BoundStyle
     from madplug.cell import Cell as Cell
     from madplug.components import *  # noqa: F403
@@ -24,12 +27,14 @@ if TYPE_CHECKING:
     from madplug.events import StudyFinished as StudyFinished
     from madplug.events import StudyStarted as StudyStarted
     from madplug.hookspecs import hookimpl as hookimpl
+    from madplug.observers import Run as Run
     from madplug.options import *  # noqa: F403
     from madplug.records import *  # noqa: F403
     from madplug.services import Embedder as Embedder
     from madplug.services import ProgramResult as ProgramResult
     from madplug.services import Retriever as Retriever
     from madplug.services import Sandbox as Sandbox
+    from madplug.setup import Sampled as Sampled
     from madplug.setup import Setup as Setup
     from madplug.store import DebateId as DebateId
     from madplug.store import Reader as Reader
@@ -45,12 +50,14 @@ _HOMES = {
         "Visibility",
     ),
     "aio": ("maybe_await",),
+    "api": ("StudyResult", "arun", "run"),
     "debate": ("Debate",),
     "errors": (
-        "AccessError", "ComponentError", "MadplugError", "ModelError", "Problem", "RefusedError", "StudyError",
-        "StudyStopped", "TransientError", "UnreachableError", "UserError", "nearest",
+        "AccessError", "ComponentError", "EmptyReplyError", "MadplugError", "ModelError", "OverloadedError", "Problem",
+        "RefusedError", "StudyError", "StudyStopped", "TransientError", "UnreachableError", "UserError", "nearest",
     ),
     "hookspecs": ("hookimpl",),
+    "observers": ("Run",),
     "options": ("ModelName", "ModelOptions", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
                 "Volatile"),
     "records": (
@@ -62,7 +69,7 @@ _HOMES = {
         "StudyStarted",
     ),
     "services": ("Embedder", "ProgramResult", "Retriever", "Sandbox"),
-    "setup": ("Setup",),
+    "setup": ("Sampled", "Setup"),
     "store": ("DebateId", "Reader", "Recorder", "open_study"),
     "transcript": ("Transcript",),
 }

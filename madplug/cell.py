@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import pluggy
-
+from madplug.checks import method_name
 from madplug.components import (
     KINDS,
     AnswerFormat,
@@ -27,7 +26,8 @@ from madplug.components import (
     Visibility,
 )
 from madplug.composition import field_of, moves_of, nested_in
-from madplug.hooks import make_manager
+from madplug.hooks import hook_callers, make_manager
+from madplug.hookspecs import HookManager
 from madplug.records import Agent, Turn
 
 
@@ -47,6 +47,11 @@ class BoundStyle:
         if self.only is not None and not {agent.id, agent.persona.role, agent.persona.name} & set(self.only):
             return False
         return any(turn.move in moves for moves in self.moves) and self.style.accepts(agent, turn)
+
+    @cached_property
+    def given(self) -> str:
+        """The beginning of an error about what the style returned."""
+        return f"{method_name(self.style, 'respond')} returned"
 
     @cached_property
     def moves(self) -> Sequence[frozenset[str]]:
@@ -142,14 +147,14 @@ class Cell:
         return styles + others + sum(personas) + max(0, more) * sum(personas[-1:])
 
     @cached_property
-    def manager(self) -> pluggy.PluginManager:
+    def manager(self) -> HookManager:
         """The pluggy manager of this cell's run: the host's own implementations and the named components'."""
         return make_manager(self.components())
 
     @cached_property
     def hooks(self) -> Any:
         """The hook callers: `cell.hooks.madplug_view(debate=..., turn=...)`."""
-        return self.manager.hook
+        return hook_callers(self.manager)
 
 
 def _calls(component: Component, plan: Plan) -> int:

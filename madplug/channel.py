@@ -9,9 +9,10 @@ from typing import Any
 
 from madplug.checks import error_text, method_name, type_error
 from madplug.components import Model
-from madplug.errors import ModelError, StudyStopped
+from madplug.errors import EmptyReplyError, ModelError, StudyStopped
 from madplug.quota import estimate_tokens
 from madplug.records import Completion, Request, Usage
+from madplug.rows import storable_text
 from madplug.store.encode import clamp_usage
 
 
@@ -21,15 +22,18 @@ class ModelChannel:
     def __init__(self, name: str, model: Model) -> None:
         self.name = name
         self.model = model
-        self._opened = False
+        self.opened = False
         self._opening = asyncio.Lock()
+
+    @property
+    def opening(self) -> bool:
+        """Whether the model is being opened."""
+        return self._opening.locked()
 
     async def open(self) -> None:
         """Open the model before its first request. Raises `StudyStopped` when it cannot be opened."""
-        if self._opened:
-            return
         async with self._opening:
-            if self._opened:
+            if self.opened:
                 return
             try:
                 opening = self.model.open()
@@ -37,28 +41,35 @@ class ModelChannel:
                     await opening
             except Exception as error:
                 raise StudyStopped(f"model '{self.name}' cannot be opened: {error_text(error)}") from error
-            self._opened = True
+            self.opened = True
 
-    async def ask(self, request: Request, body: str) -> Completion:
-        """Make one attempt at a request."""
-        answer: Any = self.model.complete(request)
-        completion = await answer if hasattr(answer, "__await__") else answer
+    async def ask(self, request: Request, body: str, *, accept_empty: bool = False) -> Completion:
+        """Make one attempt at a request. accept_empty: return a reply without text instead of raising."""
+        try:
+            answer: Any = self.model.complete(request)
+            completion = await answer if hasattr(answer, "__await__") else answer
+        except EmptyReplyError as error:
+            if not accept_empty:
+                raise
+            completion = Completion("", error.usage or Usage())
         if not isinstance(completion, Completion):
             raise type_error(f"{method_name(self.model, 'complete')} returned", completion, "Completion")
         if not isinstance(completion.text, str):
             raise type_error(f"{method_name(self.model, 'complete')} returned a Completion whose text is",
                              completion.text, "a string")
-        text = completion.text.encode("utf-8", "replace").decode()
+        text = storable_text(completion.text)
         usage = estimated(clamp_usage(completion.usage), body, text)
         if usage.cost_usd is None and (price := self.model.price):
             usage = clamp_usage(replace(usage, cost_usd=cost_of(usage, price)))
+        if usage is completion.usage and text is completion.text:
+            return completion
         return Completion(text, usage, completion.logprobs)
 
     async def close(self) -> None:
         """Close the model, if it was opened. Raises `ModelError` when it cannot be closed."""
-        if not self._opened:
+        if not self.opened:
             return
-        self._opened = False
+        self.opened = False
         try:
             closing = self.model.close()
             if closing is not None:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -169,30 +169,75 @@ def check(file: Path, settings: tuple[str, ...]) -> None:
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--watch", is_flag=True, help="Show every message as it is recorded.")
 @click.option("--trace", is_flag=True, help="Log every hook call in DIR/log.jsonl.")
-def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool, watch: bool, trace: bool) -> None:
+@click.option("--shard", "part", metavar="I/N", help="Run part I of N; madplug merge makes one study of all parts.")
+@click.option("--prepare", is_flag=True, help="Prepare the components and run no debate, for --prepared.")
+@click.option("--prepared", metavar="DIR", type=click.Path(path_type=Path),
+              help="With --shard: use what the components prepared in DIR.")
+def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool, watch: bool, trace: bool,
+        part: str | None, prepare: bool, prepared: Path | None) -> None:
     """Run a study, or resume it where it stopped."""
     from madplug.config import load
     from madplug.launch import launch
+    from madplug.shards import Shard
 
+    if prepare and (part or prepared):
+        raise UserError("--prepare: runs no debate, so it does not go with --shard or --prepared")
+    if prepared and not part:
+        raise UserError("--prepared: is for a part of a study; add --shard I/N")
+    shard = Shard(0, 1) if prepare else Shard.parse(part) if part else None
     resolved = load(file, settings)
-    folder = output or Path("runs") / resolved.plan.name
-    sys.exit(launch(resolved, folder, quiet=quiet, messages=watch, traced=trace))
+    folder = output or Path("runs") / (resolved.plan.name + (shard.suffix if shard else ""))
+    status = launch(resolved, folder, quiet=quiet, messages=watch, traced=trace, shard=shard, prepared=prepared)
+    if not quiet:
+        _print_hints(folder)
+    sys.exit(status)
+
+
+def _print_hints(folder: Path) -> None:
+    """What installed plugins suggest to do with the study."""
+    from madplug.registry import Registry
+
+    registry = Registry()
+    for line in registry.hints(folder):
+        click.echo(safe(line))
+    for problem in registry.problems:
+        click.echo(f"madplug: {safe(str(problem))}", err=True)
+
+
+@main.command()
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="The whole study's directory.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def merge(folders: tuple[Path, ...], output: Path, quiet: bool) -> None:
+    """Make one study of all its shards, which were run with --shard."""
+    from madplug.merge import merge as merge_shards
+    from madplug.tables import summary_table
+
+    merged = merge_shards(folders, output)
+    if not quiet:
+        click.echo(f"{merged.summary['study']}: {merged.summary['status']}\n\n{summary_table(merged.summary)}\n")
+        click.echo(f"results saved in {output}{os.sep}")
+    if merged.left:
+        click.echo(f"{count(merged.left, 'debate')} not run yet; finish the shards and merge them again, or run the "
+                   f"same run file with --output {output}", err=True)
 
 
 @main.command()
 @_folder
 @click.option("--decision", required=True, metavar="NAME", help="The decision protocol to decide with.")
 @click.option("--set", "settings", metavar="OPTION=V", multiple=True, help="An option of the decision protocol.")
+@click.option("--cell", "pattern", default="*", metavar="PATTERN", help="Only the cells with such names.")
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The new study's directory.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def decide(folder: Path, decision: str, settings: tuple[str, ...], output: Path, quiet: bool) -> None:
+def decide(folder: Path, decision: str, settings: tuple[str, ...], pattern: str, output: Path, quiet: bool) -> None:
     """Decide recorded debates again with another decision protocol.
 
     No debate in DIR is run again and no answered call is repeated: only calls that the new decision, the phases and
-    the metrics make for the first time are paid for.
+    the metrics make for the first time are paid for. The new study is called like its directory.
     """
     from madplug.config.read import setting
     from madplug.launch import launch
+    from madplug.local import absolute
     from madplug.redecide import Redecider, most_calls, resolve_again
     from madplug.store import open_study
 
@@ -200,12 +245,35 @@ def decide(folder: Path, decision: str, settings: tuple[str, ...], output: Path,
         raise UserError(f"--output {output}: is the study itself; name another directory")
     options = {key: value for text in settings for key, value in setting(text).items()}
     with open_study(folder) as recorded:
-        resolved = resolve_again(folder, decision, options)
+        resolved = resolve_again(folder, absolute(decision, Path.cwd()), options, output.resolve().name, pattern)
         resolved.recorded_from = recorded.fact("identity")
         if not quiet:
             click.echo(f"at most {most_calls(resolved, recorded):,} model calls (excluding retries); those answered "
                        "before are not repeated", err=True)
-        status = launch(resolved, output, quiet=quiet, redecider=Redecider(recorded))
+        status = launch(resolved, output, quiet=quiet, task=Redecider(recorded))
+    sys.exit(status)
+
+
+@main.command()
+@_folder
+@click.option("--metric", "metrics", metavar="NAME", multiple=True,
+              help="Score by this metric only, a name or '{use = \"NAME\", ...}'; by default by all of the study's.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def rescore(folder: Path, metrics: tuple[str, ...], quiet: bool) -> None:
+    """Score the recorded debates in DIR again, in place.
+
+    By the metrics of the study, or by those named, which are added to it. No debate is run; a metric that asks a model
+    pays only for calls that it has not made before.
+    """
+    from madplug.config.read import as_toml
+    from madplug.launch import launch
+    from madplug.rescore import Rescorer, resolve_rescored
+    from madplug.store import open_study
+
+    with open_study(folder) as recorded:
+        resolved, scores = resolve_rescored(folder, [as_toml(text) for text in metrics], Path.cwd())
+        resolved.recorded_from = (recorded.fact("identity") or {}).get("recorded_from")
+        status = launch(resolved, folder, quiet=quiet, task=Rescorer(recorded, scores))
     sys.exit(status)
 
 
@@ -233,14 +301,44 @@ def status(folder: Path, as_json: bool) -> None:
 
 @main.command()
 @_folder
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="A name ending in .jsonl or .parquet.")
-@click.option("--calls", is_flag=True, help="Write the model calls instead: requests and replies, as .jsonl.")
-def export(folder: Path, output: Path, calls: bool) -> None:
-    """Write the debates in DIR to a file, one row each."""
-    from madplug.export import export_calls, export_to
+@click.argument("sample", required=False)
+@click.option("--cell", metavar="CELL", help="Only this cell.")
+@click.option("--repeat", type=click.IntRange(0), metavar="R", help="Only this repeat, from 0.")
+@click.option("--prompts", is_flag=True, help="Show what was sent to the models, and their replies, in full.")
+@click.option("--failed", "traits", flag_value="failed", multiple=True, help="Only debates that failed.")
+@click.option("--changed", "traits", flag_value="changed", multiple=True,
+              help="Only debates in which an agent changed its mind.")
+@click.option("--undecided", "traits", flag_value="undecided", multiple=True, help="Only debates without a decision.")
+@click.option("--wrong", "traits", flag_value="wrong", multiple=True, help="Only debates with a wrong decision.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
+def read(folder: Path, sample: str | None, cell: str | None, repeat: int | None, prompts: bool,
+         traits: tuple[str, ...], as_json: bool) -> None:
+    """Read the debates on a SAMPLE of the study in DIR, or list its debates.
 
-    number = export_calls(folder, output) if calls else export_to(folder, output)
-    click.echo(f"{count(number, 'call' if calls else 'debate')} in {output}")
+    Shows the question, the agents, what each of them said and had been shown, changes of mind, votes, the decision and
+    the cost; also while the study runs.
+    """
+    from rich.console import Console
+
+    from madplug.reading.command import Wanted, read_study
+
+    read_study(folder, Wanted(sample, cell, repeat, traits, prompts, as_json), Console())
+
+
+@main.command()
+@_folder
+@click.option("--output", required=True, metavar="FILE",
+              help="A name ending in .jsonl, .csv or .parquet, or - for standard output.")
+@click.option("--calls", "what", flag_value="calls", help="Write the model calls instead: requests and replies.")
+@click.option("--messages", "what", flag_value="messages", help="Write the messages instead, one row each.")
+@click.option("--format", "form", type=click.Choice(("jsonl", "csv", "parquet")), help="Unless the name tells.")
+def export(folder: Path, output: str, what: Literal["calls", "messages"] | None, form: str | None) -> None:
+    """Write the debates in DIR to a file, one row each."""
+    from madplug.export import export_to
+
+    number = export_to(folder, output, what or "debates", form)
+    noun = {"calls": "call", "messages": "message"}.get(what or "", "debate")
+    click.echo(f"{count(number, noun)} in {output}", err=output == "-")
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         StudyFinished,
         StudyStarted,
     )
-    from madplug.jobs import Job
+    from madplug.jobs import JobStream
     from madplug.observers import Run
     from madplug.setup import Setup
 
@@ -137,6 +137,10 @@ class Component(ABC):
     """What this component gives to the others of its cell."""
     full_name: str
     """`plugin.component`; the bare name of a component that was not made from a run file."""
+    written_as: str = ""
+    """How a run file names it, if not by its full name: `/path/mine.py:Firmest`."""
+    content: str = ""
+    """A hash of the source, if the component is in a local file or was defined in a Python session."""
 
     Options: ClassVar[type[_Options]] = _Options
     """The class of its options: `Options = MajorityOptions`, or a nested `class Options(madplug.Options)`."""
@@ -195,7 +199,8 @@ class Model(Component):
         """Answer one request, once.
 
         Raise `TransientError` if another attempt may help (the host retries with back-off), its subclass
-        `UnreachableError` if there was no connection, `RefusedError` if this request cannot be answered (a context
+        `UnreachableError` if there was no connection, its subclass `EmptyReplyError` if the reply has no text (after a
+        few attempts the agent is silent in that turn), `RefusedError` if this request cannot be answered (a context
         that is too long), and its subclass `AccessError` if none can (a wrong key, an unknown model).
         """
 
@@ -220,6 +225,12 @@ class Service(Component):
     label = "service"
     slot = "services.NAME"
     how_many = "named"
+    once: ClassVar[bool] = False
+    """Whether one instance serves a study however many processes it runs in: an index or a model that fills the memory.
+
+    It then lives with the driver, and workers elsewhere call its `async` methods there; arguments and results are what
+    JSON can represent, or madplug's own records.
+    """
 
     def open(self) -> Maybe[None]:
         """Connect or load, before the first debate."""
@@ -559,7 +570,7 @@ class Executor(Component):
     of_study = True
 
     @abstractmethod
-    async def run(self, jobs: AsyncIterator[Job], driver: StudyDriver) -> None:
+    async def run(self, jobs: JobStream, driver: StudyDriver) -> None:
         """Have workers run every job, and return when all of them have ended.
 
         A worker is a `madplug.worker.Worker`, made from the run file in `driver.folder` with a `Driver` that forwards

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug.components import Component, Dataset, Style, TurnOrder
-from madplug.options import is_path, is_volatile, nested_fields
+from madplug.options import is_path, is_volatile, naming, nested_fields
 
 
 def field_of(base: type[Component]) -> str:
@@ -39,7 +39,8 @@ def component_to_table(component: Component, *, volatile: bool = True) -> dict[s
     Without `volatile`, only what counts when two studies are compared: no volatile option, and instead of a path the
     digest of its content (nothing for a data set, since its samples are compared one by one).
     """
-    options, table = component.options, {"use": component.full_name}
+    options = component.options
+    table = {"use": (component.written_as if volatile else "") or component.full_name}
     kind, nested = type(options), {field.option: field for field in nested_fields(type(options))}
     left_out = {n for n in kind.model_fields if not volatile and (is_volatile(kind, n) or is_path(kind, n))}
     values = options.model_dump(mode="json", exclude=left_out | set(nested))
@@ -50,6 +51,15 @@ def component_to_table(component: Component, *, volatile: bool = True) -> dict[s
         elif name in left_out and not is_volatile(kind, name) and not isinstance(component, Dataset):
             values[name] = path_digest(value) if value is not None else None
     return table | {name: values[name] for name in kind.model_fields if name in values}
+
+
+def models_named_by(component: Component) -> Iterator[str]:
+    """The models that a component's options name, and those of the components in its options."""
+    for one in (component, *nested_in(component)):
+        for named in naming(type(one.options)):
+            value = getattr(one.options, named.option)
+            if named.kind == "model":
+                yield from [value] if isinstance(value, str) else value or ()
 
 
 def _spell(value: Any, volatile: bool) -> Any:

@@ -12,6 +12,7 @@ from madplug.checks import check_hook_result, check_returned, check_view
 from madplug.components import AnswerFormat
 from madplug.errors import ComponentError, nearest
 from madplug.records import Agent, Completion, DebateResult, Decision, Message, Reply, Request, Sample, Turn
+from madplug.services import is_protocol, lacks
 from madplug.text import a
 from madplug.transcript import Transcript
 
@@ -101,7 +102,9 @@ class Debate:
 
     async def view(self, turn: Turn) -> tuple[Message, ...]:
         """The messages an agent is shown for a turn, according to the visibility and every extension."""
-        view = await maybe_await(self._state.cell.hooks.madplug_view(debate=self, turn=turn))
+        view = self._state.cell.hooks.madplug_view(debate=self, turn=turn)
+        if hasattr(view, "__await__"):
+            view = await view
         shown: Sequence[Any] = check_hook_result(view, (tuple, list), "view")
         return check_view(shown, len(self._state.transcript))
 
@@ -126,7 +129,9 @@ class Debate:
         """The answer in a reply as text, and its key; both None if it gives none."""
         answer = reply.answer
         if answer is None:
-            found = await maybe_await(self.answers.extract(self, turn, reply.content))
+            found: Any = self.answers.extract(self, turn, reply.content)
+            if hasattr(found, "__await__"):
+                found = await found
             answer = None if found is None else check_returned(found, str, self.answers, "extract")
         return (answer, self.key(answer)) if answer else (None, None)
 
@@ -183,23 +188,27 @@ class Debate:
         it. params: sampling parameters that differ from the model's own. Raises `ModelError` if no attempt was
         answered, which fails the debate unless caught.
         """
-        speaker = self.agents[agent] if isinstance(agent, int) else agent
-        name = model or (speaker.model if speaker else None) or (self.models[0] if self.models else None)
+        cell = self._state.cell
+        speaker = self._state.agents[agent] if isinstance(agent, int) else agent
+        name = model or (speaker.model if speaker else None) or (cell.models[0] if cell.models else None)
         if name is None:
             raise ComponentError(f"a component asked a model (purpose '{purpose}'), but the cell has none")
         if isinstance(messages, str):
             messages = ({"role": "user", "content": messages},)
-        if isinstance(messages, Mapping) or not all(isinstance(m, Mapping) for m in messages):
+        elif isinstance(messages, Mapping) or not all(type(m) is dict or isinstance(m, Mapping) for m in messages):
             raise ComponentError(f"a component asked a model (purpose '{purpose}') with {messages!r:.80}; expected a "
                                  "string, or a list of messages {'role': ..., 'content': ...}")
         request = Request(tuple(messages), purpose, name, speaker.id if speaker else None, params or {}, form)
-        hooks, channels = self._state.cell.hooks, self._state.cell.channels
-        request = check_hook_result(await maybe_await(hooks.madplug_request(debate=self, request=request)), Request,
-                                    "request")
-        if request.model not in channels:
+        changed = cell.hooks.madplug_request(debate=self, request=request)
+        if changed is not request:
+            request = check_hook_result(await maybe_await(changed), Request, "request")
+        if request.model not in cell.channels:
             raise ComponentError(f"a request to the model '{request.model}', which this cell does not have"
-                                 f"{nearest(request.model, channels)}; it has {', '.join(sorted(channels)) or 'none'}")
-        completion = await maybe_await(hooks.madplug_complete(debate=self, request=request))
+                                 f"{nearest(request.model, cell.channels)}; it has "
+                                 f"{', '.join(sorted(cell.channels)) or 'none'}")
+        completion = cell.hooks.madplug_complete(debate=self, request=request)
+        if hasattr(completion, "__await__"):
+            completion = await completion
         return check_hook_result(completion, Completion, "complete")
 
     async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
@@ -218,6 +227,10 @@ def find_service(services: Mapping[str, Any], name: str, protocol: type[Any] | N
         raise ComponentError(f"a component asked for the service '{name}', which this cell does not use"
                              f"{nearest(name, services)}; it uses {', '.join(sorted(services)) or 'none'}")
     found = services[name]
-    if protocol is not None and not isinstance(found, protocol):
-        raise ComponentError(f"the service '{name}' ({type(found).__qualname__}) is not {a(protocol.__name__)}")
+    if protocol is None:
+        return found
+    missing = lacks(type(found), protocol)
+    if missing or not (is_protocol(protocol) or isinstance(found, protocol)):
+        why = f": it has no `async def {missing[0]}`" if missing else ""
+        raise ComponentError(f"the service '{name}' ({type(found).__qualname__}) is not {a(protocol.__name__)}{why}")
     return found

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from madplug.components import KINDS, Component, Paradigm
 from madplug.composition import component_to_table
-from madplug.options import Names, Price, Volatile
+from madplug.options import Names, Price, Volatile, complete
 from madplug.registry import Offer, Registry
 from madplug.rows import plain
 
@@ -69,7 +69,7 @@ def options(cls: type[Component]) -> Iterator[dict[str, Any]]:
 
 def field_facts(model: type[BaseModel]) -> Iterator[dict[str, Any]]:
     """The same of each field of a model, such as a table of the run file."""
-    model.model_rebuild(force=False)
+    complete(model)
     for name, field in model.model_fields.items():
         required = field.is_required()
         limits = [f"{sign} {getattr(m, attribute)}" for m in field.metadata

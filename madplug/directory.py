@@ -6,17 +6,20 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from madplug.config import ResolvedStudy
 from madplug.errors import UserError
+from madplug.growth import conflicts, known_cells, refusal
 from madplug.registry import versions
 from madplug.rows import plain
 from madplug.store import Recorder
 
 RECORDS = "study.db"
+CELLS = "known_cells"
+"""The fact with every cell that was ever run, which exists once the study has changed."""
 
 
 def check_folder(folder: Path) -> None:
@@ -58,35 +61,27 @@ def _are_versions(components: Any) -> bool:
 
 def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> Iterator[str]:
     """Refuse the directory of another study; warn of plugins whose version has changed."""
-    before, now = recorder.fact("identity"), json.loads(json.dumps(plain(resolved.identity)))
+    before, now = recorder.fact("identity"), plain(resolved.identity)
     if before is None:
         return
-    if before != now:
-        where = list(differences(before, now))
-        more = f" (and {len(where) - 5} more)" if len(where) > 5 else ""
-        raise UserError(f"{folder}: contains another study; it differs in {'; '.join(where[:5])}{more}. "
-                        "Choose another directory with --output, or use the run file it was made with")
+    cells = known_cells(recorder.fact(CELLS), before)
+    if found := conflicts({**before, "cells": cells}, now):
+        raise UserError(f"{folder}: {refusal(found)}")
     old = read_manifest(folder)["components"]
     for name, new in versions(resolved.offers.values()).items():
         if name in old and old[name] != new:
-            yield (f"{name} was {old[name]['distribution']} {old[name]['version']} when this study began and is "
-                   f"{new['distribution']} {new['version']} now; results may not be comparable")
+            yield (f"{name} was {old[name]['distribution']} {old[name]['version']:.20} when this study began and is "
+                   f"{new['distribution']} {new['version']:.20} now; results may not be comparable")
 
 
-def differences(a: Any, b: Any, place: str = "") -> Iterator[str]:
-    """The differences of two nested tables, as dotted keys with both values."""
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        for key in dict.fromkeys([*a, *b]):
-            yield from differences(a.get(key), b.get(key), f"{place}.{key}".strip("."))
-    elif a != b:
-        yield f"{place}: {_brief(a)} there, {_brief(b)} here"
-
-
-def _brief(value: Any) -> str:
-    if isinstance(value, Mapping | list):
-        return f"a table of {len(value)}"
-    text = "nothing" if value is None else str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+async def keep_identity(resolved: ResolvedStudy, recorder: Recorder) -> None:
+    """Record what the study is now, and every cell that it has ever had."""
+    before, now = recorder.fact("identity"), plain(resolved.identity)
+    if before == now:
+        return
+    if before is not None:
+        await recorder.keep_fact(CELLS, known_cells(known_cells(recorder.fact(CELLS), before), now))
+    await recorder.keep_fact("identity", now)
 
 
 def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
@@ -97,8 +92,13 @@ def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
 
     write_whole(folder / "study.toml", tomli_w.dumps(_without_none(plain(resolved.expanded()))))
     old = read_manifest(folder)
-    run = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "madplug": __version__,
+    run: dict[str, Any] = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "madplug": __version__,
            "python": platform.python_version(), "platform": platform.platform(), "pid": os.getpid()}
+    if files := {offer.written_as or offer.name: offer.version for offer in resolved.offers.values()
+                 if ":" in offer.name}:
+        run["local"] = files
+    if resolved.reuse:
+        run["reuse"] = [str(path) for path in resolved.reuse]
     manifest = {"madplug": old.get("madplug", __version__), "data": resolved.fingerprints,
                 "components": {**versions(resolved.offers.values()), **old["components"]}, "runs": [*old["runs"], run]}
     write_whole(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))

@@ -7,6 +7,7 @@ goes through the methods of `Driver`, whose arguments and results can be pickled
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from madplug.components import Model
+from madplug.adaptive import Change
+from madplug.components import Model, Service
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
 from madplug.events import AgentsCast, CallAnswered, DebateFinished, DebateStarted, Event, MessageRecorded
 from madplug.observers import Observers, Progress, outcome_of
@@ -72,7 +74,7 @@ class Driver(Protocol):
         """Wait before another attempt, but no longer than the study runs."""
 
     async def finish(self, id: DebateId, result: DebateResult | None) -> None:
-        """Store a debate that has ended; result is None if the study was stopped before it did."""
+        """Store a debate that has ended or was scored; result is None if the study was stopped before it did."""
 
     async def recall(self, name: str) -> Any:
         """A value stored with the study, or None."""
@@ -89,10 +91,14 @@ class StudyDriver:
 
     def __init__(self, models: Mapping[str, Model], recorder: Recorder, observers: Observers, *,
                  limits: Limits | None = None, reuse: Sequence[Reader] = (),
-                 report: Callable[[str], None] = lambda problem: None) -> None:
+                 report: Callable[[str], None] = lambda problem: None,
+                 warn: Callable[[str], None] = lambda warning: None) -> None:
         self.quotas = {name: Quota(name, model) for name, model in models.items()}
         self.recorder = recorder
         self.totals = recorder.totals()
+        self.shares = bool(self.totals.calls or reuse)
+        """Whether a debate that is run for the first time may need a call that was answered for another one, or
+        before."""
         self.paid = 0
         """Calls answered by a model in this run."""
         self.retries = 0
@@ -100,6 +106,10 @@ class StudyDriver:
         self.failed = 0
         """Debates that failed in this run."""
         self.problem = report
+        self.warn = warn
+        """Reports something that does not affect results."""
+        self.services: Mapping[tuple[str, str], Service] = {}
+        """The services in this process, by cell and name."""
         self.when_stopped: list[Callable[[], None]] = []
         """Called when the study is being stopped."""
         self.when_finished: list[Callable[[DebateId, DebateResult | None], None]] = []
@@ -108,10 +118,17 @@ class StudyDriver:
         self._stopped = asyncio.Event()
         self._observers = observers
         self._limits = limits or Limits()
+        self._unlimited = self._limits.calls is self._limits.tokens is self._limits.cost_usd is None
         self._reuse = tuple(reuse)
-        self._pending: dict[bytes, asyncio.Future[Call]] = {}
+        self._pending: dict[bytes, asyncio.Future[Call] | None] = {}
+        """The claimed calls, each with what those wait for who asked for the same call since, if any did."""
         self._storing: set[bytes] = set()
         self._open: set[DebateId] = set()
+        self.ended = 0
+        """Debates that have ended in this run."""
+        self._rate_waiters = 0
+        self._pauses: list[float] = []
+        self._why_paused = ""
 
     # Stopping
 
@@ -141,8 +158,13 @@ class StudyDriver:
 
     async def pause(self, seconds: float) -> None:
         """Wait before another attempt, but no longer than the study runs."""
-        with suppress(asyncio.TimeoutError, TimeoutError):
-            await asyncio.wait_for(self._stopped.wait(), seconds)
+        until = time.monotonic() + seconds
+        self._pauses.append(until)
+        try:
+            with suppress(asyncio.TimeoutError, TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), seconds)
+        finally:
+            self._pauses.remove(until)
 
     # Calls
 
@@ -154,9 +176,12 @@ class StudyDriver:
         if call is not None:
             return call, "stored"
         while key in self._pending:
+            pending = self._pending[key]
+            if pending is None:
+                pending = self._pending[key] = asyncio.get_running_loop().create_future()
             with suppress(_NobodyPaid):
-                return await asyncio.shield(self._pending[key]), "shared"
-        self._pending[key] = asyncio.get_running_loop().create_future()
+                return await asyncio.shield(pending), "shared"
+        self._pending[key] = None
         return None
 
     def give_up(self, key: bytes, error: BaseException) -> None:
@@ -164,6 +189,8 @@ class StudyDriver:
         if key in self._storing:
             return  # it was answered, and only its first claimant no longer waits for it
         pending = self._pending.pop(key)
+        if pending is None:
+            return
         about_the_call = isinstance(error, ModelError)
         pending.set_exception(error if about_the_call else _NobodyPaid())
         pending.exception()  # perhaps nothing is waiting
@@ -174,8 +201,10 @@ class StudyDriver:
         self._refuse_when_stopped()
         probing = quota.down and await quota.wait_reachable(caller, patience, self._unless_stopped)
         try:
-            await quota.slots.acquire(caller.order, caller.round)
-            await self._pass_limits(quota, estimate)
+            if not quota.slots.take():
+                await quota.slots.acquire(caller.order, caller.round)
+            if quota.limited or self._ending is not None or not self._unlimited:
+                await self._pass_limits(quota, estimate)
         except BaseException:
             if probing:
                 quota.end_probe()
@@ -187,7 +216,11 @@ class StudyDriver:
         """Wait for the rate limits in a slot, which is released if no call may be started after all."""
         try:
             if quota.limited:
-                await quota.wait_rates(estimate, self._unless_stopped)
+                self._rate_waiters += 1
+                try:
+                    await quota.wait_rates(estimate, self._unless_stopped)
+                finally:
+                    self._rate_waiters -= 1
             self._check_limits()
             self._refuse_when_stopped()
         except BaseException:
@@ -199,6 +232,8 @@ class StudyDriver:
             raise StudyStopped(self._ending.reason)
 
     def _check_limits(self) -> None:
+        if self._unlimited:
+            return
         limits, totals = self._limits, self.totals
         for name, used in (("calls", totals.calls), ("tokens", totals.tokens), ("cost_usd", totals.cost_usd)):
             limit = getattr(limits, name)
@@ -213,11 +248,15 @@ class StudyDriver:
         quota = self.quotas[channel]
         self._storing.add(row.key)
         try:
-            await self._store(quota, row, call)
+            await self.recorder.keep_call(row, call)
         except asyncio.CancelledError:  # its debate gave up meanwhile; storing it once more changes nothing
             storing = asyncio.ensure_future(self._store(quota, row, call))
             storing.add_done_callback(partial(self._stored_alone, quota, row.key))
             raise
+        except BaseException:
+            self._end_call(quota, row.key)
+            raise
+        self._count(quota, row.key, call)
 
     def _stored_alone(self, quota: Quota, key: bytes, storing: asyncio.Future[None]) -> None:
         """A call was stored that nobody waits for but those who share it."""
@@ -228,7 +267,7 @@ class StudyDriver:
             self.give_up(key, error or _NobodyPaid())
 
     async def _store(self, quota: Quota, row: CallRow, call: Call) -> None:
-        """Store a call and count it. If that is cancelled, the call is still being stored and keeps its slot."""
+        """Store a call that nobody waits for, and count it."""
         try:
             await self.recorder.keep_call(row, call)
         except asyncio.CancelledError:
@@ -245,7 +284,7 @@ class StudyDriver:
         self.totals.tokens += usage.prompt + usage.completion
         self.totals.cost_usd += usage.cost_usd or 0.0
         quota.succeeded(usage)
-        if pending := self._pending.pop(key, None):
+        if (pending := self._pending.pop(key, None)) is not None:
             pending.set_result(call)
         self._end_call(quota, key)
 
@@ -260,7 +299,9 @@ class StudyDriver:
         quota = self.quotas[channel]
         self.totals.calls -= 1
         self.in_flight -= 1
-        self.retries += isinstance(error, TransientError)
+        if isinstance(error, TransientError):
+            self.retries += 1
+            self._why_paused = "rate limited" if error.retry_after else f"the last attempt failed ({str(error)[:60]})"
         quota.failed(error, caller)
         if isinstance(error, AccessError):
             quota.refused.add(DebateId(caller.cell, caller.repeat, caller.sample))
@@ -272,26 +313,38 @@ class StudyDriver:
 
     def tell(self, event: Event) -> None:
         """Record a start, the agents or a message, and pass the event on to the observers."""
-        if isinstance(event, MessageRecorded):
+        if isinstance(event, CallAnswered):
+            if not self._observers.wants(CallAnswered):
+                return
+        elif isinstance(event, MessageRecorded):
             self.recorder.keep_message(event.debate, event.message)
         elif isinstance(event, DebateStarted):
             self.recorder.start_debate(event.debate, event.sample, event.references)
             self._open.add(event.debate)
         elif isinstance(event, AgentsCast):
             self.recorder.keep_agents(event.debate, event.agents)
-        elif isinstance(event, CallAnswered) and not self._observers.wants(CallAnswered):
-            return
         self._observers.emit(event)
 
     async def finish(self, id: DebateId, result: DebateResult | None) -> None:
-        """Store a debate that has ended and notify the observers. Raises `ComponentError` if it cannot be stored."""
+        """Store a debate that has ended and notify the observers. Raises `ComponentError` if it cannot be stored.
+
+        Observers are not notified of a debate that was on record and has only been scored.
+        """
         if result is not None:
             await self.recorder.finish_debate(result)
             self.failed += result.error is not None
         for call in self.when_finished:
             call(id, result)
-        self._open.discard(id)
-        self._observers.emit(DebateFinished(id, outcome_of(result), result))
+        if id in self._open:
+            self._open.discard(id)
+            self.ended += result is not None
+            self._observers.emit(DebateFinished(id, outcome_of(result), result))
+
+    def lose(self, id: DebateId) -> None:
+        """A debate was lost with its worker, and will be started again."""
+        if id in self._open:
+            self._open.discard(id)
+            self._observers.emit(DebateFinished(id, "stopped"))
 
     def abandon(self) -> None:
         """The run has broken off: notify the observers that the debates under way were stopped."""
@@ -301,6 +354,14 @@ class StudyDriver:
 
     # Facts
 
+    async def keep_windows(self) -> None:
+        """Store how many requests each adaptive model got at a time, after what earlier runs have stored."""
+        for name, quota in self.quotas.items():
+            if quota.window is not None and quota.answered:
+                fact = f"in_flight.{name}"
+                earlier = self.recorder.fact(fact) or []
+                await self.recorder.keep_fact(fact, [*earlier, *map(Change._asdict, quota.window.history)])
+
     async def recall(self, name: str) -> Any:
         """A value stored with the study, or None."""
         return self.recorder.fact(name)
@@ -309,10 +370,33 @@ class StudyDriver:
         """Store a JSON value with the study."""
         await self.recorder.keep_fact(name, value)
 
+    async def serve(self, cell: str, name: str, method: str, /, *arguments: Any, **named: Any) -> Any:
+        """What a method of a service returns, on behalf of a worker that has no instance of it."""
+        return await getattr(self.services[cell, name], method)(*arguments, **named)
+
+    def wants(self, kind: type[Event]) -> bool:
+        """Whether any observer has a method for these events."""
+        return self._observers.wants(kind)
+
     def progress(self) -> Progress:
         """The progress of the run."""
         tokens = sum(quota.tokens for quota in self.quotas.values())
-        return Progress(self.paid, self.in_flight, self.retries, tokens, self.totals.cost_usd)
+        return Progress(self.paid, self.in_flight, self.retries, tokens, self.totals.cost_usd, self.ended,
+                        self._waiting())
+
+    def _waiting(self) -> str:
+        """What calls wait for before they are in flight, or an empty string."""
+        if self._ending is not None:
+            return "stopping"
+        if down := [name for name, quota in self.quotas.items() if quota.down]:
+            return f"model '{down[0]}' cannot be reached; trying again"
+        if self.in_flight:
+            return ""
+        if self._rate_waiters:
+            return "waiting for the rate limit"
+        if pauses := list(self._pauses):
+            return f"{self._why_paused}, next attempt in {max(min(pauses) - time.monotonic(), 0):.0f} s"
+        return ""
 
     @property
     def folder(self) -> Path | None:

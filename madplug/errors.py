@@ -7,7 +7,9 @@
       ComponentError             a component broke its contract; names the component and what was expected
       ModelError                 a model did not answer; another attempt would not help
         TransientError           ... but the same request may succeed later
+          OverloadedError        ... once it gets fewer requests at a time
           UnreachableError       ... once the endpoint can be reached again; uses up no attempt
+          EmptyReplyError        ... it answered, with no text; after a few attempts that counts as the answer
         RefusedError             ... because the endpoint refuses it: length, content, parameters
           AccessError            ... and whatever else it is asked: key, address, model, quota
 """
@@ -16,6 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from madplug.records import Usage
 
 
 class MadplugError(Exception):
@@ -65,8 +71,26 @@ class TransientError(ModelError):
         self.retry_after = retry_after
 
 
+class OverloadedError(TransientError):
+    """The endpoint turns requests away because there are too many (status 429).
+
+    With the option `start_in_flight`, a model then gets fewer at a time.
+    """
+
+
 class UnreachableError(TransientError):
     """The endpoint could not be reached: no connection, no such host. Every call of the model waits until it can be."""
+
+
+class EmptyReplyError(TransientError):
+    """The endpoint answered with no text. `usage` is what it used for that, or None if it did not say.
+
+    After a few attempts (the model option `empty_attempts`) the empty text is the answer: the agent is silent.
+    """
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
 
 
 class RefusedError(ModelError):

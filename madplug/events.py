@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union
 
+from madplug.quick import quick
 from madplug.records import Agent, Answered, Caller, DebateResult, Decision, Message, Request, Sample
 from madplug.store.base import DebateId
 
@@ -29,6 +30,7 @@ class StudyStarted:
     """The settings in which each cell differs from the others, by cell."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DebateStarted:
     """A debate starts; its personas and models are not chosen yet."""
@@ -40,6 +42,7 @@ class DebateStarted:
     """The debate's place in the study, from 0."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class AgentsCast:
     """The agents of a debate are known."""
@@ -48,6 +51,7 @@ class AgentsCast:
     agents: tuple[Agent, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class CallAnswered:
     """A model call was answered: by the model, through an identical call of another debate, or from the record."""
@@ -59,6 +63,7 @@ class CallAnswered:
     answered: Answered
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class MessageRecorded:
     """A message was recorded, or, if `message.retracted`, one on record was retracted."""
@@ -69,6 +74,7 @@ class MessageRecorded:
     """The author, or None for a message that no agent wrote."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Decided:
     """The decision protocol has decided; phases may still change the decision."""
@@ -77,6 +83,7 @@ class Decided:
     decision: Decision
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DebateFinished:
     """A debate has ended."""

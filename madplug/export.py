@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TextIO
 
 from madplug.errors import UserError
+from madplug.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message_rows, rows_of
 from madplug.rows import to_json
-from madplug.store import open_study
-from madplug.summary import figures_by_cell
+from madplug.store import Reader, open_study
 
 BATCH = 500
-_FREE = {"metadata", "data", "scores", "weights", "notes", "metrics", "raw"}
+What = Literal["debates", "messages", "calls"]
+COLUMNS = ("question", "reference", "answer", "key", "undecided", "rounds", "first_answers", "last_answers", "flips",
+           "flipped")
+"""The columns of `DEBATE` that Parquet has beside the parts of a debate."""
+_FREE = {"metadata", "data", "scores", "weights", "notes", "metrics", "raw", "request"}
 """Parts of a row whose keys are not fixed; in Parquet, whose columns are, they become JSON text."""
 
 
@@ -23,9 +29,9 @@ def status_of(folder: Path) -> dict[str, Any]:
     """Done, failed, left, calls, tokens and cost (USD) of a study, also while it runs."""
     with open_study(folder) as study:
         cells: list[dict[str, Any]] = [
-            {"cell": name, "done": f.done, "failed": f.failed, "undecided": f.undecided, "calls": f.calls,
+            {"cell": f.cell, "done": f.done, "failed": f.failed, "undecided": f.undecided, "calls": f.calls,
              "tokens": f.prompt + f.completion, "seconds": round(f.seconds, 3)}
-            for name, f in sorted(figures_by_cell(study.figures()).items())]
+            for f in sorted(study.overview(), key=lambda found: found.cell) if f.done + f.failed]
         totals, planned = study.totals(), study.fact("planned")
         done, failed = sum(c["done"] for c in cells), sum(c["failed"] for c in cells)
         left = planned - done - failed if isinstance(planned, int) else None
@@ -33,69 +39,114 @@ def status_of(folder: Path) -> dict[str, Any]:
                 "tokens": totals.tokens, "cost_usd": totals.cost_usd, "problems": study.problems(), "cells": cells}
 
 
-def export_to(folder: Path, output: Path) -> int:
-    """Write one row per debate and return how many. Raises `UserError` unless the name ends in .jsonl or .parquet."""
-    writers = {".jsonl": _to_jsonl, ".parquet": _to_parquet}
-    if output.suffix not in writers:
-        raise UserError(f"--output {output}: the name must end in .jsonl or .parquet")
-    with open_study(folder) as study, _writing(output):
-        return writers[output.suffix](study.records(), output)
+def export_to(folder: Path, output: Path | str, what: What = "debates", form: str | None = None) -> int:
+    """Write one row per debate, message or call, and return how many; the columns are in `docs/export.md`.
 
-
-def export_calls(folder: Path, output: Path) -> int:
-    """Write one row per model call, to replay it or to read prompts; return how many.
-
-    The `key` of a row is the one that messages of an exported debate have in `calls`.
+    output: a file whose name ends in .jsonl, .csv or .parquet, or `-` for standard output. form: `jsonl`, `csv` or
+    `parquet`, whatever the file is called; standard output is JSON lines unless it says otherwise. JSON lines of
+    debates are the whole debates; CSV has the columns of `DEBATE`; Parquet has both. Raises `UserError` for anything
+    else.
     """
-    if output.suffix != ".jsonl":
-        raise UserError(f"--output {output}: calls are written as .jsonl")
-    with open_study(folder) as study, _writing(output):
-        return _to_jsonl(map(to_json, study.calls()), output)
+    form = form or ("jsonl" if str(output) == "-" else Path(output).suffix.removeprefix("."))
+    writers: dict[str, Callable[[What, Reader, Any], int]] = {
+        "jsonl": _to_jsonl, "csv": _to_csv, "parquet": _to_parquet}
+    if form not in writers or (form == "parquet" and str(output) == "-"):
+        raise UserError(f"--output {output}: the name must end in .jsonl, .csv or .parquet, or be - for standard output"
+                        " (--format jsonl or csv)")
+    with open_study(folder) as study, _writing(output) as target:
+        return writers[form](what, study, target)
+
+
+def _rows(study: Reader, what: What) -> Iterator[Any]:
+    """Debates, whole and as `_with_columns` has them, or rows of messages or calls."""
+    if what == "calls":
+        uses = Uses(study.records())
+        return map(uses.of, study.calls())
+    if what == "messages":
+        return (row for line in study.records() for row in rows_of(line, lambda record: [*message_rows(record)]))
+    return (rows_of(line, _with_columns) for line in study.records())
 
 
 @contextmanager
-def _writing(output: Path) -> Iterator[None]:
+def _writing(output: Path | str) -> Iterator[Any]:
+    """What to write to: standard output, or the path of a file."""
     try:
-        yield
+        yield sys.stdout if str(output) == "-" else Path(output)
+    except BrokenPipeError:  # who reads has had enough
+        raise
     except OSError as error:
         raise UserError(f"--output {output}: cannot be written: {error.strerror}") from None
 
 
-def _to_jsonl(records: Iterator[str], output: Path) -> int:
+@contextmanager
+def _opened(target: Any) -> Iterator[TextIO]:
+    if isinstance(target, Path):
+        with target.open("w", encoding="utf-8", newline="") as file:
+            yield file
+    else:
+        yield target
+
+
+def _to_jsonl(what: What, study: Reader, target: Any) -> int:
     count = 0
-    with output.open("w", encoding="utf-8") as file:
-        for record in records:
-            file.write(record + "\n")
+    with _opened(target) as file:
+        for line in study.records() if what == "debates" else map(to_json, _rows(study, what)):
+            file.write(line + "\n")
             count += 1
     return count
 
 
-def _to_parquet(records: Iterator[str], output: Path) -> int:
+def _to_csv(what: What, study: Reader, target: Any) -> int:
+    """Lists and tables are JSON text."""
+    metrics = (f"metric.{name}" for name in study.metric_names())
+    columns = {"messages": [*MESSAGE], "calls": [*CALL], "debates": [*DEBATE, *metrics]}[what]
+    count = 0
+    rows = _rows(study, what) if what != "debates" else (rows_of(line, debate_row) for line in study.records())
+    with _opened(target) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        for row in rows:
+            writer.writerow([_plain(row.get(name)) for name in columns])
+            count += 1
+    return count
+
+
+def _plain(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+
+
+def _to_parquet(what: What, study: Reader, target: Any) -> int:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise UserError("Parquet needs pyarrow: pip install 'madplug[parquet]', or export to .jsonl") from None
-    count, writer, schema = 0, None, _schema(pa)
-    while batch := list(islice(records, BATCH)):
+        raise UserError("Parquet needs pyarrow: pip install 'madplug[parquet]', or export to .jsonl or .csv") from None
+    count, writer, schema, rows = 0, None, _schemas(pa)[what], _rows(study, what)
+    while batch := list(islice(rows, BATCH)):
         table = _to_table(pa, batch, schema)
-        writer = writer or pq.ParquetWriter(output, schema)
+        writer = writer or pq.ParquetWriter(target, schema)
         writer.write_table(table)
         count += len(batch)
     if writer is None:
-        raise UserError(f"--output {output}: there are no debates to export yet")
+        raise UserError(f"--output {target}: there are no {what} to export yet")
     writer.close()
     return count
 
 
-def _to_table(pa: Any, records: Sequence[str], schema: Any) -> Any:
+def _with_columns(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A whole debate, with those columns of `DEBATE` that its own parts do not have under the same name."""
+    flat = debate_row(record)
+    return {**record, **{name: flat[name] for name in COLUMNS}}
+
+
+def _to_table(pa: Any, records: Sequence[Mapping[str, Any]], schema: Any) -> Any:
     """The rows of a batch; raises `UserError` with the record that does not fit the columns."""
     try:
-        return pa.Table.from_pylist([_flat(json.loads(record)) for record in records], schema=schema)
+        return pa.Table.from_pylist([_flat(record) for record in records], schema=schema)
     except (ValueError, TypeError, OverflowError, AttributeError, RecursionError) as error:  # pyarrow's are among them
         if len(records) > 1:
             return pa.concat_tables([_to_table(pa, [record], schema) for record in records])
-        raise UserError(f"the record {records[0][:100]}... cannot be written as Parquet: {error}") from None
+        raise UserError(f"the record {json.dumps(records[0])[:100]}... cannot be written as Parquet: {error}") from None
 
 
 def _flat(value: Any) -> Any:
@@ -104,7 +155,7 @@ def _flat(value: Any) -> Any:
     return [_flat(v) for v in value] if isinstance(value, list) else value
 
 
-def _schema(pa: Any) -> Any:
+def _schemas(pa: Any) -> dict[str, Any]:
     """Fixed columns: an empty list in the first rows must not determine a column's type."""
     text, whole, number, truth = pa.string(), pa.int64(), pa.float64(), pa.bool_()
     texts = pa.list_(text)
@@ -120,7 +171,19 @@ def _schema(pa: Any) -> Any:
     decision = pa.struct({"key": text, "answer": text, "agreed": truth, "scores": text, "votes": pa.list_(vote),
                           "tie": truth, "fallback": truth, "reason": text})
     tokens = pa.struct({"prompt": whole, "completion": whole, "cached": whole, "cost_usd": number, "raw": text})
-    return pa.schema({
+    debates = pa.schema({
         "cell": text, "repeat": whole, "sample": sample, "references": texts, "agents": pa.list_(agent),
         "messages": pa.list_(message), "decision": decision, "metrics": text, "calls": whole, "retries": whole,
-        "tokens": tokens, "seconds": number, "error": text, "notes": text})
+        "tokens": tokens, "seconds": number, "error": text, "notes": text, "question": text, "reference": text,
+        "answer": text, "key": text, "undecided": truth, "rounds": whole, "first_answers": texts,
+        "last_answers": texts, "flips": whole, "flipped": whole})
+    messages = pa.schema({
+        "cell": text, "repeat": whole, "sample": text, "message": whole, "round": whole, "wave": whole, "agent": whole,
+        "persona": text, "role": text, "votes": truth, "model": text, "move": text, "stage": text, "content": text,
+        "answer": text, "key": text, "changed": truth, "agreement": truth, "confidence": number,
+        "seen": pa.list_(whole), "altered": pa.list_(whole), "retracted": truth, "calls": texts})
+    calls = pa.schema({
+        "key": text, "cell": text, "repeat": whole, "sample": text, "agent": whole, "purpose": text, "round": whole,
+        "nth": whole, "message": whole, "uses": whole, "model": text, "request": text, "text": text, "usage": tokens,
+        "logprobs": pa.list_(number), "retries": whole, "seconds": number, "at": number})
+    return {"debates": debates, "messages": messages, "calls": calls}

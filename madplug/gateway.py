@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -16,7 +15,7 @@ from madplug.checks import error_text
 from madplug.components import Model
 from madplug.composition import component_to_table
 from madplug.driver import Driver, Ending
-from madplug.errors import ModelError, StudyStopped, TransientError, UnreachableError
+from madplug.errors import EmptyReplyError, ModelError, StudyStopped, TransientError, UnreachableError
 from madplug.quota import estimate_tokens
 from madplug.records import Answered, Caller, Request
 from madplug.rows import to_json
@@ -35,6 +34,7 @@ class Gateway:
         self._names = {cell.slug: cell.channels for cell in cells}
         self._identities = {name: to_json(component_to_table(model, volatile=False))
                             for name, model in models.items()}
+        self._asked = {name: blake2b(f"{text}\0".encode(), digest_size=16) for name, text in self._identities.items()}
         self._seed = seed
         self._share = share
 
@@ -48,8 +48,10 @@ class Gateway:
             call, source = found
             return Answered(call.completion, source, call.retries, call.seconds, key.hex())
         row = CallRow(key, caller, request.model, body)
+        seeded = Request(request.messages, request.purpose, request.model, request.agent, request.params, request.form,
+                         int.from_bytes(key[:4], "big") >> 1)
         try:
-            call = await self._pay(self.channels[name], replace(request, seed=int.from_bytes(key[:4], "big") >> 1), row)
+            call = await self._pay(self.channels[name], seeded, row)
         except BaseException as error:
             self._driver.give_up(key, error)
             raise
@@ -60,24 +62,35 @@ class Gateway:
         return self._identities[self._names[cell].get(model, model)]
 
     async def _pay(self, channel: ModelChannel, request: Request, row: CallRow) -> Call:
-        """Make attempts until one is answered; tenacity waits in between. Only those that reach the endpoint count."""
-        options, attempts, retries = channel.model.options, 0, 0
+        """Make attempts until one is answered."""
+        options = channel.model.options
         patience = _Patience(options.deadline)
+        try:
+            return await self._attempt(channel, request, row, 0, patience,
+                                       accept_empty=min(options.empty_attempts, options.attempts) <= 1)
+        except TransientError as error:
+            first = error
+        return await self._pay_after(first, channel, request, row, patience)
+
+    async def _pay_after(self, first: TransientError, channel: ModelChannel, request: Request, row: CallRow,
+                         patience: _Patience) -> Call:
+        """Make further attempts; tenacity waits in between. Only those that reach the endpoint count."""
+        options, retries = channel.model.options, 1
+        attempts = 0 if isinstance(first, UnreachableError) else 1
+        empty = int(isinstance(first, EmptyReplyError))
 
         async def attempt() -> Call:
-            nonlocal attempts, retries
+            nonlocal attempts, retries, empty
             attempts += 1
+            accept = empty + 1 >= options.empty_attempts or attempts >= options.attempts
             try:
-                return await self._attempt(channel, request, row, retries, patience)
+                return await self._attempt(channel, request, row, retries, patience, accept_empty=accept)
             except TransientError as error:
                 retries += 1
                 attempts -= isinstance(error, UnreachableError)
+                empty += isinstance(error, EmptyReplyError)
                 raise
 
-        try:
-            return await attempt()
-        except TransientError as error:
-            first = error
         retrying = AsyncRetrying(
             sleep=self._driver.pause, wait=_wait, reraise=True, retry=retry_if_exception_type(TransientError),
             stop=lambda state: attempts >= options.attempts or patience.ends_within(state.upcoming_sleep))
@@ -88,15 +101,19 @@ class Gateway:
             raise ModelError(f"model '{channel.name}': gave up after {tries}: {last}") from last
 
     async def _attempt(self, channel: ModelChannel, request: Request, row: CallRow, retries: int,
-                       patience: _Patience) -> Call:
-        """One exchange. The slot is kept until the reply is on disk, so that nothing answered can be lost."""
+                       patience: _Patience, *, accept_empty: bool) -> Call:
+        """One exchange. The slot is kept until the reply is on disk, so that nothing answered can be lost.
+
+        accept_empty: a reply without text is the answer, and not worth another attempt.
+        """
         caller, driver = row.caller, self._driver
         await driver.admit(channel.name, caller, estimate_tokens(row.request), patience.left)
         patience.begin()
         try:
-            await self._open(channel)
+            if not channel.opened:
+                await self._open(channel)
             started = time.monotonic()
-            completion = await channel.ask(request, row.request)
+            completion = await channel.ask(request, row.request, accept_empty=accept_empty)
         except BaseException as error:
             driver.release(channel.name, caller, error)
             raise
@@ -122,10 +139,11 @@ class Gateway:
 
     def _key(self, channel: str, caller: Caller, body: str) -> bytes:
         """Identifies this call among all others: its content, and how often this request was made before."""
-        asked = blake2b(f"{self._identities[channel]}\0{caller.agent}\0{body}".encode(), digest_size=16).digest()
+        asked = self._asked[channel].copy()
+        asked.update(f"{caller.agent}\0{body}".encode())
         scope = (f"{'' if self._share else caller.cell}\0{self._seed}\0{caller.sample}\0{caller.repeat}"
                  f"\0{caller.nth}")
-        return blake2b(scope.encode(), key=asked, digest_size=16).digest()
+        return blake2b(scope.encode(), key=asked.digest(), digest_size=16).digest()
 
 
 class _Patience:
@@ -167,5 +185,7 @@ def _wait(state: RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, UnreachableError):
         return 0.0  # the model's quota says which caller tries next, and when
+    if isinstance(error, EmptyReplyError):
+        return 0.0  # the endpoint is well; it had nothing to say
     asked = error.retry_after if isinstance(error, TransientError) else None
     return max(asked or 0.0, _backoff(state))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 from madplug import runspecs
@@ -22,6 +23,16 @@ def make_manager(components: Iterable[Component]) -> HookManager:
         if manager.get_name(component) is None:
             manager.register(component, f"{i}.{component.kind}.{component.name}")
     return manager
+
+
+def hook_callers(manager: HookManager) -> Any:
+    """What calls each hook of a run: where nothing wraps the host's own implementation, that implementation itself."""
+    callers = SimpleNamespace()
+    for name in (name for name in vars(Host) if name.startswith("madplug_")):
+        caller = getattr(manager.hook, name)
+        alone = len(caller.get_hookimpls()) == 1 and not manager.monitored
+        setattr(callers, name, caller.get_hookimpls()[0].function if alone else caller)
+    return callers
 
 
 async def _awaited_view(view: Any, visibility: Visibility) -> tuple[Message, ...]:

@@ -9,13 +9,15 @@ What happens *in* a run is in `runspecs.py`; the two files together are every ho
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import click
 
     from madplug.components import (
@@ -43,6 +45,14 @@ hookimpl = pluggy.HookimplMarker("madplug")
 
 class HookManager(pluggy.PluginManager):
     """Considers only what is marked with `@hookimpl`; pluggy itself inspects every attribute, which is slow."""
+
+    monitored = False
+    """Whether every call of a hook is reported somewhere."""
+
+    def add_hookcall_monitoring(self, before: Any, after: Any) -> Callable[[], None]:
+        """Report every call of a hook, as in pluggy."""
+        self.monitored = True
+        return super().add_hookcall_monitoring(before, after)
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         """The options a function or method is marked with as an implementation of a hook, or None."""
@@ -184,4 +194,13 @@ def madplug_register_commands(cli: click.Group) -> None:
 
     cli: the click group to add them to. Return nothing. Every implementation is called.
     Shipped: `madplug-report`.
+    """
+
+
+@hookspec
+def madplug_register_hints(folder: Path) -> Iterable[str]:  # type: ignore[empty-body]
+    """Suggest what to do with a study that has just been run: the last lines that `madplug run` prints.
+
+    folder: the study's directory, as the user wrote it. Return short lines, such as a command that opens the study, or
+    nothing. Every implementation is called. Shipped: `madplug-view`.
     """

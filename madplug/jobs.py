@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
 
@@ -14,8 +14,11 @@ from madplug.checks import check_iterable, describe_error
 from madplug.driver import Ending, StudyDriver
 from madplug.errors import StudyError
 from madplug.records import DebateResult, Sample
+from madplug.schedule import JobQueue
+from madplug.scoring import Scoring
 from madplug.setup import Sampled, Setup, sampled
-from madplug.store import DebateId, Recorder, sample_digest
+from madplug.store import DebateId, Recorder, Scope, sample_digest
+from madplug.store.scope import FACT
 from madplug.text import count
 
 WAITING = 1_000
@@ -36,6 +39,10 @@ class Job:
     seed: int
     matched: DebateResult | None = None
     """The result of the same sample in the cell that this one is matched to."""
+    recorded: DebateResult | None = None
+    """The debate as it is on record, if it is not to be run but to be scored by `metrics`."""
+    metrics: tuple[str, ...] = ()
+    """The names of the metrics that score a recorded debate."""
 
     @property
     def id(self) -> DebateId:
@@ -43,15 +50,38 @@ class Job:
         return DebateId(self.cell, self.repeat, self.sample.id)
 
 
+class JobStream:
+    """The jobs of a run: iterate over all of them, or run the queues with `madplug.schedule.stream`.
+
+    A queue has the jobs of the cells that use the same models, and admits one as soon as a slot is free for it.
+    """
+
+    def __init__(self, source: JobSource, groups: Mapping[tuple[str, ...], Sequence[str]],
+                 driver: StudyDriver) -> None:
+        self._source = source
+        self._groups = groups
+        self._driver = driver
+
+    def __aiter__(self) -> AsyncIterator[Job]:
+        return self._source.jobs([slug for slugs in self._groups.values() for slug in slugs])
+
+    def queues(self) -> list[JobQueue[Job]]:
+        """The queues of this run, which are to be run concurrently."""
+        return [JobQueue(self._source.jobs(slugs), [self._driver.quotas[name].slots for name in names])
+                for names, slugs in self._groups.items()]
+
+
 class JobSource:
     """Every debate that is left, sample by sample across cells, so that identical requests are made close together.
 
     Debates that failed in an earlier run come last, with those that are matched to them. A debate of a matched cell
-    comes once the debate it is matched to has ended.
+    comes once the debate it is matched to has ended. Debates that are on record and have not been scored by every
+    metric of their cell come as jobs too. rescore: metrics that score recorded debates even if they have before.
     """
 
     def __init__(self, setups: Mapping[str, Setup], recorder: Recorder, driver: StudyDriver, *, repeats: int, seed: int,
-                 warn: Callable[[str], None], samples: Samples | None = None) -> None:
+                 warn: Callable[[str], None], samples: Samples | None = None,
+                 rescore: Collection[str] = ()) -> None:
         self._setups = setups
         self._recorder = recorder
         self._driver = driver
@@ -59,8 +89,11 @@ class JobSource:
         self._seed = seed
         self._warn = warn
         self._samples = samples or samples_of
-        self._done = dict(recorder.done())
-        self._failed = recorder.failed()
+        self._done = {id: digest for id, digest in recorder.done().items() if self._is_ours(id)}
+        self._failed = {id for id in recorder.failed() if self._is_ours(id)}
+        self._scope = Scope()
+        self._unseen = {*self._done, *self._failed}
+        self._scoring = Scoring(setups, recorder, rescore)
         self._changed = 0
         self._waited_for = {s.cell.match["cell"] for s in setups.values() if s.cell.match}
         self._issued: set[DebateId] = set()
@@ -72,8 +105,38 @@ class JobSource:
         driver.when_stopped.append(self._wake)
         driver.when_finished.append(self.ended)
 
+    async def begin(self) -> None:
+        """Record which debates the study has now, and by which metrics all of them are scored."""
+        self._scope = Scope.from_fact(self._recorder.fact(FACT))
+        await self._recorder.keep_fact(FACT, self.scope.to_fact())
+        await self._scoring.begin({id.cell for id in self._done})
+
+    async def conclude(self) -> None:
+        """The same, after the last job has ended."""
+        if self._unseen and self._all_read:
+            await self._recorder.keep_fact(FACT, self.scope.to_fact())
+        await self._scoring.conclude(complete=self._all_read and self._driver.ending is None)
+
+    @property
+    def scope(self) -> Scope:
+        """The debates that the study has now, as far as the samples have been read."""
+        dropped: dict[str, set[str]] = defaultdict(set)
+        for id in self._unseen if self._all_read else ():
+            dropped[id.cell].add(id.sample)
+        cells = {slug: tuple(setup.cell.metrics) for slug, setup in self._setups.items()}
+        return self._scope.followed_by(cells, self._repeats, dropped)
+
+    @property
+    def _all_read(self) -> bool:
+        """Whether every sample of every cell and repeat has been read."""
+        return len(self._exhausted) == len(self._setups) * self._repeats
+
+    def _is_ours(self, id: DebateId) -> bool:
+        return id.cell in self._setups and id.repeat < self._repeats
+
     def ended(self, id: DebateId, result: DebateResult | None) -> None:
         """A debate has ended, so those matched to it can be run."""
+        self._scoring.ended(id, result)
         if id.cell not in self._waited_for:
             return
         (self._stopped if result is None else self._ended).add(id)
@@ -139,10 +202,16 @@ class JobSource:
                 async for setup, sample, references in self._interleaved(cells, repeat, last=failed or not again):
                     id = DebateId(setup.cell.slug, repeat, sample.id)
                     order += 1
-                    if self._comes_last(id) is failed and not self._is_done(id, sample, references):
+                    self._unseen.discard(id)
+                    if self._comes_last(id) is not failed:
+                        continue
+                    job = Job(*id[:2], sample, references, order - 1, self._seed)
+                    if not self._is_done(id, sample, references):
                         if id.cell in self._waited_for:
                             self._issued.add(id)
-                        yield Job(*id[:2], sample, references, order - 1, self._seed)
+                        yield job
+                    elif unscored := self._scoring.of(id):
+                        yield replace(job, recorded=unscored[0], metrics=unscored[1])
         if self._changed:
             self._warn(f"{count(self._changed, 'sample')} changed since the last run; the debates are run again")
 

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import os
+import shutil
 import signal
+import sys
+import textwrap
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from madplug.config import ResolvedStudy
-from madplug.directory import check_folder, check_same_study, write_provenance, write_whole
 from madplug.driver import Ending
-from madplug.errors import StudyError, UserError
-from madplug.log import open_log, trace
-from madplug.redecide import Redecider
 from madplug.rows import plain
-from madplug.store import Recorder, open_recorder
+from madplug.session import Session, Task, open_session
+from madplug.shards import Shard
+from madplug.store import Recorder
 from madplug.study import StudyRun
-from madplug.terminal import Terminal, summary_table
+from madplug.tables import WIDTH, conclusion, summary_table
+from madplug.terminal import Terminal
 from madplug.text import safe
+from madplug.watch import Watch, grader
 
 FINISHED, SOME_FAILED, LIMIT, INTERRUPTED = 0, 1, 3, 130
 PATIENCE = 2.0
@@ -35,26 +37,17 @@ process."""
 
 
 def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, messages: bool = False,
-           traced: bool = False, redecider: Redecider | None = None) -> int:
+           traced: bool = False, task: Task | None = None, shard: Shard | None = None,
+           prepared: Path | None = None) -> int:
     """Run a study, or resume it; returns the exit status.
 
-    messages: show every message. traced: log every hook call. redecider: decide recorded debates again instead.
+    messages: show every message. traced: log every hook call. task: do this with recorded debates instead. shard: run
+    only this part. prepared: a directory in which components were prepared.
     """
-    check_folder(folder)
     collect_rarely()
-    with ExitStack() as stack:
-        recorder = stack.enter_context(closing(open_recorder(folder)))
-        try:
-            warnings = list(check_same_study(resolved, recorder, folder))
-            write_provenance(resolved, folder)
-            (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
-            log = stack.enter_context(open_log(folder))
-            for cell in resolved.plan.cells if traced else ():
-                trace(cell, log)
-        except OSError as error:
-            raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
-        terminal = Terminal(len(recorder.done()), messages=messages, quiet=quiet)
-        return asyncio.run(_run(resolved, recorder, folder, log, warnings, terminal, redecider))
+    with open_session(resolved, folder, traced=traced, task=task, shard=shard, prepared=prepared) as session:
+        terminal = Watch(grader(plain(resolved.identity)), quiet=quiet) if messages else Terminal(quiet=quiet)
+        return asyncio.run(_run(session, terminal))
 
 
 def collect_rarely() -> None:
@@ -63,50 +56,22 @@ def collect_rarely() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
-async def _run(resolved: ResolvedStudy, recorder: Recorder, folder: Path, log: Any, warnings: list[str],
-               terminal: Terminal, redecider: Redecider | None) -> int:
-    total = planned(resolved)
-    if recorder.fact("identity") is None:
-        await recorder.keep_fact("identity", resolved.identity)
-    await recorder.keep_fact("planned", total)
-    await recorder.forget_problems()
-
-    def warn(text: str) -> None:
-        log.warning("warning", text=text)
-        terminal.say(text, "yellow")
-
-    again: dict[str, Any] = {} if redecider is None else {
-        "runner": redecider.run, "samples": redecider.samples, "reuse": [redecider.recorded]}
-    run = StudyRun(resolved.plan, recorder, [terminal], lambda text: log.warning("problem", text=text), warn,
-                   planned=total, **again)
-    for text in warnings:
-        terminal.say(text, "yellow")
-    log.info("run", study=resolved.plan.name, planned=total)
+async def _run(session: Session, terminal: Terminal) -> int:
+    runs: list[StudyRun] = []
     try:
-        with interruptible(run, terminal):
-            summary = await run.run()
+        with ExitStack() as stack:
+            def begun(run: StudyRun) -> None:
+                runs.append(run)
+                stack.enter_context(interruptible(run, terminal))
+
+            summary = await session.run([terminal], lambda text: terminal.say(text, "yellow"), begun)
     except asyncio.CancelledError:
         terminal.say("stopped; run the same command to resume")
         return INTERRUPTED
-    except StudyError as error:
-        with suppress(OSError):  # the log lies on the same disk
-            log.error("stopped", reason=str(error))
-        raise
     finally:
         terminal.close()
-    write_whole(folder / "summary.json", json.dumps(plain(summary), indent=2, ensure_ascii=False))
-    log.info("ended", status=summary["status"], reason=summary["reason"], paid=summary["paid"])
-    _conclude(summary, recorder, folder, quiet=terminal.quiet)
-    return _status(summary, run)
-
-
-def planned(resolved: ResolvedStudy) -> int | None:
-    """How many debates the study has, or None if a data set does not know its size or an extension chooses samples."""
-    if any(hasattr(e, "madplug_samples") for cell in resolved.plan.cells for e in cell.extensions):
-        return None
-    sizes = [cell.dataset.size() if cell.dataset else None for cell in resolved.plan.cells]
-    known = [size for size in sizes if size is not None]
-    return sum(known) * resolved.plan.repeats if len(known) == len(sizes) else None
+    _conclude(summary, session.recorder, session.folder, quiet=terminal.quiet)
+    return _status(summary, runs[0])
 
 
 @contextmanager
@@ -156,7 +121,10 @@ def interruptible(run: StudyRun, terminal: Terminal) -> Iterator[None]:
 def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, quiet: bool) -> None:
     """Print the result to standard output, and problems and failures to standard error."""
     if not quiet:
-        click.echo(f"{summary['study']}: {summary['status']}\n\n{summary_table(summary)}\n")
+        width = shutil.get_terminal_size((WIDTH, 24)).columns
+        click.echo(f"{summary['study']}: {summary['status']}\n\n{summary_table(summary, width)}\n")
+        if sentence := conclusion(summary):
+            click.echo(f"{textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence}\n")
     for text in summary["problems"]:
         click.echo(f"problem: {safe(text)}", err=True)
     for error, count in failures(recorder):

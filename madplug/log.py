@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -99,18 +100,28 @@ def open_log(folder: Path) -> Iterator[Any]:
 
     Warnings of the standard library's `logging` go to the same file, so that no library garbles the progress bar.
     """
+    file = (folder / "log.jsonl").open("a", encoding="utf-8", buffering=1)
+    try:
+        with redirect_log(file.write) as logger:
+            yield logger
+    finally:
+        file.close()
+
+
+@contextmanager
+def redirect_log(write: Callable[[str], object]) -> Iterator[Any]:
+    """A structlog logger whose lines are passed to `write`, as `open_log` writes them."""
     import logging
 
     import structlog
 
-    file = (folder / "log.jsonl").open("a", encoding="utf-8", buffering=1)
     render = structlog.processors.JSONRenderer(ensure_ascii=False)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars, structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True), structlog.processors.format_exc_info,
             lambda logger, method, event: redact(str(render(logger, method, event)))],
-        logger_factory=structlog.WriteLoggerFactory(file), cache_logger_on_first_use=False)
+        logger_factory=structlog.WriteLoggerFactory(_Lines(write)), cache_logger_on_first_use=False)
     logger = structlog.get_logger()
 
     class ToStructlog(logging.Handler):
@@ -129,4 +140,16 @@ def open_log(folder: Path) -> Iterator[Any]:
     finally:
         root.removeHandler(handler)
         structlog.reset_defaults()
-        file.close()
+
+
+class _Lines(StringIO):
+    """A file whose lines are passed on."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        super().__init__()
+        self._pass_on = write
+
+    def write(self, text: str) -> int:
+        """Pass a line on."""
+        self._pass_on(text)
+        return len(text)

@@ -20,7 +20,7 @@ from madplug.checks import (
     method_name,
     type_error,
 )
-from madplug.components import Component
+from madplug.components import Component, DecisionProtocol
 from madplug.debate import Debate, state_of
 from madplug.errors import ComponentError
 from madplug.events import Decided
@@ -93,9 +93,9 @@ async def run_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
     for i, (turn, view, (reply, answer, key, calls)) in enumerate(zip(turns, views, taken, strict=True)):
         state.record(Message(
             len(record) + i, state.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer, key,
-            reply.agreement, reply.confidence, tuple(m.id for m in view),
-            tuple(m.id for m in view if m is not record[m.id] and m != record[m.id]), False,
-            calls[-1][1] if calls else None, tuple(key for key, _ in calls),
+            reply.agreement, reply.confidence, tuple([m.id for m in view]),
+            tuple([m.id for m in view if m is not record[m.id] and m != record[m.id]]), False,
+            calls[-1][1] if calls else None, tuple([key for key, _ in calls]),
             frozen({**turn.data, **reply.data} if turn.data else reply.data)))
 
 
@@ -105,11 +105,20 @@ async def take_turn(debate: Debate, turn: Turn, view: Sequence[Message]) -> tupl
     calls: list[tuple[str, str]] = []
     token = turn_calls.set(calls)
     try:
-        given = await maybe_await(state_of(debate).cell.hooks.madplug_reply(debate=debate, turn=turn, view=view))
+        given = state_of(debate).cell.hooks.madplug_reply(debate=debate, turn=turn, view=view)
+        if hasattr(given, "__await__"):
+            given = await given
         reply = check_reply(check_hook_result(given, Reply, "reply"), "the hook 'madplug_reply' gave")
+        if calls and not reply.content.strip():
+            reply = silent(reply)
         return (reply, *await debate.read(turn, reply), calls)
     finally:
         turn_calls.reset(token)
+
+
+def silent(reply: Reply) -> Reply:
+    """The reply of an agent whose model said nothing: neither an answer nor a stance, and marked in its data."""
+    return replace(reply, content="", answer="", agreement=None, data={**reply.data, "madplug": {"silent": True}})
 
 
 async def review_round(debate: Debate) -> Review:
@@ -134,6 +143,8 @@ async def review_round(debate: Debate) -> Review:
 async def decide(debate: Debate, method: str) -> Decision | None:
     """Ask the decision protocol for a decision, or None, and remember which notes it wrote."""
     protocol = state_of(debate).cell.decision
+    if method != "at_end" and getattr(type(protocol), method) is getattr(DecisionProtocol, method):
+        return None  # it decides at the end only
     given = await _noted(debate, partial(getattr(protocol, method), debate))
     return None if given is None and method != "at_end" else check_decision(given, protocol, method)
 
@@ -202,7 +213,10 @@ def settle(debate: Debate, decision: Decision) -> Decision:
     if answer is None and decision.key is not None:
         given = (m.answer for m in debate.transcript.messages if m.key == decision.key and m.answer)
         answer = next(given, decision.key)
-    return replace(decision, answer=answer, agreed=decision.agreed and not decision.fallback)
+    agreed = decision.agreed and not decision.fallback
+    if answer == decision.answer and agreed == decision.agreed:
+        return decision
+    return replace(decision, answer=answer, agreed=agreed)
 
 
 async def cast_agents(debate: Debate) -> tuple[Agent, ...]:

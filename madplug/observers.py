@@ -44,6 +44,10 @@ class Progress(NamedTuple):
     """Tokens of prompts and completions in this run."""
     cost_usd: float
     """US dollars of the whole study so far, as far as prices are known."""
+    debates: int = 0
+    """Debates that have ended in this run."""
+    waiting: str = ""
+    """What the run waits for, if it is not only for the calls in flight: a model that is being loaded, a rate limit."""
 
 
 @dataclass(frozen=True)

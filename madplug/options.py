@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError, core_schema
 
+from madplug.errors import ComponentError
+
 if sys.version_info >= (3, 12):
     from typing import TypedDict
 else:
@@ -191,7 +193,7 @@ def nested_fields(options: type[BaseModel]) -> tuple[NestedField, ...]:
 
 @cache
 def _nested_fields(options: Any) -> tuple[NestedField, ...]:
-    options.model_rebuild(force=False)
+    complete(options)
     return tuple(found for name, info in options.model_fields.items()
                  for found in _nested(name, info.annotation, info.metadata, many=False))
 
@@ -208,6 +210,18 @@ def _nested(name: str, annotation: Any, metadata: Any, *, many: bool) -> Iterato
             yield from _nested(name, part, (), many=many)
     elif origin in (list, tuple) and parts:
         yield from _nested(name, parts[0], (), many=True)
+
+
+def complete(options: type[BaseModel]) -> None:
+    """Let pydantic read the types of all options. Raises `ComponentError` for one that no run file can give."""
+    from pydantic.errors import PydanticUserError
+
+    try:
+        options.model_rebuild(force=False)
+    except (PydanticUserError, NameError) as error:
+        raise ComponentError(f"{options.__module__}.{options.__qualname__} has an option of a type that no run file "
+                             f"can give: {str(error).splitlines()[0].rstrip('.')}; an option that is a component is "
+                             "written `Nested[Visibility]`") from None
 
 
 # The options of every model
@@ -227,12 +241,17 @@ class ModelOptions(Options):
 
     max_in_flight: Annotated[int, Volatile] = Field(
         default=100, ge=1, le=100_000, description="the most requests at the same time")
+    start_in_flight: Annotated[int | None, Volatile] = Field(default=None, ge=1, le=100_000, description=(
+        "start with this many requests at the same time; grow up to max_in_flight while the endpoint keeps up, and "
+        "halve when it answers 429. Unset: max_in_flight from the start"))
     requests_per_minute: Annotated[float | None, Volatile] = Field(
         default=None, gt=0, description="the most requests started per minute")
     tokens_per_minute: Annotated[float | None, Volatile] = Field(
         default=None, gt=0, description="the most tokens used per minute, estimated from the usage reported so far")
     attempts: Annotated[int, Volatile] = Field(
         default=8, ge=1, le=100, description="attempts at one request, the first included")
+    empty_attempts: Annotated[int, Volatile] = Field(
+        default=3, ge=1, le=100, description="attempts after which a reply without text counts: the agent is silent")
     deadline: Annotated[float, Volatile] = Field(
         default=900.0, gt=0, description="seconds after which a request is not retried")
     price: Annotated[Price | None, Volatile] = Field(

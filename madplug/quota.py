@@ -7,8 +7,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from madplug.adaptive import AdaptiveWindow
 from madplug.components import Model
-from madplug.errors import UnreachableError
+from madplug.errors import OverloadedError, UnreachableError
 from madplug.records import Caller, Usage
 from madplug.schedule import Slots
 from madplug.store.base import DebateId
@@ -29,15 +30,17 @@ class Quota:
         options = model.options
         self.name = name
         self.slots = Slots(options.max_in_flight)
+        self.window = AdaptiveWindow(self.slots, options.start_in_flight) if options.start_in_flight else None
+        """How many of the slots can be used, if that is found out while the study runs."""
         self.answered = 0
         self.tokens = 0
         """Tokens of prompts and completions in this run."""
         self.refused: set[DebateId] = set()
         """Debates of which the endpoint refused every request since it last answered one."""
-        self._requests = limiter(options.requests_per_minute)
+        self._requests = limiter(options.requests_per_minute, smoothly=True)
         self._token_rate = limiter(options.tokens_per_minute)
-        self.limited = self._requests is not None or self._token_rate is not None
-        """Whether there is a rate to wait for."""
+        self.limited = not (self._requests is None and self._token_rate is None and self.window is None)
+        """Whether there is a rate, or the endpoint's own wish, to wait for."""
         self._reserving = asyncio.Lock()
         self._admitted = 0
         self._reserved = 0.0
@@ -82,6 +85,8 @@ class Quota:
 
     async def wait_rates(self, estimate: int, interruptible: Interruptible) -> None:
         """Wait until the rate limits allow one more call. estimate: about how many tokens it will use."""
+        if self.window is not None:
+            await self.window.wait(interruptible)
         if self._requests is not None:
             await interruptible(self._requests.acquire())
         if self._token_rate is not None:
@@ -104,10 +109,16 @@ class Quota:
         self.answered += 1
         self.tokens += usage.prompt + usage.completion
         self.refused.clear()
+        if self.window is not None:
+            self.window.succeeded()
 
     def failed(self, error: BaseException, caller: Caller) -> None:
         """An attempt was not answered."""
         self._admitted = max(self._admitted - 1, 0)
+        if self.window is not None and isinstance(error, OverloadedError):
+            self.window.overloaded(error.retry_after)
+        elif self.window is not None:
+            self.window.failed()
         if not isinstance(error, UnreachableError):
             self.reached()
             return
@@ -123,11 +134,13 @@ class Quota:
             self.end_probe()
 
 
-def limiter(per_minute: float | None) -> AsyncLimiter | None:
-    """A limiter that allows at most `per_minute` in any 60 seconds.
+def limiter(per_minute: float | None, *, smoothly: bool = False) -> AsyncLimiter | None:
+    """A limiter that allows at most `per_minute` in any 60 seconds, or None for no limit.
 
     A leaky bucket of capacity k that leaks r a minute lets at most k + r through in any minute. Here k is a
-    hundredth of the limit, so that little of it is wasted, and r the rest.
+    hundredth of the limit, so that little of it is wasted, and r the rest. smoothly: a hundredth of what the limit
+    allows in a second, and where that is one or more, no more than that comes in any second either, because endpoints
+    with high limits count by the second.
     """
     if not per_minute:
         return None
@@ -135,8 +148,9 @@ def limiter(per_minute: float | None) -> AsyncLimiter | None:
 
     if per_minute <= 1:
         return AsyncLimiter(1, 60 / per_minute)
-    burst = max(1.0, per_minute / 100)
-    return AsyncLimiter(burst, 60 * burst / max(per_minute - burst, per_minute / 4))
+    burst = max(1.0, per_minute / (6000 if smoothly else 100))
+    reserve = 60 * burst if smoothly and per_minute >= 6000 else burst
+    return AsyncLimiter(burst, 60 * burst / max(per_minute - reserve, per_minute / 4))
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

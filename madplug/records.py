@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from madplug.quick import quick
+
 Form = Mapping[str, Any]
 """The form an answer must have: one of `{"json_schema": {...}}`, `{"regex": "..."}`, `{"grammar": "..."}`.
 
@@ -32,11 +34,19 @@ class Frozen(dict[str, Any]):
         return Frozen, (dict(self),)
 
 
+_EMPTY = Frozen()
+
+
 def frozen(value: Any) -> Any:
     """A mapping, and the mappings in it, made read-only for the record."""
+    if type(value) is dict and not value:
+        return _EMPTY
+    if value is None or isinstance(value, str | int | float | tuple | list):
+        return value
     return Frozen({k: frozen(v) for k, v in value.items()}) if isinstance(value, Mapping) else value
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One question. References are not part of it, so that they cannot reach a prompt by accident."""
@@ -54,6 +64,7 @@ class Sample:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Persona:
     """Who an agent is."""
@@ -65,6 +76,7 @@ class Persona:
     """Whether the agent's answer counts in the decision. Those of moderators, judges and summarisers do not."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Agent:
     """A persona on a model."""
@@ -88,6 +100,7 @@ class Agent:
         return hash(self.id)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One agent asked for one move."""
@@ -101,6 +114,7 @@ class Turn:
     """What the turn order wants stored in the turn's message, under the plugin's name."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a style returns for a turn."""
@@ -117,6 +131,7 @@ class Reply:
     """Anything else worth storing, under the plugin's name."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Message:
     """A message on record."""
@@ -149,6 +164,7 @@ class Message:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Request:
     """One model call, as it is about to be sent."""
@@ -168,6 +184,7 @@ class Request:
     """Derived from the study's seed and everything that identifies this call; below 2**31."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a call used."""
@@ -183,6 +200,7 @@ class Usage:
     """The usage as the provider reports it, stored so that prices can be applied later."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Completion:
     """What a model answered."""
@@ -193,6 +211,7 @@ class Completion:
     """Natural logarithms of the probabilities of the reply's tokens, if they were requested."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Where a call comes from: everything that identifies it except its content."""
@@ -210,6 +229,7 @@ class Caller:
     """How often this debate has made the same request before."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Answered:
     """A call that was answered."""
@@ -235,6 +255,7 @@ class Vote:
     valid: bool = True
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Decision:
     """How a debate was decided."""
@@ -257,6 +278,7 @@ class Decision:
         return cls(key=None, reason=reason)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Review:
     """What to do after a round."""
@@ -278,6 +300,7 @@ class Reopen:
     """A message to record before the further rounds, with no agent as its author."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DebateResult:
     """A debate that has ended, as it is stored, scored and exported."""
@@ -303,8 +326,16 @@ class DebateResult:
     """Keys of the calls made before round 1: personas, casting, openings."""
     decision_notes: tuple[tuple[str, ...], ...] = ()
     """The parts of `notes` that the decision and the phases wrote, as paths of keys."""
+    scored_by: Mapping[str, str] = field(default_factory=dict)
+    """A digest of the options of each metric that has scored the debate, by the name of its scores."""
 
     @property
     def rounds(self) -> int:
         """The last round with a message that was not retracted; 0 if there is none."""
         return max((m.round for m in self.messages if not m.retracted), default=0)
+
+    def _repr_html_(self) -> str:
+        """The debate as a notebook shows it."""
+        from madplug.markup import debate_page
+
+        return debate_page(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 from madplug.config import ResolvedStudy, Resolver
 from madplug.config.read import overlay, read
 from madplug.debate import Debate, state_of
-from madplug.errors import ModelError, UserError
+from madplug.errors import ModelError, UserError, nearest_or_all
+from madplug.growth import strings
+from madplug.local import file_of
 from madplug.loop import REOPENED, conclude, decide
 from madplug.records import DebateResult, Decision, Message, Usage
 from madplug.registry import Registry
@@ -19,16 +22,55 @@ from madplug.state import DebateState, without_paths
 from madplug.store.base import DebateId, Reader
 
 
-def resolve_again(folder: Path, decision: str, options: Mapping[str, Any]) -> ResolvedStudy:
-    """The study in a directory, with another decision protocol in every cell."""
-    path = folder / "study.toml"
-    if not path.is_file():
-        raise UserError(f"{folder}: no study here (there is no study.toml)")
-    table = read(path, (), {})
+def resolve_again(folder: Path, decision: str, options: Mapping[str, Any], name: str = "",
+                  pattern: str = "*") -> ResolvedStudy:
+    """The study in a directory, with another decision protocol in every cell.
+
+    name: of the new study; by default that of the old one. pattern: only the cells whose names match it, and those
+    that they are matched to.
+    """
+    table = recorded_table(folder)
+    table["cells"] = chosen(table["cells"], pattern)
+    table["name"] = name or table["name"]
     for cell in table["cells"]:
         cell.pop("dataset", None)
         cell["debate"] = overlay(cell["debate"], {"decision": {"use": decision, **options}})
     return Resolver(table, folder, Registry(), recorded=True).resolve()
+
+
+def recorded_table(folder: Path, others: Sequence[Path] = ()) -> dict[str, Any]:
+    """The expanded run file of a study. Raises `UserError` if there is none.
+
+    It may be somebody else's, so it may not name a local file in its own directory or in those of the other studies.
+    madplug writes absolute paths, so a relative one, which could lead to a file beside the study, is refused too.
+    """
+    path = folder / "study.toml"
+    if not path.is_file():
+        raise UserError(f"{folder}: no study here (there is no study.toml)")
+    table = read(path, (), {})
+    for use in strings(table):
+        file = file_of(use, folder)
+        if file is None:
+            continue
+        if any(file.resolve().is_relative_to(place.resolve()) for place in (folder, *others)):
+            raise UserError(f"{path}: names {use}, which is in the study's own directory, where nothing is executed")
+        if not use.startswith(str(file)):
+            raise UserError(f"{path}: names {use}, whose path is not absolute, so madplug did not write it; nothing "
+                            "is executed")
+    return table
+
+
+def chosen(cells: Sequence[dict[str, Any]], pattern: str) -> list[dict[str, Any]]:
+    """The cells whose names match a pattern (`*`, `?`, `[...]`, or the name itself), and those they are matched to.
+
+    Raises `UserError` if there is none.
+    """
+    names = {cell["name"] for cell in cells if pattern == cell["name"] or fnmatchcase(cell["name"], pattern)}
+    if not names:
+        every = [cell["name"] for cell in cells]
+        raise UserError(f"--cell {pattern}: no cell has such a name{nearest_or_all(pattern, every)}")
+    partners = {cell["match"]["cell"] for cell in cells if cell["name"] in names and cell.get("match")}
+    return [cell for cell in cells if cell["name"] in names | partners]
 
 
 def most_calls(resolved: ResolvedStudy, recorded: Reader) -> int:
@@ -46,6 +88,10 @@ class Redecider:
 
     def __init__(self, recorded: Reader) -> None:
         self.recorded = recorded
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of `StudyRun`."""
+        return {"runner": self.run, "samples": self.samples, "reuse": [self.recorded]}
 
     async def samples(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
         """The samples of a cell's recorded debates."""

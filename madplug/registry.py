@@ -12,8 +12,9 @@ import inspect
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,8 @@ class Offer:
     component: type[Component]
     distribution: str
     version: str
+    written_as: str = ""
+    """How a run file names it, if not by its full name: the path of a local file, and the class in it."""
 
     @property
     def summary(self) -> str:
@@ -72,9 +75,13 @@ class Source:
 
 
 class Registry:
-    """The plugins of this environment, loaded as they are needed."""
+    """The plugins of this environment, loaded as they are needed.
 
-    def __init__(self, sources: Iterable[Source] | None = None) -> None:
+    classes: components of a Python session, which can be named by their class names.
+    """
+
+    def __init__(self, sources: Iterable[Source] | None = None, classes: Sequence[type[Component]] = ()) -> None:
+        self._session = self._from_session(classes) if classes else []
         self.problems: list[Problem] = []
         self._sources: dict[str, Source] = {}
         self._modules: dict[str, Any] = {}
@@ -95,6 +102,9 @@ class Registry:
 
     def find(self, kind: str, name: str) -> Offer:
         """The component of this kind and name, full or bare. Raises `UserError` with the nearest name."""
+        own = [o for o in self._session if o.kind == kind and name in (o.name, o.component.__name__)]
+        if own:
+            return own[-1]
         plugin, dot, _ = name.partition(".")
         if dot:
             self._load(plugin)
@@ -147,19 +157,36 @@ class Registry:
 
     def add_commands(self, cli: Any) -> None:
         """Let every plugin that has commands add them to the program; the others are not loaded."""
+        self._call_each("madplug_register_commands", "cannot add its commands", lambda function: function(cli))
+
+    def hints(self, folder: Path) -> list[str]:
+        """What plugins suggest to do with a study that has been run; those that suggest nothing are not loaded."""
+        found: list[str] = []
+        self._call_each("madplug_register_hints", "cannot suggest what to do next",
+                        lambda function: found.extend(map(str, function(folder) or ())))
+        return found
+
+    def _call_each(self, hook: str, failure: str, call: Callable[[Callable[..., Any]], object]) -> None:
+        """Load the plugins that implement a hook, and call each; one that fails is a problem."""
         for plugin, source in self._sources.items():
-            if _mentions(source.module, "madplug_register_commands"):
+            if _mentions(source.module, hook):
                 self._module(plugin)
-        for implementation in self._manager.hook.madplug_register_commands.get_hookimpls():
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
             try:
-                implementation.function(cli)
+                call(implementation.function)
             except _BROKEN as error:
                 place = self._sources[implementation.plugin_name].place
-                self.problems.append(Problem(place, f"cannot add its commands: {message_of(error)}"))
+                self.problems.append(Problem(place, f"{failure}: {message_of(error)}"))
 
     def source(self, plugin: str) -> Source | None:
         """The distribution behind a plugin."""
         return self._sources.get(plugin)
+
+    @staticmethod
+    def _from_session(classes: Sequence[type[Component]]) -> list[Offer]:
+        from madplug.local import from_session
+
+        return from_session(classes)
 
     @property
     def plugins(self) -> tuple[Any, ...]:
@@ -167,8 +194,13 @@ class Registry:
         return tuple(p for _, p in self._manager.list_name_plugin())
 
     def _unknown(self, kind: str, name: str, plugin: str) -> str:
-        known = [o.name for o in self.offers(kind)]
+        known = [*(o.component.__name__ for o in self._session if o.kind == kind), *(o.name for o in self.offers(kind))]
         label = a(label_of(kind))
+        if name.startswith("python:"):
+            return (f"'{name}' was defined in a Python session; run the study there, with "
+                    f"madplug.run(..., components=[{name.partition(':')[2]}])")
+        if other := next((o for o in self._session if name in (o.name, o.component.__name__)), None):
+            return f"'{name}' is {a(label_of(other.kind))}, not {label}"
         elsewhere = [a(label_of(o.kind)) for o in self.offers() if o.name == name]
         if elsewhere:
             return f"'{name}' is {' and '.join(elsewhere)}, not {label}{nearest(name, known)}"
@@ -305,23 +337,65 @@ def _misspelt(module: Any) -> Iterator[str]:
 
 def _unfit(cls: Any, base: type[Component]) -> str | None:
     """Why what a plugin offers cannot be a component of this kind."""
-    if not inspect.isclass(cls) or not issubclass(cls, base):
-        what = cls.__qualname__ if inspect.isclass(cls) else repr(cls)[:80]
-        return f"offers {what} as {a(base.label)}; expected a subclass of madplug.{base.__name__}"
+    if wrong := kind_problem(cls, base):
+        return wrong
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return f"{cls.__qualname__} has the name {name!r}; expected lower_snake_case"
+    if wrong := class_problem(cls):
+        return wrong
+    return None if cls.__doc__ else \
+        f"{cls.__qualname__} has no docstring; its first sentence is what `madplug list` shows"
+
+
+def kind_problem(cls: Any, base: type[Component]) -> str | None:
+    """Why something is not a component of this kind, or None."""
+    if inspect.isclass(cls) and issubclass(cls, base):
+        return None
+    what = cls.__qualname__ if inspect.isclass(cls) else _brief(cls)
+    return f"offers {what} as {a(base.label)}; expected a subclass of madplug.{base.__name__}"
+
+
+def _brief(value: Any) -> str:
+    """A value in a few words; an object whose own code cannot say what it is by its type."""
+    try:
+        return repr(value)[:80]
+    except Exception:
+        return f"an object of type {type(value).__qualname__}"
+
+
+def class_problem(cls: Any) -> str | None:
+    """Why a class cannot be a component of its kind, whatever it is called, or None."""
     if missing := sorted(cls.__abstractmethods__):
         return f"{cls.__qualname__} does not implement {', '.join(missing)}"
     for words in ("needs", "gives", "moves"):
         value: Any = getattr(cls, words, frozenset())
         if isinstance(value, str) or not isinstance(value, Set) or not all(isinstance(word, str) for word in value):
             return f"{cls.__qualname__}.{words} is {value!r:.80}; expected a set of strings, such as {{'agreement'}}"
-    if not cls.__doc__:
-        return f"{cls.__qualname__} has no docstring; its first sentence is what `madplug list` shows"
+    return _unfit_options(cls) or _unfit_events(cls)
+
+
+def _unfit_options(cls: type[Component]) -> str | None:
+    from madplug.options import Options
+
+    if not (inspect.isclass(cls.Options) and issubclass(cls.Options, Options)):
+        return f"{cls.__qualname__}.Options is {cls.Options!r:.80}; expected a subclass of madplug.Options"
+    return None
+
+
+def _unfit_events(cls: type[Component]) -> str | None:
+    """A method that looks like one that an observer is told an event by, but is not."""
+    from madplug.components import Observer
+    from madplug.events import METHODS
+
+    if not issubclass(cls, Observer):
+        return None
+    for name in (n for n in dir(cls) if not n.startswith("_") and not hasattr(Observer, n)):
+        if found := get_close_matches(name, METHODS.values(), n=1, cutoff=0.8):
+            return f"{cls.__qualname__}.{name} is called by no event; did you mean '{found[0]}'?"
     return None
 
 
 def versions(offers: Iterable[Offer]) -> Mapping[str, dict[str, str]]:
-    """Distribution and version by full component name, for the manifest."""
+    """Distribution and version by full component name, for the manifest; for a local file, its name and a hash."""
     return {f"{o.kind} {o.name}": {"distribution": o.distribution, "version": o.version} for o in offers}

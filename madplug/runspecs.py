@@ -92,7 +92,7 @@ def madplug_complete(debate: Debate, request: Request) -> Awaitable[Completion]:
 
     debate: the debate that makes it. request: exactly as it is sent, with every change of `madplug_request`. Around:
     the innermost result takes the completion from the record or awaits the model. A guard checks here, before its
-    `yield`, and is the last extension of the run file. Wrapped by the tests' own extensions.
+    `yield`, and is the last extension of the run file. Wrapped by `madplug-dynamics`.
     """
 
 

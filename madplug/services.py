@@ -53,10 +53,15 @@ class Sandbox(Protocol):
         """Run a program to its end or to a limit; never raises for what the program does."""
 
 
+def is_protocol(cls: type[Any]) -> bool:
+    """Whether a class is a protocol, checkable at runtime or not."""
+    return bool(getattr(cls, "_is_protocol", False))
+
+
 def methods(protocol: type[Any]) -> Iterator[str]:
     """The methods of a protocol."""
     for cls in protocol.__mro__:
-        if getattr(cls, "_is_protocol", False):
+        if is_protocol(cls):
             yield from (name for name, value in vars(cls).items() if inspect.isfunction(value) and name[:1] != "_")
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any, TypeVar, overload
 
 from madplug.aio import gather_all, maybe_await
 from madplug.cell import Cell
 from madplug.checks import check_iterable, method_name, type_error
 from madplug.components import AnswerFormat
+from madplug.composition import component_to_table, models_named_by
 from madplug.debate import Debate, find_service
 from madplug.driver import Driver
 from madplug.errors import ComponentError
 from madplug.records import Completion, Sample
-from madplug.rows import plain
+from madplug.rows import plain, to_json
 from madplug.state import DebateState, ModelClient, Spending
 
 T = TypeVar("T")
@@ -64,6 +67,15 @@ class Setup:
     def answers(self) -> AnswerFormat:
         """What counts as an answer, and when two answers are the same."""
         return self.cell.answers
+
+    @cached_property
+    def metric_digests(self) -> Mapping[str, str]:
+        """A digest of each metric's options and of the models they name, by the name of its scores."""
+        identity, slug = self._state.client.identity, self.cell.slug
+        content = {name: [component_to_table(metric, volatile=False), metric.content,
+                          *(identity(slug, model) for model in models_named_by(metric))]
+                   for name, metric in self.cell.metrics.items()}
+        return {name: blake2b(to_json(value).encode(), digest_size=8).hexdigest() for name, value in content.items()}
 
     @property
     def spent(self) -> Spending:

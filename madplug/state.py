@@ -7,9 +7,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from madplug.aio import maybe_await
 from madplug.cell import Cell
-from madplug.checks import check_reply, check_returned, method_name
+from madplug.checks import check_reply, check_returned
+from madplug.components import AnswerFormat
 from madplug.errors import ComponentError, StudyStopped
 from madplug.events import AgentsCast, CallAnswered, Event, MessageRecorded
 from madplug.records import (
@@ -117,8 +117,12 @@ class DebateState:
     renumbered: dict[int, int] = field(default_factory=dict)
     """New ids of the messages of a recorded debate that is decided again, by their old ones."""
 
+    id: DebateId = field(init=False)
+    """Which debate this is."""
+
     def __post_init__(self) -> None:
         self.rounds = self.rounds or self.cell.rounds
+        self.id = DebateId(self.cell.slug, self.repeat, self.sample.id)
 
     @classmethod
     def stored(cls, result: DebateResult, cell: Cell, *, client: ModelClient, seed: int = 0) -> DebateState:
@@ -127,11 +131,6 @@ class DebateState:
                    agents=result.agents, transcript=Transcript(result.messages), round=result.rounds,
                    decision=result.decision or Decision.undecided(f"failed: {result.error}"),
                    notes=dict(result.notes))
-
-    @property
-    def id(self) -> DebateId:
-        """Which debate this is."""
-        return DebateId(self.cell.slug, self.repeat, self.sample.id)
 
     def tell(self, event: Event) -> None:
         """Emit an event."""
@@ -163,13 +162,13 @@ class DebateState:
         elif self.round == 0:
             self.opening_calls.append(answered.key)
         if self.emit is not None:
-            self.emit(CallAnswered(DebateId(caller.cell, caller.repeat, caller.sample), caller, request, answered))
+            self.emit(CallAnswered(self.id, caller, request, answered))
         return answered.completion
 
     def key_on_record(self, key: str) -> str:
         """The key of an equal answer on record, or else this key."""
-        known = dict.fromkeys(m.key for m in self.transcript.record if m.key is not None)
-        if key in known:
+        known = self.transcript._keys
+        if key in known or type(self.cell.answers).same is AnswerFormat.same:  # equal only if it is the same text
             return key
         return next((k for k in known if self.cell.answers.same(k, key, self.sample)), key)
 
@@ -203,24 +202,30 @@ class DebateState:
         """Remember which notes a decision or a phase has written. before: a copy of the notes as they were."""
         self.decision_notes.update(changed_paths(before, self.notes))
 
-    def result(self, *, error: str | None = None, seconds: float = 0.0) -> DebateResult:
-        """The debate as it is stored."""
+    def result(self, *, error: str | None = None, seconds: float = 0.0,
+               metrics: Mapping[str, float | None] | None = None,
+               scored_by: Mapping[str, str] | None = None) -> DebateResult:
+        """The debate as it is stored. scored_by: the digest of each metric that has scored it."""
         return DebateResult(
             cell=self.cell.slug, repeat=self.repeat, sample=self.sample, references=self.references,
             agents=self.agents, messages=self.transcript.record, decision=None if error else self.decision,
+            metrics=metrics or {}, scored_by=scored_by or {},
             calls=self.spent.calls, retries=self.spent.retries, tokens=self.spent.usage(), seconds=seconds,
             error=error, notes=self.notes, opening_calls=tuple(self.opening_calls),
             decision_notes=tuple(sorted(self.decision_notes)))
 
     async def respond(self, debate: Any, turn: Turn, view: Sequence[Message]) -> Reply:
         """Have the first style that takes this turn respond to it."""
-        bound = next((s for s in self.cell.styles if s.takes(turn.agent, turn)), None)
-        if bound is None:
+        for bound in self.cell.styles:
+            if bound.takes(turn.agent, turn):
+                break
+        else:
             raise ComponentError(f"no style of this cell takes the move '{turn.move}' of agent {turn.agent.id} "
                                  f"({turn.agent.persona.role})")
-        reply = check_returned(await maybe_await(bound.style.respond(debate, turn, view)), Reply, bound.style,
-                               "respond")
-        return check_reply(reply, f"{method_name(bound.style, 'respond')} returned")
+        reply = bound.style.respond(debate, turn, view)
+        if hasattr(reply, "__await__"):
+            reply = await reply
+        return check_reply(check_returned(reply, Reply, bound.style, "respond"), bound.given)
 
 
 def changed_paths(before: Any, after: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from madplug.checks import check_iterable, describe_error, method_name
@@ -12,14 +12,15 @@ from madplug.components import Dataset, Observer
 from madplug.driver import Ending, StudyDriver
 from madplug.errors import StudyError, StudyStopped, UserError
 from madplug.events import StudyFinished, StudyStarted
-from madplug.jobs import Ids, Job, JobSource, Samples
+from madplug.jobs import Ids, JobSource, JobStream, Samples
 from madplug.log import redact
 from madplug.loop import run_debate
-from madplug.observers import HURRY, Observers, Run
+from madplug.observers import HURRY, Observers, Progress, Run
 from madplug.plan import StudyPlan
-from madplug.schedule import JobQueue, stream
+from madplug.schedule import stream
 from madplug.setup import Setup, sampled
 from madplug.store.base import Reader, Recorder
+from madplug.store.scope import Scope
 from madplug.summary import summarise
 from madplug.watchdog import Watchdog
 from madplug.worker import Runner, Worker, packages_of
@@ -30,13 +31,13 @@ class StudyRun:
 
     observers: in addition to those of the run file. reuse: records whose answered calls are not paid for again.
     runner: runs a debate; by default the loop. samples: gives the samples of a cell; by default those of its data set
-    and extensions.
+    and extensions. rescore: the names of metrics that score recorded debates even if they have before.
     """
 
     def __init__(self, plan: StudyPlan, recorder: Recorder, observers: Sequence[Observer] = (),
                  report: Callable[[str], None] | None = None, warn: Callable[[str], None] | None = None, *,
                  reuse: Sequence[Reader] = (), runner: Runner = run_debate, samples: Samples | None = None,
-                 planned: int | None = None) -> None:
+                 planned: int | None = None, rescore: Collection[str] = ()) -> None:
         self.plan = plan
         self.recorder = recorder
         self.planned = planned
@@ -47,8 +48,14 @@ class StudyRun:
         self._keeping: set[asyncio.Task[None]] = set()
         self.observers = Observers([*plan.observers, *observers], self.problem)
         self.driver = StudyDriver(plan.models, recorder, self.observers, limits=plan.limits, reuse=reuse,
-                                  report=self.problem)
+                                  report=self.problem, warn=self.warn)
+        self.driver.shares = self.driver.shares or (plan.share_completions and len(plan.cells) > 1)
+        self.driver.services = {(cell.slug, name): s for cell in plan.cells for name, s in cell.services.items()}
+        self._stage = "preparing"
         self._samples = samples
+        self._rescore = rescore
+        self.scope = Scope()
+        """The debates that are reported, once the run has begun."""
         self.worker = Worker(plan, self.driver, runner=runner)
 
     @property
@@ -67,6 +74,13 @@ class StudyRun:
         if self.ending is not None:
             return "failed" if self.ending.kind == "unusable" else "stopped"
         return "failed" if self.driver.failed else "finished"
+
+    def progress(self) -> Progress:
+        """The progress of the run; may be called from any thread."""
+        progress = self.driver.progress()
+        loading = [name for name, channel in self.worker.gateway.channels.items() if channel.opening]
+        waiting = f"loading the model '{loading[0]}'" if loading else progress.waiting or self._stage
+        return progress._replace(waiting=waiting)
 
     def stop(self, ending: Ending) -> None:
         """Start no further call; those in flight are answered and stored."""
@@ -94,8 +108,8 @@ class StudyRun:
             if limit else None
         try:
             await self.observers.open(Run(self.plan.name, self.driver.folder, self.plan.repeats, self.planned,
-                                          self.driver.progress))
-            for dataset in self._datasets():
+                                          self.progress))
+            for dataset in self._datasets() if self._samples is None else ():
                 check_rows(dataset)
             packages = packages_of(self.plan.cells, self.plan.models)
             with Watchdog(packages, self.warn) as watchdog:
@@ -115,21 +129,28 @@ class StudyRun:
 
     async def _run_debates(self, watchdog: Watchdog) -> None:
         await self.worker.open()
+        self._stage = ""
         watchdog.begin()
         source = JobSource(self.setups, self.recorder, self.driver, repeats=self.plan.repeats, seed=self.plan.seed,
-                           warn=self.warn, samples=self._samples)
+                           warn=self.warn, samples=self._samples, rescore=self._rescore)
+        await source.begin()
         self.observers.emit(StudyStarted(self.plan.name, tuple(self.setups), self.planned, source.done,
                                          {cell.slug: dict(cell.settings) for cell in self.plan.cells}))
+        try:
+            await self._run_jobs(JobStream(source, self._by_models(), self.driver))
+        finally:
+            self.scope = source.scope
+        await source.conclude()
+
+    async def _run_jobs(self, jobs: JobStream) -> None:
         if self.plan.executor is not None:
-            await self.plan.executor.run(source.jobs(list(self.setups)), self.driver)
+            await self.plan.executor.run(jobs, self.driver)
             return
-        queues: list[JobQueue[Job]] = [
-            JobQueue(source.jobs(slugs), [self.driver.quotas[name].slots for name in names])
-            for names, slugs in self._by_models().items()]
-        async for _ in stream(queues, self.worker.run):
+        async for _ in stream(jobs.queues(), self.worker.run):
             pass
 
     async def _conclude(self) -> dict[str, Any]:
+        await self.driver.keep_windows()
         summary = summarise(self)
         self.observers.emit(StudyFinished(self.plan.name, {**summary, "problems": list(self.problems)}))
         await self.observers.close()

@@ -14,6 +14,8 @@ class Transcript:
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._record = list(messages)
+        self._keys = dict.fromkeys(m.key for m in self._record if m.key is not None)
+        self._standing: tuple[Message, ...] | None = None
         self.locked = False
         """Whether the debate is running, so that only the host may write."""
 
@@ -24,7 +26,9 @@ class Transcript:
     @property
     def messages(self) -> tuple[Message, ...]:
         """Every message that was not retracted, in order."""
-        return tuple(m for m in self._record if not m.retracted)
+        if self._standing is None:
+            self._standing = tuple([m for m in self._record if not m.retracted])
+        return self._standing
 
     @property
     def record(self) -> tuple[Message, ...]:
@@ -33,17 +37,17 @@ class Transcript:
 
     def of_round(self, n: int) -> tuple[Message, ...]:
         """The messages of round `n`, in order; round 0 is what was on record before round 1."""
-        return tuple(m for m in self._record if m.round == n and not m.retracted)
+        return tuple([m for m in self.messages if m.round == n])
 
     def by(self, agent: Agent | int) -> tuple[Message, ...]:
         """The messages of one agent, oldest first."""
         wanted = agent.id if isinstance(agent, Agent) else agent
-        return tuple(m for m in self._record if m.agent == wanted and not m.retracted)
+        return tuple([m for m in self.messages if m.agent == wanted])
 
     def last(self, agent: Agent | int) -> Message | None:
         """The latest message of one agent, or None."""
-        said = self.by(agent)
-        return said[-1] if said else None
+        wanted = agent.id if isinstance(agent, Agent) else agent
+        return next((m for m in reversed(self.messages) if m.agent == wanted), None)
 
     def answers(self, agents: Sequence[Agent] | None = None) -> list[list[str | None]]:
         """Keys by agent (rows) and round (columns, from round 1): each agent's last key of each round.
@@ -76,9 +80,15 @@ class Transcript:
 
     def _append(self, message: Message) -> Message:
         nth = len(self._record)
-        self._record.append(message if message.id == nth else replace(message, id=nth))
-        return self._record[-1]
+        if message.id != nth:
+            message = replace(message, id=nth)
+        self._record.append(message)
+        self._standing = None
+        if message.key is not None:
+            self._keys[message.key] = None
+        return message
 
     def _retract(self, ids: Iterable[int]) -> None:
+        self._standing = None
         for i in ids:
             self._record[i] = replace(self._record[i], retracted=True)

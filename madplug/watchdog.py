@@ -49,6 +49,8 @@ class Watchdog:
     def __enter__(self) -> Watchdog:
         self._watched = threading.get_ident()
         self._schedule = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+        # Before the thread starts: the first step may let it run only when it is over.
+        self._entered, self._entered_times = time.monotonic(), self._schedule_times()
         self._thread.start()
         return self
 
@@ -61,8 +63,8 @@ class Watchdog:
         self._begun = True
 
     def _watch(self) -> None:
-        step = _Step(None, "", time.monotonic(), self._schedule_times()[1])
-        before, used_before = time.monotonic(), self._schedule_times()[0]
+        before, (used_before, waited_before) = self._entered, self._entered_times
+        step = _Step(None, "", before, waited_before)
         while True:
             over = self._over.wait(EVERY)
             now = time.monotonic()

@@ -10,14 +10,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from madplug.aio import maybe_await
 from madplug.cell import Cell
 from madplug.checks import describe_error
-from madplug.components import Component, Metric, Model, Service
+from madplug.components import Component, Model, Service
 from madplug.debate import Debate
 from madplug.driver import Driver
 from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
@@ -27,8 +26,9 @@ from madplug.jobs import Job
 from madplug.loop import run_debate
 from madplug.plan import StudyPlan
 from madplug.records import DebateResult, Decision
+from madplug.scoring import score, with_scores
 from madplug.setup import Setup
-from madplug.state import DebateState
+from madplug.state import DebateState, Spending
 
 Runner = Callable[[Debate], Awaitable[Decision]]
 """Brings a debate to its decision."""
@@ -83,6 +83,8 @@ class Worker:
 
     async def run(self, job: Job) -> DebateResult | None:
         """Run a debate, score it and have it stored; None if the study was stopped before it ended."""
+        if job.recorded is not None:
+            return await self._score_recorded(job, job.recorded)
         started = asyncio.get_running_loop().time()
         state = DebateState(self.setups[job.cell].cell, job.sample, job.references, self.gateway, self._driver.tell,
                             job.repeat, job.seed, job.order, job.matched)
@@ -90,8 +92,10 @@ class Worker:
         debate = Debate(state)
         try:
             error = await self._attempt(debate, state)
-            result = state.result(error=error, seconds=round(asyncio.get_running_loop().time() - started, 4))
-            result = await self._scored(debate, state, result)
+            seconds = round(asyncio.get_running_loop().time() - started, 4)
+            scores, error = await self._score(debate, state, error)
+            result = state.result(error=error, seconds=seconds, metrics=scores,
+                                  scored_by=self.setups[job.cell].metric_digests)
             if state.refused:  # a component has caught it, and gone on without the answer
                 raise StudyStopped("stopped before the debate ended")
         except StudyStopped:
@@ -140,23 +144,48 @@ class Worker:
         if matched.error:
             raise ComponentError(f"the debate of cell '{match['cell']}' this one is matched to failed: {matched.error}")
 
-    async def _scored(self, debate: Debate, state: DebateState, result: DebateResult) -> DebateResult:
-        """The result with every metric of the cell; a failed debate is scored as one without an answer.
+    async def _score(self, debate: Debate, state: DebateState, error: str | None) -> tuple[
+            dict[str, float | None], str | None]:
+        """The scores of every metric of the cell, and the first error; a failed debate is scored as one without an
+        answer.
 
         A metric that fails does not affect the others: a debate must not be missing from one mean because of another.
         """
-        if result.error:
-            state.decision = Decision.undecided(f"failed: {result.error}")
+        if error:
+            state.decision = Decision.undecided(f"failed: {error}")
         scores: dict[str, float | None] = {}
-        error = result.error
         for name, metric in state.cell.metrics.items():
             try:
-                scores |= score_parts(name, metric, await maybe_await(metric.score(debate, result.references)))
+                scores |= await score(debate, name, metric, state.references)
             except BaseException as problem:
                 error = error or self._why_failed(problem)
-        tokens = state.spent
-        return replace(result, metrics=scores, error=error, decision=None if error else result.decision,
-                       calls=tokens.calls, retries=tokens.retries, tokens=tokens.usage())
+        return scores, error
+
+    async def _score_recorded(self, job: Job, recorded: DebateResult) -> DebateResult | None:
+        """Score a debate that is on record by further metrics; None if the study was stopped before it was scored.
+
+        A metric that fails is a problem of the study and leaves the debate as it is. The debate's figures include the
+        calls of a metric that is new to it, but not those of one that scores it once more.
+        """
+        setup = self.setups[job.cell]
+        state = DebateState.stored(recorded, setup.cell, client=self.gateway, seed=job.seed)
+        state.order, state.matched = job.order, job.matched
+        debate, result = Debate(state), recorded
+        for name in job.metrics:
+            state.spent = Spending()
+            try:
+                scores = await score(debate, name, setup.cell.metrics[name], recorded.references)
+                if state.refused:
+                    raise StudyStopped("stopped before the debate was scored")
+            except StudyStopped:
+                await self._driver.finish(state.id, None)
+                return None
+            except Exception as error:
+                self._driver.problem(f"metric {name}: {self._why_failed(error)}")
+            else:
+                result = with_scores(result, name, scores, setup.metric_digests[name], state.spent)
+        await self._driver.finish(state.id, result)
+        return result
 
 
 def _cancelled_from_outside() -> bool:
@@ -164,16 +193,6 @@ def _cancelled_from_outside() -> bool:
     task = asyncio.current_task()
     cancelling = getattr(task, "cancelling", None)  # from Python 3.11 on
     return cancelling is None or cancelling() > 0
-
-
-def score_parts(name: str, metric: Metric, value: Any) -> dict[str, float | None]:
-    """A metric's scores by name: one number, or several."""
-    found = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
-    for part, number in found.items():
-        if number is not None and not (isinstance(number, int | float) and isfinite(number)):
-            raise ComponentError(f"{type(metric).__qualname__}.score gave {number!r:.40} for {part}; "
-                                 "expected a number")
-    return {part: None if number is None else float(number) for part, number in found.items()}
 
 
 async def run_setup_step(component: Component, what: str, step: Callable[[], Any]) -> None:

@@ -81,3 +81,31 @@ models = {json.dumps(list(models))}
         return result, scripted.requests, plan
 
     return run
+
+
+@pytest.fixture
+def run_on_endpoint(tmp_path, registry):
+    """Runs a study's run file against an endpoint that records what it is asked: `run(toml, rows, replies)`.
+
+    rows: the questions, as rows of `files.table`. replies: the reply to a request's body. Gives the results, in the
+    order of cells, and the bodies of all requests, in the order of arrival. The run file's `{url}` is the endpoint's.
+    """
+    for plugin in ("answers", "files", "openai"):
+        pytest.importorskip(f"madplug_{plugin}")
+    from madplug.config import load
+    from madplug.store import MemoryStore
+    from madplug.study import StudyRun
+    from madplug.testing.endpoint import running_endpoint
+
+    def run(toml, rows, replies):
+        (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        with running_endpoint(replies, keep=10_000) as endpoint:
+            (tmp_path / "run.toml").write_text(toml.replace("{url}", endpoint.url))
+            plan, store = load(tmp_path / "run.toml", registry=registry).plan, MemoryStore()
+            summary = asyncio.run(StudyRun(plan, store).run())
+            results = list(store.results())
+            assert results, summary["reason"]
+            assert not any(r.error for r in results), [r.error for r in results]
+            return results, [body for _, body in endpoint.endpoint.seen]
+
+    return run

@@ -49,3 +49,20 @@ def madplug(tmp_path):
                               capture_output=True, timeout=120, check=False, **more)
 
     return madplug
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Like `madplug`, but in this process, which is ten times faster."""
+    from click.testing import CliRunner
+
+    from madplug.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def program(*words: object) -> subprocess.CompletedProcess[str]:
+        done = CliRunner().invoke(main, list(map(str, words)))
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+
+    return program

@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from madplug.components import Component, Model, Service
 from madplug.config.problems import problems_of
 from madplug.config.shape import Table
-from madplug.errors import Problem, UserError, message_of, nearest_or_all
+from madplug.errors import ComponentError, Problem, UserError, message_of, nearest_or_all
+from madplug.local import is_file_reference, load_from_file
 from madplug.options import Naming, NestedField, naming, nested_fields
 from madplug.registry import Offer, Registry
 from madplug.rows import to_json
@@ -79,7 +80,9 @@ class Builder:
             return None
         try:
             made = offer.component.from_slot(options, full_name=offer.name)
-        except Exception as error:
+            if ":" in offer.name:
+                made.written_as, made.content = offer.written_as or offer.name, offer.version
+        except (Exception, SystemExit) as error:
             self.problem(place, f"{offer.name} cannot be made: {message_of(error)}")
             return None
         self.places[id(made)] = place
@@ -117,7 +120,8 @@ class Builder:
     def find(self, base: type[Component], name: str, place: str) -> Offer | None:
         """The offer behind a name, or None after adding a problem."""
         try:
-            offer = self.made.registry.find(base.kind, name)
+            offer = load_from_file(name, self.made.folder, base) if is_file_reference(name) else \
+                self.made.registry.find(base.kind, name)
         except UserError as error:
             self.problem(place, str(error))
             return None
@@ -129,7 +133,12 @@ class Builder:
     def _options(self, offer: Offer, values: Table, place: str) -> Any:
         kind = offer.component.Options
         ready, broken = dict(values), False
-        for field in nested_fields(kind):
+        try:
+            nested = nested_fields(kind)
+        except ComponentError as error:
+            self.problem(place, str(error))
+            return None
+        for field in nested:
             given = values.get(field.option, kind.model_fields[field.option].get_default(call_default_factory=True))
             if (field.many and isinstance(given, list | tuple)) or isinstance(given, str | Mapping):
                 ready[field.option] = self._nested(field, given, f"{place}.{field.option}")
@@ -183,3 +192,14 @@ class Builder:
         for offer in self.made.registry.offers("service"):
             if not lacks(offer.component, protocol):
                 yield offer.name
+
+
+class InstalledBuilder(Builder):
+    """Makes only components of installed plugins: for tables that others may have written."""
+
+    def find(self, base: type[Component], name: str, place: str) -> Offer | None:
+        """The offer behind a name, or None after adding a problem; no local file is executed."""
+        if is_file_reference(name):
+            self.problem(place, f"'{name}' is in a local file, and files are not executed to read a study")
+            return None
+        return super().find(base, name, place)

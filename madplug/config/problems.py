@@ -32,7 +32,8 @@ def problems_of(error: ValidationError, place: str, model: type[BaseModel], what
                 more: Iterable[str] = ()) -> Iterator[Problem]:
     """What pydantic found, in words; values are never repeated, since one of them may be a secret.
 
-    model: what was validated. what: its name in messages. more: further names to suggest.
+    model: what was validated. what: its name in messages. more: the keys of other tables in full, one of
+    which may have been meant.
     """
     for found in error.errors(include_url=False, include_input=False, include_context=False):
         steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
@@ -47,8 +48,11 @@ def problems_of(error: ValidationError, place: str, model: type[BaseModel], what
 
 def _unknown(name: str, known: Sequence[str], what: str, more: Iterable[str]) -> str:
     thing = "option" if "." in what else "key"
-    near = nearest(name, known) or nearest(name, more)
-    return f"{what} has no such {thing}{near or nearest_or_all(name, known)}"
+    elsewhere = next((full for full in more if full.rpartition(".")[2] == name), None)
+    if elsewhere is not None:
+        return f"{what} has no such {thing} here; did you mean '{elsewhere}'" + \
+            ("?" if "." in elsewhere else ", at the top of the file?")
+    return f"{what} has no such {thing}{nearest(name, known) or nearest_or_all(name, known)}"
 
 
 def fields_at(model: Any, place: Sequence[str | int]) -> list[str]:

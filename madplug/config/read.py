@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettin
 from madplug.config.problems import problems_of
 from madplug.config.shape import MOST_CELLS, Table, cell_table
 from madplug.errors import Problem, UserError, nearest
+from madplug.text import count
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,20 +29,47 @@ S = TypeVar("S", bound=BaseModel)
 
 # Layers: the command line over the environment over the file
 
-def read(path: Path, settings: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> Table:
+Settings = Sequence[str] | Mapping[str, Any]
+"""Changes to a run file: `a.b=value` each, or values by dotted key."""
+
+
+def read(path: Path, settings: Settings = (), environ: Mapping[str, str] | None = None) -> Table:
     """The run file, with the changes made by the environment and the command line.
 
-    settings: `a.b=value` each. Raises `UserError` if there is no such file or it is not TOML.
+    settings: `a.b=value` each, or values by dotted key. Raises `UserError` if there is no such file or it is not TOML.
     """
     if not path.is_file():
         here = sorted(str(p) for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
         raise UserError(f"{path}: no such file{nearest(str(path), here)}")
-    table = _parse(path)
-    for change in (*_from_environment(os.environ if environ is None else environ), *map(setting, settings)):
-        _check_values(change)
-        table = overlay(_cleared(table, change), change)
+    table = changed(_parse(path), settings, environ)
     table.setdefault("name", path.stem)
     return table
+
+
+def read_mapping(given: Mapping[str, Any], settings: Settings = (), environ: Mapping[str, str] | None = None) -> Table:
+    """A run file given as nested mappings, with the changes that `read` makes to a file."""
+    table = _as_table(given)
+    _check_values(table)
+    return changed(table, settings, environ)
+
+
+def changed(table: Table, settings: Settings, environ: Mapping[str, str] | None) -> Table:
+    """A run file with the changes made by the environment and by settings."""
+    changes = [nested(_parts(key), _as_table(value)) for key, value in settings.items()] \
+        if isinstance(settings, Mapping) else [setting(text) for text in settings]
+    for change in (*_from_environment(os.environ if environ is None else environ), *changes):
+        _check_values(change)
+        table = overlay(_cleared(table, change), change)
+    return table
+
+
+def _as_table(value: Any) -> Any:
+    """A value of Python as TOML has it: tuples as lists, paths as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _as_table(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_table(inner) for inner in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 class _Layers(BaseSettings):
@@ -141,8 +169,13 @@ def nested(keys: Sequence[str], value: Any) -> Table:
     return value  # type: ignore[no-any-return]
 
 
-def overlay(base: Any, change: Any) -> Any:
-    """`change` merged into `base`: tables merge; a table with `use` (or a string) replaces a whole slot."""
+def overlay(base: Any, change: Any, place: str = "") -> Any:
+    """`change` merged into `base`: tables merge; a table with `use` (or a string) replaces a whole slot.
+
+    In a list, a table of positions from 0 changes its items: `extensions.0.share`. place: of `base` in the file.
+    """
+    if isinstance(base, list) and isinstance(change, Mapping) and change and all(map(str.isdecimal, change)):
+        return _overlay_items(base, {int(key): value for key, value in change.items()}, place)
     if not isinstance(base, Mapping) or not isinstance(change, Mapping):
         if isinstance(base, str) and isinstance(change, Mapping) and "use" not in change:
             base = {"use": base}
@@ -152,8 +185,17 @@ def overlay(base: Any, change: Any) -> Any:
         return deepcopy(dict(change))
     merged = dict(base)
     for key, value in change.items():
-        merged[key] = overlay(base[key], value) if key in base else deepcopy(value)
+        merged[key] = overlay(base[key], value, f"{place}.{key}".lstrip(".")) if key in base else deepcopy(value)
     return merged
+
+
+def _overlay_items(base: list[Any], change: Mapping[int, Any], place: str) -> list[Any]:
+    missing = [i for i in change if i >= len(base)]
+    if missing:
+        raise UserError([Problem(f"{place}.{i}", f"there is no such item; the list has {count(len(base), 'item')}, "
+                                                 "counted from 0") for i in missing])
+    return [overlay(item, change[i], f"{place}.{i}") if i in change else deepcopy(item)
+            for i, item in enumerate(base)]
 
 
 # Cells

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from madplug.cell import BoundStyle, Cell
 from madplug.components import (
     AnswerFormat,
@@ -22,12 +24,13 @@ from madplug.composition import component_to_table, field_of
 from madplug.config.build import Builder, Made
 from madplug.config.check import check_cell, check_matches, merge
 from madplug.config.problems import secrets
-from madplug.config.read import cells, count_cells, expand, read, validate_lenient
+from madplug.config.read import Settings, cells, count_cells, expand, read, read_mapping, validate_lenient
 from madplug.config.shape import CellSettings, Match, Table, cell_table, debate_table, run_table, slots
 from madplug.errors import Problem, UserError, nearest_or_all
 from madplug.plan import Limits, StudyPlan
 from madplug.registry import Offer, Registry
 from madplug.rows import to_json
+from madplug.store.layout import NAME
 from madplug.text import a
 
 
@@ -44,6 +47,8 @@ class ResolvedStudy:
     """By their slots as JSON."""
     recorded_from: Any = None
     """The identity of the study whose debates are decided again, or None."""
+    reuse: tuple[Path, ...] = ()
+    """The directories of other studies whose answered calls are used."""
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -73,13 +78,17 @@ class ResolvedStudy:
                 "cells": [{"name": c.slug, **cell_to_table(c, plan)} for c in plan.cells]}
 
 
-def load(path: Path, settings: Sequence[str] = (), registry: Registry | None = None,
+def load(source: Path | Mapping[str, Any], settings: Settings = (), registry: Registry | None = None,
          environ: Mapping[str, str] | None = None) -> ResolvedStudy:
     """The study that a run file describes. Raises `UserError` with every problem of every cell.
 
-    environ: where `MADPLUG_A__B` is looked up; by default the process's environment.
+    source: the file, or its content as nested mappings, whose paths are relative to the current directory. settings:
+    `a.b=value` each, or values by dotted key. environ: where `MADPLUG_A__B` is looked up; by default the process's
+    environment.
     """
-    return Resolver(read(path, settings, environ), path.parent, registry or Registry()).resolve()
+    if isinstance(source, Mapping):
+        return Resolver(read_mapping(source, settings, environ), Path(), registry or Registry()).resolve()
+    return Resolver(read(source, settings, environ), source.parent, registry or Registry()).resolve()
 
 
 def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Table:
@@ -124,7 +133,7 @@ class Resolver:
         problems = list(secrets(self.table))
         kind = run_table()
         run, self.table = validate_lenient(kind, self.table, problems, "a run file",
-                                           more=lambda: [*kind.model_fields, *debate_table().model_fields])
+                                           more=lambda: _all_keys(kind))
         count_cells(self.table)
         found, by_cell = self._cells(run.oracle)
         problems += [*merge(by_cell), *check_matches(found)]
@@ -133,12 +142,22 @@ class Resolver:
             problems += self._unpriced()
         builder = Builder(self.made, {name: getattr(run, name) for name in ("models", "services")})
         observers, executor = self._of_study(run, builder)
+        reuse = [self._reused(text, f"reuse[{i}]", builder) for i, text in enumerate(run.reuse)]
         problems += builder.problems
         if problems:
             raise UserError(list(dict.fromkeys(problems)))
         plan = StudyPlan(run.name or "study", found, dict(self.made.models), run.seed, run.repeats,
                          run.share_completions, limits, executor, observers)
-        return ResolvedStudy(plan, self.table, self.made.offers, self.datasets)
+        return ResolvedStudy(plan, self.table, self.made.offers, self.datasets,
+                             reuse=tuple(path for path in reuse if path is not None))
+
+    def _reused(self, text: str, place: str, builder: Builder) -> Path | None:
+        """The directory of another study: relative to the run file, or to the current directory."""
+        candidates = list(dict.fromkeys(((self.made.folder / text).absolute(), Path(text).absolute())))
+        found = next((path for path in candidates if (path / NAME).is_file()), None)
+        if found is None:
+            builder.problem(place, f"there is no study in {' or '.join(map(str, candidates))}")
+        return found
 
     def _cells(self, oracle: bool) -> tuple[list[Cell], dict[str, list[Problem]]]:
         found: list[Cell] = []
@@ -164,6 +183,11 @@ class Resolver:
                 for name, model in self.made.models.items() if model.price is None]
 
 
+def _all_keys(kind: type[BaseModel]) -> list[str]:
+    """The keys at the top of the file, and those of `[debate]`."""
+    return [*kind.model_fields, *(f"debate.{name}" for name in debate_table().model_fields)]
+
+
 class CellResolver:
     """Resolves one cell."""
 
@@ -187,7 +211,7 @@ class CellResolver:
         debate = self._expand(debate) if isinstance(debate, Mapping) else debate
         kind = cell_table()
         self._table, _ = validate_lenient(kind, {**table, "debate": debate}, self.problems, "a cell",
-                                          more=lambda: [*kind.model_fields, *debate_table().model_fields])
+                                          more=lambda: _all_keys(kind))
         self.builder.tables = {"models": self._table.models, "services": self._table.services}
         parts = self._parts()
         models = self._agent_models()

@@ -129,6 +129,8 @@ class RunSettings(CellSettings):
         "lists of values by dotted key; every combination is a cell"))
     cells: list[CellChanges] = Field(default=[], description=(
         "cells one by one, each a set of changes to the file with a `name`; they are added to those of the sweep"))
+    reuse: list[Annotated[str, Field(min_length=1)]] = Field(default=[], description=(
+        "directories of other studies, whose answered calls are used before a call is paid for; see below"))
     limits: LimitsTable = Field(default=LimitsTable(), description="when to stop")
 
 

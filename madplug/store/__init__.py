@@ -6,34 +6,42 @@ from pathlib import Path
 
 from madplug.store.base import (
     Call,
+    CallFigures,
     CallRow,
+    CellOverview,
     Changes,
     DebateId,
+    Ending,
+    MetricOverview,
+    Order,
     Outcome,
     Progress,
     Reader,
     Recorder,
+    Spent,
     Totals,
 )
 from madplug.store.encode import clamp_usage, drop_unstorable, sample_digest
 from madplug.store.memory import MemoryStore
 from madplug.store.reading import SqliteReader
+from madplug.store.scope import Scope
 from madplug.store.sqlite import SqliteRecorder
 
 __all__ = [
-    "Call", "CallRow", "Changes", "DebateId", "MemoryStore", "Outcome", "Progress", "Reader", "Recorder",
-    "SqliteReader", "SqliteRecorder", "Totals", "clamp_usage", "drop_unstorable", "open_recorder", "open_study",
-    "sample_digest",
+    "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "Ending", "MemoryStore",
+    "MetricOverview", "Order", "Outcome", "Progress", "Reader", "Recorder", "Scope", "Spent", "SqliteReader",
+    "SqliteRecorder", "Totals", "clamp_usage", "drop_unstorable", "open_recorder", "open_study", "sample_digest",
 ]
 
 
-def open_study(folder: Path | str) -> Reader:
+def open_study(folder: Path | str, *, everything: bool = False) -> Reader:
     """Open a study's directory for reading, also while it runs; use the reader in a `with` block.
 
-    The directory need not be trusted: nothing in it is executed, and nothing is written. Raises `UserError` if there
-    is no study in it, or none that this version can read.
+    everything: also the debates of cells, repeats and samples that the latest run file no longer has. The directory
+    need not be trusted: nothing in it is executed, and nothing is written. Raises `UserError` if there is no study in
+    it, or none that this version can read.
     """
-    return SqliteReader(Path(folder))
+    return SqliteReader(Path(folder), everything=everything)
 
 
 def open_recorder(folder: Path | str) -> SqliteRecorder:

@@ -11,10 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
+from madplug.quick import quick
 from madplug.records import Agent, Caller, Completion, DebateResult, Message, Sample
 
 Outcome = Literal["running", "done", "failed"]
 """The state of a debate. One that was stopped or killed stays `running` until it is run again."""
+Order = Literal["sample", "started", "messages", "rounds", "calls", "tokens", "cost", "seconds"]
+"""What the debates of a cell can be sorted by; `sample`: by repeat and sample id."""
+Ending = Literal["running", "failed", "undecided", "decided"]
+"""How debates ended; `decided` and `undecided` have not failed."""
 
 
 class DebateId(NamedTuple):
@@ -29,6 +34,7 @@ class DebateId(NamedTuple):
         return f"cell '{self.cell}', repeat {self.repeat}, sample '{self.sample}'"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call that was answered."""
@@ -40,6 +46,7 @@ class Call:
     """Duration of the answered attempt."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class CallRow:
     """A request and where it comes from."""
@@ -78,6 +85,83 @@ class Changes:
     """The debates that started, got a message or ended."""
     calls: int = 0
     """How many calls were answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricOverview:
+    """A metric over the debates of a cell."""
+
+    metric: str
+    mean: float
+    """Over samples, of the means over repeats."""
+    ci95: tuple[float, float] | None
+    """Over samples, as `madplug.spread.interval` has it; scores that are all 0 or 1 count as a proportion."""
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class CellOverview:
+    """The sums over the debates of a cell."""
+
+    cell: str
+    done: int
+    failed: int
+    running: int
+    """Debates that have started and not ended; they count in none of the sums."""
+    undecided: int
+    calls: int
+    prompt: int
+    """Tokens."""
+    completion: int
+    cost_usd: float | None
+    """None if the cost of a debate is unknown."""
+    seconds: float
+    repeats: int
+    score: MetricOverview | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What some calls used."""
+
+    calls: int = 0
+    prompt: int = 0
+    """Tokens."""
+    completion: int = 0
+    cost_usd: float | None = 0.0
+    """None if the price of a call is unknown."""
+    seconds: float = 0.0
+    retries: int = 0
+
+
+class CallFigures(NamedTuple):
+    """The numbers of an answered call, and where it came from, without its request and its reply."""
+
+    key: bytes
+    cell: str | None
+    """The cell that paid for it; other cells may use it, too."""
+    repeat: int | None
+    sample: str | None
+    agent: int | None
+    purpose: str
+    round: int | None
+    model: str
+    prompt: int
+    """Tokens, cached ones included."""
+    completion: int
+    """Tokens, those of its reasoning included."""
+    cached: int
+    reasoning: int
+    """Tokens of `completion` that the model has spent on reasoning that it does not show, if the provider says so."""
+    cost_usd: float | None
+    seconds: float
+
+
+def reasoning_tokens(raw: Mapping[str, Any]) -> int:
+    """The tokens spent on hidden reasoning, from a usage as the provider reports it."""
+    details = raw.get("completion_tokens_details") or raw.get("output_tokens_details")
+    found = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    return found if isinstance(found, int) and found > 0 else 0
 
 
 class Recorder(Protocol):
@@ -150,7 +234,7 @@ class Reader(Protocol):
     """
 
     def fact(self, name: str) -> Any:
-        """The value recorded under a name, or None: `identity`, `planned`, `kept.NAME`, `trained.CELL`."""
+        """The value recorded under a name, or None: `identity`, `planned`, `scope`, `kept.NAME`, `trained.CELL`."""
 
     def problems(self) -> list[str]:
         """The problems of the latest run, each once."""
@@ -178,6 +262,29 @@ class Reader(Protocol):
     def debate(self, id: DebateId) -> DebateResult | None:
         """One debate, even if it is running, or None."""
 
+    def overview(self, metric: str | None = None) -> list[CellOverview]:
+        """The sums of each cell and, if named, a metric, without reading a debate; cells in the order they started."""
+
+    def cells(self) -> list[str]:
+        """The cells that have debates, by name."""
+
+    def metric_names(self) -> list[str]:
+        """The metrics that debates of the study have been scored by."""
+
+    def walk(self, cell: str, order: Order = "sample", *, descending: bool = False,
+             after: str | None = None, ending: Ending | None = None) -> Iterator[tuple[str, DebateId]]:
+        """The debates of a cell one after the other, each with a cursor; given as `after`, it continues behind it.
+
+        ending: only debates that ended so.
+        Reads no more than it gives, a batch ahead. Raises `UserError` for a string that is not a cursor.
+        """
+
+    def contrast(self, first: str, second: str, metric: str) -> dict[tuple[float, float], int]:
+        """Debates on the same sample and repeat in two cells, by a metric's scores in the first and the second."""
+
+    def spent(self, keys: Iterable[bytes | str]) -> Spent:
+        """What the calls with these keys used."""
+
     def records(self) -> Iterator[str]:
         """The debates that have ended as lines of an export, in the order of `debates`."""
 
@@ -188,14 +295,30 @@ class Reader(Protocol):
         model, request, text, usage, logprobs, retries, seconds, at` (seconds since 1970).
         """
 
+    def call_figures(self) -> Iterator[CallFigures]:
+        """The numbers of every answered call, in the order they were answered; reads no request and no reply."""
+
     def call(self, key: bytes | str) -> Call | None:
         """The call recorded under a key, given as bytes or in hexadecimal digits, or None."""
+
+    def latest(self) -> str:
+        """The cursor of what has been recorded so far: given to `since`, it gives what is recorded from now on."""
 
     def since(self, cursor: str | None = None) -> tuple[Changes, str]:
         """What has been recorded since a cursor that an earlier call returned, and the next cursor.
 
         Without a cursor, everything. Cheap while nothing is new. Raises `UserError` for a string that is not a cursor.
         """
+
+    def to_pandas(self, table: str = "debates", cell: str | None = None) -> Any:
+        """A pandas data frame, one row for each of the `debates`, `messages`, `calls` or `figures`.
+
+        figures: the numbers of each debate that has ended. Scores have a column by name. cell: only this one. Raises
+        `UserError` if there is no such table, or pandas is not installed.
+        """
+
+    def to_polars(self, table: str = "debates", cell: str | None = None) -> Any:
+        """The same as a polars data frame."""
 
     def close(self) -> None:
         """Release the study."""

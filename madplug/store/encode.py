@@ -6,12 +6,13 @@ messages, its metrics, and how it ended.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from hashlib import blake2b
 from numbers import Real
 from typing import Any
+
+import orjson
 
 from madplug.errors import ComponentError
 from madplug.records import DebateResult, Message, Sample, Usage
@@ -21,8 +22,9 @@ from madplug.store.base import Call, DebateId
 MOST_TOKENS = 10**9
 """No call uses more tokens, or costs more than `MOST_USD`; an account that says so is wrong."""
 MOST_USD = 10.0**6
-SPARE = 300
-"""Levels of nesting that are left to whatever reads a record, of about a thousand that Python allows."""
+MOST_LEVELS = 500
+"""Levels of nesting that a record may have; Python's own reader stops at about a thousand."""
+_PADDING = 1024 - MOST_LEVELS  # orjson reads 1024 levels, whatever the interpreter's limit is
 _NUMBERS: tuple[Any, ...] = (int, float, Real)
 _APART = {"cell", "repeat", "sample", "references", "agents", "messages", "metrics"}
 _END = tuple(f.name for f in fields(DebateResult) if f.name not in _APART)
@@ -33,20 +35,20 @@ def id_of(result: DebateResult) -> DebateId:
     return DebateId(result.cell, result.repeat, result.sample.id)
 
 
-def encode(value: Any, what: object) -> str:
-    """A value as JSON. Raises `ComponentError`, which says what it is, if that fails."""
+def encode(value: Any, *what: object) -> str:
+    """A value as JSON. Raises `ComponentError`, which says what it is, if that fails. what: put together only then."""
     try:
         text = to_json(value)
-        if text.count("[") + text.count("{") > SPARE:  # it may be nested so deeply that it could not be read back
-            json.loads("[" * SPARE + text + "]" * SPARE)
+        if text.count("[") + text.count("{") > MOST_LEVELS:  # it may be nested too deeply to be read back
+            orjson.loads("[" * _PADDING + text + "]" * _PADDING)
         return text
     except Exception as error:  # objects of components may raise anything
-        raise ComponentError(f"{what} cannot be recorded: {_brief(error)}") from None
+        raise ComponentError(f"{''.join(map(str, what))} cannot be recorded: {_brief(error)}") from None
 
 
 def encode_content(sample: Sample, references: Sequence[str], what: object) -> str:
     """A sample with its references: `{"sample": ..., "references": ...}`."""
-    return encode({"sample": sample, "references": references}, f"{what}: the sample")
+    return encode({"sample": sample, "references": references}, what, ": the sample")
 
 
 def digest(content: str) -> str:
@@ -66,7 +68,7 @@ def encode_opening(id: DebateId, content: str) -> str:
 
 def encode_message(message: Message, id: DebateId) -> str:
     """A message as JSON."""
-    return encode(message, f"{id}: message {message.id}")
+    return encode(message, id, ": message ", message.id)
 
 
 def encode_end(result: DebateResult) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from madplug.errors import UserError
 
 NAME = "study.db"
-VERSION = 2
+VERSION = 4
 _APPLICATION = 0x6D616470  # "madp", in the header of the file
 _TABLES = {
     "facts": "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -19,19 +19,41 @@ _TABLES = {
     "calls": "CREATE TABLE calls (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, cell TEXT, repeat INTEGER,"
              " sample TEXT, agent INTEGER, purpose TEXT, round INTEGER, nth INTEGER, model TEXT,"
              " prompt INTEGER NOT NULL, completion INTEGER NOT NULL, cached INTEGER NOT NULL, cost_usd REAL,"
-             " retries INTEGER NOT NULL, seconds REAL NOT NULL, at REAL NOT NULL, raw TEXT, logprobs TEXT,"
-             " text TEXT NOT NULL, request TEXT NOT NULL)",
+             " retries INTEGER NOT NULL, seconds REAL NOT NULL, at REAL NOT NULL, book INTEGER, raw TEXT,"
+             " logprobs TEXT, text TEXT NOT NULL, request TEXT NOT NULL)",
+    # The lines to which the requests of calls with this book refer; `line` is the number of the first one in `text`.
+    "parts": "CREATE TABLE parts (book INTEGER, line INTEGER, text TEXT NOT NULL, UNIQUE (book, line))",
     # `outcome` is NULL while a debate runs.
     "debates": "CREATE TABLE debates (number INTEGER PRIMARY KEY, cell TEXT NOT NULL,"
                " repeat INTEGER NOT NULL, sample TEXT NOT NULL, digest TEXT NOT NULL, outcome TEXT, error TEXT,"
                " decided INTEGER, agreed INTEGER, rounds INTEGER, messages INTEGER, calls INTEGER, retries INTEGER,"
                " prompt INTEGER, completion INTEGER, cached INTEGER, cost_usd REAL, seconds REAL, metrics TEXT,"
                " opening TEXT NOT NULL, agents TEXT, record TEXT, UNIQUE (cell, repeat, sample))",
-    "messages": "CREATE TABLE messages (debate INTEGER, id INTEGER, record TEXT NOT NULL, PRIMARY KEY (debate, id))"
-                " WITHOUT ROWID",
+    # `seen` has the ids that are left out of the record of a message that saw many.
+    "messages": "CREATE TABLE messages (debate INTEGER, id INTEGER, seen TEXT, record TEXT NOT NULL,"
+                " UNIQUE (debate, id))",
     # Which debates changed, in order, for `Reader.since`: cheaper to write than an index of what changed.
     "changes": "CREATE TABLE changes (tick INTEGER PRIMARY KEY, debate INTEGER NOT NULL)",
+    # Sums over the calls up to a number, so that adding up millions of calls reads only the latest ones.
+    "paid": "CREATE TABLE paid (number INTEGER PRIMARY KEY, calls INTEGER NOT NULL, tokens INTEGER NOT NULL,"
+            " cost_usd REAL NOT NULL, retries INTEGER NOT NULL)",
 }
+_INDEXES = {
+    # What is counted and added up for each cell, without reading the text between.
+    "debate_numbers": ("debates", "CREATE INDEX debate_numbers ON debates (cell, repeat, sample, outcome, digest,"
+                                  " decided, calls, prompt, completion, cost_usd, seconds)"),
+}
+
+LAST_NUMBER = ("SELECT max((SELECT coalesce(max(number), 0) FROM debates),"
+               " (SELECT coalesce(max(book), 0) FROM parts))")
+"""The greatest number of a debate so far, including those that are gone and whose calls are still there."""
+ADD_UP_CALLS = (
+    "INSERT INTO paid SELECT max(c.number), coalesce(max(p.calls), 0) + count(*),"
+    " coalesce(max(p.tokens), 0) + sum(c.prompt + c.completion),"
+    " coalesce(max(p.cost_usd), 0.0) + coalesce(sum(c.cost_usd), 0.0), coalesce(max(p.retries), 0) + sum(c.retries)"
+    " FROM calls AS c LEFT JOIN (SELECT * FROM paid ORDER BY number DESC LIMIT 1) AS p"
+    " WHERE c.number > (SELECT coalesce(max(number), 0) FROM paid) HAVING count(*) > 0")
+"""Records the sums over all calls so far, unless there is no further one since the last time."""
 
 
 def make_folder(folder: Path) -> None:
@@ -53,7 +75,8 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
         _distrust(db)
         if not _check(db, folder):
             db.execute("PRAGMA journal_mode=WAL")
-            db.executescript(f"BEGIN; {';'.join(_TABLES.values())}; PRAGMA application_id={_APPLICATION};"
+            made = [*_TABLES.values(), *(sql for _, sql in _INDEXES.values())]
+            db.executescript(f"BEGIN; {';'.join(made)}; PRAGMA application_id={_APPLICATION};"
                              f" PRAGMA user_version={VERSION}; COMMIT;")
         return db
     except (*_UNREADABLE, OSError, UserError) as error:
@@ -120,14 +143,15 @@ def _check(db: sqlite3.Connection, folder: Path) -> bool:
     if version > VERSION:
         raise UserError(f"{folder}: made by a newer madplug (layout {version}, this one knows {VERSION}); "
                         "upgrade madplug to use it")
-    if version == 1:
-        raise UserError(f"{folder}: made by an older madplug (layout 1, this one knows {VERSION}); use that one, or "
-                        "run the study again in another directory")
+    if 0 < version < VERSION:
+        raise UserError(f"{folder}: made by an older madplug (layout {version}, this one knows {VERSION}); use that "
+                        "one, or run the study again in another directory")
     if version != VERSION or application != _APPLICATION:
         raise UserError(f"{folder}: {NAME} is not a study of madplug")
     wrong = [name for name in _TABLES if found.get((name, name), ("", ""))[1] != _TABLES[name]]
+    wrong += [name for name, (table, sql) in _INDEXES.items() if found.get((name, table), ("", ""))[1] != sql]
     wrong += [name for (name, table), (kind, sql) in found.items()
-              if table in _TABLES and name not in _TABLES and (sql or kind == "trigger")]
+              if table in _TABLES and name not in _TABLES and name not in _INDEXES and (sql or kind == "trigger")]
     if wrong:
         raise UserError(f"{folder}: {NAME} is not as madplug made it: '{wrong[0]}' is missing, changed or added")
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -10,7 +11,22 @@ from typing import Any
 from madplug.errors import StudyError, UserError
 from madplug.records import Agent, DebateResult, Message, Sample
 from madplug.rows import plain
-from madplug.store.base import Call, CallRow, Changes, DebateId, Progress, Totals, key_bytes
+from madplug.store import browsing
+from madplug.store.base import (
+    Call,
+    CallFigures,
+    CallRow,
+    CellOverview,
+    Changes,
+    DebateId,
+    Ending,
+    Order,
+    Progress,
+    Spent,
+    Totals,
+    key_bytes,
+    reasoning_tokens,
+)
 from madplug.store.encode import (
     check_ids,
     clamp_call,
@@ -21,9 +37,10 @@ from madplug.store.encode import (
     id_of,
     sample_digest,
 )
+from madplug.store.frames import Frames
 
 
-class MemoryStore:
+class MemoryStore(Frames):
     """`Recorder` and `Reader` in memory. results: debates that it contains from the start."""
 
     def __init__(self, results: Iterable[DebateResult] = ()) -> None:
@@ -122,11 +139,49 @@ class MemoryStore:
         """One row per debate that has ended, with its numbers and without its messages."""
         return map(_figures, self.results())
 
+    def overview(self, metric: str | None = None) -> list[CellOverview]:
+        """The sums of each cell and, if named, a metric; cells in the order they started."""
+        return browsing.overview(self._rows(), metric)
+
+    def cells(self) -> list[str]:
+        """The cells that have debates, by name."""
+        return sorted({id.cell for id in self._debates})
+
+    def metric_names(self) -> list[str]:
+        """The metrics that debates of the study have been scored by."""
+        return browsing.metric_names(self._rows())
+
+    def walk(self, cell: str, order: Order = "sample", *, descending: bool = False,
+             after: str | None = None, ending: Ending | None = None) -> Iterator[tuple[str, DebateId]]:
+        """The debates of a cell one after the other, each with a cursor; given as `after`, it continues behind it."""
+        return browsing.walk(self._rows(), cell, order, descending, after, ending)
+
+    def contrast(self, first: str, second: str, metric: str) -> dict[tuple[float, float], int]:
+        """Debates on the same sample and repeat in two cells, by a metric's scores in the first and the second."""
+        return browsing.contrast(self._rows(), first, second, metric)
+
+    def spent(self, keys: Iterable[bytes | str]) -> Spent:
+        """What the calls with these keys used."""
+        found = [self._calls[key] for key in map(key_bytes, keys) if key in self._calls]
+        usages = [call.completion.usage for _, call, _ in found]
+        costs = [usage.cost_usd for usage in usages]
+        return Spent(len(found), sum(u.prompt for u in usages), sum(u.completion for u in usages),
+                     None if None in costs else sum((c for c in costs if c is not None), 0.0),
+                     sum(call.seconds for _, call, _ in found), sum(call.retries for _, call, _ in found))
+
     def calls(self, cell: str | None = None, keys: Iterable[bytes | str] | None = None) -> Iterator[Mapping[str, Any]]:
         """The answered calls of a cell, or all, or those with these keys, in the order they were answered."""
         wanted = None if keys is None else {key_bytes(key) for key in keys}
         return (_call_row(*found) for key, found in list(self._calls.items())
                 if cell in (None, found[0].caller.cell) and (wanted is None or key in wanted))
+
+    def call_figures(self) -> Iterator[CallFigures]:
+        """The numbers of every answered call, in the order they were answered; reads no request and no reply."""
+        for key, (row, call, _) in list(self._calls.items()):
+            who, usage = row.caller, call.completion.usage
+            yield CallFigures(key, who.cell, who.repeat, who.sample, who.agent, who.purpose, who.round, row.model,
+                              usage.prompt, usage.completion, usage.cached, reasoning_tokens(usage.raw), usage.cost_usd,
+                              call.seconds)
 
     def totals(self) -> Totals:
         """What has been paid for."""
@@ -136,6 +191,10 @@ class MemoryStore:
     def retries(self) -> int:
         """How many attempts failed, over all calls that were answered in the end."""
         return sum(call.retries for _, call, _ in self._calls.values())
+
+    def latest(self) -> str:
+        """The cursor of what has been recorded so far."""
+        return f"{self._tick}.{len(self._calls)}"
 
     def since(self, cursor: str | None = None) -> tuple[Changes, str]:
         """What has been recorded since a cursor that an earlier call returned, and the next cursor."""
@@ -155,6 +214,20 @@ class MemoryStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _rows(self) -> browsing.Rows:
+        """The numbers of the debates as a table of SQLite, so that they are added up and sorted as on disk."""
+        db = sqlite3.connect(":memory:")
+        db.execute(f"CREATE TABLE debates ({', '.join(browsing.COLUMNS)})")
+        marks = ", ".join("?" * len(browsing.COLUMNS))
+        for number, (id, result) in enumerate(self._debates.items(), 1):
+            values: dict[str, Any] = {"cell": id.cell, "repeat": id.repeat, "sample": id.sample}
+            if id not in self._running:
+                values = {**_figures(result), "metrics": encode(result.metrics, id), "outcome": self._outcome(id),
+                          "messages": len(result.messages)}
+            values["number"] = number
+            db.execute(f"INSERT INTO debates VALUES ({marks})", [values.get(name) for name in browsing.COLUMNS])
+        return db.execute
 
     def _outcome(self, id: DebateId) -> Any:
         if id in self._running:

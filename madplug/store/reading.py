@@ -6,38 +6,70 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from madplug.errors import UserError
 from madplug.records import Completion, DebateResult, Usage
-from madplug.rows import from_row
-from madplug.store.base import Call, Changes, DebateId, Progress, Totals, key_bytes
+from madplug.rows import from_row, to_json
+from madplug.store import browsing
+from madplug.store.base import (
+    Call,
+    CallFigures,
+    CellOverview,
+    Changes,
+    DebateId,
+    Ending,
+    Order,
+    Progress,
+    Spent,
+    Totals,
+    key_bytes,
+    reasoning_tokens,
+)
 from madplug.store.encode import join
+from madplug.store.frames import Frames
 from madplug.store.layout import NAME, open_for_reading
+from madplug.store.parts import SEPARATOR, last_line, unfold, with_seen
+from madplug.store.scope import FACT, Scope
 
 T = TypeVar("T")
 _TEXT_OR_NULL = {str, type(None)}
 _DEBATES = """SELECT cell, repeat, sample, opening, agents, metrics, record, (SELECT group_concat(record) FROM
- (SELECT record FROM messages WHERE debate = debates.number ORDER BY id)) FROM debates"""
+ (SELECT CASE WHEN seen IS NULL THEN record ELSE with_seen(record, seen) END AS record FROM messages
+ WHERE debate = debates.number ORDER BY id)) FROM debates"""
 _ORDER = " ORDER BY cell, repeat, sample"
 _FIGURES: Mapping[str, tuple[type, ...]] = {
     "cell": (str,), "repeat": (int,), "sample": (str,), "error": (str, type(None)), "decided": (int,),
     "agreed": (int,), "rounds": (int,), "calls": (int,), "retries": (int,), "prompt": (int,), "completion": (int,),
     "cached": (int,), "cost_usd": (float, type(None)), "seconds": (float,), "metrics": (str,)}
 _CALL = ("key", "cell", "repeat", "sample", "agent", "purpose", "round", "nth", "model", "request", "text", "prompt",
-         "completion", "cached", "cost_usd", "raw", "logprobs", "retries", "seconds", "at")
+         "completion", "cached", "cost_usd", "raw", "logprobs", "retries", "seconds", "at", "book")
+_BOOKS = 256
+"""Books that are kept in memory: debates that run at the same time take turns in the order of the calls."""
+_CALL_FIGURES = ("raw, key, cell, repeat, sample, agent, purpose, round, model, prompt, completion, cached, cost_usd,"
+                 " seconds")
+_PAID = """SELECT count(*), coalesce(sum(prompt + completion), 0), coalesce(sum(cost_usd), 0.0),
+ coalesce(sum(retries), 0) FROM calls WHERE number > ?"""
+_PAID_BEFORE = "SELECT number, calls, tokens, cost_usd, retries FROM paid ORDER BY number DESC LIMIT 1"
 _CHANGED = """SELECT cell, repeat, sample, outcome, coalesce(messages, (SELECT count(*) FROM messages WHERE debate =
  debates.number)) FROM debates WHERE number IN (SELECT debate FROM changes WHERE tick > ?) ORDER BY number"""
 _TOPS = "SELECT (SELECT max(tick) FROM changes), (SELECT max(number) FROM calls)"
 
 
-class SqliteReader:
-    """The `Reader` of a directory; executes nothing in it and writes nothing."""
+class SqliteReader(Frames):
+    """The `Reader` of a directory; executes nothing in it and writes nothing.
 
-    def __init__(self, folder: Path, db: sqlite3.Connection | None = None) -> None:
+    everything: also give the debates of cells, repeats and samples that the latest run file no longer has.
+    """
+
+    def __init__(self, folder: Path, db: sqlite3.Connection | None = None, *, everything: bool = False) -> None:
         self.folder = folder
+        self._everything = everything
         self._db = db or open_for_reading(folder)
+        self._db.create_function("with_seen", 2, with_seen, deterministic=True)
+        self._books: dict[int, list[str]] = {}
 
     def fact(self, name: str) -> Any:
         """The value recorded under a name, or None."""
@@ -50,27 +82,31 @@ class SqliteReader:
 
     def totals(self) -> Totals:
         """What has been paid for."""
-        row = self._one("SELECT count(*), sum(prompt + completion), sum(cost_usd) FROM calls")
-        return Totals(row[0], int(row[1] or 0), float(row[2] or 0.0))
+        calls, tokens, cost, _ = self._paid()
+        return Totals(calls, tokens, cost)
 
     def retries(self) -> int:
         """How many attempts failed, over all calls that were answered in the end."""
-        return int(self._one("SELECT sum(retries) FROM calls")[0] or 0)
+        return self._paid()[3]
 
     def figures(self) -> Iterator[Mapping[str, Any]]:
         """One row per debate that has ended, with its numbers and without its messages."""
+        scope = self.scope
         for row in self._rows(f"SELECT {', '.join(_FIGURES)} FROM debates WHERE outcome IS NOT NULL{_ORDER}"):
+            if not scope.has(*row[:3]):
+                continue
             found = dict(zip(_FIGURES, row, strict=True))
             what = DebateId(*row[:3])
             for name, kinds in _FIGURES.items():
                 if not isinstance(found[name], kinds):
                     raise self._broken(what, f"'{name}' is not as expected")
-            found["metrics"] = self._parsed(lambda row=row: _metrics(row[-1]), what)  # type: ignore[misc]
+            scores = self._parsed(lambda row=row: _metrics(row[-1]), what)  # type: ignore[misc]
+            found["metrics"] = scope.shown(row[0], scores)
             yield found
 
     def debates(self, cell: str | None = None) -> Iterator[DebateResult]:
         """The debates of a cell, or all, in the order of cell, repeat and sample id, including running ones."""
-        return self._debates(*_of_cell(cell))
+        return self._debates(*_of_cell(cell), self.scope)
 
     def debate(self, id: DebateId) -> DebateResult | None:
         """One debate, even if it is running, or None."""
@@ -79,17 +115,46 @@ class SqliteReader:
     def results(self, cell: str | None = None) -> Iterator[DebateResult]:
         """The debates that have ended, in the order of `debates`."""
         where, values = _of_cell(cell)
-        return self._debates(f"{where or ' WHERE TRUE'} AND outcome IS NOT NULL", values)
+        return self._debates(f"{where or ' WHERE TRUE'} AND outcome IS NOT NULL", values, self.scope)
 
     def result(self, id: DebateId) -> DebateResult | None:
         """A debate that has ended, or None."""
         where = " WHERE cell = ? AND repeat = ? AND sample = ? AND outcome IS NOT NULL"
         return next(self._debates(where, tuple(id)), None)
 
+    def overview(self, metric: str | None = None) -> list[CellOverview]:
+        """The sums of each cell and, if named, a metric, without reading a debate; cells in the order they started."""
+        scope = self.scope
+        return self._parsed(lambda: browsing.overview(self._rows, metric, scope), "the figures")
+
+    def cells(self) -> list[str]:
+        """The cells that have debates, by name."""
+        cells = self.scope.cells
+        return [name for name in browsing.cell_names(self._rows) if cells is None or name in cells]
+
+    def metric_names(self) -> list[str]:
+        """The metrics that debates of the study have been scored by."""
+        return self._parsed(lambda: browsing.metric_names(self._rows), "the metrics")
+
+    def walk(self, cell: str, order: Order = "sample", *, descending: bool = False,
+             after: str | None = None, ending: Ending | None = None) -> Iterator[tuple[str, DebateId]]:
+        """The debates of a cell one after the other, each with a cursor; given as `after`, it continues behind it."""
+        return browsing.walk(self._rows, cell, order, descending, after, ending)
+
+    def contrast(self, first: str, second: str, metric: str) -> dict[tuple[float, float], int]:
+        """Debates on the same sample and repeat in two cells, by a metric's scores in the first and the second."""
+        return self._parsed(lambda: browsing.contrast(self._rows, first, second, metric), "the metrics")
+
+    def spent(self, keys: Iterable[bytes | str]) -> Spent:
+        """What the calls with these keys used."""
+        return browsing.spent(self._rows, map(key_bytes, keys))
+
     def records(self) -> Iterator[str]:
         """The debates that have ended as lines of an export, in the order of `debates`."""
+        scope = self.scope
         for row in self._rows(f"{_DEBATES} WHERE outcome IS NOT NULL{_ORDER}"):
-            yield self._line(row)
+            if scope.has(*row[:3]):
+                yield self._line(row) if not scope.hidden.get(row[0]) else self._line(self._shown(row, scope))
 
     def calls(self, cell: str | None = None, keys: Iterable[bytes | str] | None = None) -> Iterator[Mapping[str, Any]]:
         """The answered calls of a cell, or all, or those with these keys, in the order they were answered."""
@@ -99,12 +164,29 @@ class SqliteReader:
         found = (self._one(f"{sql} WHERE key = ?", (key_bytes(key),)) for key in keys)
         return iter(sorted((self._call_row(row) for row in found if row), key=lambda row: row["at"]))
 
+    def call_figures(self) -> Iterator[CallFigures]:
+        """The numbers of every answered call, in the order they were answered; reads no request and no reply."""
+        for row in self._rows(f"SELECT {_CALL_FIGURES} FROM calls ORDER BY number"):
+            raw, *numbers = row
+            if not isinstance(row[1], bytes) or not all(isinstance(n, int) for n in numbers[8:11]):
+                raise self._broken(f"the call {row[1]!r:.40}", "its numbers are not as expected")
+            reasoned = 0
+            if isinstance(raw, str) and "reasoning_tokens" in raw:
+                reasoned = self._parsed(lambda raw=raw: reasoning_tokens(json.loads(raw)),  # type: ignore[misc]
+                                        f"the call {row[1].hex()}")
+            yield CallFigures._make([*numbers[:11], reasoned, *numbers[11:]])
+
     def call(self, key: bytes | str) -> Call | None:
         """The call recorded under a key, given as bytes or in hexadecimal digits, or None."""
         found = key_bytes(key)
         row = self._one("SELECT text, prompt, completion, cached, cost_usd, raw, logprobs, retries, seconds FROM calls"
                         " WHERE key = ?", (found,))
         return None if row is None else self._parsed(lambda: _call(row), f"the call {found.hex()}")
+
+    def latest(self) -> str:
+        """The cursor of what has been recorded so far."""
+        top, last = self._one(_TOPS)
+        return f"{top or 0}.{last or 0}"
 
     def since(self, cursor: str | None = None) -> tuple[Changes, str]:
         """What has been recorded since a cursor that an earlier call returned, and the next cursor."""
@@ -127,10 +209,37 @@ class SqliteReader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _debates(self, where: str, values: Sequence[Any]) -> Iterator[DebateResult]:
+    @property
+    def scope(self) -> Scope:
+        """The debates that are reported."""
+        if self._everything:
+            return Scope()
+        return self._parsed(lambda: Scope.from_fact(self.fact(FACT)), f"the fact '{FACT}'")
+
+    def _paid(self) -> tuple[int, int, float, int]:
+        """Calls, tokens, cost (USD) and failed attempts, from the sums on record and the calls since."""
+        last, *before = self._one(_PAID_BEFORE) or (0, 0, 0, 0.0, 0)
+        since = self._one(_PAID, (last,))
+        if not all(map(isinstance, (*before, *since), (int, int, float, int) * 2)):
+            raise self._broken("the sums of the calls", "they are not numbers")
+        calls, tokens, cost, retries = (a + b for a, b in zip(before, since, strict=True))
+        return calls, tokens, cost, retries
+
+    def _debates(self, where: str, values: Sequence[Any], scope: Scope | None = None) -> Iterator[DebateResult]:
         for row in self._rows(f"{_DEBATES}{where}{_ORDER}", values):
-            yield self._parsed(lambda row=row: from_row(json.loads(self._line(row))),  # type: ignore[misc]
-                               DebateId(*row[:3]))
+            if scope is not None and not scope.has(*row[:3]):
+                continue
+            result = self._parsed(lambda row=row: from_row(json.loads(self._line(row))),  # type: ignore[misc]
+                                  DebateId(*row[:3]))
+            hidden = scope is not None and scope.hidden.get(row[0])
+            yield replace(result, metrics=scope.shown(row[0], result.metrics)) if scope and hidden else result
+
+    def _shown(self, row: Sequence[Any], scope: Scope) -> Sequence[Any]:
+        """A row without the scores of metrics that the study no longer has."""
+        if row[5] is None:
+            return row
+        scores = self._parsed(lambda: _metrics(row[5]), DebateId(*row[:3]))
+        return [*row[:5], to_json(scope.shown(row[0], scores)), *row[6:]]
 
     def _line(self, row: Sequence[Any]) -> str:
         cell, repeat, sample, opening, agents, metrics, record, messages = row
@@ -141,14 +250,31 @@ class SqliteReader:
 
     def _call_row(self, row: Sequence[Any]) -> Mapping[str, Any]:
         found = dict(zip(_CALL, row, strict=True))
-        found["key"] = bytes(row[0]).hex()
+        if not isinstance(row[0], bytes):
+            raise self._broken("a call", "its key is not as expected")
+        found["key"] = row[0].hex()
         found["usage"] = {name: found.pop(name) for name in ("prompt", "completion", "cached", "cost_usd", "raw")}
         what = f"the call {found['key']}"
+        book = found.pop("book")
+        if book is not None:
+            found["request"] = self._parsed(lambda: self._unfolded(book, found["request"]), what)
         for place, name in ((found, "request"), (found, "logprobs"), (found["usage"], "raw")):
             if place[name] is not None:
                 place[name] = self._parsed(lambda text=place[name]: json.loads(text), what)  # type: ignore[misc]
         found["usage"]["raw"] = found["usage"]["raw"] or {}
         return found
+
+    def _unfolded(self, book: int, references: str) -> str:
+        """A request from the lines it refers to."""
+        lines = self._books.get(book, [])
+        if len(lines) < last_line(references):  # it was not read yet, or has grown since
+            rows = self._rows("SELECT line, text FROM parts WHERE book = ? ORDER BY line", (book,))
+            lines = _lines(rows)
+            self._books.pop(book, None)
+            self._books[book] = lines
+            if len(self._books) > _BOOKS:
+                del self._books[next(iter(self._books))]
+        return unfold(references, lines)
 
     def _cursor(self, cursor: str | None) -> tuple[int, int]:
         try:
@@ -187,6 +313,16 @@ class SqliteReader:
 
     def _broken(self, what: object, why: str) -> UserError:
         return UserError(f"{self.folder}: {NAME}: the record of {what} cannot be read: {why}")
+
+
+def _lines(rows: Iterable[tuple[int, str]]) -> list[str]:
+    """The lines of a book. Raises `ValueError` if some are missing."""
+    lines: list[str] = []
+    for line, text in rows:
+        if line != len(lines):
+            raise ValueError("lines of its requests are missing")
+        lines += text.split(SEPARATOR)
+    return lines
 
 
 def _of_cell(cell: str | None) -> tuple[str, tuple[str, ...]]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from madplug.errors import StudyError, UserError
 from madplug.records import Agent, DebateResult, Message, Sample
@@ -28,16 +29,22 @@ from madplug.store.encode import (
     encode_opening,
     id_of,
 )
-from madplug.store.layout import make_folder, open_for_writing
+from madplug.store.layout import ADD_UP_CALLS, LAST_NUMBER, make_folder, open_for_writing
 from madplug.store.lock import StudyLock
+from madplug.store.parts import FOLD_FROM, SEPARATOR, SPELL_OUT, Book, fold_ids
 from madplug.store.reading import SqliteReader
 from madplug.store.writer import Row, Write, Writer
 
-_CALL = f"INSERT OR IGNORE INTO calls VALUES (NULL{',?' * 20})"
+_CALL = f"INSERT OR IGNORE INTO calls VALUES (NULL{',?' * 21})"
+_PAID_EVERY = 4096
+"""Calls after which their sums are recorded."""
+_FILTER = 1 << 23
+"""Places of the filter that tells most of the calls that are not on record: one bit each."""
+_PART = "INSERT INTO parts VALUES (?, ?, ?)"
 _OLD = "DELETE FROM messages WHERE debate = (SELECT number FROM debates WHERE cell = ? AND repeat = ? AND sample = ?)"
 _START = "INSERT OR REPLACE INTO debates (number, cell, repeat, sample, digest, opening) VALUES (?, ?, ?, ?, ?, ?)"
 _AGENTS = "UPDATE debates SET agents = ? WHERE number = ?"
-_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?)"
+_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?)"
 _CHANGE = "INSERT INTO changes VALUES (NULL, ?)"
 _DROP = "DELETE FROM messages WHERE debate = ? AND id = ?"
 _FINISH = ("UPDATE debates SET outcome = ?, error = ?, decided = ?, agreed = ?, rounds = ?, messages = ?,"
@@ -49,6 +56,7 @@ _FINISH = ("UPDATE debates SET outcome = ?, error = ?, decided = ?, agreed = ?, 
 class _Started:
     """A debate that has started and not ended, as it is on record."""
 
+    id: DebateId
     number: int
     sample: Sample
     references: tuple[str, ...]
@@ -56,10 +64,26 @@ class _Started:
     agents_text: str = "[]"
     messages: dict[int, Message] = field(default_factory=dict)
 
-    @property
-    def change(self) -> tuple[str, tuple[int]]:
-        """The row that makes it appear in `Reader.since`."""
-        return _CHANGE, (self.number,)
+    book: Book = field(default_factory=Book)
+    change: tuple[tuple[str, tuple[int]], ...] = ()
+    """The row that makes it appear in `Reader.since`."""
+
+    def __post_init__(self) -> None:
+        self.change = ((_CHANGE, (self.number,)),)
+
+    def name(self) -> DebateId:
+        """Names it in an error."""
+        return self.id
+
+    def row(self, message: Message) -> tuple[str, Row]:
+        """The row of a message."""
+        seen = None
+        if len(message.seen) > SPELL_OUT and all(type(id) is int for id in message.seen):
+            seen, message = fold_ids(message.seen), replace(message, seen=())
+        return _MESSAGE, (self.number, message.id, seen, encode_message(message, self.id))
+
+
+_ADD_UP = Write(lambda: "the sums of the calls", statements=[(ADD_UP_CALLS, ())])
 
 
 class SqliteRecorder(SqliteReader):
@@ -72,9 +96,11 @@ class SqliteRecorder(SqliteReader):
         except OSError as error:
             raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
         try:
-            super().__init__(folder, open_for_writing(folder))
-            self._keys = {row[0] for row in self._rows("SELECT key FROM calls")}
-            self._number = self._one("SELECT max(number) FROM debates")[0] or 0
+            super().__init__(folder, open_for_writing(folder), everything=True)
+            self._recorded = self._one("SELECT EXISTS (SELECT 1 FROM calls)")[0]
+            self._filter = bytearray(0 if self._recorded else _FILTER // 8)
+            self._kept = 0
+            self._number = self._one(LAST_NUMBER)[0]
             self._started: dict[DebateId, _Started] = {}
             self._writer = Writer(folder)
         except BaseException:
@@ -83,42 +109,63 @@ class SqliteRecorder(SqliteReader):
 
     def call(self, key: bytes | str) -> Call | None:
         """The call recorded under a key."""
-        return super().call(key) if key_bytes(key) in self._keys else None  # most calls are new and not worth a query
+        found = key_bytes(key)
+        if not self._recorded:  # most calls are new and not worth a query
+            place = int.from_bytes(found[:4], "big") % _FILTER
+            if not self._filter[place >> 3] >> (place & 7) & 1:
+                return None
+        return super().call(found)
 
     async def keep_call(self, row: CallRow, call: Call) -> None:
         """Record a call; returns when it is durable."""
         call = clamp_call(call)
+        book, request = self._fold(row)
         caller, usage, logprobs = row.caller, call.completion.usage, call.completion.logprobs
         values = (
             row.key, caller.cell, caller.repeat, storable_text(caller.sample), caller.agent,
             storable_text(caller.purpose), caller.round, caller.nth, storable_text(row.model), usage.prompt,
-            usage.completion, usage.cached, usage.cost_usd, call.retries, call.seconds, time.time(),
-            encode(usage.raw, f"{_debate_of(row)}: the usage") if usage.raw else None,
-            encode(logprobs, f"{_debate_of(row)}: the log probabilities") if logprobs else None,
-            storable_text(call.completion.text), row.request)
-        await self._writer.write(Write(lambda: f"a call with the purpose '{caller.purpose}' of {_debate_of(row)}",
-                                       [(_CALL, values)]))
-        self._keys.add(row.key)
+            usage.completion, usage.cached, usage.cost_usd, call.retries, call.seconds, time.time(), book,
+            encode(usage.raw, _Of(row), ": the usage") if usage.raw else None,
+            encode(logprobs, _Of(row), ": the log probabilities") if logprobs else None,
+            storable_text(call.completion.text), request)
+        await self._writer.write(Write(_Of(row).call, [(_CALL, values)]))
+        if not self._recorded:
+            place = int.from_bytes(row.key[:4], "big") % _FILTER
+            self._filter[place >> 3] |= 1 << (place & 7)
+        self._kept += 1
+        if self._kept % _PAID_EVERY == 0:
+            self._writer.queue(_ADD_UP)
+
+    def _fold(self, row: CallRow) -> tuple[int | None, str]:
+        """A request as it is recorded, and the book that it refers to."""
+        caller = row.caller
+        started = self._started.get(DebateId(caller.cell, caller.repeat, caller.sample))
+        if started is None or len(row.request) < FOLD_FROM or SEPARATOR in row.request:
+            return None, row.request
+        request, line, added = started.book.fold(row.request)
+        if added:  # not with the call, which may be refused, while others refer to these lines
+            self._writer.queue(Write(started.name, ((_PART, (started.number, line, added)),)))
+        return started.number, request
 
     def start_debate(self, id: DebateId, sample: Sample, references: Sequence[str]) -> None:
         """Queue the start of a debate; what an earlier attempt has left is dropped."""
         started, statements = self._start(id, sample, tuple(references))
         self._started[id] = started
-        self._writer.queue(Write(lambda: id, [started.change], statements))
+        self._writer.queue(Write(started.name, (), statements, started.change))
 
     def keep_agents(self, id: DebateId, agents: Sequence[Agent]) -> None:
         """Queue the agents of a debate that was started."""
         started = self._get_started(id)
         text = encode(agents, f"{id}: the agents")
         started.agents, started.agents_text = tuple(agents), text
-        self._writer.queue(Write(lambda: id, statements=[(_AGENTS, (text, started.number))]))
+        self._writer.queue(Write(started.name, statements=[(_AGENTS, (text, started.number))]))
 
     def keep_message(self, id: DebateId, message: Message) -> None:
         """Queue a message of a debate that was started; it replaces an earlier one with the same id."""
         started = self._get_started(id)
-        row = (_MESSAGE, (started.number, message.id, encode_message(message, id)))
+        row = started.row(message)
         started.messages[message.id] = message
-        self._writer.queue(Write(lambda: id, [row, started.change]))
+        self._writer.queue(Write(started.name, (row,), changes=started.change))
 
     async def finish_debate(self, result: DebateResult) -> None:
         """Record how a debate ended, started or not; returns when it is durable."""
@@ -129,12 +176,11 @@ class SqliteRecorder(SqliteReader):
         if started is None or (started.sample, started.references) != (result.sample, result.references):
             started, statements = self._start(id, result.sample, result.references)
         kept = started.messages
-        rows = [(_MESSAGE, (started.number, m.id, encode_message(m, id))) for m in result.messages
-                if kept.get(m.id) is not m and kept.get(m.id) != m]
+        rows = [started.row(m) for m in result.messages if kept.get(m.id) is not m and kept.get(m.id) != m]
         gone = [(_DROP, (started.number, i)) for i in kept.keys() - {m.id for m in result.messages}]
         end = (_FINISH, (*self._end(started, result, id), started.number))
         self._started.pop(id, None)
-        await self._writer.write(Write(lambda: id, [*rows, started.change], [*statements, *gone, end]))
+        await self._writer.write(Write(started.name, rows, [*statements, *gone, end], started.change))
 
     async def keep_fact(self, name: str, value: Any) -> None:
         """Record a JSON value under a name; returns when it is durable."""
@@ -163,6 +209,9 @@ class SqliteRecorder(SqliteReader):
 
     def close(self) -> None:
         """Commit what is queued, and release the directory."""
+        if self._kept:
+            with suppress(StudyError):  # the sums are only a shortcut
+                self._writer.queue(_ADD_UP)
         self._writer.stop()
         super().close()
         self._lock.release()
@@ -173,7 +222,7 @@ class SqliteRecorder(SqliteReader):
         content = encode_content(sample, references, id)
         self._number += 1
         values = (self._number, *id, digest(content), encode_opening(id, content))
-        return _Started(self._number, sample, references), [(_OLD, id), (_START, values)]
+        return _Started(id, self._number, sample, references), [(_OLD, id), (_START, values)]
 
     def _end(self, started: _Started, result: DebateResult, id: DebateId) -> tuple[Any, ...]:
         """The values of `_FINISH`."""
@@ -194,5 +243,15 @@ class SqliteRecorder(SqliteReader):
         return self._started[id]
 
 
-def _debate_of(row: CallRow) -> DebateId:
-    return DebateId(row.caller.cell, row.caller.repeat, row.caller.sample)
+class _Of(NamedTuple):
+    """Names a call in an error."""
+
+    row: CallRow
+
+    def __str__(self) -> str:
+        caller = self.row.caller
+        return str(DebateId(caller.cell, caller.repeat, caller.sample))
+
+    def call(self) -> str:
+        """Names the call itself."""
+        return f"a call with the purpose '{self.row.caller.purpose}' of {self}"

@@ -7,8 +7,10 @@ import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +21,8 @@ LINGER = 0.25
 """Seconds that rows without a waiter may stay uncommitted, so that they share the commit of the next call."""
 BUSY = 30.0
 """Seconds to wait for another program that has locked the file."""
+_PORTIONS = (64, 16, 4, 1)
+"""Rows that one statement inserts: SQLite's lock and the interpreter's are taken once for all of them."""
 Row = Sequence[Any]
 _REFUSED = (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError, sqlite3.DataError, OverflowError,
             ValueError)
@@ -33,6 +37,8 @@ class Write(NamedTuple):
     rows: Sequence[tuple[str, Row]] = ()
     """Each with its INSERT; they may be inserted before the statements of earlier writes."""
     statements: Sequence[tuple[str, Row]] = ()
+    changes: Sequence[tuple[str, Row]] = ()
+    """Like rows, but inserted once for all writes of a commit that contain the same one."""
 
 
 _Item = tuple[Write, "asyncio.Future[None] | None"]
@@ -138,7 +144,8 @@ class Writer:
     def _commit_all(self, writes: Sequence[Write]) -> None:
         """Commit all writes at once, which nearly always works."""
         self._db.execute("BEGIN IMMEDIATE")
-        self._insert(row for write in writes for row in write.rows)
+        self._insert([row for write in writes for row in write.rows])
+        self._insert(dict.fromkeys(row for write in writes for row in write.changes))
         for write in writes:
             for sql, values in write.statements:
                 self._db.execute(sql, values)
@@ -149,7 +156,9 @@ class Writer:
         for sql, row in rows:
             by_insert.setdefault(sql, []).append(row)
         for sql, found in by_insert.items():
-            self._db.executemany(sql, found)
+            for start, size in _portions(len(found)):
+                values = found[start] if size == 1 else [*chain.from_iterable(found[start:start + size])]
+                self._db.execute(_for_many(sql, size), values)
 
     def _commit_each(self, batch: Sequence[_Item]) -> dict[int, Exception]:
         """Commit the writes one by one; return the errors of those that are refused, by position in the batch."""
@@ -158,7 +167,7 @@ class Writer:
         for i, (write, waiting) in enumerate(batch):
             self._db.execute("SAVEPOINT one")
             try:
-                self._insert(write.rows)
+                self._insert((*write.rows, *write.changes))
                 for sql, values in write.statements:
                     self._db.execute(sql, values)
             except _REFUSED as error:
@@ -179,6 +188,22 @@ class Writer:
             if found is None or found != (opened or found):
                 raise StudyError(f"{path} was deleted, moved or replaced while the study was running; what was "
                                  "recorded since then is lost; put it back, or start again in another directory")
+
+
+def _portions(number: int) -> Iterator[tuple[int, int]]:
+    """Divide rows into portions of few different sizes, so that their statements are prepared once."""
+    start = 0
+    for size in _PORTIONS:
+        while number - start >= size:
+            yield start, size
+            start += size
+
+
+@lru_cache(maxsize=256)
+def _for_many(sql: str, size: int) -> str:
+    """An INSERT of one row, for several."""
+    insert, _, row = sql.partition(" VALUES ")
+    return f"{insert} VALUES {','.join([row] * size)}"
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:

@@ -13,17 +13,21 @@ from itertools import chain
 from pathlib import Path
 
 from madplug.testing.endpoint import running_endpoint
+from tests.benchmarks.finished import measure as finished
 from tests.benchmarks.makespan import CASES, measure
+from tests.benchmarks.observers import ratios
 from tests.benchmarks.throughput import apart
 
 ROUNDS = 5
+LONG_REPLY = ("Case {hash}. " + "The premise holds, since a careful check of every option shows that nothing else "
+              "follows. " * 11 + "Final Solution: {letter}")
 Row = tuple[str, str, str]
 
 
 def main() -> None:
     """Print a table: what, measured, reach."""
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores\n")
-    for what, measured, reach in chain(schedule(), calls(), starts(), findings()):
+    for what, measured, reach in chain(schedule(), calls(), observed(), starts(), findings(), finished(100_000)):
         print(f"{what:<62} {measured:<34} {reach}", flush=True)
 
 
@@ -40,17 +44,37 @@ def calls() -> Iterator[Row]:
         pairs = [(apart("measure", endpoint.url, 1000, 100), apart("bare", endpoint.url, 6000, 100))
                  for _ in range(3)]
         ratio, ours, _ = sorted((m["cpu_ms"] / b["cpu_ms"], m["cpu_ms"], b["cpu_ms"]) for m, b in pairs)[1]
-        yield "CPU per model call, everything included", f"{ours:.3f} ms, {ratio:.2f} x bare aiohttp", "0.25 ms, 2.5 x"
+        yield "CPU per model call, everything included", f"{ours:.3f} ms, {ratio:.2f} x bare aiohttp", "0.25 ms, 1.3 x"
+        rows = [apart("shipped", endpoint.url, 1000, 100)["cpu_ms"] for _ in range(3)]
+        yield "CPU per model call with shipped components", f"{sorted(rows)[1]:.3f} ms", "0.40 ms"
+        long = apart("long", endpoint.url, 30, 100)["cpu_ms"]
+        yield "CPU per call, 20 agents x 10 rounds over 3 x 2", f"{long / ours:.2f} x", "2 x"
         small, large = apart("measure", endpoint.url, 1000, 100), apart("measure", endpoint.url, 10_000, 100)
         yield "CPU per call, 10,000 debates over 1,000", f"{large['cpu_ms'] / small['cpu_ms']:.2f} x", "1.1 x"
         further = (large["peak_mb"] - small["peak_mb"]) * 1024 / 9000
         yield "memory per further debate; peak", f"{further:.2f} kB; {large['peak_mb']:.0f} MB", "2 kB; 100 MB"
+    with running_endpoint(text=LONG_REPLY) as endpoint:
+        stored = apart("shipped_long", endpoint.url, 5, 100)["disk_over_said"]
+        yield "20 x 10, replies of 1,000 characters: disk over what was said", f"{stored:.1f} x", "3 x"
+    with running_endpoint(latency_ms=50) as endpoint:
+        ideal = 1000 * 3 * 2 * 0.05 / 100
+        wall = apart("measure", endpoint.url, 1000, 100)["wall"]
+        yield "wall time over the ideal at 50 ms latency, 100 in flight", f"{wall / ideal:.2f} x", "1.15 x"
     with running_endpoint(latency_ms=500) as endpoint:
         wide = apart("measure", endpoint.url, 3000, 1000)
         most = endpoint.stats()["max_in_flight"]
         narrow = apart("measure", endpoint.url, 300, 100)
         yield "in flight at 500 ms latency, 1,000 asked for", f"{most}", "1,000"
         yield "CPU per call, 1,000 in flight over 100", f"{wide['cpu_ms'] / narrow['cpu_ms']:.2f} x", "1.3 x"
+
+
+def observed() -> Iterator[Row]:
+    """CPU per call with observers, theirs included, over none: at an endpoint without latency, the worst case."""
+    names = {"metrics": ("otel.metrics", "1.7 x"), "traces": ("otel.traces", "2.5 x"),
+             "tracker": ("an experiment tracker, without its own time", "1.3 x")}
+    with running_endpoint(process=True) as endpoint:
+        for case, ratio in ratios(endpoint.url):
+            yield f"CPU per call with {names[case][0]}", f"{ratio:.2f} x", names[case][1]
 
 
 def starts() -> Iterator[Row]:

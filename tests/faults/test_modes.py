@@ -20,6 +20,8 @@ no_type wrong_type continue closed_after reset_after another_reply drip cookies 
 """)
 CHANGED = {"utf8", "escapes", "big"}
 """Harmless, but the text of the reply is another one."""
+RACING = {"closed_after"}
+"""A request may meet a connection that is just being closed; it is sent again on another one."""
 PASSING = names("""
 408 409 425 429 500 502 503 504 529 599 malformed no_choices error_in_200 blank html json_array json_text json_null
 json_nan deep tags two_values deeper_usage empty null_content number_content object_content list_content true_content
@@ -82,8 +84,11 @@ def test_a_fault_that_passes_leaves_no_trace_in_the_results(fault, tmp_path, wit
     assert studies.debates(folder) == studies.debates(without_faults)
     assert studies.summary(folder) == studies.summary(without_faults)
     calls = studies.calls(folder)
-    assert sum(call["retries"] for call in calls) == (0 if fault in HARMLESS else struck)
-    assert stats["requests"] == len(calls) + (0 if fault in HARMLESS else struck)
+    retries = sum(call["retries"] for call in calls)
+    assert retries <= struck if fault in RACING else retries == (0 if fault in HARMLESS else struck)
+    assert len(calls) <= stats["requests"] <= len(calls) + retries
+    if fault not in RACING:
+        assert stats["requests"] == len(calls) + retries
     check_files(folder, without_faults)
 
 

@@ -93,10 +93,10 @@ def test_the_time_for_an_error_does_not_grow_faster_than_its_body(unit):
         return min(_timed(text) for _ in range(3))
 
     def _timed(text):
-        began = time.perf_counter()
+        began = time.thread_time()
         failure(500, None, text, {}, ["sk-proj-abc123DEF456ghi789"])
         failure(500, {"error": {"message": text}}, text, {}, ["sk-proj-abc123DEF456ghi789"])
-        return time.perf_counter() - began
+        return time.thread_time() - began
 
     assert seconds(20_000) < 16 * max(seconds(5_000), 2e-4)
 

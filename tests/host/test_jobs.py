@@ -48,6 +48,9 @@ class InPlace:
     def __init__(self, run):
         self.run_with = run
 
+    def check(self, cell):
+        return ()
+
     async def run(self, jobs, driver):
         from madplug.worker import Worker
 

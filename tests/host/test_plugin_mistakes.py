@@ -337,6 +337,52 @@ def test_a_hook_that_would_never_be_called_is_a_problem_of_the_run_file(madplug,
     assert (done.returncode, done.stderr) == (2, f"madplug: {message}\n")
 
 
+ODD = """
+from pydantic import BaseModel, Field
+from madplug import Observer, Options, Visibility, hookimpl
+from madplug.testing import SeeAll
+class Bare(Visibility):
+    \"\"\"Has a component for an option.\"\"\"
+    name = "bare"
+    class Options(Options):
+        inner: Visibility = Field(description="what is narrowed down")
+    def view(self, debate, turn):
+        return ()
+class Loose(SeeAll):
+    \"\"\"Has options of its own making.\"\"\"
+    name = "loose"
+    class Options(BaseModel):
+        n: int = 1
+class Deaf(Observer):
+    \"\"\"Misspells an event.\"\"\"
+    name = "deaf"
+    def debate_finish(self, event):
+        pass
+@hookimpl
+def madplug_register_visibilities():
+    return [Bare, Loose]
+@hookimpl
+def madplug_register_observers():
+    return [Deaf]
+"""
+
+
+def test_a_component_that_cannot_work_says_so_before_a_run(madplug, madplug_plugin, write):
+    madplug_plugin("odd", ODD)
+    listed = madplug("list", "--problems").stdout
+    assert ("Loose.Options is <class 'madplug_odd_under_test.Loose.Options'>; expected a subclass of madplug.Options"
+            in listed)
+    assert "Deaf.debate_finish is called by no event; did you mean 'debate_finished'?" in listed
+    from tests_support import RUN
+
+    file = write(RUN + '[debate.visibility]\nuse = "odd.bare"\ninner = "odd.bare"\n')
+    for refused in (madplug("check", file), madplug("show", "odd.bare")):
+        assert refused.returncode in (1, 2)
+        assert "madplug_odd_under_test.Bare.Options has an option of a type that no run file can give" in refused.stderr
+        assert "`Nested[Visibility]`" in refused.stderr
+        assert "Traceback" not in refused.stderr
+
+
 def test_a_trace_shows_every_hook_call_and_who_was_heard(madplug, write, tmp_path):
     from tests_support import RUN
 

@@ -134,6 +134,29 @@ def test_an_interrupt_before_anything_runs_is_one_line(madplug, madplug_plugin):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "madplug: interrupted\n")
 
 
+HINTS = """
+from madplug import hookimpl
+@hookimpl
+def madplug_register_hints(folder):
+    {body}
+"""
+
+
+def test_a_run_ends_with_what_plugins_suggest_to_do_next(madplug, madplug_plugin, write):
+    madplug_plugin("opener", HINTS.format(body="return [f'opener {folder} \\x1b[31m']"))
+    done = madplug("run", write())
+    assert "results saved in runs/study/\nopener runs/study \N{REPLACEMENT CHARACTER}[31m\n" in done.stdout
+    assert "opener" not in madplug("run", write(), "--quiet").stdout
+
+
+def test_a_suggestion_that_fails_is_a_message_and_not_a_failed_run(madplug, madplug_plugin, write):
+    madplug_plugin("opener", HINTS.format(body="raise RuntimeError('no')"))
+    done = madplug("run", write())
+    assert done.returncode == 0
+    assert "cannot suggest what to do next: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 COMMANDS = """
 from madplug import hookimpl
 @hookimpl

@@ -1,6 +1,7 @@
 """Data that changes under a study: rows are read before anything is paid for, and samples count by id and content."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -83,5 +84,6 @@ def test_debates_that_failed_before_are_run_last(madplug, lines, tmp_path):
     lines(a="1?", b="2?", c="3?", d="4?")
     done = madplug(*RUN_IT, *narrow, "--watch")
     assert done.returncode == 0, done.stderr
-    began = [line.split()[1].rstrip("]") for line in done.stderr.splitlines() if line.endswith("?")]
+    shown = done.stderr.splitlines()
+    began = [above.rpartition(", ")[2] for above, line in pairwise(shown) if line.endswith("?")]
     assert began == ["d", "a", "b", "c"]

@@ -115,6 +115,23 @@ def test_a_slot_with_use_replaces_and_without_use_changes_options():
     assert overlay(preset, {"decision": {"keep": 1}})["decision"] == {"use": "a.b", "keep": 1}
 
 
+def test_an_item_of_a_list_is_changed_by_its_position():
+    base = {"extensions": ["a.b", {"use": "c.d", "share": 0.5, "kind": "x"}]}
+    changed = overlay(base, {"extensions": {"1": {"share": 0.2}, "0": {"on": True}}})["extensions"]
+    assert changed == [{"use": "a.b", "on": True}, {"use": "c.d", "share": 0.2, "kind": "x"}]
+    assert overlay(base, {"extensions": {"0": {"use": "e.f"}}})["extensions"][0] == {"use": "e.f"}
+    assert overlay(base, {"extensions": []})["extensions"] == []
+    with pytest.raises(UserError) as error:
+        overlay(base, {"extensions": {"2": {"share": 0.2}}})
+    assert str(error.value) == "extensions.2: there is no such item; the list has 2 items, counted from 0"
+
+
+def test_a_sweep_changes_an_option_of_a_style_of_the_preset(write):
+    plan = load(write(RUN + '[sweep]\n"debate.styles.0.tone" = ["calm", "stern"]\n')).plan
+    assert [(c.slug, c.styles[0].style.options.tone) for c in plan.cells] == [
+        ("tone=calm", "calm"), ("tone=stern", "stern")]
+
+
 def test_a_preset_and_its_pasted_expansion_are_equal_studies(write):
     import tomli_w
 

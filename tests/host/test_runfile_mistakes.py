@@ -37,6 +37,9 @@ def top(line, text=RUN):
     ("limits.clals=3", "limits.clals: a run file has no such key; did you mean 'calls'?"),
     ("limits.xyzzy=3", "limits.xyzzy: a run file has no such key; choose from calls, tokens, cost_usd, seconds"),
     ("dataset.xyzzy=3", "dataset.xyzzy: kit.numbered has no such option; there is only size"),
+    ("phases=['a.b']", "phases: a run file has no such key here; did you mean 'debate.phases'?"),
+    ("debate.metrics=['a.b']",
+     "debate.metrics: a run file has no such key here; did you mean 'metrics', at the top of the file?"),
     ("seed=99999999999999999999999", "seed: a whole number has at most 64 bits in TOML"),
 ])
 def test_a_value_that_cannot_be_is_refused_where_it_stands(write, setting, message):

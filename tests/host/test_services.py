@@ -1,5 +1,7 @@
 """Services are found by name and asked."""
 
+from typing import Protocol
+
 import pytest
 
 from madplug import ComponentError, Embedder, Retriever, Service
@@ -25,3 +27,22 @@ def test_services_are_asked_by_their_names():
     assert wait_for(debate.service("s", Retriever).retrieve("q", 2)) == ["q", "q"]
     with pytest.raises(ComponentError, match="is not an Embedder"):
         debate.service("empty", Embedder)
+
+
+class Plain(Protocol):
+    """A protocol without `runtime_checkable`, as plugins write them."""
+
+    async def embed(self, texts): ...
+
+
+@pytest.mark.parametrize(("wanted", "message"), [
+    (Plain, "the service 'empty' (Service) is not a Plain: it has no `async def embed`"),
+    (Library, "the service 'empty' (Service) is not a Library"),
+])
+def test_a_service_is_checked_as_madplug_check_does(wanted, message):
+    debate = debate_from("A")
+    debate.cell.services = {"s": Library(), "empty": Service()}
+    assert debate.service("s", wanted) is debate.cell.services["s"]
+    with pytest.raises(ComponentError) as refused:
+        debate.service("empty", wanted)
+    assert str(refused.value) == message

@@ -134,6 +134,7 @@ def test_what_is_not_a_study_is_not_written_to(folder, found):
 
 COMMANDS = {
     "run": ("run", "study.toml"), "status": ("status", "runs/study"),
+    "read": ("read", "runs/study"), "read one": ("read", "runs/study", "q0000", "--prompts"),
     "decide": ("decide", "runs/study", "--decision", "last_round", "--output", "again"),
     "export": ("export", "runs/study", "--output", "x.jsonl"),
     "calls": ("export", "runs/study", "--calls", "--output", "x.jsonl"),

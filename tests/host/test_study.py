@@ -51,7 +51,8 @@ def test_a_study_is_run_kept_shown_and_exported(madplug, write, tmp_path):
     summary = json.loads((folder / "summary.json").read_text())
     cell = summary["cells"][0]
     assert (summary["status"], cell["done"], cell["failed"], cell["calls"]) == ("finished", 6, 0, 24)
-    assert set(cell["metrics"]["kit.right"]) == {"mean", "std", "ci95", "per_repeat"}
+    assert set(cell["metrics"]["kit.right"]) == {"mean", "std", "ci95", "ci_method", "median", "n", "proportion",
+                                                 "per_repeat"}
     status = json.loads(madplug("status", folder, "--json").stdout)
     assert (status["done"], status["left"], status["calls"]) == (6, 0, 24)
     exported = rows(madplug, folder, tmp_path / "out.jsonl")
@@ -242,7 +243,7 @@ def test_a_model_that_stays_silent_fails_the_debate_and_the_next_run_retries_it(
     assert "gave up after 1 attempt: 503 try again" in done.stderr
     summary = json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0]
     assert (summary["failed"], summary["done"]) == (6, 0)
-    assert summary["metrics"] == {}, "there is nothing to take a mean of"
+    assert summary["metrics"]["kit.right"]["mean"] == 0.0, "failed debates count as wrong"
     assert madplug("run", write()).returncode == 0
 
 
@@ -258,7 +259,7 @@ def test_another_study_in_the_directory_is_an_error_that_says_what_differs(madpl
     madplug("run", write())
     done = madplug("run", write(), "--set", "seed=3")
     assert done.returncode == 2
-    assert "contains another study; it differs in seed: 0 there, 3 here" in done.stderr
+    assert "its debates were run with other settings: seed was 0 and is now 3." in done.stderr
 
 
 def test_a_second_process_on_the_same_study_is_refused(madplug, write, tmp_path):
@@ -387,4 +388,4 @@ debate.rounds = 3
 
 def test_an_export_to_another_ending_is_refused(madplug, write):
     madplug("run", write())
-    assert madplug("export", "runs/study", "--output", "x.csv").returncode == 2
+    assert madplug("export", "runs/study", "--output", "x.xlsx").returncode == 2

@@ -1,8 +1,11 @@
 """The figures of a study: means over everything, spread over repeats, honest intervals."""
 
+import random
+
 import pytest
 
-from madplug.summary import interval, spread
+from madplug.spread import interval, spread, t_quantile
+from madplug.summary import CellFigures
 
 
 def test_the_worked_numbers_of_three_repeats():
@@ -10,6 +13,11 @@ def test_the_worked_numbers_of_three_repeats():
     assert found["mean"] == pytest.approx(53.2667, abs=1e-4)
     assert found["std"] == pytest.approx(2.2121, abs=1e-4)
     assert found["per_repeat"] == [53.0, 51.2, 55.6]
+
+
+def test_the_middle_of_the_repeats_is_their_median():
+    assert spread([{"q": 53.0}, {"q": 51.2}, {"q": 55.6}])["median"] == 53.0
+    assert spread([{"q": 1.0}, {"q": 2.0}])["median"] == 1.5
 
 
 def test_one_repeat_has_no_spread_and_one_sample_no_interval():
@@ -22,17 +30,86 @@ def test_a_proportion_has_wilsons_interval():
     assert (low, high) == (pytest.approx(0.490, abs=1e-3), pytest.approx(0.943, abs=1e-3))
 
 
+def test_an_interval_of_one_sample_is_not_there():
+    assert interval(1, 0.5, 0.0, debates=1, proportion=True) == (None, None)
+
+
 def test_a_count_that_happens_to_be_one_everywhere_is_no_proportion():
     assert spread([{f"q{i}": 1.0 for i in range(6)}])["ci95"] == [1.0, 1.0]
 
 
-def test_repeats_of_a_sample_count_as_one_sample():
-    once = spread([{"a": 0.0, "b": 1.0}, {"a": 0.0, "b": 1.0}])
-    assert once["ci95"] == interval([0.0, 1.0], binary=False)
+def test_repeats_of_a_sample_that_always_agree_count_as_one_sample():
+    once = spread([{"a": 0.0, "b": 1.0, "c": 1.0}], proportion=True)
+    thrice = spread([{"a": 0.0, "b": 1.0, "c": 1.0}] * 3, proportion=True)
+    assert thrice["ci95"] == once["ci95"]
+    assert (once["ci_method"], thrice["ci_method"]) == ("Wilson", "Wilson, clustered by sample")
+
+
+def test_repeats_that_do_not_depend_on_the_sample_count_as_further_samples():
+    low, high = spread([{"a": 0.0, "b": 1.0}, {"a": 1.0, "b": 0.0}] * 5, proportion=True)["ci95"]
+    assert spread([{"a": 0.0, "b": 1.0}], proportion=True)["ci95"][0] < low < high < 1
+
+
+def test_the_interval_of_a_share_has_no_values_beyond_one():
+    found = spread([{"a": 1.0, "b": 1.0, "c": 0.9}, {"a": 1.0, "b": 1.0, "c": 1.0}])
+    assert found["ci95"][1] == 1.0
+
+
+def test_the_mean_is_over_samples_where_repeats_have_unequally_many():
+    """The interval is over samples, so the mean beside it must be, too."""
+    found = spread([{"a": 0.0, "b": 1.0, "c": 0.5}, {"a": 1.0}])
+    assert found["mean"] == pytest.approx((0.5 + 1.0 + 0.5) / 3)
+    assert found["per_repeat"] == [0.5, 1.0]
+    assert found["n"] == 3
+    low, high = found["ci95"]
+    assert low < found["mean"] < high
+
+
+def test_quantiles_of_students_t_agree_with_scipy():
+    stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
+    for freedom in (*range(1, 30), 99, 200, 201, 1000, 99_999):
+        assert t_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=1e-8)
+
+
+def test_intervals_agree_with_statsmodels_on_random_scores():
+    """Of single shares with Wilson's, of means with those of a regression whose errors are clustered by sample."""
+    proportion = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is not installed")
+    api = pytest.importorskip("statsmodels.api")
+    dice = random.Random(3)
+    for _ in range(50):
+        n, repeats = dice.randint(3, 60), dice.randint(2, 4)
+        right = dice.randint(0, n)
+        expected = proportion.proportion_confint(right, n, method="wilson")
+        once = {f"q{i}": float(i < right) for i in range(n)}
+        assert spread([once], proportion=True)["ci95"] == pytest.approx(expected, abs=1e-12)
+        scores = [{f"q{i}": dice.gauss(i % 3, 1) for i in range(n)} for _ in range(repeats)]
+        rows = [(i, scores[r][f"q{i}"]) for i in range(n) for r in range(repeats)]
+        fit = api.OLS([y for _, y in rows], [1.0] * len(rows)).fit(
+            cov_type="cluster", cov_kwds={"groups": [i for i, _ in rows], "use_correction": True}, use_t=True)
+        # Its correction for few clusters also counts the debates: (N - 1) / (N - 1) with one constant.
+        assert spread(scores)["ci95"] == pytest.approx(fit.conf_int()[0], rel=1e-7)
+
+
+def test_debates_that_failed_before_they_could_be_scored_are_wrong():
+    figures = CellFigures()
+    row = {"repeat": 0, "error": None, "decided": 1, "calls": 0, "retries": 0, "prompt": 0, "completion": 0,
+           "cached": 0, "seconds": 0.0, "cost_usd": 0.0, "metrics": {"qa.accuracy": 1.0, "dynamics.rounds": 3.0}}
+    figures.add({**row, "sample": "a"})
+    figures.add({**row, "sample": "b", "error": "ModelError: gave up", "decided": 0, "metrics": {}})
+    found = figures.metrics(["qa.accuracy"])
+    assert (found["qa.accuracy"]["mean"], found["qa.accuracy"]["n"]) == (0.5, 2)
+    assert (found["dynamics.rounds"]["mean"], found["dynamics.rounds"]["n"]) == (3.0, 1)
+
+
+def test_the_metrics_of_a_cell_whose_debates_all_failed_are_there():
+    figures = CellFigures()
+    figures.add({"repeat": 0, "error": "x", "decided": 0, "calls": 0, "retries": 0, "prompt": 0, "completion": 0,
+                 "cached": 0, "seconds": 0.0, "cost_usd": 0.0, "metrics": {"qa.accuracy": 0.0}, "sample": "a"})
+    assert figures.report(["qa.accuracy"])["metrics"]["qa.accuracy"]["mean"] == 0.0
 
 
 def test_a_metric_of_many_figures_does_not_widen_the_table():
-    from madplug.terminal import summary_table
+    from madplug.tables import summary_table
 
     parts = {f"m.flips.{i}": {"mean": 0.5} for i in range(20)}
     several = {f"qa.m{i}": {"mean": 0.5} for i in range(7)}

@@ -17,6 +17,7 @@ from madplug.registry import Registry
 from madplug.testing import SeeAll, contracts
 from madplug.testing.contracts.base import DebateContract
 from madplug.testing.contracts.supplies import slots
+from madplug_puzzles import Ordering
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).parent / "recorded"
@@ -24,11 +25,13 @@ OURS = {path.parent.name for path in (*ROOT.glob("plugins/*/pyproject.toml"), *R
 
 ROWS = ROOT.parent / "shared" / "data" / "benchmarks"
 OPTIONS = {
-    "datasets.hub": {"path": RECORDED / "questions.jsonl"},
+    "ask.question": {"question": "What is 2 + 2?"}, "datasets.hub": {"path": RECORDED / "questions.jsonl"},
     "cassette.replay": {"path": RECORDED / "calls.jsonl"}, "openai.chat": {"model": "small"},
     "litellm.chat": {"model": "openai/small"}, "files.table": {"path": RECORDED / "questions.jsonl"},
     "replay.trajectories": {"path": RECORDED / "debates.jsonl"},
-    "madc.order": {"inner": SeeAll()},
+    "retrieval.bm25": {"path": RECORDED / "questions.jsonl", "column": "question"},
+    "madc.order": {"inner": SeeAll()}, "serve.conversations": {"like": Ordering()},
+    "inspect.dataset": {"source": "inspect_ai.dataset:example_dataset", "args": {"name": "theory_of_mind"}},
 }
 """Options by name, for components that can do nothing without any."""
 PARTS = [field_of(base) for base in kinds_of("debate")]
@@ -151,11 +154,12 @@ def name_of(offer):
 @cache
 def lacking(contract):
     """What a component says that it needs and that is not installed here; nothing where all is there."""
-    if not issubclass(contract, DebateContract):
-        return ""
     try:
-        contract().trial()
-    except ComponentError as error:
+        if issubclass(contract, contracts.DatasetContract):
+            contract().make().size()
+        elif issubclass(contract, DebateContract):
+            contract().trial()
+    except (ComponentError, UserError) as error:
         return str(error) if "needs" in str(error) else ""
     return ""
 
@@ -185,7 +189,8 @@ def imported_at_once():
 
 def test_every_component_of_every_distribution_has_a_contract():
     """If this fails: a distribution offers nothing, or is not installed (`pip install -r requirements-dev.txt`)."""
-    # madplug-report adds commands only, and madplug-common is a library.
-    silent = OURS - {offer.distribution for offer in offers()} - {"madplug-common", "madplug-report"}
+    # madplug-report and madplug-view add commands only, and madplug-common is a library.
+    commands = {"madplug-report", "madplug-view"}
+    silent = OURS - {offer.distribution for offer in offers()} - {"madplug-common"} - commands
     assert not silent
     assert all(name_of(offer) in globals() for offer in offers())

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scripted_agents import Agents
 
 from madplug import UserError
 from madplug.config import load
@@ -57,71 +58,13 @@ def run_study(resolved, replies):
     return results
 
 
-# Agents
-
-class Agents:
-    """Says in every form that is asked for what these agents have to say.
-
-    answers: of the agents, in order, for each round that they speak in; the last row stays. agree: whether they say
-    so. split: ballots without a winner, until the vote of this number. judged: what the moderator answers in each
-    round; "" for none. disagree: the agents that challenge a decision.
-    """
-
-    def __init__(self, *answers, agree=True, split=0, judged=("B",), disagree=()):
-        self.answers, self.agree, self.split = answers or ("BBBBBBBBBB",), agree, split
-        self.judged, self.disagree = judged, disagree
-        self.times = Counter()
-
-    def __call__(self, request):
-        """The reply to a request."""
-        agent = request.agent or 0
-        if request.purpose == "vote":
-            return self.ballot(str(request.messages[-1]["content"]), agent)
-        times = self.times[request.purpose, request.model, agent]
-        self.times[request.purpose, request.model, agent] += 1
-        if request.purpose == "challenge" and request.agent is None:
-            return "Final answer: (D)"
-        if request.purpose == "challenge":
-            return "DISAGREE\nFinal answer: (C)" if agent in self.disagree else "AGREE"
-        judged = self.judged[min(times, len(self.judged) - 1)]
-        answer = f"({self.answers[min(times, len(self.answers) - 1)][agent]})"
-        if request.form and "json_schema" in request.form:
-            given = {"preference": "Yes" if judged else "No", "answer": f"({judged})" if judged else ""}
-            given = given if request.purpose in ("moderate", "judge") else {"answer": answer}
-            return json.dumps(_instance(request.form["json_schema"], sum(self.times.values())) | given)
-        if request.purpose == "judge":
-            return f"Final answer: ({judged})" if judged else "I cannot say."
-        if request.purpose == "program":
-            return f"```python\nprint('Final answer: {answer}')\n```"
-        return f"[{'AGREE' if self.agree else 'DISAGREE'}] It is so.\nFinal answer: {answer}"
-
-    def ballot(self, text, agent):
-        """A ballot for one solution; where no solution is to win, for a different one by each voter."""
-        n = len(re.findall(r"^Solution \d+", text, re.MULTILINE))
-        first = agent % n if self.times["vote", agent] < self.split else 0
-        self.times["vote", agent] += 1
-        if re.search("rank", text, re.IGNORECASE):
-            return " ".join(str((first + i) % n) for i in range(min(n, 5)))
-        return json.dumps({str(first): 10}) if "points" in text else str(first)
-
-
-def _instance(schema, number):
-    """A small value of a schema; texts differ with the number."""
-    if "enum" in schema:
-        return schema["enum"][0]
-    if schema.get("type") == "object":
-        return {k: _instance(v, number) for k, v in schema.get("properties", {}).items()}
-    if schema.get("type") == "array":
-        return [_instance(schema["items"], number + i) for i in range(max(2, schema.get("minItems", 1)))]
-    return schema.get("minimum", f"words {number}")
-
-
 # The grid: one run file with a cell for each combination
 
 SHIPPED = {folder.name.removeprefix("madplug-") for folder in (Path(__file__).parents[2] / "plugins").iterdir()}
-ALONE = {"baselines.io", "baselines.cot", "baselines.self_improvement"}  # one agent, who agrees with itself
+ALONE = {"baselines.io", "baselines.cot", "baselines.self_improvement", "madc.cot"}  # one agent, who agrees with itself
 SAMPLES = "baselines.self_consistency"
-NOT_HERE = {"replay.debate", "dmad.vision"}  # recorded answers, images
+BLIND = {SAMPLES, "madc.self_consistency"}  # agents that do not see each other, so that none supports another
+NOT_HERE = {"replay.debate", "dmad.vision", "metadebate.dmad_vision"}  # recorded answers, images
 
 
 def shipped(kind):
@@ -142,7 +85,7 @@ def grid(study, combined):
     """A study with a cell for each of these."""
     cells = []
     for paradigm, decision, style in combined:
-        agents = "debate.agents = 4\n" if paradigm == SAMPLES else ""
+        agents = "debate.agents = 4\n" if paradigm in BLIND else ""
         cells.append(f'[[cells]]\nname = "{paradigm} {decision} {style}"\ndebate.paradigm = "{paradigm}"\n{agents}'
                      + f'debate.decision = "{decision}"\n' + (f'debate.styles = ["{style}"]\n' if style else ""))
     return study("", "\n".join(cells))
@@ -211,7 +154,7 @@ def test_agents_that_agree_decide_in_every_combination(accepted, agreeing):
     assert len(agreeing) == len(accepted.plan.cells)
     for cell, result in agreeing.items():
         decision = result.decision
-        if cell.startswith(f"{SAMPLES} consensus."):  # samples do not see each other, so none supports another
+        if cell.split(" consensus.")[0] in BLIND:
             assert (decision.key, decision.agreed) == ("B", False), cell
             continue
         assert (decision.key, decision.agreed, decision.fallback) == ("B", True, False), (cell, decision)
@@ -242,6 +185,7 @@ DIFFER = "ABCDABCDAB"
 NEVER = {
     "baselines.io": 1, "baselines.cot": 1, "baselines.self_consistency": 5, "baselines.self_improvement": 1,
     "som.debate": 3 * 2, "sparse.debate": 3 * 2, "madc.debate": 3 * 2,
+    "madc.self_consistency": 3, "madc.cot": 1,
     "freemad.n": 3 * 2, "freemad.c": 3 * 2, "freemad.baseline1": 3 * 2, "freemad.baseline2": 3 * 2,
     "mad.tit_for_tat": 3 * 3 + 2, "dmad.text": 3 * (1 + 2 + 1), "dmad.vision": 3 * (1 + 2 + 2),
     "reconcile.round_table": 3 * (1 + 2),
@@ -249,7 +193,8 @@ NEVER = {
     "eot.memory": 3 * (1 + 5), "eot.report": 3 * (1 + 5), "eot.relay": 3 * (1 + 5), "eot.debate": 3 * (1 + 5),
     "mallm.memory": 3 * 7, "mallm.relay": 3 * 7, "mallm.report": 3 * 7, "mallm.debate": 7 * (1 + 2 * 2),
     "mallm.collective_refinement": 3 * 7 + 5 * 3,  # votes after rounds 3 to 7
-    "metadebate.mad": 2 * 3 * 1 + 3 * 3 + 2, "metadebate.dmad": 2 * 3 * 1 + 12}
+    "metadebate.mad": 2 * 3 * 1 + 3 * 3 + 2, "metadebate.dmad": (1 + 2 + 1) + 3 + 12,
+    "metadebate.dmad_vision": (1 + 2 + 2) + 3 + 3 * (1 + 2 + 2)}
 """The calls of a question on which the agents never agree."""
 
 

@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = sorted(ROOT.glob("plugins/*/pyproject.toml"))
 HEAVY = {"litellm", "datasets", "torch", "matplotlib", "aiohttp", "pyarrow", "pandas", "scipy", "statsmodels", "numpy",
          "sklearn", "nltk", "transformers", "xllamacpp", "huggingface_hub", "sympy", "math_verify", "bert_score",
-         "pydantic_monty", "sacrebleu", "rouge_score", "starlette"}
+         "pydantic_monty", "ray", "sacrebleu", "rouge_score", "starlette", "openai", "opentelemetry", "mlflow", "wandb",
+         "inspect_ai"}
 
 
 def table(path):
@@ -146,3 +147,19 @@ def test_no_file_names_a_registry_host_or_a_place_of_one_machine():
         if path.suffix in (".py", ".md", ".toml", ".ini", ".txt") and not parts & {".tox", ".venv", ".git", "runs"}:
             found = words.search(path.read_text(encoding="utf-8"))
             assert not found or path == Path(__file__), (path, found)
+
+
+def test_the_standard_set_is_the_same_from_a_clone_and_from_an_index():
+    extra = table(ROOT / "pyproject.toml")["project"]["optional-dependencies"]["standard"]
+    lines = [line for line in (ROOT / "requirements-standard.txt").read_text().splitlines() if line[0] == "."]
+    assert lines == [".[pandas]", *(f"./plugins/{name.removesuffix('>=0.1,<0.2')}" for name in extra)]
+
+
+@pytest.mark.parametrize("name", ["requirements-standard.txt", "requirements-demo.txt"])
+def test_a_set_of_distributions_has_everything_of_ours_that_it_depends_on(name):
+    """If this fails: pip would look for the missing ones on an index, where they are not yet."""
+    lines = [re.sub(r"\[.*", "", line) for line in (ROOT / name).read_text().splitlines() if line.startswith("./")]
+    named = {Path(line).name for line in lines}
+    needed = {re.split(r"[>\[]", need)[0] for path in PLUGINS if path.parent.name in named
+              for need in table(path)["project"]["dependencies"] if need.startswith("madplug-")}
+    assert needed <= named

@@ -36,7 +36,7 @@ class Letter(AnswerFormat):
 def replies(request):
     """Agents that answer C, A and B, each for itself, and judges that say nothing that can be read."""
     if request.purpose == "vote":
-        return str(request.agent)
+        return str(request.agent + 1)
     return "CAB"[request.agent] if request.purpose == "extract" else "hm"
 
 
@@ -93,13 +93,13 @@ def test_an_answer_has_the_words_of_the_message_that_first_gave_it(name, options
 def test_equal_solutions_take_part_in_a_draw_each_for_itself():
     """Three agents say A, C and A, and each votes for itself: who wins is drawn, not only what."""
     def reply(request):
-        return str(request.agent) if request.purpose == "vote" else "ACA"[request.agent]
+        return str(request.agent + 1) if request.purpose == "vote" else "ACA"[request.agent]
 
     def winner(seed):
         debate = debate_from("A C A", seed=seed, replies=reply, answers=Letter())
         return wait_for(component("decision", "voting.simple", tie="random").at_end(debate)).reason
 
-    assert "".join(re.search(r"solution (\d)", winner(seed))[1] for seed in SEEDS) == "222222001101"
+    assert "".join(re.search(r"solution (\d)", winner(seed))[1] for seed in SEEDS) == "333333112212"
 
 
 def test_equal_models_are_drawn_in_the_order_of_the_run_file():

@@ -94,7 +94,7 @@ class Numbered(Dataset):
     class Options(Options):
         """Options."""
 
-        size: int = Field(default=5, ge=0, description="how many")
+        size: Annotated[int, Volatile] = Field(default=5, ge=0, description="how many")
 
     answers = "kit.stripped"
 
@@ -183,6 +183,28 @@ class Right(Metric):
         return float(debate.decision.key in references)
 
 
+class Graded(Metric):
+    """What a model says of the decision."""
+
+    name = "graded"
+
+    class Options(Options):
+        """Options."""
+
+        rubric: str = Field(default="", description="what counts")
+
+    def calls(self, plan):
+        """One."""
+        return 1
+
+    async def score(self, debate, references):
+        """1 or 0."""
+        reply = await debate.ask(f"{self.options.rubric} grade {debate.decision.key}", purpose="grade")
+        if reply.text == "C":
+            raise ValueError("C is not a grade")
+        return {"grade": float(reply.text == "A"), "length": len(reply.text)}
+
+
 class Pair(Paradigm):
     """Two agents, two rounds."""
 
@@ -255,7 +277,7 @@ def madplug_register_decisions():
 
 @hookimpl
 def madplug_register_metrics():
-    return [Right]
+    return [Right, Graded]
 
 
 @hookimpl

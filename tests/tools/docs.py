@@ -1,8 +1,10 @@
 """Runs the commands that the documents show: `python tests/tools/docs.py [--write] [FILE ...]`.
 
 A block marked `console` holds commands after `$ ` and, under each, what it prints (standard output, then standard
-error). The commands of a document run one after the other in one folder, which holds the repository's examples. A
-line `...` stands for any lines. With `--write` the true output is put in place of what the document says.
+error). The commands of a document run one after the other in one folder, which holds the repository's examples; a
+block with `title="FILE"` is written to that file first. While the commands of a document with
+`<!-- endpoint: PORT -->` run, a scripted OpenAI-compatible endpoint answers there. A line `...` stands for any lines.
+With `--write` the true output is put in place of what the document says.
 """
 
 from __future__ import annotations
@@ -12,12 +14,17 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRESS = re.compile(r"^\d+(/\d+)? debates  .*\n", re.MULTILINE)
 """Shown every few seconds of a run: not what a document is about."""
+FILE = re.compile(r"^```\w+ title=\"([\w./-]+)\"\n(.*?)^```", re.DOTALL | re.MULTILINE)
+ENDPOINT = re.compile(r"<!-- endpoint: (\d+) -->")
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
@@ -58,12 +65,35 @@ def matches(expected: str, printed: str) -> bool:
     return re.fullmatch(pattern, printed, re.DOTALL) is not None
 
 
+@contextmanager
+def endpoint_of(document: str) -> Iterator[None]:
+    """The endpoint that a document asks for, while its commands run."""
+    port = ENDPOINT.search(document)
+    if port is None:
+        yield
+        return
+    with tempfile.TemporaryDirectory() as name:
+        listening = Path(name) / "port"
+        server = subprocess.Popen([sys.executable, "-m", "madplug.testing.endpoint", "--port", port[1], "--latency-ms",
+                                   "0", "--port-file", str(listening)], stdout=subprocess.DEVNULL)
+        try:
+            while not listening.exists() and server.poll() is None:
+                time.sleep(0.05)
+            yield
+        finally:
+            server.terminate()
+            server.wait()
+
+
 def checked(document: Path, *, write: bool) -> list[str]:
     """What is not as the document says; with `write`, the document is brought up to date."""
     wrong: list[str] = []
-    with tempfile.TemporaryDirectory() as name:
+    source = document.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as name, endpoint_of(source):
         folder = Path(name)
         (folder / "examples").symlink_to(ROOT / "examples")
+        for title, content in FILE.findall(source):
+            (folder / title).write_text(content, encoding="utf-8")
 
         def redo(match: re.Match[str]) -> str:
             lines = []
@@ -75,7 +105,7 @@ def checked(document: Path, *, write: bool) -> list[str]:
                 lines.append(f"$ {item.command}\n{item.output if true else printed}")
             return f"```console\n{''.join(lines)}```"
 
-        text = BLOCK.sub(redo, document.read_text(encoding="utf-8"))
+        text = BLOCK.sub(redo, source)
     if write and wrong:
         document.write_text(text, encoding="utf-8")
     return wrong

@@ -1,7 +1,7 @@
 """Writes the documents that are made from the code: `python tests/tools/reference.py`.
 
 `docs/reference.md` is what plugins implement and are given, `docs/run-file.md` every key of a run file,
-`docs/components.md` every component of this repository, `docs/papers.md` the components of each paper. A test compares
+`docs/components/` every component of this repository, `docs/papers.md` the components of each paper. A test compares
 them.
 """
 
@@ -11,13 +11,16 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterator
-from functools import cached_property
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property, partial
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import pasting
 
 from madplug import cell as cell_module
 from madplug import (
@@ -58,7 +61,7 @@ KIND = ("kind", "plural", "label", "slot", "how_many", "required", "of_study", "
 """What a kind says of itself, and what only the host calls."""
 PLAIN = ("DebateResult", "Job", "Played")
 """Records whose properties are listed too."""
-READ = ("DebateId", "Call", "Totals", "Progress", "Changes")
+READ = ("DebateId", "Call", "CallRow", "Totals", "Progress", "Changes")
 """What a reader returns, beside records and rows."""
 CELL = ["components", "of_kind", "wanted", "plan", "worst_calls"]
 """What a component may ask of a cell, beside its fields."""
@@ -89,6 +92,7 @@ PAPERS = (
 """Title, how `source` cites it, and the regular expression that finds it there."""
 
 
+@cache
 def offers() -> list[Offer]:
     """The components of this repository's plugins."""
     ours = {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
@@ -110,10 +114,13 @@ def cell(text: str) -> str:
 def reference() -> str:
     """Hooks, base classes, records, and what components are given."""
     parts = ["# Reference", NOTICE, "What plugins implement, and what they are given. `writing-plugins.md` shows how; "
-             "`run-file.md` has the keys of a run file; `components.md` lists the components. Everything named here "
+             "`run-file.md` has the keys of a run file; `components/` lists the components. Everything named here "
              "can be imported from `madplug` unless another module is given. In signatures, `Maybe[T]` is `T` or an "
              "awaitable of it (declare what your method returns), `Sampled` is `tuple[Sample, tuple[str, ...]]`, and "
-             "`Form` is one of `{\"json_schema\": {...}}`, `{\"regex\": \"...\"}` and `{\"grammar\": \"...\"}`."]
+             "`Form` is one of `{\"json_schema\": {...}}`, `{\"regex\": \"...\"}` and `{\"grammar\": \"...\"}`, "
+             "`Outcome` is `\"done\"`, `\"failed\"` or `\"stopped\"`, and `Source` is `\"shared\"` (by an identical "
+             "request in flight) or `\"stored\"`. `Replies` are scripted replies: a sequence for all agents, one "
+             "sequence per agent id, or a function of the request."]
     parts += ["## Registration hooks", text_of(hookspecs), *hooks(hookspecs)]
     parts += ["## Hooks of a run", text_of(runspecs), *hooks(runspecs)]
     parts += ["## Base classes", text_of(components), *base_classes()]
@@ -124,7 +131,7 @@ def reference() -> str:
     parts += ["## Services (`madplug.services`)", text_of(services),
               *(interface(getattr(services, name)) for name in services.__all__)]
     parts += ["## Records", text_of(records), *record_pages(records)]
-    parts += ["## Events", text_of(events), *record_pages(events), "### `Run` (`madplug.observers`)\n\n"
+    parts += ["## Events", text_of(events), *record_pages(events), "### `Run`\n\n"
               "The argument of `Observer.open`.", *record_pages(observers, only=("Run", "Progress"))]
     parts += ["## A cell", "The argument of `check(cell)`, and `setup.cell`: one configuration of a study, resolved.",
               *record_pages(cell_module), "\n\n".join(given(cell_module.Cell, CELL).split("\n\n")[2:]),
@@ -133,6 +140,8 @@ def reference() -> str:
               f"{flowing(text_of(store.open_study))}", *record_pages(base, only=READ), interface(base.Reader)]
     parts += ["## Executors (`madplug.driver`, `madplug.jobs`, `madplug.worker`)", text_of(driver),
               *record_pages(jobs, only=("Job",)), *record_pages(driver, only=("Ending",)), interface(driver.Driver),
+              "`StudyDriver` is the one `Driver` of a study: it grants slots, counts and stores. Its `folder` is the "
+              "study's directory.",
               given(worker.Worker, ["from_file", "open", "run", "close"])]
     parts += ["## Functions", *function_rows()]
     parts += ["## Testing (`madplug.testing`)", text_of(testing), *testing_pages()]
@@ -306,12 +315,21 @@ PRECEDENCE = """A key set with `--set a.b=c` on the command line takes precedenc
 environment, and that over the file. Values of the first two are read as TOML, or as text if they are not TOML.
 Cells are made from the result, so a cell's changes take precedence over all three; and every key that is given
 takes precedence over the preset of `debate.paradigm`."""
-IDENTITY = """A directory belongs to one study; running the same command again resumes it, and a run file of
-another study is refused. The identity of a study is what is debated and how: its cells, `seed`, `repeats`,
-`share_completions`, `oracle`, and the content of its data. **Not part of it**, and free to change between two
-runs: `name`, `[[observers]]`, `[execution]`, `[limits]`, the location of files, and options that are marked as
-such, for instance addresses, keys and rate limits of models. Observers in particular can be added to a study
-that is half done."""
+IDENTITY = """A directory belongs to one study; running the same command again resumes it. A study can grow: with
+more `repeats`, a data set with a larger `limit` or `size`, further cells or values of the sweep, or further
+`[[metrics]]`, the same command goes on and pays only for what is new. A new metric scores the recorded debates and
+asks only what it needs itself. Debates of cells, repeats or samples that the run file no longer has stay on record
+and are not reported; nor are the scores of a metric that is no longer there. Put back, they cost nothing.
+
+Refused is whatever would change a recorded debate: another `seed`, `share_completions` or `oracle`, and other
+settings of a cell that was run under the same name, even if the file did not have it for a while. The message
+names each difference. Free to change between two runs are `name`, `[[observers]]`, `[execution]`, `[limits]`, the
+location of files, and options that `madplug show` marks, for instance addresses, keys and rate limits of models.
+Debates of a sample whose content has changed are run again.
+
+`reuse = ["runs/other"]` names other studies whose answered calls are used before a call is paid for: those with the
+same model and options, request, agent, sample, repeat and seed. With `share_completions = false` the cell must have
+the same name too. A relative path is relative to the run file or to the current directory."""
 SHARING = """With `share_completions = true`, identical requests (the same model with the same options, the same
 sample, agent, repeat and messages) of different cells are sent once, and every cell uses the same completion.
 Methods are then compared on the same first answers, and round 1 is paid for once. It also means that the cells
@@ -322,8 +340,9 @@ share completions, and a request that one debate makes twice is sent twice."""
 CELLS = """Without `sweep` and `cells`, a study has one cell. `sweep` has lists of values by dotted key, and
 every combination is a cell; `[[cells]]` adds cells one by one. A cell is a set of changes to the file. A change
 with `use` (or a string) replaces a whole slot; one without `use` changes options of the component that is
-there. A cell that sets `debate.paradigm` starts from that paradigm alone: of the file's `[debate]`, it inherits
-only `models`. Extensions are inherited; `extensions = []` removes them. A cell can set these keys, and `name`:"""
+there. An item of a list is named by its position, from 0: `"extensions.0.share" = [0.25, 0.5]`. A cell that sets
+`debate.paradigm` starts from that paradigm alone: of the file's `[debate]`, it inherits only `models`. Extensions
+are inherited; `extensions = []` removes them. A cell can set these keys, and `name`:"""
 EXAMPLE = """```toml
 [sweep]
 "debate.rounds" = [1, 2, 3]
@@ -339,7 +358,12 @@ cell's debate of the same sample and repeat has ended, and components of the cel
 tokens as that one did."""
 RESERVED = """Reserved in every slot: `use`, the component's full name (`plugin.component`), or its bare name if
 only one plugin offers it; and in `[[debate.styles]]` also `for`: ids, roles or persona names of the agents that
-the style is for. Without `for`, the first style that can write a turn's move is used."""
+the style is for. Without `for`, the first style that can write a turn's move is used.
+
+`use = "./mine.py:Firmest"` names a class in a local file, for a component of any kind; the path is relative to the
+run file. The class is written like that of a plugin, but needs no `name`, no docstring and no registration. The
+study's `manifest.json` has the file's hash: a changed metric scores the recorded debates again, and any other
+component that has changed is reported when the study goes on."""
 
 
 def run_file() -> str:
@@ -384,34 +408,72 @@ def slot_row(base: Any) -> str:
     return f"| {table} | {a(base.label)} | `madplug_register_{base.plural}` |"
 
 
-# docs/components.md
+# docs/components
+
+SHARED_BY = 3
+"""An option that this many components of a kind have, worded alike, is described once for all of them."""
+
 
 def catalogue() -> str:
-    """Every component, by kind."""
-    every = offers()
-    parts = ["# Components", NOTICE, "Every component of this repository, as `madplug show NAME` prints it, without "
-             "the texts of prompts. What is installed on your machine: `madplug list`."]
-    for kind in dict.fromkeys(offer.kind for offer in every):
-        parts.append(f"## {kind}")
-        parts += [component(offer) for offer in every if offer.kind == kind]
+    """The kinds, and the components of each in one line."""
+    parts = ["# Components", NOTICE, "Every component of this repository. What is installed on your machine: "
+             "`madplug list`; what a component does and the TOML to paste: `madplug show NAME`."]
+    for one in components.KINDS.values():
+        found = [offer for offer in offers() if offer.kind == one.kind]
+        if found:
+            rows = (f"| [`{o.name}`]({one.plural}.md#{anchor(o.name)}) | {cell(o.summary)} |" for o in found)
+            parts += [f"## {heading(one)}", "\n".join(["| name | |", "|---|---|", *rows])]
     return "\n\n".join(parts) + "\n"
 
 
-def component(offer: Offer) -> str:
-    """A component and its options."""
-    facts = describe.component(offer)
-    lines = [f"### `{offer.name}`", facts["description"]]
-    if facts["source"]:
-        lines.append(f"Source: {facts['source']}. Distribution: `{offer.distribution}`.")
-    else:
-        lines.append(f"Distribution: `{offer.distribution}`.")
+def anchor(name: str) -> str:
+    """The place of a heading `NAME` on its page."""
+    return name.replace(".", "")
+
+
+def heading(kind: Any) -> str:
+    """A kind's name as a heading."""
+    return str(kind.plural).replace("_", " ").capitalize()
+
+
+def kind_page(kind: Any) -> str:
+    """Every component of a kind, as `madplug show NAME` prints it, without the texts of prompts."""
+    found = [describe.component(o) for o in offers() if o.kind == kind.kind]
+    for facts in found:
+        facts["rows"] = [option_row(option) for option in facts["options"]]
+    uses = Counter(row for facts in found for row in facts["rows"])
+    wordings = {row.split("|")[1]: row for row, count in reversed(uses.most_common()) if count >= SHARED_BY}
+    parts = [f"# {heading(kind)}", NOTICE]
+    if wordings:
+        parts += ["## Options that several have", "Described once here, named where they apply.",
+                  table_of(sorted(wordings.values()))]
+    return "\n\n".join([*parts, *(component(facts, {*wordings.values()}) for facts in found)]) + "\n"
+
+
+def option_row(option: dict[str, Any]) -> str:
+    """An option's row in a table."""
+    limits = re.sub(r"matches (\S+)", r"matches `\1`", option["limits"])
+    kind = option["type"] + (f" ({limits})" if limits else "")
+    return f"| `{option['name']}` | {cell(kind)} | {default(option)} | {cell(option['description'])} |"
+
+
+def table_of(rows: Sequence[str]) -> str:
+    """Rows of options as a table."""
+    return "\n".join(["| option | type | default | meaning |", "|---|---|---|---|", *rows])
+
+
+def component(facts: dict[str, Any], common: set[str]) -> str:
+    """A component and its options. common: rows of options that are described above."""
+    lines = [f"## `{facts['name']}`", facts["description"]]
+    source = f"Source: {facts['source']}. " if facts["source"] else ""
+    lines.append(f"{source}Distribution: `{facts['distribution']}`.")
     told = [f"{word.title()}: {', '.join(f'`{name}`' for name in facts[word])}." for word in ("moves", "needs", "gives")
             if word in facts]
     lines += [" ".join(told)] if told else []
-    rows = [f"| `{o['name']}` | {cell(o['type'] + (' (' + o['limits'] + ')' if o['limits'] else ''))} | {default(o)} | "
-            f"{cell(o['description'])} |" for o in facts["options"]]
-    if rows:
-        lines.append("\n".join(["| option | type | default | meaning |", "|---|---|---|---|", *rows]))
+    own = [row for row in facts["rows"] if row not in common]
+    lines += [table_of(own)] if own else []
+    if shared := [row.split("|")[1].strip() for row in facts["rows"] if row in common]:
+        lines.append(f"{'Also' if own else 'Options'}, as [above](#options-that-several-have): {', '.join(shared)}.")
     return "\n\n".join(lines)
 
 
@@ -427,17 +489,41 @@ def default(option: dict[str, Any]) -> str:
 
 # docs/papers.md
 
+WORDING = """## A paper's own wording, and what to set for a replication
+
+Prompts are this project's own words everywhere. Every one is an option, system messages included, so that a paper's
+wording can be pasted into a run file; below each paper is the run file for that, with placeholders instead of the
+paper's sentences. In any prompt that has the task, `{question}` is all of it: the instruction of the data set, the
+passages, the question and its choices. Where a prompt has `{instruction}` or `{context}`, these are left out of
+`{question}`.
+
+* **Who an agent is** stands in the system message of discussions, final answers and votes, as in the papers. With
+  `persona_place = "last"` it follows everything that the agents' prompts have in common, the task and what all of them
+  see, so that a server's prefix cache serves that part to all agents; a model then reads who it is right before the
+  request, and results need not be the same. `frame_place = "system"` puts the task into the system message, too.
+* **`final = "ask"`** of a vote, a judge or a consensus asks for final answers before every decision, as the papers do.
+  By default an agent is asked only where its message does not state one.
+* **`share_completions = false`** makes every cell's debates independent, as a paper's were. Otherwise the cells of a
+  study share personas and first answers, and rules that are the same for three agents (more than 50 % and more than
+  66 %) give the same debates.
+* **`index_base = 1`**, as in the papers' figures, is the number of the first solution on a ballot; their code begins
+  with 0."""
+
+
 def papers() -> str:
     """The components of each paper, and where they deviate from it."""
     every = offers()
+    by_name = {name: [o for o in every if o.name == name] for name in {o.name for o in every}}
     parts = ["# Papers", NOTICE,
              "Which components a paper's method is made of, where in the paper each is described, and where it "
-             "deviates and why. Prompts are this project's own words everywhere; every one is an option, so that a "
-             "paper's wording can be pasted into a run file. Start from the paradigm where there is one: "
-             "`madplug show NAME` prints what it stands for."]
+             "deviates and why. Start from the paradigm where there is one: `madplug show NAME` prints what it stands "
+             "for.", WORDING]
     for title, cited, pattern in PAPERS:
         found = [offer for offer in every if re.search(pattern, offer.component.source)]
         parts.append(f"## {title}\n\nCited as {cited}.\n\n{paper(found, pattern)}")
+        if pasted := pasting.run_file(found, by_name):
+            parts.append(f"<details>\n<summary>The run file that pastes the paper's wording</summary>\n\n```toml\n"
+                         f"{pasted}```\n\n</details>")
     others = [o for o in every if o.component.source and not any(re.search(p, o.component.source) for *_, p in PAPERS)]
     rows = "\n".join(f"| `{o.name}` | {o.kind} | {cell(o.component.source)} |" for o in others)
     parts.append(f"## Data, metrics and answers\n\n| component | kind | source |\n|---|---|---|\n{rows}")
@@ -466,12 +552,15 @@ def deviations(offer: Offer) -> Iterator[str]:
             yield flowing(paragraph)
 
 
-DOCUMENTS = {"reference.md": reference, "run-file.md": run_file, "components.md": catalogue, "papers.md": papers}
+DOCUMENTS: dict[str, Callable[[], str]] = {
+    "reference.md": reference, "run-file.md": run_file, "papers.md": papers, "components/index.md": catalogue,
+    **{f"components/{kind.plural}.md": partial(kind_page, kind) for kind in components.KINDS.values()
+       if any(offer.kind == kind.kind for offer in offers())}}
 
 
 def main() -> int:
     """Write what is not up to date."""
-    DOCS.mkdir(exist_ok=True)
+    (DOCS / "components").mkdir(parents=True, exist_ok=True)
     for name, made in DOCUMENTS.items():
         (DOCS / name).write_text(made(), encoding="utf-8")
         print(f"wrote docs/{name}")

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic import ValidationError
 
 from madplug.components import KINDS, ModelOptions, Observer
@@ -239,6 +240,8 @@ class ExecutorContract(ComponentContract):
         recorder = open_recorder(folder)
         try:
             plan = load(folder / "study.toml", environ={}).plan
+            if executor is not None and (missing := [*executor.check(plan.cells[0])]):
+                pytest.skip(missing[0])
             asyncio.run(StudyRun(replace(plan, executor=executor), recorder).run())
             rows = [json.loads(to_json(result)) for result in recorder.results()]
         finally:

@@ -36,8 +36,8 @@ class ReadingOptions(Options):
         default="regex", description="how the answer is extracted: by rule, by the agent's model, or by its model when "
                                      "the rule finds no answer")
     extract_when: Literal["decision", "every_message"] = Field(
-        default="decision", description="which replies a model may read: only those of the last round and those a "
-                                        "decision protocol requests with the move 'extract', or all of them")
+        default="decision", description="which replies a model may read: only those that a debate is decided on, in "
+                                        "its last round or an earlier one, or all of them")
     prompt: str = Field(
         default=EXTRACT, description="prompt: asks a model to copy out the answer of a reply; {question}, {reply}, "
                                      "{persona}, {instruction} (the request for the closing line)")
@@ -53,8 +53,12 @@ class Reading(AnswerFormat):
     Options: ClassVar[type[ReadingOptions]] = ReadingOptions
     rules: ClassVar[Mapping[str, Rule]] = {}
     """Parsers that reproduce other projects' code, by their value of the option `read_as`."""
+    reads_any_text: ClassVar[bool] = False
+    """Whether nearly any reply reads as an answer, so that one counts as stated only in the closing line."""
     closing = ""
     """An example of the closing line that agents are asked for."""
+    alone: ClassVar[str] = ""
+    """The request for an answer that stands alone, without a closing line."""
 
     @abstractmethod
     def stated(self, text: str, sample: Sample) -> str | None:
@@ -63,6 +67,15 @@ class Reading(AnswerFormat):
     def unmarked(self, text: str, sample: Sample) -> str | None:
         """The answer of a text that does not mark one, or None."""
         return None
+
+    def instruction_alone(self, sample: Sample) -> str:
+        """How to give an answer without a closing line: in a field of a structured reply, or as a program's output.
+
+        The same as `instruction` where a run file has its own, or where another project's code reads the reply.
+        """
+        default = type(self.options).model_fields.get("instruction")
+        worded = default is not None and getattr(self.options, "instruction", None) != default.default
+        return self.instruction(sample) if worded or self.rule or not self.alone else self.alone
 
     @property
     def read_as(self) -> str:
@@ -85,11 +98,20 @@ class Reading(AnswerFormat):
         sample, how = debate.sample, self.options.extract
         paper = None if turn.move == "final" else self.rule
         stated = paper(text) if paper else self.stated(text, sample)
-        said = spoken(text)
-        if how != "regex" and not (stated and how == "regex_then_llm") and said.strip() and self._may_ask(debate, turn):
-            copied = await self._copied(debate, turn, said)
-            return self.stated(copied, sample) or self.unmarked(copied, sample)
+        if how != "regex" and not (stated and how == "regex_then_llm") and self._may_ask(debate, turn):
+            said = spoken(text)
+            if said.strip():
+                copied = await self._copied(debate, turn, said)
+                return self.stated(copied, sample) or self.unmarked(copied, sample)
         return stated or (None if paper else self.unmarked(text, sample))
+
+    def was_read_by_model(self, last: bool) -> bool:
+        """Whether a model may have read a reply when it was recorded. last: in the debate's last round."""
+        return self.options.extract != "regex" and (last or self.options.extract_when == "every_message")
+
+    def is_read_at_decision(self, last: bool) -> bool:
+        """Whether a decision has to have replies read with the move `extract`. last: made in the last round."""
+        return self.options.extract != "regex" and not last and self.options.extract_when == "decision"
 
     def _may_ask(self, debate: Debate, turn: Turn) -> bool:
         if turn.agent.model is None and not debate.models:
@@ -107,7 +129,5 @@ class Reading(AnswerFormat):
         return completion.text.strip()
 
     def calls(self, plan: Plan) -> int:
-        """At most one call for every reply that a model may read."""
-        if self.options.extract == "regex":
-            return 0
-        return plan.turns * (plan.rounds if self.options.extract_when == "every_message" else 1)
+        """At most one call for every reply; a debate may be decided, or voted on, in any round."""
+        return 0 if self.options.extract == "regex" else plan.turns * plan.rounds

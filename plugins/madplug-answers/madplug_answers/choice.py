@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -18,6 +19,7 @@ ASK_ONE = ("When you have decided, end your reply with one line that gives the l
            "{form}")
 ASK_SEVERAL = ("When you have decided, end your reply with one line that gives the letters of all options you take to "
                "be right, in this form: {form}")
+ALONE_SEVERAL = "Give only the letters of all options you take to be right, separated by commas."
 
 _WRAPPED = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf)\s?\{")
 _AFTER_MARK = re.compile(
@@ -42,7 +44,12 @@ _RUN = re.compile(r"[A-Za-z]{1,26}\Z")
 
 def labels(sample: Sample) -> tuple[str, ...]:
     """The letters of a sample's options; A to Z if it has none."""
-    return tuple(letter(i) for i in range(len(sample.choices) or 26))
+    return _letters(len(sample.choices) or 26)
+
+
+@lru_cache(maxsize=64)
+def _letters(number: int) -> tuple[str, ...]:
+    return tuple(map(letter, range(number)))
 
 
 class Choice(Reading):
@@ -61,6 +68,7 @@ class Choice(Reading):
     source = "Becker et al. 2025 (MALLM), section 3.4; Du et al. 2023 (evaluation)"
     rules = papers.CHOICE
     closing = f"{LINE} (B)"
+    alone = "Give only the letter of your choice."
 
     class Options(ReadingOptions):
         """Options of `answers.choice`."""
@@ -80,12 +88,17 @@ class Choice(Reading):
             return self
 
     def instruction(self, sample: Sample) -> str:
-        """Asks for `Final answer: (B)`."""
-        allowed = labels(sample)
-        first, last = allowed[min(1, len(allowed) - 1)], allowed[-1]
+        """Asks for `Final answer: (<letter>)`: a placeholder, since an example would favour an option."""
         if self.options.several:
-            return fill(self.options.instruction_several, form=f"`{LINE} ({first}), ({last})`")
-        return fill(self.options.instruction, form=f"`{LINE} ({first})`")
+            return fill(self.options.instruction_several, form=f"`{LINE} (<letter>), (<letter>), ...`")
+        return fill(self.options.instruction, form=f"`{LINE} (<letter>)`")
+
+    def instruction_alone(self, sample: Sample) -> str:
+        """One letter, or with `several` all of them."""
+        if not self.options.several:
+            return super().instruction_alone(sample)
+        asked = self.options.instruction_several
+        return ALONE_SEVERAL if asked == ASK_SEVERAL else self.instruction(sample)
 
     def pattern(self, sample: Sample) -> str:
         """The closing line."""

@@ -15,6 +15,13 @@ from contextlib import suppress
 from typing import IO, Any
 
 KEPT = 100_000
+_MAIN = """
+import sys
+sys.path[:] = sys.argv[1:]
+from madplug_answers.equivalence import serve
+serve(sys.stdin, sys.stdout)
+"""
+"""Runs the process with the same places to import from, without the current directory: it may be a foreign study."""
 START = 60.0
 """Seconds a new process may take to load computer algebra."""
 
@@ -47,7 +54,7 @@ class Checker:
         return answer is True
 
     def _start(self) -> subprocess.Popen[str]:
-        self._process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.PIPE, text=True,
+        self._process = subprocess.Popen([sys.executable, "-c", _MAIN, *sys.path], stdin=subprocess.PIPE, text=True,
                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         weakref.finalize(self, _end, self._process)
         if _say(self._process, {"a": "1", "b": "1"}, START) is not True:
@@ -92,7 +99,3 @@ def serve(questions: IO[str], answers: IO[str]) -> None:
             equal = False
         answers.write(json.dumps(equal) + "\n")
         answers.flush()
-
-
-if __name__ == "__main__":
-    serve(sys.stdin, sys.stdout)

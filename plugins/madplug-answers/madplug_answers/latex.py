@@ -55,6 +55,7 @@ def _once(text: str) -> str:
     text = text.strip(" \t\n\"'").rstrip(".,;:").strip(" \t\n\"'")
     for spelling, sign in _SAME_SIGN:
         text = text.replace(spelling, sign)
+    text = _unwrapped(text)  # a unit inside brackets is at the end of the expression
     text = _NAMED_UNIT.sub(r"\1", _UNIT.sub("", text))
     text = _SPACES.sub("", _DEGREES.sub("", _FRACTIONS.sub(r"\\frac", text)))
     text = _TEXT.sub(r"\1", text)
@@ -93,10 +94,26 @@ def _braced(match: re.Match[str]) -> str:
     return f"\\frac{above}{below}"
 
 
+def _in_digits(text: str) -> str | None:
+    """A number below a million that is written in words without spaces, in digits."""
+    thousands, has_thousands, rest = text.rpartition("thousand")
+    hundreds, has_hundreds, below = rest.rpartition("hundred")
+    parts = [(thousands, has_thousands, 1000), (hundreds, has_hundreds, 100), (below.removeprefix("and"), "", 1)]
+    total = 0
+    for words, unit, worth in parts:
+        if not words and not unit:
+            continue
+        number = _NUMBERS.get(words) if worth < 1000 or not unit else _in_digits(words)
+        if number is None or (worth == 100 and not 0 < int(number) < 10):
+            return None
+        total += int(number) * worth
+    return str(total) if text else None
+
+
 def _plain(text: str) -> str:
     """A plain number in its shortest exact form, a single word in lower case, anything else as it is."""
-    if text.lower() in _NUMBERS:
-        return _NUMBERS[text.lower()]
+    if (named := _in_digits(text.lower())) is not None:
+        return named
     if _WORD.match(text):
         return text.lower()
     if len(text) > LONGEST:

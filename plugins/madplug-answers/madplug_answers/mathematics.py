@@ -26,7 +26,7 @@ _FORMULA = re.compile(r"\$\$?([^$]{1,2000})\$|\\\(([^\n]{1,2000}?)\\\)|\\\[([^\n
 _END = re.compile(r"[.;](?=\s|\Z)|\n\s*\n")
 _MARKER = re.compile(
     r"(?i)(?<![a-z])(?:final[ \t]{1,3}answer(?![a-z])|answer[ \t]{1,3}is(?![a-z])|answer(?=[ \t]?[:=])|\#\#\#\#)")
-_REMARK = re.compile(r"(?i)\b(?:correct|incorrect|right|wrong|valid|the|this|that|not|as|above|given)\b")
+_REMARK = re.compile(r"(?i)(?<!\\)\b(?:correct|incorrect|right|wrong|valid|the|this|that|not|as|above|given)\b")
 _DENIED = re.compile(r"(?i)not(?!\w)(?:[^\n]{1,200}?[ ]but(?:[ ]rather)?[ ](.{1,200}))?")
 _TRIED = 8
 _COMMAND = re.compile(r"\\(?:text|mbox|textrm|textbf|mathrm)\s?\{[^{}]{0,400}\}|\\[A-Za-z]+")
@@ -50,6 +50,7 @@ class Math(Reading):
     source = "Hendrycks et al. 2021 (MATH, string normalisation)"
     rules = papers.MATH
     closing = f"{LINE} \\boxed{{42}}"
+    alone = "Give only the answer, in LaTeX."
 
     class Options(ReadingOptions):
         """Options of `answers.math`."""
@@ -72,7 +73,7 @@ class Math(Reading):
 
     def instruction(self, sample: Sample) -> str:
         r"""Asks for `Final answer: \boxed{...}`."""
-        return fill(self.options.instruction, form=f"`{LINE} \\boxed{{42}}`")
+        return fill(self.options.instruction, form=f"`{LINE} \\boxed{{<answer>}}`")
 
     def pattern(self, sample: Sample) -> str:
         """The closing line."""

@@ -54,6 +54,7 @@ class Number(Reading):
     source = "Du et al. 2023 (evaluation); Yin et al. 2023 (evaluation)"
     rules = papers.NUMBER
     closing = f"{LINE} 42"
+    alone = "Give only a plain number, without a unit."
 
     class Options(ReadingOptions):
         """Options of `answers.number`."""
@@ -64,8 +65,8 @@ class Number(Reading):
             default=ASK, description="prompt: the request for the closing line. {form}")
 
     def instruction(self, sample: Sample) -> str:
-        """Asks for `Final answer: 42`."""
-        return fill(self.options.instruction, form=f"`{LINE} 42`")
+        """Asks for `Final answer: <number>`."""
+        return fill(self.options.instruction, form=f"`{LINE} <number>`")
 
     def pattern(self, sample: Sample) -> str:
         """The closing line."""

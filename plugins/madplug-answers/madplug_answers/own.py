@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 from madplug_answers.marks import ANNOUNCED_HERE, MARKER
 from madplug_answers.reports import blank, blank_reports
+from madplug_common.replies import STANCE, without_thoughts
 
-_THOUGHT = re.compile(r"(?i)<(/?)think(?:ing)?>")
-_STANCE = re.compile(r"(?i)\[[ \t]{0,3}(?:dis)?agree[ \t]{0,3}\]")
 _EMPHASIS = re.compile(r"(?<![0-9)])(?<![0-9)] )\*+|\*+(?! ?[0-9(\\])|`+")
 """A star between factors is not emphasis."""
+_TOKEN = re.compile(r"[\w.,/%-]+")
+"""A text in which nothing can be quoted, reported or emphasised."""
+_QUOTE = re.compile("[\"“„«'‘]")
 _FENCE = re.compile(r"`{3,}|^[ ]{0,3}~{3,}", re.M)
 _FENCED = re.compile(r"\s*(`{3,}|~{3,})[ \t]*[\w+-]{0,20}[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z", re.S)
 _BLOCK_QUOTE = re.compile(r"^[ \t]{0,3}>[^\n]*(?:\n[ \t]{0,3}>[^\n]*)*", re.M)
@@ -47,8 +49,12 @@ class ReplyText(NamedTuple):
 
 def parse_reply(text: str) -> ReplyText:
     """The text of a reply, and the author's own words in it."""
+    if _TOKEN.fullmatch(text):
+        return ReplyText(text, text)
     text = spoken(text)
     own = unquoted(text)
+    if "*" not in text and "`" not in text:
+        return ReplyText(text, blank_reports(own))
     emphasis = [mark.span() for mark in _EMPHASIS.finditer(text)]
     return ReplyText(_cut(text, emphasis), blank_reports(_cut(own, emphasis)))
 
@@ -65,25 +71,12 @@ def compatible(text: str) -> str:
 
 def spoken(text: str) -> str:
     """The text without thoughts and `[AGREE]` tags, and without a code fence around a whole reply."""
-    text = _STANCE.sub(" ", _without_thoughts(text) if "<" in text else text)
+    if "<" in text:
+        text = without_thoughts(text)
+    if "[" in text:
+        text = STANCE.sub(" ", text)
     whole = _FENCED.match(text) if text.lstrip()[:3] in ("```", "~~~") else None
     return whole[2] if whole and whole[1] not in whole[2] and MARKER.search(whole[2]) else text
-
-
-def _without_thoughts(text: str) -> str:
-    """The text outside of `<think>...</think>`.
-
-    Without its end, a thought runs to the end of the text; without its beginning, from the beginning or from the
-    thought before: some models' templates write the opening tag themselves.
-    """
-    kept, start, thinking = [], 0, False
-    for tag in _THOUGHT.finditer(text):
-        if tag[1]:
-            start, thinking = tag.end(), False
-        elif not thinking:
-            kept.append(text[start:tag.start()])
-            thinking = True
-    return "\n".join(kept if thinking else [*kept, text[start:]])
 
 
 def unquoted(text: str) -> str:
@@ -92,11 +85,12 @@ def unquoted(text: str) -> str:
     Not blanked are a quotation that is the whole text, one that follows an announcement of the author's own answer
     (`Final answer: "B"`), and quoted names: a few words that announce no answer.
     """
-    own = _without_fences(text)
+    own = _without_fences(text) if "```" in text or "~~~" in text else text
     if ">" in own:
         own = _blank_each(own, _BLOCK_QUOTE, lambda quote: _is_announced(own, quote.start()))
-    spoken_text = own
-    own = _blank_each(own, _QUOTED, lambda quote: _is_name(spoken_text, quote))
+    if _QUOTE.search(own):
+        spoken_text = own
+        own = _blank_each(own, _QUOTED, lambda quote: _is_name(spoken_text, quote))
     return own if re.search(r"[^\s`*]", own) else text
 
 

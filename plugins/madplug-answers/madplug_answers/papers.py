@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from madplug_answers.marks import boxed
 
 Rule = Callable[[str], str | None]
+_INSIDE = r"(?:[^()\n]|\((?:[^()\n]|\([^()\n]{0,200}\)){0,200}\)){1,300}"
+"""What is in brackets, with at most two levels of brackets in it."""
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _ANSWER = r"[aA]nswer:\s*([A-J])"
 
 
@@ -62,9 +65,18 @@ def dylan_math(text: str) -> str | None:
 
 
 def madc_math(text: str) -> str | None:
-    """The last LaTeX box with at most two levels of braces in it, without a closing point and the dollars around it."""
+    """The last LaTeX box with at most two levels of braces in it, without a closing point and the dollars around it.
+
+    Without a box, what is in brackets after the last "answer is": the form that the paper asks for.
+    """
     found = _last(re.findall(r"\\boxed\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}", text))
-    return found.strip().rstrip(".").strip("$ ") or None if found else None
+    if found:
+        return found.strip().rstrip(".").strip("$ ") or None
+    stated = _last(re.findall(rf"(?i)answer is ?:? {{0,3}}\$?\(({_INSIDE})\)", text))
+    if stated is None or not stated.strip("$ "):
+        return None
+    inside: str = stated.strip("$ ")
+    return inside if "," not in inside or _THOUSANDS.fullmatch(inside) else f"({inside})"  # pairs keep their brackets
 
 
 def slm_choice(text: str) -> str | None:

@@ -49,6 +49,8 @@ class Text(Reading):
     """
 
     name = "text"
+    reads_any_text = True
+    alone = "Give only the answer, in as few words as possible."
     source = "Rajpurkar et al. 2018 (SQuAD 2.0, evaluation)"
 
     class Options(ReadingOptions):
@@ -61,8 +63,13 @@ class Text(Reading):
         instruction: str = Field(default=ASK_TEXT, description="prompt: the request for the closing line. {form}")
 
     def instruction(self, sample: Sample) -> str:
-        """Asks for `Final answer: ...`."""
-        return fill(self.options.instruction, form=f"`{LINE} ...`") + (ASK_UNKNOWN if self.options.unknown else "")
+        """Asks for `Final answer: <answer>`."""
+        return fill(self.options.instruction, form=f"`{LINE} <answer>`") + (ASK_UNKNOWN if self.options.unknown else "")
+
+    def instruction_alone(self, sample: Sample) -> str:
+        """A few words; with `unknown`, also what to say where there is no answer."""
+        asked = super().instruction_alone(sample)
+        return asked + ASK_UNKNOWN if self.options.unknown and asked == self.alone else asked
 
     def pattern(self, sample: Sample) -> str:
         """The closing line."""
@@ -108,6 +115,8 @@ class Free(Reading):
     """
 
     name = "free"
+    reads_any_text = True
+    alone = "Give only the complete answer."
     source = "Becker et al. 2025 (MALLM), appendix G.5"
 
     class Options(ReadingOptions):

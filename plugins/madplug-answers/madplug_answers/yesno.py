@@ -43,6 +43,7 @@ class YesNo(Reading):
     source = "Yin et al. 2023 (evaluation)"
     rules = papers.YESNO
     closing = f"{LINE} yes"
+    alone = "Give only yes or no."
 
     class Options(ReadingOptions):
         """Options of `answers.yesno`."""
@@ -51,8 +52,8 @@ class YesNo(Reading):
         instruction: str = Field(default=ASK_YESNO, description="prompt: the request for the closing line. {form}")
 
     def instruction(self, sample: Sample) -> str:
-        """Asks for `Final answer: yes`."""
-        return fill(self.options.instruction, form=f"`{LINE} yes` or `{LINE} no`")
+        """Asks for `Final answer: <yes or no>`."""
+        return fill(self.options.instruction, form=f"`{LINE} <yes or no>`")
 
     def pattern(self, sample: Sample) -> str:
         """The closing line."""

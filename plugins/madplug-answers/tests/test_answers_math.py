@@ -29,6 +29,9 @@ def spelling(text: str) -> str | None:
     ["284", "(284)", r"\left(284\right)", "{284}", r"\boxed{(284)}", "The answer is: (284)",
     "Final answer: (284)"],
     ["-3", "(-3)"], ["x+1", "(x+1)"], ["7", "seven", r"\text{seven}", "(seven)", "Seven"], ["21", "twenty-one"],
+    ["284", "two hundred eighty-four", "(two hundred and eighty-four)", r"\text{two hundred eighty-four}"],
+    ["100", "one hundred"], ["12045", "twelve thousand forty-five"], ["200000", "two hundred thousand"],
+    ["10", "(10 inches)", "10 inches"], ["7", r"The answer is: \left(7\right)"],
     ["nosolution", r"\text{no solution}", "No solution"],
     [r"2\pi", r"2 \pi", r"x=2\pi"], [r"x\le3", r"x \leq 3"], ["7", "3+4=7"], [r"\frac{\sqrt{3}}{3}",
     r"\frac{\sqrt3}3"],
@@ -43,6 +46,7 @@ def test_spellings_of_one_expression(same):
     ("1", "-1"), ("(1,2)", "1,2"), ("(1)(2)", "12"), ("[5]", "5"), (r"\{5\}", "5"), ("a", "A"), ("x^2", "x2"),
     (r"\frac{1}{2}", r"\frac{2}{1}"), ("12", "1 + 2"), ("10*5", "105"),
     (r"\begin{pmatrix} 1 \\ 23 \end{pmatrix}", r"\begin{pmatrix} 12 \\ 3 \end{pmatrix}"), ("x^2 + y^2 = 4", "4"),
+    ("hundred", "100"), ("twenty hundred", "2000"), ("three four", "34"),
 ])
 def test_different_expressions_stay_different(a, b):
     assert spelling(a) != spelling(b)

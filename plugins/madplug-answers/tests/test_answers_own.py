@@ -168,6 +168,14 @@ def test_a_tag_does_not_reach_free_text():
     assert played.messages[0].answer == text[len("[DISAGREE] "):]
 
 
+@pytest.mark.parametrize("tag", ["**[AGREE]** ", "__[Disagree]__\n", "[AGREED] ", "[ agreement ] ",
+                                 "*[DISAGREEMENT]*: ", "**[AGREE]:** ", "[DISAGREE] - "])
+def test_a_tag_that_marks_agreement_is_no_part_of_an_answer_however_it_is_written(tag):
+    answers = [play(answers=format, replies=[tag + "the X Choir"], agents=1, sample=ANY).messages[0].answer
+               for format in (Text(), Free(extract="regex"))]
+    assert answers == ["the X Choir"] * 2
+
+
 def test_blanking_keeps_every_position():
     text, own = parse_reply(
         '**Final answer:** (A)\n> *no*, `(B)`\n"Well, the answer is **(B)**," Agent 2 said.\nI say (A)')
@@ -180,4 +188,4 @@ def test_blanking_keeps_every_position():
 
 def test_speech_is_what_is_neither_thought_nor_tag():
     assert spoken("a<think>b</think>c</think>d<think>e").split() == ["a", "d"]
-    assert spoken("no tags < here > [AGREED]") == "no tags < here > [AGREED]"
+    assert spoken("no tags < here > [as agreed]") == "no tags < here > [as agreed]"

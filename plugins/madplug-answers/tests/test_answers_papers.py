@@ -38,6 +38,12 @@ VECTORS = [
     ("madc_math", r"\boxed{\frac{\sqrt{2}}{3}}", r"\frac{\sqrt{2}}{3}"),
     ("madc_math", r"\boxed{5}, then \boxed{a{b{c{d}}}}", "5"),  # deeper than its pattern goes
     ("madc_math", "the answer is 5", None),
+    ("madc_math", "The answer is: (283)? No. The answer is: (284).", "284"),
+    ("madc_math", r"So the answer is $(\frac{1}{2})$", r"\frac{1}{2}"),
+    ("madc_math", "The answer is: (f(2) + 1)", "f(2) + 1"),
+    ("madc_math", "The answer is: (1,234)", "1,234"),
+    ("madc_math", "The answer is: (3, 4)", "(3, 4)"),
+    ("madc_math", "The answer is: ()", None),
     ("slm_choice", "(B) holds, in a way", "B"),
     ("slm_choice", "B holds, in a way", "A"),
     ("mmlu_pro_choice", "The answer is (J). Or the answer is (A).", "J"),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from madplug import Sample
-from madplug_answers import Choice, Free, Math, Number, Text, YesNo
+from madplug_answers import Choice, Free, Math, Number, Text, YesNo, reports
 
 SAMPLES = (Sample("q1", "?", choices=("one", "two", "Both (A) and (B)", "the")), Sample("q2", "?"))
 FORMATS = (Choice(), Choice(several=True), Number(), YesNo(), Math(), Text(), Text(unknown=True), Free())
@@ -136,21 +136,47 @@ def test_any_repeated_text_takes_time_in_proportion(format, pieces):
     assert grows_in_proportion(format, piece * count, piece * (4 * count))
 
 
+def line_of(format, sample):
+    """The closing line that the instruction asks for, with an answer in the placeholder's place."""
+    shown = re.search(r"`(Final answer:[^`]*)`", format.instruction(sample))
+    assert shown
+    values = {"<letter>": "A", "<number>": "7", "<yes or no>": "no", "<answer>": "7", ", ...": ""}
+    line = shown[1].replace("(<letter>), (<letter>)", "(A), (B)") + ("\nx" if format.name == "free" else "")
+    for placeholder, value in values.items():
+        line = line.replace(placeholder, value)
+    return line
+
+
 @each_format
 def test_the_instruction_and_the_pattern_speak_of_the_same_line(format):
     for sample in SAMPLES:
-        shown = re.search(r"`(Final answer:[^`]*)`", format.instruction(sample))
-        assert shown
-        line = shown[1].replace("Final answer: ...", "Final answer: x") + ("\nx" if format.name == "free" else "")
+        line = line_of(format, sample)
         assert re.fullmatch(format.pattern(sample), line)
         assert format.canonical(line, sample) is not None
 
 
 @each_format
+def test_the_instruction_favours_no_answer(format):
+    assert not re.search(r"\([A-Z]\)|\d", format.instruction(SAMPLES[0]))
+
+
+@each_format
 def test_a_constrained_reply_is_read(format):
     form = format.form(SAMPLES[0], body=50)
-    shown = re.search(r"`(Final answer:[^`]*)`", format.instruction(SAMPLES[0]))
-    line = shown[1].replace("Final answer: ...", "Final answer: x") + ("\nx" if format.name == "free" else "")
+    line = line_of(format, SAMPLES[0])
     reply = f"Some thoughts.\n{line}"
     assert re.fullmatch(form["regex"], reply)
     assert format.canonical(reply, SAMPLES[0]) == format.canonical(line, SAMPLES[0])
+
+
+@pytest.mark.parametrize(("pattern", "signs"), [
+    (reports._REPORT, reports._OF_REPORTS), (reports._NUMBERED, reports._OF_ROLES), (reports._REFUTED, (") ",)),
+    (reports._NEGATED, reports._OF_NEGATIONS)])
+def test_a_text_in_which_a_pattern_is_found_has_one_of_its_signs(pattern, signs):
+    @settings(deadline=None, max_examples=60, derandomize=True)
+    @given(st.from_regex(pattern))
+    def check(text):
+        if pattern.search(text):
+            assert any(sign in text for sign in signs)
+
+    check()

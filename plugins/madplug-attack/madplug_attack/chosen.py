@@ -30,17 +30,23 @@ class AttackOptions(Options):
 
 
 class Attack(Extension):
-    """An attack on some of the agents, the same ones throughout a debate."""
+    """An attack on some of the agents, the same ones throughout a debate.
+
+    Each kind of attack strikes the same agents of a sample, so that a sweep over kinds compares attacks, not agents.
+    """
 
     Options = AttackOptions
 
     def chosen(self, debate: Debate) -> tuple[int, ...]:
-        """The attacked agents: the same for every call in a debate, whatever else is drawn there."""
+        """The attacked agents: the same for every call in a debate and for every kind of attack.
+
+        Those of a smaller share are among those of a larger one.
+        """
         if self.options.agents is not None:
             return tuple(sorted(set(self.options.agents)))
         ids = sorted(a.id for a in debate.agents)
         wanted = attacked(self.options.share, len(ids))
-        return tuple(sorted(debate.rng(f"attack.{self.name}:agents").sample(ids, wanted))) if wanted else ()
+        return tuple(sorted(debate.rng("attack:agents").sample(ids, len(ids))[:wanted]))
 
     @hookimpl(wrapper=True)
     def madplug_opening(self, debate: Debate) -> Generator[None, Opening, Opening]:

@@ -26,8 +26,9 @@ class DropOptions(AttackOptions):
 class Drop(Attack):
     """Cuts off a share of the agents: nothing that others say reaches them, while everyone receives what they say.
 
-    The agents are drawn once per sample and stay cut off. They see their own earlier messages and what was
-    on record before the debate without an author; with `som.exchange` they are asked to verify their own answer.
+    The agents are drawn once per sample, the same for every kind of attack, and stay cut off. They see their own
+    earlier messages and what was on record before the debate without an author; with `som.exchange` they are asked to
+    verify their own answer.
     Scoring and decision are untouched. Each message of such an agent records in `data["attack"]` what was
     withheld from it, and the debate's notes name the agents. With `share = 0` not a byte of a debate changes.
 

@@ -110,3 +110,38 @@ def test_agents_that_are_not_there_are_a_problem():
         wanted = 3
 
     assert list(Drop(agents=(1, 3)).check(Cell())) == ["'agents' names agent 3; there are 3, counted from 0"]
+
+
+SWEEP = """
+dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
+models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
+debate = {paradigm = "freemad.n", agents = 4}
+[sweep]
+extensions = [[{use = "attack.drop"}], [{use = "attack.alter"}], [{use = "attack.inject"}],
+              [{use = "attack.drop", share = 0.5}]]
+"""
+
+
+def test_every_kind_of_attack_strikes_the_same_agents_of_a_sample(run_on_endpoint):
+    pytest.importorskip("madplug_freemad")
+    rows = [{"id": f"q{i}", "question": f"Question {i}?", "choices": ["1", "2", "3"], "reference": "B"}
+            for i in range(12)]
+    results, _ = run_on_endpoint(SWEEP, rows, lambda body: "Final answer: B")
+    struck = {kind: [r.notes[f"attack.{kind}"]["agents"] for r in results
+                     if f"attack.{kind}" in r.notes and len(r.notes[f"attack.{kind}"]["agents"]) == 1]
+              for kind in ("drop", "alter", "inject")}
+    assert struck["drop"] == struck["alter"] == struck["inject"]
+    assert len({agent for (agent,) in struck["drop"]}) > 1
+    half = [r.notes["attack.drop"]["agents"] for r in results if len(r.notes.get("attack.drop", {}).get(
+        "agents", ())) == 2]
+    assert all(agent in two for (agent,), two in zip(struck["drop"], half, strict=True))
+
+
+def test_altered_and_injected_messages_promote_the_same_answer():
+    from madplug_attack import Alter, Inject
+
+    choices = Sample("q1", "?", ("one", "two", "three", "four"))
+    for seed in range(6):
+        told = [run(kind(agents=(1,), text="[{answer}]"), sample=choices, rounds=2, seed=seed).requests[4]
+                .messages[-1]["content"].rpartition("[")[2] for kind in (Alter, Inject)]
+        assert told[0][0] == told[1][0]

@@ -14,7 +14,7 @@ from madplug_benchmarks.recipe import CellError, Recipe
 from madplug_datasets import Hub, HubOptions
 from madplug_datasets.hub import columns_of, refuse_missing
 from madplug_datasets.loading import Where
-from madplug_files.cells import as_text, is_empty
+from madplug_files.cells import is_empty
 from madplug_files.columns import PARTS, REQUIRED, Columns, Row, known_columns
 from madplug_files.problems import problem
 from madplug_files.readers import Rows
@@ -65,8 +65,6 @@ class Preset(Hub):
                 cells |= recipe.change(cells, self._rng(cells.get("id") or name))
             except CellError as error:
                 raise problem(columns.place(place, error.part), str(error)) from None
-        if recipe.task_in_question and self.options.instruction and not is_empty(cells["question"]):
-            cells["question"] = f"{self.options.instruction}\n\n{as_text(cells['question'])}"
         if cells.get("id") is None:
             cells.pop("id", None)
         if recipe.subset_of in ("config", "split") and self.subset and not self.options.path:
@@ -137,9 +135,8 @@ def options(recipe: Recipe) -> type[HubOptions]:
         fields["choice_seed"] = (int, Field(default=0, ge=0, description="seed for the order of the choices"))
     return create_model(
         "Options", __base__=HubOptions, **fields,
-        instruction=(str, Field(default=recipe.instruction, description=(
-            "the task in words, before the row's own text" if recipe.task_in_question
-            else "the task in words, for prompts that state it"))),
+        instruction=(str, Field(
+            default=recipe.instruction, description=HubOptions.model_fields["instruction"].description)),
         answers=(str | dict[str, Any] | None, Field(
             default=None, description="an answer format to use instead of the benchmark's")),
         id=(str | None, Field(default=recipe.hub, description="the data set on the hub, or another copy of it")),

@@ -45,8 +45,6 @@ class Recipe:
     revision: str | None = None
     instruction: str = ""
     """The task in words."""
-    task_in_question: bool = False
-    """Whether the instruction stands before the question, because the row does not say what to do."""
     reference_as: Wanted = "auto"
     change: Callable[[Cells, random.Random], Cells] | None = None
     """Cells to replace."""

@@ -23,17 +23,18 @@ __all__ = ["Central", "Random"]
 class RandomOptions(Options):
     """Options of `casting.random`."""
 
-    per: Literal["study", "sample"] = Field(default="study", description="how long a cast stays together")
+    per: Literal["study", "repeat", "sample"] = Field(default="study", description="how long a cast stays together")
     draw: Literal["deal", "independent"] = Field(default="deal", description=(
         "deal: every model as often as in turn; independent: each persona draws from all models"))
 
 
 class Random(Casting):
-    """Assigns the models to the personas at random, once for the whole study or again for every sample.
+    """Assigns the models to the personas at random, once for the whole study or again for every repeat or sample.
 
     `draw = "deal"` shuffles the models that the agents would have in turn, so that each plays as often as
     it would; `"independent"` draws a model for every persona on its own, so that one may play them all. Per
-    study, every sample and every repeat has the same cast.
+    study, every sample and every repeat has the same cast; per repeat, every sample has, so that the spread over
+    repeats is that over casts.
     """
 
     name = "random"
@@ -47,8 +48,9 @@ class Random(Casting):
     def cast(self, debate: Debate, personas: Sequence[Persona]) -> list[Agent]:
         """The personas in order, each with the model it drew."""
         rng = debate.rng("casting.random")
-        if self.options.per == "study":
-            rng = random.Random(f"casting.random/{getattr(self, '_seed', 0)}")
+        if self.options.per != "sample":
+            repeat = f"/{debate.repeat}" if self.options.per == "repeat" else ""
+            rng = random.Random(f"casting.random/{getattr(self, '_seed', 0)}{repeat}")
         hand = in_turn(debate.models, len(personas))
         if self.options.draw == "deal":
             rng.shuffle(hand)

@@ -4,59 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
-from madplug import Agent, Decision, ModelName, Offers, Options, Phase, Plan, Reply, ServiceName, Turn
+from madplug import Agent, Decision, Phase, Plan, Reply, Turn
 from madplug.services import Retriever
+from madplug_challenge.options import SETTINGS, FinalOptions, Setting
 from madplug_common import prompts
+from madplug_common.layout import compose
 from madplug_common.replies import read_agreement
 from madplug_common.ties import leaders
 
 if TYPE_CHECKING:
     from madplug import Debate
 
-Setting = Literal["only_solution", "history", "information", "irrelevant", "wrong"]
-SETTINGS: tuple[Setting, ...] = ("only_solution", "history", "information", "irrelevant", "wrong")
 KEPT = 500
 """At most this many characters of a reply go into the notes."""
 
 
-class FinalOptions(Options):
-    """Which settings, what they need, and the prompts."""
+@dataclass(frozen=True)
+class Shown:
+    """An answer that is examined, and what the notes say about it."""
 
-    settings: tuple[Setting, ...] | None = Field(default=None, min_length=1, description=(
-        "which of only_solution, history, information, irrelevant and wrong; by default all that can be run: "
-        "`information` with a retriever, `wrong` with a challenger_model"))
-    challenger_model: ModelName | None = Field(default=None, description=(
-        "the model that writes the wrong answer, and the irrelevant one where it is generated"))
-    retriever: Annotated[ServiceName, Offers(Retriever)] | None = Field(default=None, description=(
-        "for `information`: the [services.NAME] that finds passages about the question"))
-    passages: int = Field(default=3, ge=1, le=100, description="for `information`: how many passages to retrieve")
-    irrelevant: Literal["fixed", "generated"] = Field(default="fixed", description=(
-        "the irrelevant answer: `fixed`, or written by the challenger_model"))
-    attempts: int = Field(default=3, ge=1, le=20, description=(
-        "times the challenger_model is asked for a wrong answer that can be read and is not the debate's"))
-    constrain: bool = Field(default=True, description=(
-        "send the form of a verdict to models whose replies can be constrained to one"))
-    persona: str = Field(default="You are {name}. {description}", description=(
-        "prompt: who examines the answer. {name}, {description}"))
-    information: str = Field(default="These passages may help:\n{passages}", description=(
-        "prompt, `information`. {passages}"))
-    review: str = Field(default=(
-        "The final answer to the task is: {answer}\nExamine it critically. Reply with one word: AGREE if you "
-        "accept it, DISAGREE if you do not."), description="prompt: the request for a verdict. {answer}")
-    revise: str = Field(default="You do not accept this answer. Give your own answer to the task.", description=(
-        "prompt: the request for a new answer, after a DISAGREE"))
-    mislead: str = Field(default=(
-        "Give an answer to this task that looks plausible and is wrong. It must not be: {answer}"),
-        description="prompt, `wrong`: the challenger_model's. {answer}: the debate's answer")
-    stray: str = Field(default=(
-        "Write one short sentence that could be an answer to some other question but has nothing to do with this "
-        "task."), description="prompt, `irrelevant = \"generated\"`: the challenger_model's")
-    irrelevant_answer: str = Field(default="I do not know anything about that.", min_length=1, description=(
-        "the irrelevant answer, where it is fixed"))
+    text: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Final(Phase):
@@ -68,6 +39,11 @@ class Final(Phase):
     (`wrong`). The decision stays as it is. `notes.challenge` has for each setting every agent's verdict and new
     answer, the share of challenges, how many verdicts could not be read, and the new answer that most challengers
     give.
+
+    With `oracle = true` the wrong answer is compared with the references and is never right. Without, it differs from
+    the debate's answer, and may be right where that is not: the notes say what it was `checked` against, and
+    `challenge.outcome` in how many debates it was right. The notes also say where a question has only two choices, so
+    that the wrong answer is simply the other one, and where it is the debate's own answer.
 
     Differs from the paper: one fixed sentence is the irrelevant answer, unless `irrelevant = "generated"`. Differs
     from the released code, which scores the first agent's new answer only, and has the debate's own model write the
@@ -110,8 +86,8 @@ class Final(Phase):
         shown = dict(zip(self.settings, await debate.ask_all(
             self._shown(debate, setting, answer, decision.key) for setting in self.settings), strict=True))
         examined = await debate.ask_all(
-            self._examine_all(debate, setting, text, passages) for setting, text in shown.items() if text is not None)
-        results = {result["setting"]: result for result in examined}
+            self._examine_all(debate, setting, one, passages) for setting, one in shown.items() if one is not None)
+        results: dict[str, dict[str, Any]] = {result["setting"]: result for result in examined}
         debate.notes["challenge"] = {
             setting: results.get(setting, {"setting": setting, "skipped": "the challenger gave no wrong answer"})
             for setting in self.settings}
@@ -125,43 +101,53 @@ class Final(Phase):
         found = await retriever.retrieve(debate.sample.question, self.options.passages)
         return "\n\n".join(found)
 
-    async def _shown(self, debate: Debate, setting: Setting, answer: str, key: str) -> str | None:
+    async def _shown(self, debate: Debate, setting: Setting, answer: str, key: str) -> Shown | None:
         """The answer that is examined; None where the challenger writes none."""
         if setting == "wrong":
             return await self._wrong(debate, answer, key)
         if setting != "irrelevant":
-            return answer
+            return Shown(answer)
         if self.options.irrelevant == "fixed":
-            return self.options.irrelevant_answer
+            return Shown(self.options.irrelevant_answer)
         said = await self._challenger(debate, self.options.stray)
-        return said.strip() or None
+        return Shown(said.strip()) if said.strip() else None
 
-    async def _wrong(self, debate: Debate, answer: str, key: str) -> str | None:
-        request = prompts.fill(self.options.mislead, answer=answer)
+    async def _wrong(self, debate: Debate, answer: str, key: str) -> Shown | None:
+        """An answer that is not right, or is not the debate's where nothing tells what is right."""
+        right = {debate.key(r): r for r in debate.references} if debate.cell.oracle else {}
+        right.pop(None, None)
+        avoided: Mapping[str | None, str] = right or {key: answer}
+        facts: dict[str, Any] = {"checked": "references" if right else "decision"}
+        if len(debate.sample.choices) == 2:
+            facts["two_choices"] = True
+        request = prompts.fill(self.options.mislead, answer=next(iter(avoided.values())))
         form = debate.answers.form(debate.sample, body=0)
         for _ in range(self.options.attempts):
             said = await self._challenger(debate, f"{request}\n{debate.answers.instruction(debate.sample)}", form)
             text, wrong = await debate.read(Turn(debate.agents[0]), Reply(said))
-            if wrong is not None and wrong != key and not debate.answers.same(wrong, key, debate.sample):
-                return text
+            if text is not None and wrong is not None and not any(
+                    k == wrong or debate.answers.same(wrong, str(k), debate.sample) for k in avoided):
+                same = {"same_as_decision": True} if wrong == key else {}
+                return Shown(text, {"key": wrong, **facts, **same})
         return None
 
     async def _challenger(self, debate: Debate, request: str, form: Mapping[str, Any] | None = None) -> str:
-        chat = prompts.merged([prompts.user(debate.sample, prompts.question_parts(debate.sample)),
+        chat = prompts.merged([{"role": "system", "content": self.options.challenger},
+                               prompts.user(debate.sample, prompts.question_parts(debate.sample)),
                                {"role": "user", "content": request}])
         return (await debate.ask(chat, model=self.options.challenger_model, purpose="challenge", form=form)).text
 
     # Who examines it
 
-    async def _examine_all(self, debate: Debate, setting: Setting, shown: str, passages: str) -> dict[str, Any]:
+    async def _examine_all(self, debate: Debate, setting: Setting, shown: Shown, passages: str) -> dict[str, Any]:
         """One setting: every voter's verdict, and the statistics."""
         records = await debate.ask_all(
-            self._examine(debate, agent, setting, shown, passages) for agent in debate.voters)
+            self._examine(debate, agent, setting, shown.text, passages) for agent in debate.voters)
         challenges = [r for r in records if r["verdict"] == "disagree"]
         new = Counter(r["key"] for r in challenges if r["key"] is not None)
         most = leaders(new)
-        return {"setting": setting, "shown": shown, "asked": len(records), "challenges": len(challenges),
-                "rate": len(challenges) / len(records) if records else None,
+        return {"setting": setting, "shown": shown.text, **shown.facts, "asked": len(records),
+                "challenges": len(challenges), "rate": len(challenges) / len(records) if records else None,
                 "failed": sum(r["verdict"] is None for r in records),
                 "new_key": most[0] if len(most) == 1 else None, "tie": len(most) > 1, "agents": records}
 
@@ -189,13 +175,9 @@ class Final(Phase):
 
     async def _chat(self, debate: Debate, agent: Agent, setting: Setting, shown: str,
                     passages: str) -> list[prompts.Chat]:
-        """Task and evidence first, since they are the same for every agent; who examines what, last."""
-        turn = Turn(agent, "challenge")
-        seen = await debate.view(turn) if setting == "history" else ()
-        evidence = prompts.fill(self.options.information, passages=passages) if setting == "information" else ""
-        who = prompts.fill(self.options.persona, name=agent.persona.name, description=agent.persona.description)
-        review = prompts.fill(self.options.review, answer=shown)
-        return prompts.merged([
-            prompts.user(debate.sample, prompts.question_parts(debate.sample)), *prompts.discussion(debate, turn, seen),
-            {"role": "user", "content": evidence},
-            {"role": "user", "content": "\n".join(filter(None, [who.strip(), review]))}])
+        """Who examines the answer, the task, the evidence, and the request for a verdict."""
+        turn, options = Turn(agent, "challenge"), self.options
+        body = prompts.discussion(debate, turn, await debate.view(turn)) if setting == "history" else []
+        evidence = prompts.fill(options.information, passages=passages) if setting == "information" else ""
+        return compose(debate, agent, options, options.persona, options.frame,
+                       [*body, {"role": "user", "content": evidence}], [prompts.fill(options.review, answer=shown)])

@@ -17,7 +17,8 @@ class Outcome(Metric):
     For each setting: `rate`, the share of agents that disagreed; `failed`, the share whose verdict could not be read;
     of the challenges, the shares whose new answer scores `higher`, the `same` or `lower` than the debate's; and
     `plurality`, whether the new answer that most challengers give is right. The last four are left out where no agent
-    challenged.
+    challenged. `wrong.shown_right`: whether the answer that was meant to be wrong is right, which only happens in a
+    study without `oracle = true`.
     """
 
     name = "outcome"
@@ -45,7 +46,8 @@ def _figures(debate: Debate, result: Mapping[str, Any], before: bool,
     share = {name: sum(g == gain for g in gains) / len(gains) if gains else None
              for name, gain in (("higher", 1), ("same", 0), ("lower", -1))}
     plurality = float(is_right(debate, result["new_key"], references)) if challenges else None
-    return {"rate": result["rate"], "failed": result["failed"] / asked if asked else None, **share,
+    meant = {"shown_right": float(is_right(debate, result["key"], references))} if result.get("key") else {}
+    return {"rate": result["rate"], **meant, "failed": result["failed"] / asked if asked else None, **share,
             "plurality": plurality}
 
 

@@ -72,7 +72,8 @@ def test_the_answer_alone_is_shown():
     prompt = played.prompts[3]
     assert "the question" in prompt
     assert "The final answer to the task is: x" in prompt
-    assert "You are Agent 1." in prompt
+    assert prompt.startswith("You are Agent 1.")
+    assert played.requests[3].messages[0]["role"] == "system"
     assert "Agent 2" not in prompt
     assert played.requests[3].form == {"regex": "AGREE|DISAGREE"}
 
@@ -200,7 +201,7 @@ def test_text_with_braces_stays_text():
 
 def test_images_come_with_the_task():
     played = challenged(sample=Sample("q", "what?", images=("data:image/png;base64,AA",)))
-    assert played.requests[3].messages[0]["content"][1]["image_url"]["url"].startswith("data:")
+    assert played.requests[3].messages[1]["content"][1]["image_url"]["url"].startswith("data:")
 
 
 # The metric

@@ -40,12 +40,12 @@ replies, their length and the assistants' names mean nothing."""
 DISCUSSION = """What has been said so far:
 
 {messages}"""
-TURN = """You are one of the referees: {name}. {description}
+TURN = """You are one of the referees. Your role: {name}. {description}
 
-It is your turn. Say briefly what you think, and take up what the others have said."""
-QUESTION_TURN = """You take part in a discussion of this question: {name}. {description}
+It is your turn. Say briefly what you think, and respond to what the others have said, if anything."""
+QUESTION_TURN = """You take part in a discussion of this question. Your role: {name}. {description}
 
-It is your turn. Say briefly what you think, and take up what the others have said."""
+It is your turn. Say briefly what you think, and respond to what the others have said, if anything."""
 PAIR_VERDICT = """This is your last turn: explain your judgement, then give each reply a score from 1 to 10. End with \
 exactly these two lines:
 Score of Assistant 1: <number>

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from madplug import Message, Sample, Turn
 
 if TYPE_CHECKING:
-    from madplug import Debate
+    from madplug import AnswerFormat, Debate
 
 Chat = dict[str, Any]
 """One chat message: `{"role": ..., "content": ...}`."""
@@ -23,7 +24,19 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 def fill(template: str, **values: object) -> str:
     """Replace each known `{name}` of a template; other braces stay, and inserted text is not searched again."""
-    return _PLACEHOLDER.sub(lambda m: str(values.get(m[1], m[0])), template)
+    if "{" not in template:
+        return template
+    parts = list(_divided(template))
+    for i in range(1, len(parts), 2):
+        name = parts[i]
+        parts[i] = str(values[name]) if name in values else f"{{{name}}}"
+    return "".join(parts)
+
+
+@lru_cache(maxsize=1024)
+def _divided(template: str) -> tuple[str, ...]:
+    """A template as its texts, with the names of the placeholders between them."""
+    return tuple(_PLACEHOLDER.split(template))
 
 
 def letter(index: int) -> str:
@@ -32,13 +45,43 @@ def letter(index: int) -> str:
     return (letter(before - 1) if before else "") + chr(65 + last)
 
 
-def question_parts(sample: Sample) -> str:
-    """The passages, the question, and the choices as `(A) text`, in one text."""
-    parts = ["Context:\n" + "\n\n".join(sample.context)] if sample.context else []
-    parts.append(sample.question)
-    if sample.choices:
-        parts.append("\n".join(f"({letter(i)}) {choice}" for i, choice in enumerate(sample.choices)))
-    return "\n\n".join(parts)
+def instruction(sample: Sample) -> str:
+    """The task in words, as the data set states it (`[dataset] instruction`); empty if it does not."""
+    return as_text(sample.metadata.get("instruction"))
+
+
+def question_parts(sample: Sample, leave_out: Collection[str] = ()) -> str:
+    """The whole task in one text: the data set's instruction, the passages, the question, the choices as `(A) text`.
+
+    leave_out: `instruction` or `context`, for prompts that place these themselves.
+    """
+    parts = {"instruction": instruction(sample), "context": _passages(sample), "question": sample.question,
+             "choices": "\n".join(f"({letter(i)}) {choice}" for i, choice in enumerate(sample.choices))}
+    return "\n\n".join(text for name, text in parts.items() if text and name not in leave_out)
+
+
+def instruction_alone(answers: AnswerFormat, sample: Sample) -> str:
+    """How to give an answer in a field of a structured reply, or as the output of a program.
+
+    A format that asks for a closing line says it differently here, by a method `instruction_alone`.
+    """
+    asked = getattr(answers, "instruction_alone", answers.instruction)
+    return str(asked(sample))
+
+
+def fill_task(template: str, sample: Sample, *, beside: str = "", **values: object) -> str:
+    """As `fill`, with the task: `{question}` is all of it, except for what has a placeholder of its own.
+
+    These are `{instruction}` (the data set's) and `{context}` (the passages). beside: the other templates of the same
+    prompt, whose placeholders count too.
+    """
+    placed = {"instruction", "context"} & set(_PLACEHOLDER.findall(template + beside))
+    return fill(template, **{"question": question_parts(sample, placed), "instruction": instruction(sample),
+                             "context": _passages(sample), **values})
+
+
+def _passages(sample: Sample) -> str:
+    return "Context:\n" + "\n\n".join(sample.context) if sample.context else ""
 
 
 def user(sample: Sample, text: str) -> Chat:
@@ -46,7 +89,7 @@ def user(sample: Sample, text: str) -> Chat:
     if not sample.images:
         return {"role": "user", "content": text}
     images = [{"type": "image_url", "image_url": {"url": url}} for url in sample.images]
-    return {"role": "user", "content": [{"type": "text", "text": text}, *images]}
+    return {"role": "user", "content": [*([{"type": "text", "text": text}] if text else []), *images]}
 
 
 def speaker(debate: Debate, message: Message) -> str:
@@ -55,9 +98,12 @@ def speaker(debate: Debate, message: Message) -> str:
 
 
 def discussion(debate: Debate, turn: Turn, view: Sequence[Message]) -> list[Chat]:
-    """The view as chat: the agent's own messages as assistant, the others' as user, prefixed by the speaker's name."""
+    """The view as chat: the agent's own messages as assistant, the others' as user, prefixed by the speaker's name.
+
+    Messages of agents that were silent are left out.
+    """
     return [{"role": "assistant", "content": m.content} if m.agent == turn.agent.id else
-            {"role": "user", "content": f"{speaker(debate, m)}: {m.content}"} for m in view]
+            {"role": "user", "content": f"{speaker(debate, m)}: {m.content}"} for m in view if m.content.strip()]
 
 
 def transcribe(debate: Debate, messages: Iterable[Message]) -> str:

@@ -6,14 +6,24 @@ import json
 import math
 import re
 import unicodedata
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from madplug import Debate
 
 AgreementRule = Literal["tag", "legacy"]
 
-_TAG = re.compile(r"\[\s*(agree|disagree)\s*\]")
-_NEGATED = r"(?:\bnot|n't|n’t|\bnever|\bcannot)\s{1,9}(?:\w{1,20}\s{1,9}){0,2}agree\b"
+_TAG = re.compile(r"\[\s{0,9}(agree|disagree)(?:d|s|ment)?\s{0,9}\]")
+STANCE = re.compile(r"(?i)[*_]{0,2}\[\s{0,9}(?:dis)?agree(?:d|s|ment)?\s{0,9}\]"
+                    r"[*_]{0,2}(?:[ \t]{0,9}(?:[:.,;]|[-–—](?=\s)))?[*_]{0,2}[ \t]{0,9}")
+"""The tag of an agreement or a disagreement, with the emphasis around it and the mark that sets it apart."""
+_AGREEING = r"(?:agree\b|in (?:full |complete |total |general )?agreement\b)"
+_NEGATED = rf"(?:\bnot|n't|n’t|\bnever|\bcannot)\s{{1,9}}(?:\w{{1,20}}\s{{1,9}}){{0,2}}{_AGREEING}"
 _DISAGREES = re.compile(rf"\bdisagree|{_NEGATED}")
-_AGREES = re.compile(r"\bagree\b")
+# "agreed" alone may be about others: it counts where a sentence begins with it, or after its subject.
+_AGREES = re.compile(
+    rf"\b{_AGREEING}|(?:(?:\A|[.!?:\n])[\s*_\"']{{0,9}}|\b(?:i|we|i'm|i am|we are|i have|i've)\s)agreed\b")
+_THOUGHT = re.compile(r"(?i)<(/?)think(?:ing)?>")
 _OPENING = re.compile(r"[{\[]")
 # A string is matched as a whole, so that a comma in it is left alone; one that is never closed reaches to the end.
 _STRING_OR_STRAY_COMMA = re.compile(r'("(?:[^"\\]|\\.)*"?)|,(?=\s{0,99}[}\]])', re.DOTALL)
@@ -25,13 +35,15 @@ _DEEPEST = 300
 def read_agreement(text: str, how: AgreementRule = "tag") -> tuple[bool, bool]:
     """Whether a reply agrees, and whether that could not be read (it then counts as no agreement).
 
-    `tag`: the last `[AGREE]` or `[DISAGREE]` wins; without a tag, the words `agree` and `disagree` do, and a
-    negated `agree` is a disagreement. `legacy`: agrees if "agree" occurs anywhere and "disagree" nowhere.
+    `tag`: the last `[AGREE]` or `[DISAGREE]` wins; without a tag, the words do (`agree`, `agreed`, `in agreement`,
+    `disagree`), and a negated agreement is a disagreement. Thoughts do not count. `legacy`: agrees if "agree" occurs
+    anywhere and "disagree" nowhere.
     """
-    text = unicodedata.normalize("NFKC", text).lower()
+    text = (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
     if how == "legacy":
         disagrees = "disagree" in text
         return "agree" in text and not disagrees, "agree" not in text
+    text = without_thoughts(text)
     tags = _TAG.findall(text)
     if tags:
         return tags[-1] == "agree", False
@@ -40,11 +52,39 @@ def read_agreement(text: str, how: AgreementRule = "tag") -> tuple[bool, bool]:
     return agrees and not disagrees, not (agrees or disagrees)
 
 
+def without_thoughts(text: str) -> str:
+    """The text outside of `<think>...</think>`, or `<thinking>`.
+
+    Without its end, a thought runs to the end of the text; without its beginning, from the beginning or from the
+    thought before: some models' templates write the opening tag themselves.
+    """
+    kept, start, thinking = [], 0, False
+    for tag in _THOUGHT.finditer(text):
+        if tag[1]:
+            start, thinking = tag.end(), False
+        elif not thinking:
+            kept.append(text[start:tag.start()])
+            thinking = True
+    return "\n".join(kept if thinking else [*kept, text[start:]])
+
+
+def without_stances(text: str) -> str:
+    """The text without `[AGREE]` and `[DISAGREE]`."""
+    return STANCE.sub("", text).strip()
+
+
+def states_answer(debate: Debate, text: str) -> bool:
+    """Whether a text has the very line that the answer format asks for, outside of thoughts."""
+    pattern = debate.answers.pattern(debate.sample)
+    return pattern is not None and re.search(pattern, without_thoughts(text)) is not None
+
+
 def read_json(text: str) -> dict[str, Any] | None:
     """The JSON object in a reply: the last whole one, else the first broken one repaired, else None.
 
-    A comma before a closing bracket does no harm. Of a list of objects it is the first.
+    A comma before a closing bracket does no harm. Of a list of objects it is the first. Thoughts are not read.
     """
+    text = without_thoughts(text)
     text = text[-_READ_AT_MOST:] if "{" in text[-_READ_AT_MOST:] else text[:_READ_AT_MOST]
     if "{" not in text:
         return None

@@ -2,9 +2,10 @@
 
 import pytest
 
-from madplug import AnswerFormat, Completion, Persona
+from madplug import AnswerFormat, Message, Persona
 from madplug.testing import debate_from, wait_for
-from madplug_common.finals import final_answers, last_message, last_messages, recorded_answers
+from madplug.transcript import Transcript
+from madplug_common.finals import FinalOptions, final_answers, last_message, last_messages, recorded_answers
 
 ROWS = [["A", "B"], ["C", None], [None, None]]
 
@@ -26,7 +27,7 @@ def debate(rows=ROWS, replies=(), **more):
 
 
 def finals(debate, final, **more):
-    return wait_for(final_answers(debate, final, "Write it down.", **more))
+    return wait_for(final_answers(debate, FinalOptions(final=final, extract="Write it down.", **more)))
 
 
 def test_the_last_message_may_be_looked_for_in_some_rounds_only():
@@ -77,7 +78,7 @@ def test_a_voter_sees_the_task_its_last_message_and_the_request():
 
     finals(debate([["A"]], reply), "ask")
     assert [(m["role"], m["content"]) for m in requests[0].messages] == [
-        ("user", "the question"), ("assistant", "I say A"),
+        ("system", "You are Agent 1."), ("user", "the question"), ("assistant", "I say A"),
         ("user", "Write it down.\nAnswer with one capital letter.")]
 
 
@@ -85,6 +86,50 @@ def test_what_is_on_record_counts_where_the_reply_cannot_be_read():
     assert [f.key for f in finals(debate(replies=lambda request: "hm"), "ask")] == ["B", "C", None]
 
 
-def test_log_probabilities_come_with_the_reply_of_every_voter():
-    found = finals(debate(replies=lambda request: Completion("Z", logprobs=(-0.5,))), "recorded", logprobs=True)
-    assert [f.completion.logprobs for f in found] == [(-0.5,)] * 3
+def test_who_gave_no_solution_sees_the_discussion_and_its_previous_one():
+    requests = []
+
+    def reply(request):
+        requests.append(request)
+        return "Z"
+
+    finals(debate([["A", "B"], ["C", None]], reply), "ask_if_unread")
+    [request] = requests
+    assert [m["role"] for m in request.messages] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert request.messages[3]["content"] == "Agent 1: I say B"
+    assert request.messages[-1]["content"].startswith("Your previous solution: C\nWrite it down.")
+
+
+class Words(Letter):
+    """Any line, or the rest of one that begins with `Final answer:`."""
+
+    reads_any_text = True
+
+    def canonical(self, text, sample):
+        return text.rpartition("Final answer:")[2].strip().lower() or None
+
+    def pattern(self, sample):
+        return "Final answer: .+"
+
+
+@pytest.mark.parametrize(("messages", "asked"), [
+    ([{"content": "I think the choir sang there.", "answer": "the choir"}], True),
+    ([{"content": "So.\nFinal answer: the choir", "answer": "the choir"}], False),
+    ([{"content": "<think>Final answer: the choir</think>Hm, the choir.", "answer": "the choir"}], True),
+    ([{"content": "So.\nFinal answer: the choir", "answer": "the choir"},
+      {"content": "[AGREE]", "answer": "the choir", "agreement": True, "data": {"styles": {"adopted": 0}}}], False),
+    ([{"content": "the choir", "answer": "the choir"},
+      {"content": "[AGREE]", "answer": "the choir", "agreement": True, "data": {"styles": {"adopted": 0}}}], True),
+    ([{"content": "As JSON", "answer": "the choir", "data": {"styles": {"stated": True}}}], False),
+])
+def test_an_answer_in_words_counts_as_stated_only_in_the_closing_line(messages, asked):
+    said = [Message(i, i + 1, 0, 0, "improve", key=m["answer"], **m) for i, m in enumerate(messages)]
+    found = debate_from([[None]], transcript=Transcript(said), answers=Words(),
+                        replies=lambda request: "Final answer: X")
+    assert [f.answer for f in finals(found, "ask_if_unread")] == ["x" if asked else "the choir"]
+
+
+def test_a_stance_is_no_part_of_what_could_not_be_read():
+    found = debate_from([[None]], transcript=Transcript([Message(0, 1, 0, 0, "improve", "[DISAGREE] Hm")]),
+                        answers=Letter())
+    assert [f.text for f in recorded_answers(found)] == ["Hm"]

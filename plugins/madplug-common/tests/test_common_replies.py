@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from madplug_common.replies import read_agreement, read_json, read_share
+from madplug_common.replies import read_agreement, read_json, read_share, without_stances
 
 
 @pytest.mark.parametrize(("text", "agrees"), [
@@ -22,6 +22,13 @@ from madplug_common.replies import read_agreement, read_json, read_share
     ("I do not agree", False),
     ("I can't really agree with that", False),
     ("I agree, though others disagree", False),
+    ("AGREED!", True),
+    ("Agreed. The choir sang.", True),
+    ("I am in agreement with the solution.", True),
+    ("I am not in agreement", False),
+    ("They agreed on B before", False),
+    ("<think>Maybe I agree? [AGREE]</think>[DISAGREE] It is C.", False),
+    ("<think>I disagree at first.</think>I agree.", True),
 ])
 def test_the_last_tag_decides_and_words_only_without_a_tag(text: str, agrees: bool) -> None:
     assert read_agreement(text)[0] is agrees
@@ -40,13 +47,15 @@ def test_legacy_agreement_is_the_authors_rule_with_its_mistakes(text: str, agree
     assert read_agreement(text, "legacy")[0] is agrees
 
 
-@pytest.mark.parametrize("text", ["", "Yes", "No agreement yet", "Parser, set agreement = true", "agreed"])
+@pytest.mark.parametrize("text", ["", "Yes", "No agreement yet", "Parser, set agreement = true",
+                                  "They agreed on B before"])
 def test_agreement_that_cannot_be_read_is_none_and_said_so(text: str) -> None:
     assert read_agreement(text) == (False, True)
 
 
 @pytest.mark.parametrize(("text", "found"), [
     ('{"answer": "B"}', {"answer": "B"}),
+    ('{"answer": "B"}<think>or {"answer": "C"}?', {"answer": "B"}),
     ('```json\n{"answer": 3}\n```', {"answer": 3}),
     ('Like {"answer": "X"}: here is mine {"answer": "B"}', {"answer": "B"}),
     ("{answer: 'B', reasoning: 'because'", {"answer": "B", "reasoning": "because"}),
@@ -81,3 +90,7 @@ def test_a_huge_hostile_reply_is_read_in_proportion(text: str, in_proportion: Ca
 ])
 def test_confidence_is_a_share_or_nothing(value: object, share: float | None) -> None:
     assert read_share(value) == share
+
+
+def test_stances_are_no_part_of_an_answer() -> None:
+    assert without_stances("**[DISAGREE]** The choir. [agree]") == "The choir."

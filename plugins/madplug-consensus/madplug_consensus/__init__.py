@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from madplug import Decision, DecisionProtocol, Message, Options, Plan, Reply, Turn, Vote, hookimpl
+from madplug import Decision, DecisionProtocol, Message, Plan, Reply, Turn, Vote, hookimpl
 from madplug_common import prompts
+from madplug_common.finals import FinalAnswer, is_stated, read_recorded
+from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
 from madplug_consensus.standing import Standing, contradicting, history, standing, unreadable
 
 if TYPE_CHECKING:
@@ -22,12 +23,20 @@ if TYPE_CHECKING:
 MALLM = "Becker et al. 2025 (MALLM), section 3.3; Kaesberg et al. 2025 (Voting or Consensus), section 3.2"
 
 
-class ConsensusOptions(Options):
-    """How the answer of the accepted proposal is found."""
+class ConsensusOptions(LayoutOptions):
+    """When agreement ends a debate, and how the answer of the accepted proposal is found."""
 
+    fixed_rounds: bool = Field(default=False, description=(
+        "discuss for all rounds, also after an agreement; what has enough support after the last message decides"))
     final: Literal["ask_if_unread", "recorded", "ask"] = Field(default="ask_if_unread", description=(
         "where the answer comes from: the proposal (`recorded`), or the agent that agreed last, which is asked to "
-        "write it down: always (`ask`, as in the paper) or where the proposal's cannot be read"))
+        "write it down: always (`ask`, as in the paper) or where the proposal states none (with answers in words: not "
+        "in a closing line)"))
+    extract_persona: str = Field(default=PERSONA, description=(
+        f"prompt: who writes the group's answer down. {IN_PERSONA}"))
+    extract_frame: str = Field(default="{question}", description=f"prompt, before the discussion: the task. {IN_TASK}")
+    extract_previous: str = Field(default="The solution on the table: {solution}", description=(
+        "prompt, after a discussion that does not show it: the proposal. {solution}"))
     attempts: int = Field(default=3, ge=1, le=20, description="the most attempts to get an answer that can be read")
     solve: str = Field(default=(
         "The discussion is over. Write down the solution that the group has reached, going by the latest messages. "
@@ -54,14 +63,20 @@ class Consensus(DecisionProtocol):
 
     async def after_wave(self, debate: Debate) -> Decision | None:
         """The proposal on the table, once enough voters support it."""
+        if self.options.fixed_rounds:
+            return None
         voters = {a.id for a in debate.voters}
         now = standing(debate.transcript.messages, voters)
         return await self.reached(debate, now) if self.is_reached(now, len(voters)) else None
 
     async def at_end(self, debate: Debate) -> Decision:
-        """The first proposal that had enough support; else the latest one, as a fallback."""
+        """The first proposal that had enough support; else the latest one, as a fallback.
+
+        With `fixed_rounds` only the support after the last message counts.
+        """
         voters = {a.id for a in debate.voters}
         past = list(history(debate.transcript.messages, voters))
+        past = past[-1:] if self.options.fixed_rounds else past
         met = next((then for then in past if self.is_reached(then, len(voters))), None)
         if met is not None:
             return await self.reached(debate, met)
@@ -93,25 +108,30 @@ class Consensus(DecisionProtocol):
         """The answer of the proposal and its key: as recorded, or as the last agent writes it down."""
         proposal = now.proposal
         assert proposal is not None
-        asks = self.options.final == "ask" or (self.options.final == "ask_if_unread" and proposal.key is None)
-        if not asks:
+        if self.options.final == "recorded":
+            recorded = FinalAnswer(proposal.agent or 0, proposal.content, None, proposal.key)
+            read = await read_recorded(debate, recorded, proposal)
+            return read.answer, read.key
+        if self.options.final != "ask" and is_stated(debate, proposal):
             return None, proposal.key  # the host finds its words
         last = now.supporters[-1] if now.supporters else proposal.agent
         for _ in range(self.options.attempts):
-            answer, key = await self.ask(debate, Turn(debate.agents[last or 0]))
+            answer, key = await self.ask(debate, Turn(debate.agents[last or 0], "final"), proposal)
             if key is not None:
                 return answer, key
-        return None, None
+        return None, proposal.key
 
-    async def ask(self, debate: Debate, turn: Turn) -> tuple[str | None, str | None]:
-        """Ask an agent to write the group's answer down, going by what it can see."""
-        view = await debate.view(turn)
-        request = "\n".join([self.options.solve, debate.answers.instruction(debate.sample)])
-        chat = [prompts.user(debate.sample, prompts.question_parts(debate.sample)),
-                *prompts.discussion(debate, turn, view), {"role": "user", "content": request}]
+    async def ask(self, debate: Debate, turn: Turn, proposal: Message) -> tuple[str | None, str | None]:
+        """Ask an agent to write the group's answer down, going by what it can see and the proposal."""
+        options, view = self.options, await debate.view(turn)
+        unseen = proposal.answer and all(m.id != proposal.id for m in view)
+        solution = prompts.fill(options.extract_previous, solution=proposal.answer) if unseen else ""
+        chat = compose(debate, turn.agent, options, options.extract_persona, options.extract_frame,
+                       prompts.discussion(debate, turn, view),
+                       [solution, options.solve, debate.answers.instruction(debate.sample)])
         form = debate.answers.form(debate.sample, body=0)
-        said = await debate.ask(prompts.merged(chat), agent=turn.agent, purpose="extract", form=form)
-        return await debate.read(replace(turn, move="final"), Reply(said.text))
+        said = await debate.ask(chat, agent=turn.agent, purpose="extract", form=form)
+        return await debate.read(turn, Reply(said.text))
 
     def note(self, debate: Debate, proposal: Message) -> None:
         """Note what made counting support uncertain."""

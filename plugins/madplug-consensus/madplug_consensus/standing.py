@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from madplug import Message
+from madplug_common.solutions import agreed_with, agrees, is_silent
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,13 @@ def standing(messages: Sequence[Message], voters: Collection[int]) -> Standing:
     A draft, or an improvement that does not agree, puts its solution on the table with its author's support. An
     agent that has seen it and agrees supports it, once. A message that neither agrees nor states a solution resets
     the support to the author's. Of the agreeing messages only the voters' last few count, as many as there are
-    voters. Agents without a vote can propose, and change nothing else.
+    voters. Agents without a vote can propose, and change nothing else. A silent turn changes nothing.
     """
     proposal: Message | None = None
     row: list[Message] = []
     by_id = {m.id: m for m in messages}
     for m in messages:
-        if m.agent is None:
+        if m.agent is None or is_silent(m):
             continue
         if proposal is not None and (agrees(m) or echoes(m, proposal, row, by_id)):
             row += [m] if is_later(m, proposal) and is_about(m, proposal, row) else []
@@ -62,11 +63,6 @@ def is_later(m: Message, than: Message) -> bool:
     return (m.round, m.wave) > (than.round, than.wave)
 
 
-def agrees(m: Message) -> bool:
-    """Whether a message agrees with what it saw; a draft never does."""
-    return m.agreement is True and m.move != "draft"
-
-
 def proposes(m: Message, voters: Collection[int]) -> bool:
     """Whether a message proposes a solution. Moves other than feedback do, if their author has a vote."""
     if m.move == "draft":
@@ -77,10 +73,11 @@ def proposes(m: Message, voters: Collection[int]) -> bool:
 def is_about(m: Message, proposal: Message, row: Sequence[Message]) -> bool:
     """Whether an agreement is about the proposal on the table: its author was shown it, or an agreement with it.
 
-    Where agents do not see everything, an agent may agree with an older proposal. What it was shown is on record;
-    a message that was shown nothing, as in imported records, is taken to be about the latest.
+    Where agents do not see everything, an agent may agree with an older proposal. What it was shown is on record, and
+    so may be the solution it was asked about. A message that was shown nothing, as in imported records, is taken to be
+    about the latest.
     """
-    if not m.seen or proposal.id in m.seen:
+    if not m.seen or proposal.id in (*m.seen, agreed_with(m)):
         return True
     return m.key in (None, proposal.key) and any(r.id in m.seen for r in row)
 

@@ -125,7 +125,7 @@ class Method(Style):
 
     def fill(self, debate: Debate, template: str, **values: object) -> str:
         """A prompt with its placeholders filled in."""
-        return fill(template, format=debate.answers.instruction(debate.sample), **values)
+        return fill(template, **{"format": debate.answers.instruction(debate.sample), **values})
 
     def chat(self, debate: Debate, turn: Turn, view: Sequence[Message], asked: str) -> list[Chat]:
         """The agent's own chat, and what it is asked now."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from madplug import Message, Offers, Plan, Reply, ServiceName, Turn
 from madplug.services import ProgramResult, Sandbox
-from madplug_common.prompts import fill
+from madplug_common.prompts import fill, instruction_alone
 from madplug_dmad.methods import Method, MethodOptions
 from madplug_dmad.sandbox import Execution, Monty
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PROGRAM = """Write a Python program that computes the answer to the question. Put it into one block that begins with \
 ```python and ends with ```. It uses the standard library only, reads no input and no files, and needs no network. At \
-its end it prints the answer and nothing else. About what it prints: {format}"""
+its end it prints the answer and nothing else. {format}"""
 CONCLUDE = """This program was written for the question:
 ```python
 {program}
@@ -81,7 +81,8 @@ class Program(Method):
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """Write, run, and read what was printed."""
-        program = program_in(await self.think(debate, turn, view, self.fill(debate, self.options.prompt), "program"))
+        asked = self.fill(debate, self.options.prompt, format=instruction_alone(debate.answers, debate.sample))
+        program = program_in(await self.think(debate, turn, view, asked, "program"))
         sandbox: Sandbox = debate.service(self.options.sandbox, Sandbox) if self.options.sandbox else self._own
         ended: ProgramResult = await sandbox.run(program) if program else NO_PROGRAM
         output = ended.output if ended.status == "ok" else _failed(ended)

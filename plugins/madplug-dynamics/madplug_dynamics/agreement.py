@@ -1,18 +1,13 @@
-"""How far voters agree, how different their answers are, how long it took, how it ended."""
+"""How far voters agree, how long it took, how it ended."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from pydantic import Field
-
-from madplug import Metric, Offers, Options, ServiceName
-from madplug.services import Embedder
-from madplug_common.finals import last_messages
-from madplug_common.vectors import mean_cosine
+from madplug import Metric
 from madplug_dynamics.table import Keys, columns, ratio
 
 if TYPE_CHECKING:
@@ -42,45 +37,6 @@ class Agreement(Metric):
                 "strength": most / voters, "strength_parsed": ratio(most, sum(last.values())),
                 "unanimous": float(most == voters),
                 "unique_first_answers": float(len({key for key in table[0] if key is not None}))}
-
-
-class DiversityOptions(Options):
-    """Options of `dynamics.diversity`."""
-
-    embedder: Annotated[ServiceName, Offers(Embedder)] | None = Field(
-        default=None, description="the [services.NAME] that embeds the texts; unset: only `distinct`")
-    of: Literal["answer", "content"] = Field(
-        default="answer", description="what is embedded: the final answers, or the messages that gave them")
-
-
-class Diversity(Metric):
-    """How different the voters' final answers are.
-
-    Parts: `distinct`, the number of different answers of the last round divided by the number of voters; with an
-    `embedder` also `similarity`, the mean cosine of the embeddings of all pairs of final texts (lower is more
-    diverse): of the answers, or of the whole messages. A vector of zeros has the cosine 0 with every other; fewer than
-    two texts have no similarity.
-    """
-
-    name = "diversity"
-    source = "Kaesberg et al. 2025 (Voting or Consensus), table 1; Becker et al. 2025 (MALLM)"
-    Options = DiversityOptions
-
-    async def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None] | None:
-        """`distinct`, and `similarity` with an embedder."""
-        last = next(reversed(columns(debate)), None)
-        if not last:
-            return None
-        parts: dict[str, float | None] = {"distinct": len({key for key in last if key is not None}) / len(last)}
-        if self.options.embedder is not None:
-            parts["similarity"] = await self._similarity(debate, debate.service(self.options.embedder, Embedder))
-        return parts
-
-    async def _similarity(self, debate: Debate, embedder: Embedder) -> float | None:
-        texts = [text for m in last_messages(debate).values() if (text := getattr(m, self.options.of))]
-        if len(texts) < 2:
-            return None
-        return mean_cosine(await embedder.embed(texts))
 
 
 class Rounds(Metric):

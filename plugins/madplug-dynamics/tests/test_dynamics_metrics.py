@@ -4,10 +4,21 @@ from math import log2
 
 import pytest
 
-from madplug import AnswerFormat, Decision, Persona, Sample, Service
+from madplug import AnswerFormat, Decision, DecisionProtocol, Persona, PersonaGenerator, Sample, Service
 from madplug.debate import state_of
 from madplug.testing import debate_from, play, wait_for
-from madplug_dynamics import Agreement, Conformity, Decided, Diversity, Entropy, Flips, LogLikelihood, Rounds
+from madplug_common.finals import FinalOptions, final_answers
+from madplug_dynamics import (
+    Agreement,
+    Conformity,
+    Decided,
+    Diversity,
+    Entropy,
+    Flips,
+    LogLikelihood,
+    PersonaDiversity,
+    Rounds,
+)
 from madplug_dynamics.agreement import pairwise_agreement
 from madplug_dynamics.information import entropy
 
@@ -265,6 +276,54 @@ class TestDiversity:
         assert score(Diversity(), "- -") == {"distinct": 0.0}
 
 
+class Extracting(DecisionProtocol):
+    """Asks every voter for its final answer, and takes the first."""
+
+    name = "extracting"
+
+    async def at_end(self, debate):
+        found = await final_answers(debate, FinalOptions(final="ask"))
+        return Decision(found[0].key)
+
+
+class TestDiversityOfVotes:
+    def test_the_answers_that_were_decided_on_are_compared(self):
+        def say(request):
+            return "xyz"[request.agent] if request.purpose == "extract" else "the same words of all"
+
+        played = play(replies=say, decision=Extracting(), metrics={"d": Diversity(embedder="e")},
+                      services={"e": Places()})
+        assert played.metrics == {"d.distinct": 1.0, "d.similarity": pytest.approx(0.4714, abs=5e-5)}
+
+    def test_what_a_decision_did_not_ask_for_is_taken_from_the_record(self):
+        assert score(Diversity(), "AB BB C-") == {"distinct": pytest.approx(2 / 3)}
+
+
+class TestPersonaDiversity:
+    def test_personas_are_compared(self):
+        people = [Persona("x"), Persona("y"), Persona("z"), Persona("z", votes=False)]
+        named = play(replies=["A"] * 4, personas=[Cast(people)], services={"e": Places()},
+                     metrics={"p": PersonaDiversity(embedder="e")})
+        assert named.metrics == {"p.distinct": 1.0, "p.similarity": pytest.approx(0.4714, abs=5e-5)}
+
+    def test_equal_personas_count_once(self):
+        people = [Persona("Ada", "a physicist"), Persona("Ada", "a physicist"), Persona("Ada", "a poet")]
+        assert score(PersonaDiversity(), "A A A", personas=people) == {"distinct": pytest.approx(2 / 3)}
+
+
+class Cast(PersonaGenerator):
+    """These personas."""
+
+    name = "cast"
+
+    def __init__(self, people):
+        super().__init__()
+        self.people, self.count = people, len(people)
+
+    def generate(self, debate, roster):
+        return self.people
+
+
 def test_rounds_are_counted_with_the_first():
     assert score(Rounds(), "ABB BBB") == 3.0
     assert score(Rounds(), "") == 0.0
@@ -296,7 +355,8 @@ def test_every_metric_is_offered():
     from madplug_dynamics import madplug_register_metrics
 
     assert [m.name for m in madplug_register_metrics()] == [
-        "entropy", "log_likelihood", "flips", "agreement", "conformity", "diversity", "rounds", "decided"]
+        "entropy", "log_likelihood", "flips", "agreement", "conformity", "diversity",
+        "persona_diversity", "output_tokens", "rounds", "decided"]
 
 
 def test_a_failed_debate_is_measured_as_far_as_it_came():

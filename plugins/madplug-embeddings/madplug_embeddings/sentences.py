@@ -39,6 +39,7 @@ class Sentences(Service):
     """
 
     name = "sentences"
+    once = True
     source = "Reimers and Gurevych 2019 (Sentence-BERT)"
     Options = SentencesOptions
 

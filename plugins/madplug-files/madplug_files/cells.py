@@ -87,6 +87,8 @@ def as_metadata(value: Any) -> Any:
 
 def is_empty(value: Any) -> bool:
     """Whether a cell is empty: null, NaN, or blank."""
+    if type(value) is str:  # nearly every cell
+        return not value or value.isspace()
     return value is None or (isinstance(value, float | Decimal) and math.isnan(value)) \
         or (isinstance(value, str | bytes) and not value.strip())
 
@@ -103,4 +105,4 @@ def parse(text: str) -> Any:
 
 def _storable(text: str) -> str:
     """A text whose lone surrogates, which JSON may contain and UTF-8 may not, are question marks."""
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

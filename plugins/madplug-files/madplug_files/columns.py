@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 
 from madplug import Problem, RunPath, Sample, UserError, Volatile
+from madplug_common.tasks import TaskOptions
 from madplug_files.cells import as_list, as_metadata, as_text, as_word, is_empty, parse
 from madplug_files.images import Images
 from madplug_files.problems import nearest, problem
@@ -22,10 +23,9 @@ PARTS = ("id", "question", "choices", "reference", "context", "images", "group")
 REQUIRED = ("question", "reference")
 
 
-class RowOptions(SamplingOptions):
+class RowOptions(TaskOptions, SamplingOptions):
     """Options of every data set that reads rows."""
 
-    instruction: str = Field(default="", description="the task in words, for prompts that state it")
     metadata: tuple[str, ...] = Field(
         default=(), description="further columns to keep with the sample; every component can see them")
     image_folder: Annotated[RunPath | None, Volatile] = Field(
@@ -151,11 +151,6 @@ class _Cells:
 def in_column(place: str, *names: str) -> str:
     """`rows.jsonl: line 2, column 'answer'`."""
     return f"{place}, column{'s' if len(names) > 1 else ''} {' and '.join(map(repr, names))}"
-
-
-def with_instruction(sample: Sample, instruction: str) -> Sample:
-    """The sample with the task in words, if there are any."""
-    return replace(sample, metadata={**sample.metadata, "instruction": instruction}) if instruction else sample
 
 
 def refuse_second(name: str, place: str, columns: Columns, seen: dict[str, str]) -> None:

@@ -29,8 +29,9 @@ class Choices:
         if label in letters:
             found["letter"] = letters.index(label)
         number = isinstance(value, int | float) and not isinstance(value, bool)
+        folded = text.casefold()
         same = [i for i, choice in enumerate(self.texts) if choice == text] or \
-            [i for i, choice in enumerate(self.texts) if choice.casefold() == text.casefold()]
+            [i for i, choice in enumerate(self.texts) if choice.casefold() == folded]
         if len(same) == 1 and (self.numbers or not number):
             found["text"] = same[0]
         if (number or text.isdecimal()) and len(text) < 8:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from madplug import Options
+from madplug import Options, Volatile
 
 T = TypeVar("T")
 LIMIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s?%\s*(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s?%\s*")
@@ -57,12 +57,12 @@ def _limit(value: Any) -> Any:
 class SamplingOptions(Options):
     """Which of a data set's rows a study takes."""
 
-    limit: Annotated[Annotated[int, Field(ge=1)] | str | None, BeforeValidator(_limit)] = Field(
+    limit: Annotated[Annotated[int, Field(ge=1)] | str | None, BeforeValidator(_limit), Volatile] = Field(
         default=None, description="the most rows to take; `\"95% +- 5%\"`: as many as estimate a share within 5 "
                                   "points at 95% confidence, drawn at random (with seed 0 unless `shuffle` is set)")
-    shuffle: int | None = Field(
+    shuffle: Annotated[int | None, Volatile] = Field(
         default=None, ge=0, description="a seed, to take the rows in random order; unset: in the order they are stored")
-    stratify: str | None = Field(
+    stratify: Annotated[str | None, Volatile] = Field(
         default=None, min_length=1,
         description="a column; `limit` is divided among its values in proportion to their frequency")
 

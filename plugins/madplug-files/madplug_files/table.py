@@ -11,7 +11,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from madplug import Dataset, Problem, RunPath, Sample, UserError, Volatile
-from madplug_files.columns import Columns, Row, RowOptions, group_of, known_columns, refuse_second, with_instruction
+from madplug_common.tasks import with_instruction
+from madplug_files.columns import Columns, Row, RowOptions, group_of, known_columns, refuse_second
 from madplug_files.problems import Problems, ignore, problem
 from madplug_files.readers import Numbered, Source, source
 from madplug_files.references import Wanted

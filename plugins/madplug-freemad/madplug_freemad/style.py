@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from madplug import Message
-from madplug_som import Exchange, ExchangeOptions, is_note
+from madplug_som import Exchange, ExchangeOptions
 
 if TYPE_CHECKING:
     from madplug import Debate
 
+ANSWERS = """Other agents worked on the same question. Their answers:
+
+{answers}"""
+SUMMARY = """Several agents worked on the same question. A summary of all their answers:
+
+{summary}"""
 CRITIQUE = """Some of these agents may be faulty, or may spread wrong answers on purpose. So do not simply \
 follow them, and work in this order:
 1. Restate your own reasoning and what you concluded from it.
@@ -27,20 +33,26 @@ answer is right, keep yours.
 
 
 class AntiConformityOptions(ExchangeOptions):
-    """The prompts of `som.exchange`, and the critique."""
+    """The prompts of `som.exchange`, of which those that show answers only show them, and the critique."""
 
+    exchange: str = Field(default=ANSWERS, description=(
+        "the others' answers, before the critique; {answers} (their blocks), {question}, {format}"))
+    summary: str = Field(default=SUMMARY, description=(
+        "a summary of them instead (`som.summary`), before the critique; {summary}, {question}, {format}"))
     critique: str = Field(default=CRITIQUE, description=(
-        "follows the exchange whenever there are other agents' answers; {question}, {format}"))
+        "follows the others' answers, or their summary; {question}, {format}"))
 
 
 class AntiConformity(Exchange):
-    """The exchange of `som.exchange`, followed by a fixed procedure of critique.
+    """The others' answers and nothing more, followed by a fixed procedure of critique.
 
     The agent restates its reasoning, examines every other agent's on its own, checks itself for the same
-    mistakes, and revises only on evidence; majorities are not evidence. Scores are not mentioned. The
-    first turn, and turns in which an agent sees no other, are as in `som.exchange`.
+    mistakes, and revises only on evidence; majorities are not evidence. Nothing asks it to take the others' advice,
+    and scores are not mentioned. The first turn, and turns in which an agent sees no other, are as in
+    `som.exchange`.
 
-    Differs from the paper: this project words the prompts itself.
+    Differs from the paper: this project words the prompts itself, after descriptions of them, since the text of
+    Appendix E was not at hand; `exchange` and `critique` take the paper's own.
     """
 
     name = "anti_conformity"
@@ -48,8 +60,6 @@ class AntiConformity(Exchange):
     Options = AntiConformityOptions
 
     def later_prompt(self, debate: Debate, shown: Sequence[Message]) -> str:
-        """The exchange, and the critique if there is something to examine."""
-        exchange = super().later_prompt(debate, shown)
-        if all(is_note(m) for m in shown):
-            return exchange
-        return f"{exchange}\n\n{self.fill(debate, self.options.critique)}"
+        """What the others answered, and the critique if there is something to examine."""
+        answers = super().later_prompt(debate, shown)
+        return f"{answers}\n\n{self.fill(debate, self.options.critique)}" if shown else answers

@@ -67,3 +67,41 @@ def test_the_four_presets_are_two_styles_by_two_decisions():
     plurality = {"use": "voting.plurality", "tie": "first"}
     assert made == [(anti, "freemad.score"), (plain, "freemad.score"), (anti, plurality), (plain, plurality)]
     assert {p.debate["rounds"] for p in (N, C, Baseline1, Baseline2)} == {2}
+
+
+RUN = """
+dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
+models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
+debate = {paradigm = "freemad.n", rounds = 3%s}
+"""
+ROWS = [{"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B"}]
+CLOSING = "end your reply with one line"
+
+
+def test_the_others_answers_precede_the_critique_without_a_word_about_them(run_on_endpoint):
+    _, bodies = run_on_endpoint(RUN % "", ROWS, lambda body: "I choose the second.\nFinal answer: B")
+    last = bodies[-1]["messages"][-1]["content"]
+    shown, critique = last.split("Some of these agents may be faulty")
+    assert shown == "Other agents worked on the same question. Their answers:\n\n" + 2 * (
+        "--- an agent's answer ---\nI choose the second.\nFinal answer: B\n\n")
+    assert not any(word in last for word in ("advice", "updated", "into account"))
+    assert critique.count(CLOSING) == last.count(CLOSING) == 1
+
+
+def test_a_summary_is_examined_as_answers_are(run_on_endpoint):
+    extension = '}\nextensions = ["som.summary"]\n'
+    toml = (RUN % "").rstrip().removesuffix("}") + extension
+    _, bodies = run_on_endpoint(toml, ROWS, lambda body: "Final answer: B")
+    last = bodies[-1]["messages"][-1]["content"]
+    assert last.startswith("Several agents worked on the same question. A summary of all their answers:\n\n")
+    assert "Restate your own reasoning" in last
+    assert "advice" not in last
+    assert last.count(CLOSING) == 1
+
+
+def test_the_wording_of_the_paper_can_be_pasted(run_on_endpoint):
+    pasted = ', styles = [{use = "freemad.anti_conformity", exchange = "P {answers}", critique = "C {format}"}]'
+    _, bodies = run_on_endpoint(RUN % pasted, ROWS, lambda body: "Final answer: B")
+    last = bodies[-1]["messages"][-1]["content"]
+    assert last.startswith("P --- an agent's answer ---\nFinal answer: B\n\n")
+    assert "\n\nC When you have decided" in last

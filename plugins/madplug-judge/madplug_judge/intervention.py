@@ -12,6 +12,8 @@ from pydantic import Field
 from madplug import Extension, ModelName, Options, Plan, Review, hookimpl, maybe_await
 from madplug_common import prompts
 from madplug_common.finals import FinalAnswer, recorded_answers
+from madplug_common.layout import IN_TASK
+from madplug_common.replies import without_thoughts
 from madplug_judge.candidates import plurality
 
 if TYPE_CHECKING:
@@ -36,12 +38,13 @@ class InterventionOptions(Options):
     compare: str = Field(default=(
         "{question}\n\nTwo answers to this task:\n\nAnswer A:\n{older}\n\nAnswer B:\n{newer}\n\n"
         "Which answer is better? Reply with one letter, A or B, and nothing else."), description=(
-        "prompt. {question}: passages, question and choices; {older}, {newer}: the answers with their reasons"))
+        f"prompt. {IN_TASK}; {{older}}, {{newer}}: the answers with their reasons"))
     feedback: str = Field(default=(
         "{question}\n\nA group discusses this task. It moved from this answer:\n\n{older}\n\nto this one:\n\n{newer}"
         "\n\nThe first answer was better. Tell the group in at most three sentences what went wrong and what to "
         "look at again. Do not give an answer yourself."), description=(
-        "prompt, with action = \"policy\". {question}, {older}, {newer}"))
+        "prompt, with action = \"policy\". As `compare`"))
+    system: str = Field(default="", description="prompt: the system message of both; empty: none")
 
 
 class Intervention(Extension):
@@ -87,8 +90,7 @@ class Intervention(Extension):
 
     async def review(self, debate: Debate, older: FinalAnswer, newer: FinalAnswer) -> Review | None:
         """Compare, and step in when the older answer is better."""
-        shown = {"question": prompts.question_parts(debate.sample), "older": statement(debate, older, debate.round - 1),
-                 "newer": statement(debate, newer, debate.round)}
+        shown = {"older": statement(debate, older, debate.round - 1), "newer": statement(debate, newer, debate.round)}
         preferred = "A" if self.options.always else await self.prefer(debate, shown)
         found = {"round": debate.round, "older": older.key, "newer": newer.key, "preferred": preferred}
         debate.notes.setdefault("judge", []).append(found)
@@ -109,9 +111,11 @@ class Intervention(Extension):
 
     async def ask(self, debate: Debate, prompt: str, shown: dict[str, str], form: dict[str, str] | None = None) -> str:
         """One call to the judge."""
-        message = prompts.user(debate.sample, prompts.fill(prompt, **shown))
+        system = prompts.fill_task(self.options.system, debate.sample)
+        text = prompts.fill_task(prompt, debate.sample, beside=self.options.system, **shown)
+        chat = [{"role": "system", "content": system}, prompts.user(debate.sample, text)]
         model = self.options.model or debate.voters[0].model
-        return (await debate.ask([message], model=model, purpose="judge", form=form)).text
+        return (await debate.ask(prompts.merged(chat), model=model, purpose="judge", form=form)).text
 
     def calls(self, plan: Plan) -> int:
         """The calls to compare, and to run every round but the first twice, at one call a turn."""
@@ -133,6 +137,7 @@ def statement(debate: Debate, answer: FinalAnswer, round: int) -> str:
 
 def read_preference(text: str) -> str | None:
     """The letter a reply decides on: alone, after a word such as `better`, or the only one there is."""
+    text = without_thoughts(text)
     alone = _ALONE.fullmatch(text.strip()[:40]) if len(text.strip()) <= 40 else None
     if alone:
         return alone[1].upper()

@@ -12,7 +12,8 @@ from pydantic import Field
 from madplug import Decision, DecisionProtocol, ModelName, Plan, Reply, Turn
 from madplug_common import prompts
 from madplug_common.finals import FinalAnswer, FinalOptions, final_answers
-from madplug_common.replies import read_json
+from madplug_common.layout import IN_TASK
+from madplug_common.replies import read_json, without_thoughts
 from madplug_common.ties import Tie
 from madplug_judge.candidates import plurality
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from madplug import Debate
 
 _NUMBER = re.compile(r"(?<![-0-9.])([0-9]{1,4})(?![0-9]|\.[0-9])")
-_NAMED = re.compile(r"\b(?:solution|choice|candidate)\W{0,4}([0-9]{1,4})(?![0-9]|\.[0-9])", re.IGNORECASE)
+_NAMED = re.compile(r"\b(?:solution|choice|candidate)(?: (?:number|no\.?|nr\.?))?\W{0,4}([0-9]{1,4})(?![0-9]|\.[0-9])",
+                    re.IGNORECASE)
 
 
 class SynthesisOptions(FinalOptions):
@@ -34,23 +36,26 @@ class SynthesisOptions(FinalOptions):
     tie: Tie = Field(default="first", description=(
         "the fallback among equally frequent answers: the first agent's, a random one, none, or the first in "
         "alphabetical order"))
+    index_base: Literal[0, 1] = Field(default=1, description="the number of the first solution")
+    system: str = Field(default="", description=(
+        f"prompt: the system message of the judge; empty: none. {IN_TASK}"))
     synthesise: str = Field(default=(
         "{question}\n\nSeveral people have worked on this task. Their solutions:\n\n{solutions}\n\n"
         "Decide on the single best answer; combine the solutions where that makes it better. Output only the "
         "answer."), description=(
-        "prompt. {question}: passages, question and choices; {solutions}: the numbered list"))
+        f"prompt. {IN_TASK}; {{solutions}}: the numbered list"))
     select: str = Field(default=(
         "{question}\n\nSeveral people have worked on this task. Their solutions:\n\n{solutions}\n\n"
-        "Decide which solution is the best. Output only its number, from 0 to {last}."), description=(
-        "prompt, with mode = \"select\". {question}, {solutions}, {last}: the highest number"))
+        "Decide which solution is the best. Output only its number, from {first} to {last}."), description=(
+        "prompt, with mode = \"select\". As `synthesise`, and {first}, {last}: the lowest and the highest number"))
     solution: str = Field(default="Solution {number}:\n{text}", description=(
-        "prompt: one entry of the list. {number}: from 0; {text}: the solution"))
+        "prompt: one entry of the list. {number}; {text}: the solution"))
 
 
 class Synthesis(DecisionProtocol):
     """A judge reads the agents' final solutions, without names, and decides on one answer.
 
-    From `vote_round` on, at the end of the round, the judge sees the task and the numbered solutions, from 0, and
+    From `vote_round` on, at the end of the round, the judge sees the task and the numbered solutions, and
     writes the answer that combines them, or with `mode = "select"` chooses one. Its answer must be readable in
     the answer format; otherwise it is asked again, and at last the agents' most frequent answer is taken as a
     fallback. An agent whose last message states no solution is asked to write one down; where that cannot be read
@@ -70,7 +75,7 @@ class Synthesis(DecisionProtocol):
 
     async def at_end(self, debate: Debate) -> Decision:
         """The judge's decision, or the agents' most frequent answer."""
-        found = await final_answers(debate, self.options.final, self.options.extract)
+        found = await final_answers(debate, self.options)
         if not found:
             return Decision.undecided("no agent that votes said anything")
         for _ in range(self.options.attempts):
@@ -85,27 +90,29 @@ class Synthesis(DecisionProtocol):
         """The answer of the judge and its key, in one call."""
         prompt = self.prompt(debate, found)
         model = self.options.model or debate.voters[0].model
-        said = await debate.ask([prompts.user(debate.sample, prompt)], model=model, purpose="judge",
-                                form=self.form(debate, len(found)))
+        system = prompts.fill_task(self.options.system, debate.sample)
+        chat = [{"role": "system", "content": system}, prompts.user(debate.sample, prompt)]
+        said = await debate.ask(prompts.merged(chat), model=model, purpose="judge", form=self.form(debate, len(found)))
         if self.options.mode == "synthesise":
             return await debate.read(Turn(debate.voters[0], "final"), Reply(said.text))
-        number = read_number(said.text, len(found))
+        number = read_number(said.text, len(found), self.options.index_base)
         return (None, None) if number is None else (found[number].answer, found[number].key)
 
     def prompt(self, debate: Debate, found: Sequence[FinalAnswer]) -> str:
         """The task, the numbered solutions, and what is wanted."""
-        fill, wanted = prompts.fill, self.options.mode
-        solutions = "\n\n".join(fill(self.options.solution, number=i, text=c.text) for i, c in enumerate(found))
-        template = self.options.select if wanted == "select" else self.options.synthesise
-        text = fill(template, question=prompts.question_parts(debate.sample),
-                    solutions=solutions, last=len(found) - 1)
-        return text if wanted == "select" else f"{text}\n{debate.answers.instruction(debate.sample)}"
+        options, first = self.options, self.options.index_base
+        solutions = "\n\n".join(prompts.fill(options.solution, number=i, text=c.text)
+                                for i, c in enumerate(found, first))
+        template = options.select if options.mode == "select" else options.synthesise
+        text = prompts.fill_task(template, debate.sample, beside=options.system, solutions=solutions, first=first,
+                                 last=first + len(found) - 1)
+        return text if options.mode == "select" else f"{text}\n{debate.answers.instruction(debate.sample)}"
 
     def form(self, debate: Debate, count: int) -> Mapping[str, Any] | None:
         """The form of the judge's reply, for models that can be constrained."""
         if self.options.mode == "synthesise":
             return debate.answers.form(debate.sample, body=0)
-        return {"regex": "|".join(str(i) for i in range(count))}
+        return {"regex": "|".join(str(i + self.options.index_base) for i in range(count))}
 
     def fallback(self, debate: Debate, found: Sequence[FinalAnswer]) -> Decision:
         """The most frequent answer, which does not count as agreed."""
@@ -123,11 +130,13 @@ class Synthesis(DecisionProtocol):
         return self.options.attempts + (plan.agents if self.options.final != "recorded" else 0)
 
 
-def read_number(text: str, count: int) -> int | None:
-    """The number of a solution in a reply; None when it names none that exists, or several."""
+def read_number(text: str, count: int, base: int = 0) -> int | None:
+    """The position of the solution that a reply names; None if it names none that exists, or several.
+
+    base: the number of the first. Thoughts are not read.
+    """
     fields = read_json(text)
-    if fields:
-        text = " ".join(prompts.as_text(v) for v in fields.values())
+    text = " ".join(prompts.as_text(v) for v in fields.values()) if fields else without_thoughts(text)
     named = {int(n) for n in _NAMED.findall(text)} or {int(n) for n in _NUMBER.findall(text)}
-    number = named.pop() if len(named) == 1 else count
-    return number if number < count else None
+    position = named.pop() - base if len(named) == 1 else count
+    return position if 0 <= position < count else None

@@ -73,7 +73,7 @@ def test_a_debate_that_ends_early_is_judged_at_its_end():
 def test_the_judge_sees_numbered_solutions_and_no_names():
     prompt = run(Synthesis(), judging("B")).prompts[-1]
     assert "the question" in prompt
-    assert "Solution 0:\nA\n\nSolution 1:\nB\n\nSolution 2:\nB" in prompt
+    assert "Solution 1:\nA\n\nSolution 2:\nB\n\nSolution 3:\nB" in prompt
     assert "Agent" not in prompt
     assert prompt.endswith("Answer with one capital letter.")
 
@@ -87,14 +87,14 @@ def test_the_judge_may_have_its_own_model():
 def test_an_agent_that_states_no_solution_is_asked_for_one():
     played = run(Synthesis(), judging("B", answers="A?B", written="C"))
     assert [r.agent for r in played.requests if r.purpose == "extract"] == [1]
-    assert "Solution 1:\nC" in played.prompts[-1]
+    assert "Solution 2:\nC" in played.prompts[-1]
     assert played.decision.scores == {"A": 1, "C": 1, "B": 1}
     assert run(Synthesis(final="recorded"), judging("B", answers="A?B")).result.calls == 9 + 1
 
 
 def test_an_agent_that_cannot_be_read_is_shown_with_its_whole_message():
     prompt = run(Synthesis(), judging("B", answers="A?B")).prompts[-1]
-    assert "Solution 1:\nI say ?" in prompt
+    assert "Solution 2:\nI say ?" in prompt
 
 
 def test_an_earlier_answer_stands_for_an_agent_whose_last_message_has_none():
@@ -148,14 +148,15 @@ def test_without_solutions_to_judge_it_is_undecided_without_a_call():
 
 # Selecting
 
-def test_the_judge_may_select_by_number_from_zero():
-    played = run(Synthesis(mode="select"), judging("1", answers="ABC"))
+@pytest.mark.parametrize(("base", "said"), [(0, "1"), (1, "2"), (1, "Solution number 2"), (1, "<think>1?</think>2")])
+def test_the_judge_may_select_by_number(base, said):
+    played = run(Synthesis(mode="select", index_base=base), judging(said, answers="ABC"))
     assert (played.decision.key, played.decision.agreed) == ("B", True)
-    assert "Output only its number, from 0 to 2." in played.prompts[-1]
+    assert f"Output only its number, from {base} to {base + 2}." in played.prompts[-1]
 
 
 def test_selecting_a_solution_without_a_readable_answer_does_not_count():
-    played = run(Synthesis(mode="select"), judging(["1", "2"], answers="A?C"))
+    played = run(Synthesis(mode="select"), judging(["2", "3"], answers="A?C"))
     assert (played.decision.key, played.result.calls) == ("C", 9 + 1 + 2)
 
 
@@ -192,9 +193,10 @@ def test_the_worst_case_is_every_attempt():
 
 
 def test_prompts_are_options_and_braces_of_agents_stay_text():
-    played = run(Synthesis(synthesise="JUDGE {solutions} {unknown}", solution="<{number}> {text}"),
+    played = run(Synthesis(system="WISE", synthesise="JUDGE {solutions} {unknown}", solution="<{number}> {text}"),
                   lambda request: "B" if request.purpose == "judge" else "{question}")
-    assert played.prompts[-1].startswith("JUDGE <0> {question}\n\n<1> {question}")
+    assert played.requests[-1].messages[0] == {"role": "system", "content": "WISE"}
+    assert played.requests[-1].messages[1]["content"].startswith("JUDGE <1> {question}\n\n<2> {question}")
     assert "{unknown}" in played.prompts[-1]
 
 

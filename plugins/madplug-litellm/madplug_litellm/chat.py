@@ -21,8 +21,9 @@ from madplug import (
     UnreachableError,
     Volatile,
 )
-from madplug_litellm.library import load, never_reached, unload
+from madplug_litellm.library import chain, load, never_reached, response_class, unload
 from madplug_litellm.prices import price_of
+from madplug_openai.bodies import MEGABYTE
 from madplug_openai.failures import failure
 from madplug_openai.forms import response_format
 from madplug_openai.keys import Address, KeyVariable, key_from, presentable, refuse_key_in
@@ -90,7 +91,8 @@ class Chat(Model):
         allow_connections(options.max_in_flight)
         self._litellm = litellm = load(options.max_in_flight)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0), cookie_jar=aiohttp.DummyCookieJar())
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0), cookie_jar=aiohttp.DummyCookieJar(),
+            response_class=response_class(int(options.max_reply_mb * MEGABYTE)))
         self._keys = tuple({key, *(v for k, v in os.environ.items() if _SECRET.search(k) and len(v) > 7)} - {""})
         self._fixed = self._arguments(key)
         supported = litellm.get_supported_openai_params(model=options.model) or ()
@@ -147,6 +149,8 @@ class Chat(Model):
     def _meaning(self, error: Exception) -> ModelError:
         """The madplug error for an exception of litellm."""
         said = _PREFIX.sub("", str(getattr(error, "message", None) or error)[:_MOST])
+        if refused := next((below for below in chain(error) if isinstance(below, RefusedError)), None):
+            return refused
         if never_reached(error):
             return UnreachableError(f"the connection failed: {presentable(said, self._keys)}")
         status = getattr(error, "status_code", 500)

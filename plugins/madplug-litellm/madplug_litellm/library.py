@@ -5,8 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
+
+from madplug_openai.bodies import ACCEPTED, Unpacker, too_large
+
+_PORTION = 1 << 16
 
 
 def load(connections: int) -> Any:
@@ -38,6 +42,61 @@ async def unload(litellm: Any) -> None:
     litellm.in_memory_llm_clients_cache.flush_cache()
 
 
+def response_class(most: int) -> Any:
+    """The class of aiohttp's replies for a session of which no reply may have more bytes than this, unpacked.
+
+    An encoding other than gzip and deflate is counted as it comes.
+    """
+    import aiohttp
+
+    class Counted:
+        """The body of a reply, counted as it is read; everything else is the body's own."""
+
+        def __init__(self, body: Any, encoding: str) -> None:
+            self._body = body
+            self._unpacker = Unpacker(encoding) if encoding in ACCEPTED else None
+            self._read = 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._body, name)
+
+        async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
+            async for chunk in self._body.iter_chunked(size):
+                self._count(chunk)
+                yield chunk
+
+        async def read(self, size: int = -1) -> bytes:
+            parts: list[bytes] = []
+            while (size < 0 or not parts) and (part := await self._body.read(_PORTION if size < 0 else size)):
+                self._count(part)
+                parts.append(part)
+            return b"".join(parts)
+
+        def _count(self, part: bytes) -> None:
+            for unpacked in self._unpacker.parts(part) if self._unpacker else (part,):
+                self._read += len(unpacked)
+                if self._read > most:
+                    raise too_large(most)
+
+    class Response(aiohttp.ClientResponse):
+        async def start(self, connection: Any) -> Any:
+            await super().start(connection)
+            self.content: Any = Counted(self.content, self.headers.get("Content-Encoding", "").strip().lower())
+            return self
+
+    return Response
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and those it came of."""
+    below: BaseException | None = error
+    seen: set[int] = set()
+    while below is not None and id(below) not in seen:
+        seen.add(id(below))
+        yield below
+        below = below.__cause__ or below.__context__
+
+
 def never_reached(error: BaseException) -> bool:
     """Whether an error of litellm comes of an endpoint that could not be reached or did not begin to reply.
 
@@ -46,15 +105,11 @@ def never_reached(error: BaseException) -> bool:
     import aiohttp
     import httpx
 
-    below: BaseException | None = error
-    seen: set[int] = set()
-    while below is not None and id(below) not in seen:
-        seen.add(id(below))
+    for below in chain(error):
         if isinstance(below, aiohttp.ClientPayloadError | httpx.ReadTimeout):
             return False
         if isinstance(below, httpx.ConnectError | httpx.ConnectTimeout | httpx.RemoteProtocolError
                       | aiohttp.ClientConnectorError | aiohttp.ServerDisconnectedError | aiohttp.ConnectionTimeoutError
                       | ConnectionResetError | ConnectionRefusedError):
             return True
-        below = below.__cause__ or below.__context__
     return False

@@ -14,6 +14,7 @@ from madplug import (
     AccessError,
     Completion,
     ModelError,
+    OverloadedError,
     RefusedError,
     Request,
     TransientError,
@@ -91,10 +92,17 @@ def test_what_will_not_change_is_refused(fault):
 @pytest.mark.parametrize(("fault", "kind"), [
     ("400", RefusedError), ("413", RefusedError), ("422", RefusedError), ("context", RefusedError),
     ("filter", RefusedError), ("401", AccessError), ("403", AccessError), ("404", AccessError), ("quota", AccessError),
-    ("408", TransientError), ("429", TransientError), ("503", TransientError), ("closed_in_body", TransientError),
+    ("408", TransientError), ("429", OverloadedError), ("503", TransientError), ("closed_in_body", TransientError),
     ("reset_in_body", TransientError), ("reset", UnreachableError), ("closed", UnreachableError)])
 def test_a_failure_is_of_its_kind(fault, kind):
     assert type(outcome_of(fault)) is kind
+
+
+@pytest.mark.parametrize("fault", ["huge", "gzip_bomb", "endless_chunks"])
+def test_a_reply_that_is_too_large_is_refused(fault):
+    refused = outcome_of(fault, max_reply_mb=1.0)
+    assert type(refused) is RefusedError
+    assert str(refused) == "the reply is larger than max_reply_mb, 1 MB"
 
 
 def test_an_endpoint_that_nobody_runs_is_unreachable():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +22,7 @@ from madplug import (
     Usage,
     Volatile,
 )
+from madplug.streaming import begin
 from madplug_common.grammar import NoGrammarError, grammar_of
 from madplug_llamacpp.engine import Answer, Engine
 from madplug_llamacpp.weights import found, is_path, understood
@@ -125,21 +126,22 @@ class Chat(Model):
         """Answer in a free slot; a request that is no longer wanted is stopped at its next token."""
         form, unsupported = form_fields(request.form)
         body = self.body(request)
-        answer = await self._answer({**body, **form})
+        shown = begin(request)
+        answer = await self._answer({**body, **form}, shown)
         if form and answer.error and answer.error.get("code") == 400 and not _too_long(answer.error):
             form, unsupported = {}, f"the engine refuses it: {answer.error.get('message')}"
-            answer = await self._answer(body)
+            answer = await self._answer(body, shown)
         if answer.error:
             raise failure(answer.error)
         if unsupported:
             self._say_once(unsupported)
         return _completion(answer, unsupported)
 
-    async def _answer(self, body: Mapping[str, Any]) -> Answer:
+    async def _answer(self, body: Mapping[str, Any], shown: Callable[[str], None] | None) -> Answer:
         if self._engine is None:
             raise ModelError("the model is not open")
         self._engine.refuse_after_fork()
-        answer = Answer()
+        answer = Answer(shown)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, self._engine.answer, body, answer)
         except asyncio.CancelledError:

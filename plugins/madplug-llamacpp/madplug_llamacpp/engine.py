@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from madplug import ModelError
 class Answer:
     """What the engine said, collected token by token; calling it with a chunk returns whether to stop."""
 
+    shown: Callable[[str], None] | None = None
+    """Called with each piece of the reply."""
     stopped: threading.Event = field(default_factory=threading.Event)
     text: list[str] = field(default_factory=list)
     tokens: list[Mapping[str, Any]] = field(default_factory=list)
@@ -30,7 +32,10 @@ class Answer:
         self.error = chunk.get("error") or self.error
         self.usage = chunk.get("usage") or self.usage
         for choice in chunk.get("choices") or ():
-            self.text.append(choice.get("delta", {}).get("content") or "")
+            text = choice.get("delta", {}).get("content") or ""
+            self.text.append(text)
+            if text and self.shown is not None:
+                self.shown(text)
             self.tokens += (choice.get("logprobs") or {}).get("content") or ()
             self.finish = choice.get("finish_reason") or self.finish
         return self.stopped.is_set()

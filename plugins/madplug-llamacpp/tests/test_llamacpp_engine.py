@@ -193,8 +193,8 @@ def test_a_call_that_is_no_longer_wanted_stops_writing(single, monkeypatch):
         loop, writes = asyncio.get_running_loop(), asyncio.Event()
 
         class Kept(Answer):
-            def __init__(self):
-                super().__init__()
+            def __init__(self, shown=None):
+                super().__init__(shown)
                 answers.append(self)
 
             def __call__(self, chunk):
@@ -204,7 +204,7 @@ def test_a_call_that_is_no_longer_wanted_stops_writing(single, monkeypatch):
         monkeypatch.setattr("madplug_llamacpp.chat.Answer", Kept)
         call = single.complete(request("Tell a story.", form={"regex": "[a-z ]{900}"}, max_tokens=200))
         writing = asyncio.create_task(call)
-        await writes.wait()
+        await asyncio.wait({writing, asyncio.ensure_future(writes.wait())}, return_when=asyncio.FIRST_COMPLETED)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
         await single.complete(request(max_tokens=1))  # has to wait for the only slot

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, ModelName, Options, Plan
 from madplug_common.finals import last_messages
-from madplug_common.prompts import Chat, as_text, fill, question_parts, transcribe, user
+from madplug_common.prompts import Chat, as_text, fill, instruction_alone, question_parts, transcribe, user
 from madplug_common.ties import Tie, break_tie, leaders
 from madplug_mad.moderator import AGAIN, META, ask_for_json
 from madplug_mad.sides import PAPER, debaters
@@ -97,7 +97,7 @@ class Moderated(DecisionProtocol):
 
         chat = self._candidates(debate)
         listed = (await ask(chat)).text
-        pick = fill(self.options.pick, format=debate.answers.instruction(debate.sample))
+        pick = fill(self.options.pick, format=instruction_alone(debate.answers, debate.sample))
         chat += [{"role": "assistant", "content": listed or "(nothing)"}, {"role": "user", "content": pick}]
         again = fill(self.options.again, fields='"answer", "reason"')
         _, found = await ask_for_json(ask, chat, again, self.options.retries, ("answer",))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from madplug import Message, Options, Plan, Reply, Style, Turn
-from madplug_common.prompts import Chat, as_text, fill, merged, question_parts, transcribe, user
+from madplug_common.prompts import Chat, as_text, fill, instruction_alone, merged, question_parts, transcribe, user
 from madplug_common.replies import read_json
 from madplug_mad.sides import PAPER
 
@@ -35,8 +35,7 @@ ROUND = """Round {round} of the debate is over.
 
 Is one of these answers right? If so, end the debate; if not, it goes on. Reply with one JSON object that has the \
 fields "preference" ("Yes" if you have made up your mind, else "No"), "supported_side" (the side you prefer), "reason" \
-and "answer" (the answer you believe to be right; an empty string while you have none). About the answer: \
-{format}"""
+and "answer" (the answer you believe to be right; an empty string while you have none). About the answer: {format}"""
 AGAIN = """That could not be read. Reply with nothing but one JSON object with the fields {fields}."""
 NONE_YET = frozenset({"", "none", "n/a", "null", "nil", "-", "undecided"})
 
@@ -105,7 +104,7 @@ class Moderator(Style):
                 continue
             statements = [m for m in messages if m.agent != turn.agent.id]
             text = before + fill(self.options.round, round=number, statements=transcribe(debate, statements),
-                                 format=debate.answers.instruction(debate.sample))
+                                 format=instruction_alone(debate.answers, debate.sample))
             chat.append(user(debate.sample, text) if before else {"role": "user", "content": text})
             chat += [{"role": "assistant", "content": m.content} for m in messages
                      if m.agent == turn.agent.id]

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 PAPER = "Liang et al. 2024, Encouraging Divergent Thinking, section 2"
 
-META = """You are {name} in a debate competition. {description} The participants look for the right answer to a \
-question. {tit_for_tat}"""
+META = """You take part in a debate competition. Your role: {name}. {description} The participants look for the right \
+answer to a question. {tit_for_tat}"""
 LEVELS = (
     "All of you have to agree on every point that is made.",
     "Mostly the sides should differ; on minor points they may come to agree.",

@@ -44,6 +44,21 @@ def most_consistent(strategy: Strategy, labels: Labels, *, group_equal: bool = F
     return grouped(places, labels, last=True) if group_equal else places
 
 
+def rotated(places: Sequence[int], steps: int) -> list[int]:
+    """The order moved on by some steps: with each, the last place comes first."""
+    steps %= len(places) or 1
+    return [*places[len(places) - steps:], *places[:len(places) - steps]]
+
+
+def faded(places: Sequence[int], kept: float, rng: random.Random) -> list[int]:
+    """The order in which each answer keeps its place with probability `kept`; the others are shuffled."""
+    loose = [at for at in range(len(places)) if rng.random() >= kept]
+    drawn = [places[at] for at in loose]
+    rng.shuffle(drawn)
+    moved = dict(zip(loose, drawn, strict=True))
+    return [moved.get(at, place) for at, place in enumerate(places)]
+
+
 def grouped(places: Sequence[int], labels: Labels, *, last: bool) -> list[int]:
     """Equal answers side by side, at the place of the last (or the first) of them."""
     order = {labels[i]: at for at, i in (enumerate(places) if last else reversed(list(enumerate(places))))}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from madplug import Agent, Message, Nested, Options, Turn, Visibility
-from madplug_madc.order import Strategy, most_consistent, ordered
+from madplug_madc.order import Strategy, faded, most_consistent, ordered, rotated
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -28,6 +28,12 @@ class StrategyOptions(Options):
         "recipient: counted and drawn among the answers an agent is shown; global: one list of all answers, the same "
         "for all agents, from which an agent's own and what it is not shown are left out"))
     group_equal: bool = Field(default=False, description="show equal answers side by side")
+    rotate: bool = Field(default=False, description=(
+        "role switching: in each round of exchange after the first, the order is moved on by one more place, so that "
+        "another answer comes last"))
+    fade: float = Field(default=0.0, ge=0, le=1, description=(
+        "power decay: by how much positions lose their weight from one round of exchange to the next; in the k-th, an "
+        "answer keeps its place with probability (1 - fade)^(k - 1), and those that do not are shuffled"))
 
 
 class Arranged(Visibility):
@@ -46,9 +52,14 @@ class Arranged(Visibility):
         """What the agent is shown, before it is put in order."""
 
     def to_arrange(self, others: Sequence[Message]) -> Sequence[Message]:
-        """The others' answers that are put in order: those of the latest round among them."""
-        latest = max((m.round for m in others), default=0)
-        return [m for m in others if m.round == latest]
+        """The others' answers that are put in order: the latest of each, of whatever round.
+
+        Where agents speak one after the other, these are of two rounds. Of answers without an author, those of the
+        latest round are.
+        """
+        latest = {m.agent: m.id for m in others}
+        last_round = max((m.round for m in others), default=0)
+        return [m for m in others if (m.round == last_round if m.agent is None else m.id == latest[m.agent])]
 
     def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
         """What is not to be put in order as it is shown, then the rest in order."""
@@ -59,19 +70,41 @@ class Arranged(Visibility):
 
     def arranged(self, debate: Debate, agent: Agent, chosen: dict[int, Message]) -> list[Message]:
         """Messages by id, in the order of the strategy."""
-        options, shared = self.options, self.options.scope == "global"
-        rounds = {m.round for m in chosen.values()}
-        among = [m for m in debate.transcript.messages if m.round in rounds and m.move != "say"] if shared else \
-            list(chosen.values())
-        labels = [("unread", m.id) if m.key is None else m.key for m in among]
-        if shared and options.strategy in ("most_last", "most_first"):
-            places = most_consistent(options.strategy, labels, group_equal=options.group_equal)
-        else:
-            right = are_right(debate, among) if options.strategy.startswith("truth") else ()
-            reader = "" if shared else f":{agent.id}"
-            rng = debate.rng(f"madc.ordered:{debate.round}{reader}") if options.strategy == "random" else None
-            places = ordered(options.strategy, labels, right=right, rng=rng, group_equal=options.group_equal)
+        among = self.counted(debate, chosen)
+        reader = "" if self.options.scope == "global" else f":{agent.id}"
+        places = self.places(debate, among, reader)
+        exchange = rounds_of_exchange(debate)
+        if self.options.rotate:
+            places = rotated(places, exchange)
+        if self.options.fade and exchange:
+            kept = (1 - self.options.fade) ** exchange
+            places = faded(places, kept, debate.rng(f"madc.ordered:fade:{debate.round}{reader}"))
         return [chosen[among[i].id] for i in places if among[i].id in chosen]
+
+    def counted(self, debate: Debate, chosen: dict[int, Message]) -> list[Message]:
+        """The answers among which is counted: those that are put in order, or those of all agents."""
+        if self.options.scope == "recipient":
+            return list(chosen.values())
+        rounds = {m.round for m in chosen.values()}
+        said = [m for m in debate.transcript.messages if m.round in rounds and m.move != "say"]
+        last = {m.agent: m.id for m in said}
+        return [m for m in said if m.id in chosen or (m.agent is not None and m.id == last[m.agent])]
+
+    def places(self, debate: Debate, among: Sequence[Message], reader: str) -> list[int]:
+        """Places of answers in the order of the strategy. reader: sets random orders of several readers apart."""
+        options = self.options
+        labels = [("unread", m.id) if m.key is None else m.key for m in among]
+        if options.scope == "global" and options.strategy in ("most_last", "most_first"):
+            return most_consistent(options.strategy, labels, group_equal=options.group_equal)
+        right = are_right(debate, among) if options.strategy.startswith("truth") else ()
+        rng = debate.rng(f"madc.ordered:{debate.round}{reader}") if options.strategy == "random" else None
+        return ordered(options.strategy, labels, right=right, rng=rng, group_equal=options.group_equal)
+
+
+def rounds_of_exchange(debate: Debate) -> int:
+    """How many rounds before this one showed agents other answers: the second was the first, or that of a seed."""
+    seeded = any(m.move != "say" for m in debate.transcript.of_round(0))
+    return max(0, debate.round - (1 if seeded else 2))
 
 
 def are_right(debate: Debate, messages: Sequence[Message]) -> list[bool]:
@@ -84,16 +117,18 @@ def are_right(debate: Debate, messages: Sequence[Message]) -> list[bool]:
 class Ordered(Arranged):
     """Every agent sees everything, with the others' latest answers in a chosen order.
 
-    What an agent said itself and what is older comes first, as it was said; then the answers of the last
-    round by others, in the order of the strategy. Equally frequent answers stay in the order of the agents;
+    What an agent said itself and what is older comes first, as it was said; then the latest answer of every other
+    agent, in the order of the strategy. Equally frequent answers stay in the order of the agents;
     an answer that could not be read is like no other. Random orders depend on the study's seed, the sample,
     the round and, with `scope = "recipient"`, on who reads. Where no answer is right the strategies that
-    know are `fixed`.
+    know are `fixed`. `rotate` (role switching) lets another answer come last in every round, and `fade` (power decay)
+    makes positions matter less from round to round.
 
     Differs from the paper: Algorithm 1 makes one list for all agents and puts the first of the most
     frequent answers at its end, which is `scope = "global"`; the authors' code, which gave the results,
     counts among the answers that an agent is shown. One version of that code loses answers when one could
-    not be read; not so here.
+    not be read; not so here. Role switching and power decay are proposed without saying how; `rotate` and `fade` are
+    this project's readings.
     """
 
     name = "ordered"
@@ -116,8 +151,9 @@ class Order(Arranged):
 
     Over a sparse graph, for instance, or in groups: `inner` says who sees what, and this in which order it is read.
     As in `madc.ordered`, which is the same over everything, what comes first is as `inner` shows it: the agent's
-    own messages, those that no agent wrote, and older answers. With `rounds = "all"` the others' answers of every
-    round are one list in order: where agents speak one after the other, what is new to an agent comes from two rounds.
+    own messages, those that no agent wrote, and older answers. Where agents speak one after the other, the latest
+    answers of the others are of two rounds. With `rounds = "all"` the others' answers of every round are one list in
+    order.
     """
 
     name = "order"
@@ -127,14 +163,14 @@ class Order(Arranged):
 
         inner: Nested[Visibility] = Field(description="the visibility that says what is shown")
         rounds: Literal["latest", "all"] = Field(default="latest", description=(
-            "whose answers are put in order: those of the latest round that is shown, or of every round, as one list"))
+            "which answers are put in order: the latest of every other agent, or those of every round, as one list"))
 
     def shown(self, debate: Debate, turn: Turn) -> Sequence[Message]:
         """What the inner visibility shows."""
         return self.options.inner.view(debate, turn)
 
     def to_arrange(self, others: Sequence[Message]) -> Sequence[Message]:
-        """The others' answers of the latest round, or all."""
+        """The others' latest answers, or all."""
         return others if self.options.rounds == "all" else super().to_arrange(others)
 
     def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:

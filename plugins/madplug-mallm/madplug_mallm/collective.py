@@ -10,18 +10,17 @@ from pydantic import Field
 from madplug import Message, Reply, Style, Turn
 from madplug_common import prompts
 from madplug_common.asking import LengthOptions, ask_for_answer
+from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
 
 if TYPE_CHECKING:
     from madplug import Debate
 
 
-class CollectiveOptions(LengthOptions):
+class CollectiveOptions(LayoutOptions, LengthOptions):
     """Prompts, and the length of a reply. Prompts that are empty are left out."""
 
-    frame: str = Field(default="{question}", description=(
-        "prompt, before the answers: the task. {question}: passages, question and choices"))
-    persona: str = Field(default="You are {name}. {description}", description=(
-        "prompt, after the answers: who the agent is. {name}, {description}"))
+    frame: str = Field(default="{question}", description=f"prompt, before the answers: the task. {IN_TASK}")
+    persona: str = Field(default=PERSONA, description=f"prompt: who the agent is. {IN_PERSONA}")
     solve: str = Field(default="Solve the task. Explain your answer briefly.", description=(
         "prompt: an agent that sees no answer, not even its own"))
     refine: str = Field(default=(
@@ -50,12 +49,9 @@ class Collective(Style):
         return Reply(await ask_for_answer(debate, turn, chat, self.options.max_characters))
 
     def chat(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> list[prompts.Chat]:
-        """The task, the answers, and what is wanted."""
-        sample, persona, options = debate.sample, turn.agent.persona, self.options
-        frame = prompts.fill(options.frame, question=prompts.question_parts(sample))
-        last = [prompts.fill(options.persona, name=persona.name, description=persona.description).strip(),
-                options.refine if any(m.agent is not None for m in view) else options.solve,
-                options.trigger if options.step_by_step else "", debate.answers.instruction(sample)]
-        return prompts.merged([
-            prompts.user(sample, frame), *prompts.discussion(debate, turn, view),
-            {"role": "user", "content": "\n".join(part for part in last if part)}])
+        """Who the agent is, the task, the answers, and what is wanted."""
+        options = self.options
+        requests = [options.refine if any(m.agent is not None for m in view) else options.solve,
+                    options.trigger if options.step_by_step else "", debate.answers.instruction(debate.sample)]
+        return compose(debate, turn.agent, options, options.persona, options.frame,
+                       prompts.discussion(debate, turn, view), requests)

@@ -34,6 +34,7 @@ def convert(config: Mapping[str, Any], folder: Path = Path(), name: str = "mallm
     names = [run_name(run, i) for i, run in enumerate(runs)]
     done.table = {"name": str(config.get("name") or (names[0] if len(runs) == 1 else name)),
                   **({"repeats": int(config["repeats"])} if config.get("repeats", 1) != 1 else {}),
+                  **({"share_completions": False} if len(runs) > 1 else {}),  # runs of MALLM are independent
                   **assembled(tables, names)}
     if any(settings(run, Converted({}))["use_ablation"] for run in runs):
         add_ablation(done.table, names, runs)
@@ -68,13 +69,19 @@ def run_name(run: Mapping[str, Any], number: int) -> str:
 
 def one(given: Table, done: Converted, folder: Path) -> Table:
     """The tables of one run."""
-    answers = answer_format(given, done)
+    answers = answer_format(given, done, folder)
     table: Table = {
         "dataset": dataset(given, answers, done, folder), "models": models(given, done), "debate": debate(given, done),
-        "extensions": extensions(given, done), "metrics": METRICS[answers]}
+        "extensions": extensions(given, done), "metrics": metrics(given, answers)}
     if "judge" in table["models"]:
         table["debate"]["models"] = ["main"]
     return table
+
+
+def metrics(given: Table, answers: str) -> list[str]:
+    """The metrics of an answer format; MuSR is scored by accuracy however its references are written."""
+    names = f"{given['task_instruction_prompt_template'] or ''} {given['input_json_file_path']}".lower()
+    return ["qa.accuracy"] if "musr" in names else METRICS[answers]
 
 
 # Several runs

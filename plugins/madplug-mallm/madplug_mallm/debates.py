@@ -14,8 +14,7 @@ def debate(given: Table, done: Converted) -> Table:
     if given["use_baseline"]:
         kind = "cot" if given["use_chain_of_thought"] else "io"
         table: Table = {"paradigm": f"baselines.{kind}", "agents": 1}
-        frame = framed(given, done)
-        return {**table, "styles": [{"use": f"baselines.{kind}", **frame}]} if frame else table
+        return table
     paradigm = given["discussion_paradigm"]
     generators = list(given["agent_generators_list"] or [given["agent_generator"]] * int(given["num_agents"]))
     table = {"paradigm": PARADIGMS[paradigm], "agents": len(generators) + int(given["num_neutral_agents"]),
@@ -34,22 +33,10 @@ def debate(given: Table, done: Converted) -> Table:
     return table
 
 
-def framed(given: Table, done: Converted) -> Table:
-    """The task's instruction as the frame of the style's prompts."""
-    instruction = given["task_instruction_prompt"]
-    if instruction:
-        return {"frame": f"{instruction}\n\n{{question}}"}
-    if given["task_instruction_prompt_template"]:
-        done.note("task_instruction_prompt_template", f"the instruction behind '"
-                  f"{given['task_instruction_prompt_template']}' is not in the configuration; the answer format says "
-                  "what to answer, and a style's option 'frame' can have an instruction")
-    return {}
-
-
 def style(given: Table, done: Converted) -> Table:
-    """The style with the task's instruction."""
+    """The style."""
     chosen = given["response_generator"]
-    options = framed(given, done)
+    options: Table = {}
     if not given["use_chain_of_thought"]:
         options["step_by_step"] = False
     if given["discussion_paradigm"] == "collective_refinement":
@@ -100,7 +87,7 @@ def decision(given: Table, done: Converted) -> Any:
         if ballots:
             options["vote_round"] = int(given["max_turns"])
         else:
-            done.note("skip_decision_making", "a debate ends here when its consensus is reached")
+            options["fixed_rounds"] = True
     if given["voting_protocols_with_alterations"] and options["use"].startswith("voting."):
         options["alterations"] = ["public", "history", "confidence", "confidence_log_probs", "confidence_prompted"]
         done.note("voting_protocols_with_alterations", "'facts' and 'confidence_consistency' are left out; they need "

@@ -14,14 +14,14 @@ from madplug_mallm.converted import Converted, Table
 from madplug_mallm.names import ANSWERS
 
 
-def answer_format(given: Table, done: Converted) -> str:
-    """The answer format, guessed from the names of task and data."""
+def answer_format(given: Table, done: Converted, folder: Path) -> str:
+    """The answer format, guessed from the names of task and data; MuSR's from how its file writes references."""
     names = (given["task_instruction_prompt_template"] or "", given["input_json_file_path"])
     for name in names:
         plain = re.sub(r"[^a-z0-9]", "", str(name).lower())
         found = next((answers for part, answers in ANSWERS.items() if part in plain), None)
         if found:
-            return found
+            return "answers.text" if "musr" in plain and names_no_letter(given, folder) else found
     done.note("input_json_file_path", "the kind of answer is not known; the run file takes answers.text, so see "
               "whether answers.choice, number, math, yesno or free is meant")
     return "answers.text"
@@ -32,6 +32,12 @@ def dataset(given: Table, answers: str, done: Converted, folder: Path) -> Table:
     path = str(given["input_json_file_path"])
     table = local(path, done, folder) if path.endswith((".json", ".jsonl")) or not path else hub(given)
     table["answers"] = answers
+    if given["task_instruction_prompt"]:
+        table["instruction"] = str(given["task_instruction_prompt"])
+    elif given["task_instruction_prompt_template"]:
+        done.note("task_instruction_prompt_template", f"the instruction behind '"
+                  f"{given['task_instruction_prompt_template']}' is not in the configuration; write it into "
+                  "dataset.instruction")
     if given["num_samples"]:
         table["limit"] = int(given["num_samples"])
     if given["shuffle_input_samples"]:
@@ -40,9 +46,23 @@ def dataset(given: Table, answers: str, done: Converted, folder: Path) -> Table:
     return table
 
 
+def names_no_letter(given: Table, folder: Path) -> bool:
+    """Whether the references of the file are texts, and not letters such as `A) Mackenzie`."""
+    there = existing(str(given["input_json_file_path"]), folder)
+    references = first_row(there).get("references") if there else None
+    first = references[0] if isinstance(references, list) and references else references
+    return isinstance(first, str) and re.match(r"\(?[A-Z](?:[).:]|\Z)", first) is None
+
+
+def existing(path: str, folder: Path) -> Path | None:
+    """The data file, if it is here and has rows of JSON."""
+    found = (p for p in (Path(path), folder / path) if p.suffix in (".json", ".jsonl") and p.is_file())
+    return next(found, None)
+
+
 def local(path: str, done: Converted, folder: Path) -> Table:
     """A file in MALLM's own format, with the columns that it has."""
-    there = next((p for p in (Path(path), folder / path) if p.is_file()), None)
+    there = existing(path, folder)
     columns = {"id": "example_id", "question": "inputs.0", "reference": "references", "context": "context"}
     if there is None:
         done.note("input_json_file_path", f"there is no '{path}' here; its columns are taken to be MALLM's")

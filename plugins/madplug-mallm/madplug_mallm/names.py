@@ -47,7 +47,7 @@ PERSONAS = {"expert": "personas.expert", "ipip": "personas.ipip", "nopersona": "
 ANSWERS = {
     "strategyqa": "answers.choice", "simpleethicalquestions": "answers.choice", "mmlu": "answers.choice",
     "gpqa": "answers.choice", "winogrande": "answers.choice", "aquarat": "answers.choice", "bbq": "answers.choice",
-    "squad": "answers.text", "musr": "answers.text", "gsm8k": "answers.number", "math": "answers.math",
+    "squad": "answers.text", "musr": "answers.choice", "gsm8k": "answers.number", "math": "answers.math",
     "etpc": "answers.free", "europarl": "answers.free", "wmt": "answers.free", "xsum": "answers.free",
     "multinews": "answers.free", "ifeval": "answers.free"}
 """Answer format by a part of the name of the task's template or its data set."""

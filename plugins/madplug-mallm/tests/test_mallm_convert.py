@@ -48,6 +48,7 @@ def test_a_run_becomes_a_run_file():
     assert converted().table == {
         "name": "first-try",
         "dataset": {"use": "files.table", "path": "data/strategyqa.json", "answers": "answers.choice", "limit": 100,
+                    "instruction": "Answer the question with A) Yes or B) No.",
                     "columns": {"id": "example_id", "question": "inputs.0", "reference": "references",
                                 "context": "context"}},
         "models": {"main": {
@@ -56,8 +57,7 @@ def test_a_run_becomes_a_run_file():
             "max_in_flight": 250}},
         "debate": {
             "paradigm": "mallm.memory", "agents": 3, "rounds": 5, "personas": ["personas.expert"],
-            "styles": [{"use": "styles.simple",
-                        "frame": "Answer the question with A) Yes or B) No.\n\n{question}"}],
+            "styles": [{"use": "styles.simple"}],
             "decision": "voting.simple"},
         "metrics": ["qa.accuracy"]}
 
@@ -161,7 +161,8 @@ def test_the_ablation_is_a_second_cell_matched_to_the_first():
 
 def test_discussing_to_the_end_puts_the_vote_there():
     assert debate(skip_decision_making=True)["decision"] == {"use": "voting.simple", "vote_round": 5}
-    assert "skip_decision_making" in notes(skip_decision_making=True, decision_protocol="hybrid_consensus")
+    assert debate(skip_decision_making=True, decision_protocol="hybrid_consensus")["decision"] == {
+        "use": "consensus.hybrid", "fixed_rounds": True}
 
 
 def test_alterations_are_options_of_the_vote():
@@ -178,7 +179,8 @@ def test_a_data_set_of_the_hub():
                      hf_token="hf_abc", shuffle_input_samples=True)
     assert made.table["dataset"] == {
         "use": "datasets.hub", "id": "cais/mmlu", "config": "all", "split": "test", "answers": "answers.choice",
-        "columns": {"question": "question", "reference": "answer"}, "shuffle": 0}
+        "columns": {"question": "question", "reference": "answer"}, "shuffle": 0,
+        "instruction": "Answer the question with A) Yes or B) No."}
     assert "hf_abc" not in json.dumps([made.table, made.notes])
 
 
@@ -201,6 +203,30 @@ def test_the_columns_of_a_file_that_is_there_are_looked_up(tmp_path, row, column
 def test_the_kind_of_answer_is_guessed_from_the_task_or_asked_for():
     assert converted(task_instruction_prompt_template="xsum").table["dataset"]["answers"] == "answers.free"
     assert "input_json_file_path" in notes(input_json_file_path="own.json")
+
+
+@pytest.mark.parametrize(("reference", "answers"), [
+    ("B) Mackenzie", "answers.choice"), ("(B) Mackenzie", "answers.choice"), ("B", "answers.choice"),
+    ("Mackenzie", "answers.text"), ("A man", "answers.text")])
+def test_musr_is_scored_by_accuracy_however_its_references_are_written(tmp_path, reference, answers):
+    file = tmp_path / "musr.json"
+    file.write_text(json.dumps([{"example_id": "1", "inputs": ["Who?"], "references": [reference]}]))
+    made = convert({**ONE, "input_json_file_path": str(file)}, tmp_path).table
+    assert (made["dataset"]["answers"], made["metrics"]) == (answers, ["qa.accuracy"])
+
+
+def test_musr_that_is_not_here_is_a_choice():
+    made = converted(input_json_file_path="data/MuSR.json").table
+    assert (made["dataset"]["answers"], made["metrics"]) == ("answers.choice", ["qa.accuracy"])
+
+
+def test_an_instruction_behind_a_template_is_missed():
+    assert "task_instruction_prompt_template" in notes(task_instruction_prompt="", task_instruction_prompt_template="x")
+
+
+def test_runs_of_a_batch_make_their_own_calls():
+    assert convert(BATCH).table["share_completions"] is False
+    assert "share_completions" not in converted().table
 
 
 # What is not carried over
@@ -226,7 +252,8 @@ def test_earlier_spellings_are_understood():
     made = convert({"data": "x.json", "out": "o.json", "instruction": "Do it.", "context_length": 1}).table
     assert made["name"] == "o"
     assert made["debate"]["visibility"] == {"window": 1}
-    assert made["debate"]["styles"][0]["frame"] == "Do it.\n\n{question}"
+    assert made["dataset"]["instruction"] == "Do it."
+    assert made["debate"]["styles"] == [{"use": "styles.simple"}]
 
 
 # Batches

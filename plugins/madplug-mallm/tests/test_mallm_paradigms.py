@@ -61,8 +61,8 @@ def says(agree, answers="BBBBB"):
         text = str(request.messages[-1]["content"]).lower()
         agent = request.agent or 0
         if request.purpose == "vote":
-            forms = {"rank": "0 1 2", "points": '{"0": 4, "1": 3, "2": 3}'}
-            return next((form for word, form in forms.items() if word in text), "0" if agree else str(agent))
+            forms = {"rank": "1 2 3", "points": '{"1": 4, "2": 3, "3": 3}'}
+            return next((form for word, form in forms.items() if word in text), "1" if agree else str(agent + 1))
         if request.purpose == "extract":
             return f"Final answer: ({answers[agent]})"
         stance = "[AGREE]" if agree else "[DISAGREE]"
@@ -172,8 +172,8 @@ def calls(study, debate, replies=None, more=""):
 
 
 def tied(until):
-    """Votes are tied until a round, in which all vote for solution 0."""
-    votes = iter([agent for _ in range(until - 3) for agent in range(3)] + [0] * 9)
+    """Votes are tied until a round, in which all vote for solution 1."""
+    votes = iter([agent + 1 for _ in range(until - 3) for agent in range(3)] + [1] * 9)
     ordinary = says(agree=True)
     return lambda request: str(next(votes)) if request.purpose == "vote" else ordinary(request)
 

@@ -16,18 +16,24 @@ def run(style=None, rounds=2, agents=3, **more):
 
 def test_the_first_answer_is_given_alone():
     [first, *_] = run(rounds=1).requests
-    assert [m["role"] for m in first.messages] == ["user"]
-    assert "Solve the task" in first.messages[0]["content"]
-    assert "improve your answer" not in first.messages[0]["content"]
+    assert [m["role"] for m in first.messages] == ["system", "user"]
+    assert "Solve the task" in first.messages[1]["content"]
+    assert "improve your answer" not in first.messages[1]["content"]
 
 
 def test_later_own_answer_comes_first_then_the_others_by_name_then_the_request():
     messages = run().requests[4].messages
-    assert [(m["role"], m["content"].splitlines()[0]) for m in messages[:3]] == [
-        ("user", "the question"), ("assistant", "answer of 1"), ("user", "Agent 1: answer of 0")]
-    assert "Agent 3: answer of 2" in messages[2]["content"]
-    assert "improve your answer" in messages[2]["content"]
-    assert "You are Agent 2." in messages[2]["content"]
+    assert [(m["role"], m["content"].splitlines()[0]) for m in messages[:4]] == [
+        ("system", "You are Agent 2."), ("user", "the question"), ("assistant", "answer of 1"),
+        ("user", "Agent 1: answer of 0")]
+    assert "Agent 3: answer of 2" in messages[3]["content"]
+    assert "improve your answer" in messages[3]["content"]
+
+
+def test_the_persona_can_stand_last_so_that_prompts_share_their_beginning():
+    [first, *_] = run(Collective(persona_place="last"), rounds=1).requests
+    assert [m["role"] for m in first.messages] == ["user"]
+    assert "the question\n\nYou are Agent 1." in first.messages[0]["content"]
 
 
 def test_only_the_round_before_is_shown():
@@ -55,5 +61,5 @@ def test_prompts_are_options_and_empty_ones_are_left_out():
 
 def test_images_go_with_the_task():
     sample = Sample("q", "what is it?", images=("data:image/png;base64,AA==",))
-    first = run(rounds=1, sample=sample).requests[0].messages[0]["content"]
+    first = run(rounds=1, sample=sample).requests[0].messages[1]["content"]
     assert {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}} in first

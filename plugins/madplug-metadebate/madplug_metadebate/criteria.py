@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from madplug_common.prompts import as_text, fill, question_parts
+from madplug import Sample, UserError
+from madplug_common.prompts import as_text, fill, question_parts, user
 from madplug_common.replies import read_json
 
 if TYPE_CHECKING:
@@ -27,24 +29,52 @@ FORM = {"json_schema": {"type": "object", "required": ["criteria"], "properties"
         "properties": {"name": {"type": "string"}, "explanation": {"type": "string"}}}}}}}
 
 
-async def criteria_of(setup: Setup, options: Any, role: str) -> tuple[Sequence[Criterion], bool]:
-    """The criteria of a role, and whether they are the built-in ones because no others could be read."""
+@dataclass(frozen=True)
+class Criteria:
+    """By what the proposals for a role are judged."""
+
+    items: Sequence[Criterion] = BUILT_IN
+    note: str = "built_in"
+    """`given` in the run file; `generated`, from training examples; `generated_from_study`, from the study's own
+    questions, since the data set has no others; `built_in`."""
+
+
+async def criteria_of(setup: Setup, options: Any, role: str) -> Criteria:
+    """The criteria of a role: made once for the data set and stored with the study, unless the run file has them."""
+    given = options.criteria.get(role, ()) if isinstance(options.criteria, Mapping) else options.criteria
+    if given:
+        return Criteria(given, "given")
     model = options.criteria_model or (setup.models[0] if setup.models else "")
-    prompt = fill(options.criteria, setting=options.setting, role=role, description=options.roles[role],
-                  examples=_examples(setup, options.examples))
-    facts = json.dumps([setup.cell.channels.get(model, model), setup.cell.dataset_key, prompt])
+    examples, note = _examples(setup, options)
+    chat = _chat(setup, options, role, examples)
+    facts = json.dumps([setup.cell.channels.get(model, model), setup.cell.dataset_key, chat])
     digest = blake2b(facts.encode(), digest_size=6).hexdigest()
 
     async def make() -> dict[str, Any]:
         for _ in range(options.retries + 1):
-            said = await setup.ask(prompt, purpose="criteria", model=model or None, form=FORM)
+            said = await setup.ask(chat, purpose="criteria", model=model or None, form=FORM)
             found = read_criteria(said.text)
             if found:
-                return {"criteria": found, "built_in": False}
-        return {"criteria": BUILT_IN, "built_in": True}
+                return {"criteria": found, "note": note}
+        return {"criteria": BUILT_IN, "note": "built_in"}
 
     kept: dict[str, Any] = await setup.keep(f"metadebate.criteria.{role}.{digest}", make)
-    return [(name, explanation) for name, explanation in kept["criteria"]], kept["built_in"]
+    return Criteria([(name, explanation) for name, explanation in kept["criteria"]], kept["note"])
+
+
+def _chat(setup: Setup, options: Any, role: str, examples: Sequence[Sample]) -> list[dict[str, Any]]:
+    """The request for criteria, with the images of the examples."""
+    others = "\n".join(f"{name}: {what}" for name, what in options.roles.items() if name != role)
+    has_images = any(sample.images for sample in examples)
+    groups = ", ".join(dict.fromkeys(sample.group for sample in examples if sample.group))
+    text = fill(options.criteria_prompt, setting=options.setting, role=role, description=options.roles[role],
+                others=others or "(none)", domain=options.domain or groups or "as in the examples",
+                modality="text and images" if has_images else "text",
+                examples="\n\n".join(question_parts(sample) for sample in examples))
+    images = tuple(url for sample in examples for url in sample.images)
+    system = fill(options.criteria_system, setting=options.setting, role=role, description=options.roles[role]).strip()
+    before = [{"role": "system", "content": system}] if system else []
+    return [*before, user(Sample("", "", images=images), text)]
 
 
 def read_criteria(text: str) -> list[Criterion]:
@@ -58,7 +88,14 @@ def read_criteria(text: str) -> list[Criterion]:
     return criteria if len(criteria) >= 2 else []
 
 
-def _examples(setup: Setup, number: int) -> str:
-    """The first questions of the study, without their answers."""
-    samples = islice(setup.samples(), number) if number else ()
-    return "\n\n".join(question_parts(sample) for sample, _ in samples)
+def _examples(setup: Setup, options: Any) -> tuple[list[Sample], str]:
+    """Questions without their answers, of the training split where there is one, and what the note says of them."""
+    if not options.examples:
+        return [], "generated"
+    try:
+        found = [sample for sample, _ in islice(setup.samples(options.split), options.examples)]
+    except UserError:  # a data set without this split says so; the notes do, too
+        found = []
+    if found:
+        return found, "generated"
+    return [sample for sample, _ in islice(setup.samples(), options.examples)], "generated_from_study"

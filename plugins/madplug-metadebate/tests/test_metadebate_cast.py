@@ -52,7 +52,7 @@ def scripted(review, rest="A"):
     def say(request):
         text = request.messages[-1]["content"]
         if request.purpose == "propose":
-            part = text.split("You take this part: ")[1].split(".")[0]
+            part = text.split("Your role: ")[1].split(".")[0]
             return f"<{request.model} as {part}>"
         if request.purpose == "review":
             return review(request)
@@ -104,7 +104,7 @@ def test_a_lone_model_without_self_scores_has_none():
     assert means([[5]], self_scores=False) is None
 
 
-@pytest.mark.parametrize("value", [0, 6, "N/A", None, 3.5, True, "", [4], {"x": 1}, -1, "five", 10 ** 30])
+@pytest.mark.parametrize("value", [0, 6, "N/A", None, 5.5, 0.5, True, "", [4], {"x": 1}, -1, "five", 10 ** 30])
 def test_scores_out_of_the_scale_are_invalid(value):
     assert read_scores(json.dumps({"Agent 1": {"Role fulfilment": value, "Correctness": 4}}), 1, NAMES) is None
 
@@ -150,7 +150,7 @@ def test_each_role_goes_to_the_model_that_its_peers_score_best():
     best = {"Affirmative side": 2, "Negative side": 0, "Moderator": 1}
 
     def review(request):
-        part = request.messages[-1]["content"].split("in this part: ")[1].split(".")[0]
+        part = request.messages[-1]["content"].split("in this role: ")[1].split(".")[0]
         return votes_for(best[part])
 
     played = mad(scripted(review))
@@ -176,7 +176,7 @@ def test_reviews_are_anonymous_and_hold_all_proposals_with_the_criteria():
 def test_later_roles_see_the_winning_proposals_before_them():
     played = mad(scripted(lambda r: votes_for(1)))
     proposals = [p for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "propose"]
-    assert all("said before you" not in p for p in proposals[:3])
+    assert all("said before" not in p for p in proposals[:3])
     assert all("<b as Affirmative side>" in p and "<a as" not in p for p in proposals[3:6])
     assert all("<b as Affirmative side>" in p and "<b as Negative side>" in p for p in proposals[6:])
 
@@ -223,11 +223,12 @@ def test_random_ties_follow_the_seed():
     assert cast(5) == cast(5)
 
 
-def test_the_random_baseline_is_one_draw_for_the_whole_study_and_asks_nobody():
+def test_the_random_baseline_is_one_draw_for_each_repeat_and_asks_nobody():
     samples = [Sample(f"q{i}", "?") for i in range(4)]
-    played = small(lambda r: "A", casting=Cast(assignment="random"), sample=samples, seed=3)
-    casts = {tuple(a.model for a in result.agents) for result in played.store.results()}
-    assert len(casts) == 1
+    played = small(lambda r: "A", casting=Cast(assignment="random"), sample=samples, seed=3, repeats=8)
+    casts = {(result.repeat, *(a.model for a in result.agents)) for result in played.store.results()}
+    assert len(casts) == 8
+    assert len({cast[1:] for cast in casts}) > 2
     assert all(r.purpose == "discuss" for r in played.requests)
     others = {tuple(a.model for a in small(lambda r: "A", casting=Cast(assignment="random"), seed=s).debate.agents)
               for s in range(12)}
@@ -288,7 +289,7 @@ def test_reviews_use_the_criteria_that_were_made():
     assert "Wit: It is witty." in review
     assert "Correctness" not in review
     assert [a.model for a in played.debate.agents] == ["b", "b"]
-    assert not any("built_in_criteria" in s for s in played.result.notes["metadebate"]["cast"])
+    assert {s["criteria"] for s in played.result.notes["metadebate"]["cast"]} == {"generated"}
 
 
 def test_references_reach_no_prompt():
@@ -304,7 +305,7 @@ def test_a_model_of_its_own_may_make_the_criteria():
 def test_criteria_that_cannot_be_read_fall_back_to_the_built_in_ones_and_are_flagged():
     played = small(witty("no idea", NAMES), casting=Cast(roles=ROLES))
     assert sum(r.purpose == "criteria" for r in played.requests) == 2 * 2
-    assert all(s["built_in_criteria"] for s in played.result.notes["metadebate"]["cast"])
+    assert {s["criteria"] for s in played.result.notes["metadebate"]["cast"]} == {"built_in"}
     assert [a.model for a in played.debate.agents] == ["b", "b"]
 
 

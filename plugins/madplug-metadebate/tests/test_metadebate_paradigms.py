@@ -32,14 +32,16 @@ def test_mad_costs_eighteen_calls_and_its_debate_and_criteria_once_for_each_role
     assert result.decision.key == "B"
 
 
-def test_dmad_costs_eighteen_calls_and_its_debate(run_debate):
-    result, requests, _ = run_debate('paradigm = "metadebate.dmad"', scripted, models=THREE)
-    assert len(of_debate(requests)) == 18 + 12
-    assert not any("said before you" in json.dumps(r.messages) for r in requests)
+def test_dmad_costs_twenty_one_calls_and_its_debate(run_debate):
+    """Three models apply with four calls each for three methods, and review each method once."""
+    result, requests, plan = run_debate('paradigm = "metadebate.dmad"', scripted, models=THREE)
+    assert len(of_debate(requests)) == 3 * 4 + 9 + 12
+    assert plan.cells[0].worst_calls() >= len(of_debate(requests))
+    assert not any("said before" in json.dumps(r.messages) for r in requests)
     assert [s["role"] for s in result.notes["metadebate"]["cast"]] == ["cot", "step_back", "program"]
 
 
-@pytest.mark.parametrize("name", ["mad", "dmad"])
+@pytest.mark.parametrize("name", ["mad", "dmad", "dmad_vision"])
 def test_one_model_is_enough(run_debate, name):
     def lone(request):
         score = {"Wit": 3, "Truth": 3, "explanation": ""}

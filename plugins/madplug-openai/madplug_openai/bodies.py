@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import orjson
 
 from madplug import RefusedError, TransientError
 
@@ -16,54 +18,63 @@ MOST_OF_AN_ERROR = 100_000
 MOST_VALUES = 1_000_000
 """Values in a reply: reading more of them would stop every other call for too long."""
 _PORTION = 65_536
-_ACCEPTED = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+ACCEPTED = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 """The encodings that are asked for, with what zlib calls them."""
 ACCEPT_ENCODING = "gzip, deflate"
 
 
-class TooLarge(Exception):
-    """A reply has more bytes than the limit; `args[0]` is those up to it."""
+class Reply(NamedTuple):
+    """A reply as it was received: an error's body only as far as it is wanted."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By their names in lower case."""
+    body: bytes
+
+    @property
+    def good(self) -> bool:
+        """Whether the status means success."""
+        return 200 <= self.status < 300
 
 
-async def read_body(response: Any, most: int) -> bytes:
-    """The body of an aiohttp response that was not unpacked, unpacked. most: bytes, received as well as unpacked.
+def too_large(most: int) -> RefusedError:
+    """The error of a reply with more bytes than the limit."""
+    return RefusedError(f"the reply is larger than max_reply_mb, {most / MEGABYTE:g} MB")
 
-    Raises `TooLarge`, and `TransientError` for what cannot be unpacked.
+
+async def unpack(reply: Reply, most: int) -> bytes:
+    """The body of a reply without its encoding. most: bytes; of an error, the beginning is enough.
+
+    Raises `RefusedError` for a success that has more, and `TransientError` for what cannot be unpacked.
     """
-    encoding = response.headers.get("Content-Encoding", "").strip().lower()
-    if encoding in ("", "identity") and (response.content_length or most + 1) <= most:
-        whole: bytes = await response.read()
-        return whole
-    unpacker = _Unpacker(encoding)
-    unpacked, received = bytearray(), 0
-    async for chunk in response.content.iter_any():
-        received += len(chunk)
-        for part in unpacker.parts(chunk):
-            unpacked += part
-            if len(unpacked) > most:
-                raise TooLarge(bytes(unpacked[:most]))
-            if len(unpacked) % MEGABYTE < len(part):
-                await asyncio.sleep(0)  # other calls are waiting
-        if received > most:
-            raise TooLarge(bytes(unpacked))
-    unpacker.check_end()
+    encoding = reply.headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        return reply.body
+    unpacker, unpacked = Unpacker(encoding), bytearray()
+    for part in unpacker.parts(reply.body):
+        unpacked += part
+        if len(unpacked) > most:
+            if reply.good:
+                raise too_large(most)
+            return bytes(unpacked[:most])
+        if len(unpacked) % MEGABYTE < len(part):
+            await asyncio.sleep(0)  # other calls are waiting
+    if len(reply.body) < most:
+        unpacker.check_end()
     return bytes(unpacked)
 
 
-class _Unpacker:
+class Unpacker:
     """Unpacks a stream of bytes in small portions, so that a bomb is noticed in time."""
 
     def __init__(self, encoding: str) -> None:
-        if encoding not in ("", "identity", *_ACCEPTED):
+        if encoding not in ACCEPTED:
             raise TransientError(f"the reply is encoded as '{encoding[:20]}', which was not asked for")
         self._encoding = encoding
         self._stream: Any = None
 
     def parts(self, chunk: bytes) -> Iterator[bytes]:
         """What a chunk holds, in portions."""
-        if self._encoding in ("", "identity"):
-            yield chunk
-            return
         while chunk:
             if self._stream is None or self._stream.eof:  # a second member may follow the first
                 self._stream = zlib.decompressobj(self._window(chunk))
@@ -76,7 +87,7 @@ class _Unpacker:
     def _window(self, chunk: bytes) -> int:
         """What zlib calls the encoding; some servers send deflate without its header."""
         raw = self._encoding == "deflate" and chunk[0] & 0x0F != 8
-        return -15 if raw else _ACCEPTED[self._encoding]
+        return -15 if raw else ACCEPTED[self._encoding]
 
     def check_end(self) -> None:
         """Raise `TransientError` for a stream that was cut."""
@@ -87,6 +98,14 @@ class _Unpacker:
 def text_of(body: bytes) -> str:
     """A body as text; JSON may be UTF-8, UTF-16 or UTF-32, with or without a byte order mark."""
     return body.decode(json.detect_encoding(body), "replace")
+
+
+def parse_quickly(body: bytes) -> Any:
+    """The JSON value in a body of the usual kind, or None if it needs a closer look."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def parse(text: str) -> Any:

@@ -8,39 +8,44 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
-from io import BytesIO
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import Field, model_validator
 
 from madplug import (
-    AccessError,
     Completion,
     Model,
     ModelError,
-    RefusedError,
     Request,
     TransientError,
-    UnreachableError,
     Volatile,
 )
-from madplug_openai.bodies import ACCEPT_ENCODING, MEGABYTE, MOST_OF_AN_ERROR, TooLarge, parse, read_body, text_of
+from madplug.streaming import begin
+from madplug_openai.bodies import (
+    ACCEPT_ENCODING,
+    MEGABYTE,
+    MOST_OF_AN_ERROR,
+    parse,
+    parse_quickly,
+    text_of,
+    unpack,
+)
 from madplug_openai.failures import failure
 from madplug_openai.forms import Structured, fields
 from madplug_openai.keys import Address, KeyVariable, key_from, presentable, refuse_key_in
-from madplug_openai.network import allow_connections, proxy_for
+from madplug_openai.network import allow_connections, is_plain
 from madplug_openai.options import ChatOptions
 from madplug_openai.replies import Shapeless, completion_in, without_keys
+from madplug_openai.streamed import FIELDS, Pieces
 
 OPENAI = "https://api.openai.com/v1"
 _OURS = {"model", "messages", "stream", "n", "api_key", "apikey", "api-key", "authorization"}
 LARGE = 100_000
 """Bytes from which on a reply is read in a thread: the other calls go on meanwhile."""
-CONNECT_WITHIN = 30.0
-"""Seconds within which an endpoint has to accept a connection."""
 # Mappings that are not dicts, such as read-only ones, are written like dicts.
-_encode = json.JSONEncoder(separators=(",", ":"), default=dict).encode
+_encode_unusual = json.JSONEncoder(separators=(",", ":"), default=dict).encode
 
 
 class Chat(Model):
@@ -55,7 +60,9 @@ class Chat(Model):
     """
 
     name = "chat"
-    _session: Any = None
+    _client: Any = None
+    _streaming: Any = None
+    """The client of replies that are shown while they are written."""
 
     class Options(ChatOptions):
         """Options of `openai.chat`."""
@@ -78,81 +85,62 @@ class Chat(Model):
             default="json_schema", description="the forms to which the endpoint can constrain replies: JSON schemas, "
             "or with vllm, sglang and llamacpp also regular expressions and grammars")
 
-        max_reply_mb: Annotated[float, Volatile] = Field(
-            default=16.0, gt=0, le=1024, description="the largest reply in megabytes, unpacked; a larger one is "
-            "refused")
-
         @model_validator(mode="after")
         def _keeps_its_key(self) -> Any:
             refuse_key_in(self.base_url, self.api_key_env)
             return self
 
     async def open(self) -> None:
-        """Make the pool. Connections are opened when they are needed."""
-        import aiohttp
-
+        """Make the client. Connections are opened when they are needed."""
         options = self.options
         key = key_from(options.api_key_env)
         self._keys = (key,) if key else ()
-        self._url = options.base_url + "/chat/completions"
         self._fixed = self._fields()
-        headers = {"Content-Type": "application/json", "User-Agent": "madplug", "Accept-Encoding": ACCEPT_ENCODING}
+        headers = {"Content-Type": "application/json", "User-Agent": "madplug", "Accept": "*/*",
+                   "Accept-Encoding": ACCEPT_ENCODING}
         if key:
             headers["Authorization"] = f"Bearer {key}"
         if options.organization:
             headers["OpenAI-Organization"] = options.organization
         allow_connections(options.max_in_flight)
-        # The host's slots are the limit. Servers drop idle connections after 5 s or more: we do so first.
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0), headers=headers, auto_decompress=False,
-            timeout=aiohttp.ClientTimeout(total=options.timeout, sock_connect=min(CONNECT_WITHIN, options.timeout)),
-            cookie_jar=aiohttp.DummyCookieJar(), proxy=proxy_for(options.base_url))
-        self._most = int(options.max_reply_mb * MEGABYTE)
+        most = int(options.max_reply_mb * MEGABYTE)
+        self._limits = (most, min(most, MOST_OF_AN_ERROR))
+        url = options.base_url + "/chat/completions"
+        self._client = _client_for(url)(url, headers, timeout=options.timeout, limits=self._limits, keys=self._keys)
+        self._address, self._headers = url, headers
         self._reading = asyncio.Lock()
 
     async def close(self) -> None:
-        """Close the pool."""
-        if self._session is not None:
-            await self._session.close()
+        """Close every connection."""
+        for client in (self._client, self._streaming):
+            if client is not None:
+                await client.close()
 
     async def complete(self, request: Request) -> Completion:
         """One exchange with the endpoint."""
-        status, headers, body = await self._exchange(_encode(self.body(request)).encode())
+        if (shown := begin(request)) is not None:
+            return await self._show(request, shown)
+        reply = await self._client.post(_encode(self.body(request)))
+        body = reply.body
+        if "content-encoding" in reply.headers:
+            body = await unpack(reply, self._limits[0 if reply.good else 1])
         if len(body) < LARGE:
-            return self.read(status, headers, body)
+            return self.read(reply.status, reply.headers, body)
         async with self._reading:  # one at a time: a thread that reads JSON keeps the interpreter to itself
-            return await asyncio.to_thread(self.read, status, headers, body)
+            return await asyncio.to_thread(self.read, reply.status, reply.headers, body)
 
-    async def _exchange(self, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """Send a request; the status, the headers and the body of the reply."""
-        response = None
-        try:
-            data = body if len(body) < MEGABYTE else BytesIO(body)  # sent in portions
-            async with self._session.post(self._url, data=data, allow_redirects=False) as response:
-                return response.status, response.headers, await self._body_of(response)
-        except asyncio.TimeoutError as error:
-            raise self._late(error) from None
-        except Exception as error:
-            raise broken(error, response is not None, self._keys) or error from None
+    async def _show(self, request: Request, shown: Callable[[str], None]) -> Completion:
+        """One exchange whose reply is shown while it is written, if the endpoint streams."""
+        from madplug_openai.general import GeneralClient
 
-    async def _body_of(self, response: Any) -> bytes:
-        """A reply as far as it is wanted."""
-        good = 200 <= response.status < 300
-        try:
-            return await read_body(response, self._most if good else min(self._most, MOST_OF_AN_ERROR))
-        except TooLarge as found:
-            response.close()
-            if good:
-                raise RefusedError(f"the reply is larger than max_reply_mb, {self.options.max_reply_mb:g} MB") from None
-            beginning: bytes = found.args[0]
-            return beginning
-
-    def _late(self, error: Exception) -> TransientError:
-        from aiohttp import ServerTimeoutError
-
-        if isinstance(error, ServerTimeoutError):
-            return UnreachableError("the endpoint could not be reached: it did not accept the connection in time")
-        return TransientError(f"no answer within {self.options.timeout:g} s")
+        if self._streaming is None:
+            headers = {**self._headers, "Accept-Encoding": "identity"}
+            self._streaming = GeneralClient(self._address, headers, timeout=self.options.timeout,
+                                            limits=self._limits, keys=self._keys)
+        pieces = Pieces(shown)
+        reply = await self._streaming.post(_encode({**self.body(request), **FIELDS}), pieces.feed)
+        whole = pieces.reply() if reply.good else None
+        return self.read(reply.status, reply.headers, reply.body if whole is None else whole)
 
     def body(self, request: Request) -> dict[str, Any]:
         """The request as it is sent."""
@@ -176,15 +164,18 @@ class Chat(Model):
 
     def read(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """The completion in a response, or the error that it means."""
-        text = text_of(body)
-        reply = parse(text)
+        reply = parse_quickly(body) if status == 200 and len(body) < LARGE else None
+        text = ""
+        if reply is None:
+            text = text_of(body)
+            reply = parse(text)
         if not 200 <= status < 300:
             raise self._explained(status, failure(status, reply, text, headers, self._keys))
         try:
             completion = completion_in(reply, self.options.model, keep_reasoning=self.options.keep_reasoning)
             return without_keys(completion, self._keys)
         except Shapeless as found:
-            raise self._unreadable(reply, text, headers, str(found)) from None
+            raise self._unreadable(reply, text or text_of(body), headers, str(found)) from None
 
     def _unreadable(self, reply: Any, text: str, headers: Mapping[str, str], why: str) -> ModelError:
         """Of a reply that cannot be read: some endpoints report errors under the status 200."""
@@ -210,19 +201,19 @@ class Chat(Model):
         return type(error)(f"{error}{advice}") if advice else error
 
 
-def broken(error: BaseException, answering: bool, keys: Iterable[str]) -> ModelError | None:
-    """What an error of aiohttp means, or None for another one. answering: whether the reply had begun."""
-    import aiohttp
+def _client_for(url: str) -> Any:
+    """The client that can reach an address: the quick one if that is all it takes."""
+    if is_plain(url):
+        from madplug_openai.wire import WireClient
 
-    if not isinstance(error, aiohttp.ClientError | OSError):
-        return None
-    said = presentable(str(error) or type(error).__name__, keys)
-    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.InvalidURL):
-        return AccessError(f"the connection failed: {said}")
-    if answering or isinstance(error, aiohttp.ClientPayloadError):
-        return TransientError(f"the connection broke in the middle of the reply: {said}")
-    if isinstance(error, aiohttp.ClientResponseError) and not isinstance(error, aiohttp.ClientHttpProxyError):
-        first = error.message.partition("\n")[0]  # after it come the bytes as they were sent
-        return TransientError(f"the reply is not HTTP: {presentable(first, keys)}")
-    return UnreachableError(f"the connection failed: {said}")
+        return WireClient
+    from madplug_openai.general import GeneralClient
 
+    return GeneralClient
+
+
+def _encode(body: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(body, default=dict)
+    except (TypeError, ValueError):  # keys that are not strings, integers beyond 64 bits, lone surrogates
+        return _encode_unusual(body).encode()

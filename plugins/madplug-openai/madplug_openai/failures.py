@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
-from madplug import AccessError, ModelError, RefusedError, TransientError
+from madplug import AccessError, ModelError, OverloadedError, RefusedError, TransientError
 from madplug_openai.keys import presentable
 
 _PASSING = {408, 409, 425, 429}
@@ -30,7 +30,8 @@ def failure(status: int, reply: Any, text: str, headers: Mapping[str, str],
     """The error to raise for a status: from the reply if it is JSON, else from its text.
 
     What concerns one request (its content, its length) is a `RefusedError`; what would befall every request (the
-    key, the address, the model, the account) is an `AccessError`; what may pass is a `TransientError`.
+    key, the address, the model, the account) is an `AccessError`; what may pass is a `TransientError`, and a 429 the
+    `OverloadedError` among them.
     """
     message, codes = _told(reply)
     shown = presentable(message or _without_tags(text[:_MOST]), keys)
@@ -39,6 +40,8 @@ def failure(status: int, reply: Any, text: str, headers: Mapping[str, str],
         return RefusedError(said)
     if codes & (_NO_MONEY | _NO_KEY) or status in _NO_ACCESS or 300 <= status < 400:
         return AccessError(said)
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return OverloadedError(said, retry_after=retry_after(headers))
     if status in _PASSING or status >= 500 or status < 200:
         return TransientError(said, retry_after=retry_after(headers))
     return RefusedError(said)

@@ -28,6 +28,8 @@ class ChatOptions(ModelOptions):
         default=True, description="keep the reasoning that some models return, with the call's usage")
     timeout: Annotated[float, Volatile] = Field(
         default=300.0, gt=0, le=86_400, description="seconds before an attempt is abandoned")
+    max_reply_mb: Annotated[float, Volatile] = Field(
+        default=16.0, gt=0, le=1024, description="the largest reply in megabytes, unpacked; a larger one is refused")
 
     @field_validator("extra")
     @classmethod

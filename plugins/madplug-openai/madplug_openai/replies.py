@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from madplug import Completion, ModelError, RefusedError, TransientError, Usage
+from madplug import Completion, EmptyReplyError, ModelError, RefusedError, Usage
 from madplug.log import hide
 
 
@@ -23,13 +23,13 @@ def completion_in(reply: Any, model: str, *, keep_reasoning: bool = True, cost: 
         text = _text(message.get("content")) or _text(message.get("refusal"))
     except (AttributeError, IndexError, KeyError, TypeError):
         raise Shapeless("has no message") from None
-    if not text.strip():
-        raise _silent(choice.get("finish_reason"))
     given = reply.get("usage")
-    raw = dict(given) if isinstance(given, Mapping) else {}
+    raw = dict(given) if type(given) is dict or isinstance(given, Mapping) else {}
     raw["finish_reason"] = choice.get("finish_reason")
     if reply.get("model") not in (None, model):
         raw["model"] = reply["model"]
+    if not text.strip():
+        raise _silent(raw["finish_reason"], _usage(raw, cost))
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     if reasoning and keep_reasoning:
         raw["reasoning"] = reasoning
@@ -39,6 +39,8 @@ def completion_in(reply: Any, model: str, *, keep_reasoning: bool = True, cost: 
 def without_keys(completion: Completion, keys: Iterable[str]) -> Completion:
     """The completion without keys, wherever an endpoint repeats what it was sent. Raises `Shapeless`."""
     keys, usage = tuple(keys), completion.usage
+    if not keys and _is_shallow(usage.raw):
+        return completion
     try:
         raw = _hidden(usage.raw, keys)
     except RecursionError:
@@ -47,6 +49,12 @@ def without_keys(completion: Completion, keys: Iterable[str]) -> Completion:
     if text == completion.text and raw == usage.raw:
         return completion
     return replace(completion, text=text, usage=replace(usage, raw=raw))
+
+
+def _is_shallow(raw: Mapping[str, Any]) -> bool:
+    """Whether nothing is nested more than one level deep, as in nearly every account of a usage."""
+    return not any(type(inner) in (dict, list) for value in raw.values() if type(value) in (dict, list)
+                   for inner in (value.values() if type(value) is dict else value))
 
 
 def _hidden(value: Any, keys: tuple[str, ...]) -> Any:
@@ -60,13 +68,15 @@ def _hidden(value: Any, keys: tuple[str, ...]) -> Any:
 def _usage(raw: dict[str, Any], cost: float | None) -> Usage:
     prompt, completion = _count(raw.get("prompt_tokens")), _count(raw.get("completion_tokens"))
     details = raw.get("prompt_tokens_details")
-    cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
+    cached = 0 if details is None or not isinstance(details, Mapping) else _count(details.get("cached_tokens"))
     return Usage(prompt, completion, min(cached, prompt), cost, raw)
 
 
 def _text(content: Any) -> str:
     """The text of a message, given as such or in parts."""
     if isinstance(content, str):
+        if content.isascii():
+            return content
         try:
             content.encode()
         except UnicodeEncodeError:  # JSON can escape half a character, which no text encoding can represent
@@ -77,13 +87,13 @@ def _text(content: Any) -> str:
     return "".join(_text(part.get("text")) for part in content if part.get("type", "text") == "text")
 
 
-def _silent(finish: Any) -> ModelError:
+def _silent(finish: Any, usage: Usage) -> ModelError:
     """Of an answer without text: why there is none."""
     if finish == "length":
         return RefusedError("the answer's tokens were used up before it began; raise max_tokens")
     if finish == "content_filter":
         return RefusedError("the endpoint's content filter withheld the answer")
-    return TransientError("the answer is empty")
+    return EmptyReplyError("the answer is empty", usage)
 
 
 def _count(value: Any) -> int:
@@ -93,6 +103,8 @@ def _count(value: Any) -> int:
 
 
 def _logprobs(given: Any) -> tuple[float, ...] | None:
+    if given is None:
+        return None
     try:
         return tuple(float(token["logprob"]) for token in given["content"])
     except (KeyError, OverflowError, TypeError, ValueError):

@@ -2,12 +2,22 @@
 
 import asyncio
 import socket
+import sys
 import time
 from email.utils import formatdate
 
 import pytest
 
-from madplug import AccessError, Completion, ModelError, RefusedError, Request, TransientError, UnreachableError
+from madplug import (
+    AccessError,
+    Completion,
+    ModelError,
+    OverloadedError,
+    RefusedError,
+    Request,
+    TransientError,
+    UnreachableError,
+)
 from madplug.testing.endpoint import completion, running_endpoint
 from madplug_openai import Chat
 
@@ -18,10 +28,20 @@ def request(text="2+2?", **more):
     return Request(({"role": "user", "content": text},), "discuss", "m", **more)
 
 
+CLIENTS = {"wire": "", "general": "/a b"}
+"""What to add to an address so that this client is chosen for it: only one of them can encode a space."""
+added = ""
+
+
+@pytest.fixture(autouse=True, params=CLIENTS)
+def _with_each_client(request, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "added", CLIENTS[request.param])
+
+
 def ask(url, *requests, **options):
     """The outcomes of the requests, one after the other: completions and errors."""
     async def talk():
-        model = Chat(**{"model": "fake", "base_url": url, "timeout": 5.0, **options})
+        model = Chat(**{"model": "fake", "base_url": url + added, "timeout": 5.0, **options})
         await model.open()
         try:
             return [await _outcome(model, r) for r in requests or (request(),)]
@@ -66,7 +86,8 @@ def test_what_will_not_change_is_refused(fault):
 @pytest.mark.parametrize(("fault", "kind"), [
     *((status, RefusedError) for status in ("400", "413", "422", "context", "filter", "flagged", "filter_in_200")),
     *((status, AccessError) for status in ("301", "307", "401", "402", "403", "404", "405", "quota")),
-    *((status, TransientError) for status in ("408", "409", "425", "429", "500", "502", "503", "504", "529")),
+    ("429", OverloadedError),
+    *((status, TransientError) for status in ("408", "409", "425", "500", "502", "503", "504", "529")),
     *((cut, TransientError) for cut in ("reset_in_body", "closed_in_body", "cut_chunks", "cut_gzip", "malformed")),
     *((broken, UnreachableError) for broken in ("reset", "closed"))])
 def test_a_failure_is_of_its_kind(fault, kind):
@@ -234,7 +255,7 @@ def test_a_refusal_that_an_option_would_avoid_names_the_option(said, advice):
 
 def test_a_call_that_is_cancelled_leaves_the_others_alone():
     async def talk(url):
-        model = Chat(model="fake", base_url=url)
+        model = Chat(model="fake", base_url=url + added)
         await model.open()
         first, second = (asyncio.ensure_future(model.complete(request(text))) for text in "ab")
         await asyncio.sleep(0.05)

@@ -247,7 +247,7 @@ def test_what_may_change_between_runs_is_marked():
 
 def test_nothing_heavy_is_imported_before_the_model_is_opened():
     code = ("import sys, madplug_openai; madplug_openai.Chat(model='m'); "
-            "print([m for m in ('aiohttp', 'yarl') if m in sys.modules])")
+            "print([m for m in ('aiohttp', 'yarl', 'httptools') if m in sys.modules])")
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -12,8 +12,18 @@ from pydantic import Field
 
 from madplug import ModelName, Options, Persona, PersonaGenerator, Plan
 from madplug_common import prompts
+from madplug_common.layout import IN_TASK
 from madplug_common.replies import read_json
-from madplug_personas.markers import EXPERIENCE, GENDERS, LEVELS, MARKERS, describe
+from madplug_personas.markers import (
+    EXPERIENCE,
+    GENDERS,
+    LEVELS,
+    MARKERS,
+    all_traits,
+    describe,
+    traits_of,
+    with_free_traits,
+)
 from madplug_personas.names import participant, taken, unique
 
 if TYPE_CHECKING:
@@ -30,10 +40,16 @@ class GeneratedOptions(Options):
     attempts: int = Field(default=5, ge=1, le=50, description=(
         "tries for one persona; after that it is a neutral participant, and the debate's notes say so"))
     task: str = Field(default=(
-        "Task:\n{task}\n\n{participants}\n\n{again}Reply with the JSON object only."), description=(
-        "prompt: {task}: passages, question and choices; {participants}: who takes part so far; {again}: in "
-        "a second try after a name was used twice, a sentence that says so"))
-    system: str = Field(description="prompt: the system message")
+        "Task:\n{question}\n\n{participants}\n\n{again}Reply with the JSON object only."), description=(
+        f"prompt: the task. {IN_TASK}; {{participants}}: who takes part so far; {{again}}: in a second try after a "
+        "participant was made twice, `double` or `same_traits`"))
+    listed: str = Field(default="Participants so far:\n{participants}", description=(
+        "prompt: {participants} of `task`. {participants}: the list"))
+    listed_none: str = Field(default="Participants so far: none.", description=(
+        "prompt: {participants} of `task` for the first participant"))
+    double: str = Field(default='There already is a "{name}": choose someone else. ', description=(
+        "prompt: {again} of `task`, where the name is taken. {name}"))
+    system: str = Field(description=f"prompt: the system message. {IN_TASK}")
 
 
 class Generated(PersonaGenerator):
@@ -63,13 +79,25 @@ class Generated(PersonaGenerator):
             persona = await self.ask(debate, roster, double)
             if persona is None:
                 continue
-            if double is not None or not taken(persona.name, roster):
+            if not self.repeats(persona, roster) and (double is not None or not taken(persona.name, roster)):
                 return self.numbered(debate, persona, roster)
             double = persona
         if double is not None:
-            return self.numbered(debate, double, roster)
+            return self.numbered(debate, self.changed(debate, double, roster), roster)
         note(debate, "persona_fallback", len(roster))
         return participant(roster)
+
+    def repeats(self, persona: Persona, roster: Sequence[Persona]) -> bool:
+        """Whether the roster has the same character, whatever its name."""
+        return False
+
+    def changed(self, debate: Debate, persona: Persona, roster: Sequence[Persona]) -> Persona:
+        """A character that the roster does not have, where every try gave one that it has."""
+        return persona
+
+    def again(self, double: Persona, roster: Sequence[Persona]) -> str:
+        """What a second try is told."""
+        return prompts.fill(self.options.double, name=double.name)
 
     def numbered(self, debate: Debate, persona: Persona, roster: Sequence[Persona]) -> Persona:
         """The persona under a unique name."""
@@ -80,10 +108,12 @@ class Generated(PersonaGenerator):
 
     async def ask(self, debate: Debate, roster: Sequence[Persona], double: Persona | None) -> Persona | None:
         """One try."""
-        chat = [{"role": "system", "content": self.options.system},
-                prompts.user(debate.sample, prompts.fill(
-                    self.options.task, task=prompts.question_parts(debate.sample), participants=listing(roster),
-                    again=f'There already is a "{double.name}": choose someone else. ' if double else ""))]
+        options, sample = self.options, debate.sample
+        people = prompts.fill(options.listed, participants=listing(roster)) if roster else options.listed_none
+        task = prompts.fill_task(options.task, sample, beside=options.system, participants=people,
+                                 again=self.again(double, roster) if double else "")
+        chat = prompts.merged([{"role": "system", "content": prompts.fill_task(options.system, sample)},
+                               prompts.user(sample, task)])
         form = {"json_schema": {"type": "object", "properties": self.properties,
                                 "required": list(self.properties), "additionalProperties": False}}
         reply = await debate.ask(chat, model=self.options.model, purpose="persona", form=form)
@@ -130,6 +160,9 @@ class Ipip(Generated):
     The description is made of the picked traits without a model: per trait one sentence with every adjective of its
     pole, each "extremely", then one sentence with experience and gender.
 
+    No two have the same traits: the model is asked for others, and after the last try as few traits as possible are
+    changed, which the debate's notes say.
+
     Differs from the paper: the adjectives are compiled from Goldberg's public-domain markers, as many per trait (9, 11,
     10, 10, 12 pairs) as in the authors' code. A trait's name may be misspelt.
     """
@@ -153,6 +186,24 @@ class Ipip(Generated):
             '{"role": "Physics Teacher", "extraversion": "high", "agreeableness": "high", "conscientiousness": "high", '
             '"neuroticism": "low", "openness": "low", "experience": "Expert", "gender": "female"}'),
             description="prompt: the job and the form of the reply, with an example")
+        same_traits: str = Field(default="There already is a participant with these traits: choose others. ",
+                                 description="prompt: {again} of `task`, where the traits are taken")
+
+    def repeats(self, persona: Persona, roster: Sequence[Persona]) -> bool:
+        """Whether the roster has a character with the same traits, and others are left."""
+        used = {traits_of(p.description) for p in roster}
+        return traits_of(persona.description) in used and not all_traits() <= used
+
+    def again(self, double: Persona, roster: Sequence[Persona]) -> str:
+        """That the traits are taken, or the name."""
+        return str(self.options.same_traits) if self.repeats(double, roster) else super().again(double, roster)
+
+    def changed(self, debate: Debate, persona: Persona, roster: Sequence[Persona]) -> Persona:
+        """The closest character that is free."""
+        if not self.repeats(persona, roster):
+            return persona
+        note(debate, "changed_traits", len(roster))
+        return replace(persona, description=with_free_traits(persona.description, [p.description for p in roster]))
 
     def read(self, fields: Mapping[str, Any]) -> Persona | None:
         """Every field must be there, with one of its values."""
@@ -167,9 +218,8 @@ class Ipip(Generated):
 
 
 def listing(roster: Sequence[Persona]) -> str:
-    """Who takes part so far."""
-    people = "\n".join(f"- {p.name}: {p.description}" if p.description else f"- {p.name}" for p in roster)
-    return f"Participants so far:\n{people}" if people else "Participants so far: none."
+    """Who takes part so far, a line each."""
+    return "\n".join(f"- {p.name}: {p.description}" if p.description else f"- {p.name}" for p in roster)
 
 
 def short(value: object) -> str:

@@ -5,7 +5,8 @@ The adjectives are markers from Goldberg's public-domain lists and the Internati
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import product
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -46,3 +47,33 @@ def describe(traits: Mapping[str, str], experience: str, gender: str) -> str:
         words = [f"extremely {pair[LEVELS[::-1].index(traits[trait])]}" for pair in pairs]
         sentences.append(f"You are {', '.join(words[:-1])} and {words[-1]}.")
     return " ".join([*sentences, f"You are {gender} and, in the matter of the task, {EXPERIENCE[experience]}."])
+
+
+def traits_of(description: str) -> str:
+    """What a description says about the five traits: all sentences but the last."""
+    return description.rpartition(" You are ")[0]
+
+
+def all_traits() -> Set[str]:
+    """What descriptions can say about the traits: 32 texts."""
+    return _BY_TRAITS.keys()
+
+
+def with_free_traits(description: str, used: Iterable[str]) -> str:
+    """The description with the fewest traits changed that gives traits that no other one has.
+
+    used: the other descriptions, which must leave traits free.
+    """
+    own, taken = _BY_TRAITS[traits_of(description)], {traits_of(other) for other in used}
+    free = {text: levels for text, levels in _BY_TRAITS.items() if text not in taken}
+    closest = min(free, key=lambda text: sum(a != b for a, b in zip(free[text], own, strict=True)))
+    return closest + description.removeprefix(traits_of(description))
+
+
+def _combinations() -> Iterator[tuple[str, tuple[str, ...]]]:
+    for levels in product(LEVELS, repeat=len(MARKERS)):
+        traits = dict(zip(MARKERS, levels, strict=True))
+        yield traits_of(describe(traits, "Expert", "female")), levels
+
+
+_BY_TRAITS = dict(_combinations())

@@ -11,7 +11,7 @@ import pytest
 from madplug import Persona, PersonaGenerator, Plan
 from madplug.testing import Played, play
 from madplug_personas import Expert, Fixed, Ipip, Neutral, NoPersona, Row, madplug_register_personas
-from madplug_personas.markers import MARKERS, describe
+from madplug_personas.markers import MARKERS, all_traits, describe, traits_of
 
 LOW = dict.fromkeys(MARKERS, "low")
 CHARACTER = {"role": "Cook", **LOW, "experience": "Expert", "gender": "female"}
@@ -176,6 +176,32 @@ def test_case_hyphens_and_a_misspelt_trait_do_not_matter() -> None:
 def test_a_value_that_is_not_offered_counts_as_a_failure(change: dict[str, Any]) -> None:
     played = meet(Ipip(attempts=1), agents=1, made=[json.dumps({**CHARACTER, **change})])
     assert names(played) == ["Participant 1"]
+
+
+def test_characters_are_unique_by_their_traits_whatever_they_are_called() -> None:
+    other = {**CHARACTER, "role": "Baker", "openness": "high", "gender": "male"}
+    same = {**CHARACTER, "role": "Farmer", "gender": "male"}
+    played = meet(Ipip(), agents=2, made=[json.dumps(c) for c in (CHARACTER, same, other)])
+    assert names(played) == ["Cook", "Baker"]
+    assert "There already is a participant with these traits" in asked(played)[2].messages[-1]["content"]
+    assert "personas" not in played.result.notes
+
+
+def test_traits_that_no_try_changes_are_changed_as_little_as_possible() -> None:
+    played = meet(Ipip(attempts=3), agents=3, made=[json.dumps(CHARACTER)] * 7)
+    descriptions = [p.description for p in people(played)]
+    assert len({traits_of(text) for text in descriptions}) == 3
+    assert len(asked(played)) == 7
+    assert all(text.endswith("You are female and, in the matter of the task, an expert.") for text in descriptions)
+    for text in descriptions[1:]:
+        assert sum(a != b for a, b in zip(text.split(". "), descriptions[0].split(". "), strict=True)) == 1
+    assert played.result.notes["personas"] == {"changed_traits": [1, 2], "renamed": [1, 2]}
+
+
+def test_beyond_all_combinations_traits_repeat() -> None:
+    assert len(all_traits()) == 32
+    played = meet(Ipip(attempts=1), agents=33, made=[json.dumps(CHARACTER)] * 33)
+    assert len({traits_of(p.description) for p in people(played)}) == 32
 
 
 # fixed and neutral

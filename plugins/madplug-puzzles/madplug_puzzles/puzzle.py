@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
 from typing import Annotated
 
 from pydantic import Field
 
-from madplug import Dataset, Options, Sample, UserError
+from madplug import Dataset, Sample, UserError, Volatile
+from madplug_common.tasks import TaskOptions, with_instruction
 
 Level = Annotated[int, Field(ge=1, le=5)]
 Made = tuple[str, tuple[str, ...], str]
@@ -22,14 +22,13 @@ TRIES = 2000
 """Draws for one new puzzle before the options are considered too narrow for the size."""
 
 
-class PuzzleOptions(Options):
+class PuzzleOptions(TaskOptions):
     """Options of every kind of puzzle."""
 
-    size: int = Field(default=20, ge=1, le=1_000_000, description="number of puzzles")
+    size: Annotated[int, Volatile] = Field(default=20, ge=1, le=1_000_000, description="number of puzzles")
     seed: int = Field(default=7, ge=0, description="the seed of the generator; another seed gives other puzzles")
     difficulty: Level | tuple[Level, ...] = Field(
         default=1, description="1 to 5, or a list of levels that the puzzles take in turn")
-    instruction: str = Field(default="", description="the task in words, for prompts that state it")
 
 
 class Puzzle(Dataset):
@@ -83,8 +82,3 @@ class Puzzle(Dataset):
                 return made
         raise UserError(f"dataset: puzzles.{self.name} found only {number - 1} distinct puzzles for these "
                         "options; set a smaller 'size' or a higher 'difficulty'")
-
-
-def with_instruction(sample: Sample, instruction: str) -> Sample:
-    """The sample with the task in words, if there are any."""
-    return replace(sample, metadata={**sample.metadata, "instruction": instruction}) if instruction else sample

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from madplug import Metric, Options
+from madplug import DebateResult, Metric, Options
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -27,17 +28,35 @@ class SpanOptions(Options):
         default=True, description="an answer or a reference with the word 'unknown' says that there is no answer")
 
 
-class ExactMatch(Metric):
+class SpanMetric(Metric):
+    """A score of the answer's words, whose figures tell questions with an answer from those without."""
+
+    Options = SpanOptions
+
+    def summarise(self, results: Iterable[DebateResult]) -> Mapping[str, Any]:
+        """The mean over all questions, and over those with and those without an answer; empty if all have one."""
+        name = self.score_name or self.name
+        scores: dict[bool, list[float]] = {True: [], False: []}
+        for result in results:
+            if (score := result.metrics.get(name)) is not None:
+                scores[is_answerable(result.references, self.options.unknown)].append(score)
+        with_answer, without = scores[True], scores[False]
+        return {"all": fmean(with_answer + without), "answerable": fmean(with_answer) if with_answer else None,
+                "unanswerable": fmean(without), "answerable_debates": len(with_answer),
+                "unanswerable_debates": len(without)} if without else {}
+
+
+class ExactMatch(SpanMetric):
     """Whether the answer has the words of a reference: the best over all references.
 
     Compared without case, punctuation, articles and extra space. A question without references has no answer, and is
-    answered right by none. An undecided debate is wrong.
+    answered right by none. An undecided debate is wrong. Where some questions have no answer, the figures of a cell
+    have the means of both kinds, `answerable` and `unanswerable`, and of all.
     """
 
     name = "exact_match"
     proportion = True
     source = "Rajpurkar et al. 2018 (SQuAD 2.0); Becker et al. 2025 (MALLM)"
-    Options = SpanOptions
 
     def score(self, debate: Debate, references: Sequence[str]) -> float:
         """1 or 0."""
@@ -47,16 +66,17 @@ class ExactMatch(Metric):
         return float(span(said, self.options.unknown) in wanted(references, self.options.unknown))
 
 
-class F1(Metric):
+class F1(SpanMetric):
     """How many words the answer shares with a reference: the best over all references.
 
     The harmonic mean of precision and recall over normalised words, each counted as often as it occurs. Where the
-    answer or the reference is empty (there is no answer), 1 if both are and else 0. An undecided debate has 0.
+    answer or the reference is empty (there is no answer), 1 if both are and else 0. An undecided debate has 0. Where
+    some questions have no answer, the figures of a cell have the means of both kinds, `answerable` and
+    `unanswerable`, and of all.
     """
 
     name = "f1"
     source = "Rajpurkar et al. 2018 (SQuAD 2.0); Becker et al. 2025 (MALLM)"
-    Options = SpanOptions
 
     def score(self, debate: Debate, references: Sequence[str]) -> float:
         """Between 0 and 1."""
@@ -94,7 +114,7 @@ class Answerability(Metric):
         said = answer_of(debate)
         if said is None:
             return 0.0
-        return float((UNKNOWN in said.lower()) == (wanted(references, True) == [""]))
+        return float((UNKNOWN in said.lower()) != is_answerable(references, True))
 
 
 def answer_of(debate: Debate) -> str | None:
@@ -112,6 +132,11 @@ def span(text: str, unknown: bool) -> str:
 def wanted(references: Sequence[str], unknown: bool) -> list[str]:
     """The words of each reference that has any; without such references an empty text, for no answer."""
     return [words for r in references if (words := span(r, unknown))] or [""]
+
+
+def is_answerable(references: Sequence[str], unknown: bool) -> bool:
+    """Whether a question has an answer."""
+    return wanted(references, unknown) != [""]
 
 
 def normalised(text: str) -> str:

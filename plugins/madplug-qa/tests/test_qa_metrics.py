@@ -215,7 +215,7 @@ def test_every_metric_is_offered():
     from madplug_qa import madplug_register_metrics
 
     assert [m.name for m in madplug_register_metrics()] == [
-        "accuracy", "exact_match", "f1", "includes", "answerability", "oracle"]
+        "accuracy", "exact_match", "f1", "includes", "answerability", "oracle", "graded"]
 
 
 def test_golden_letters_of_upstream_extractors_are_scored_without_their_bugs():
@@ -243,3 +243,34 @@ def test_accuracy_of_each_round_of_recorded_debates(task, format):
             metric = Accuracy(of="plurality", round=k)
             right = [metric.score(debate, [reference]) for debate, reference in debates]
             assert round(sum(right) / len(right), 4) == accuracy, (run, k)
+
+
+SQUAD = """
+dataset = {use = "files.table", path = "q.jsonl", answers = {use = "answers.text"}}
+models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
+debate = {paradigm = "baselines.io"}
+metrics = ["qa.f1", "qa.exact_match"]
+"""
+
+
+def test_figures_tell_answerable_questions_from_others(run_on_endpoint):
+    pytest.importorskip("madplug_baselines")
+    rows = [{"id": "q1", "question": "Which choir?", "reference": "Southampton Philharmonic Choir"},
+            {"id": "q2", "question": "Which town?", "reference": "Southampton"},
+            {"id": "q3", "question": "Which year?", "reference": "unknown"},
+            {"id": "q4", "question": "Which day?", "reference": "unknown"}]
+
+    def say(body):
+        asked = body["messages"][-1]["content"]
+        known = {"choir": "Southampton Choral Society", "town": "Southampton", "year": "unknown", "day": "Monday"}
+        return "Final answer: " + next(answer for word, answer in known.items() if f"Which {word}" in asked)
+
+    results, _ = run_on_endpoint(SQUAD, rows, say)
+    f1, exact = F1(), ExactMatch()
+    f1.name_scores("qa.f1")
+    exact.name_scores("qa.exact_match")
+    assert f1.summarise(results) == {
+        "all": pytest.approx((1 / 3 + 1 + 1 + 0) / 4), "answerable": pytest.approx(2 / 3), "unanswerable": 0.5,
+        "answerable_debates": 2, "unanswerable_debates": 2}
+    assert exact.summarise(results)["answerable"] == 0.5
+    assert f1.summarise(results[:2]) == {}

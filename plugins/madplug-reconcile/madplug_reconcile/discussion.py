@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from madplug import Message, Options, Reply, Setup, Style, Turn
-from madplug_common.prompts import fill, question_parts, user
+from madplug_common.prompts import fill, instruction_alone, question_parts, user
 from madplug_reconcile.convincing import Item, mine
-from madplug_reconcile.grouped import by_answer
+from madplug_reconcile.grouped import by_last_answer
 from madplug_reconcile.reply import SCHEMA, read
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Discussion(Style):
         """One call."""
         persona = turn.agent.persona
         notes = [m for m in view if m.agent is None and m.key is None]
-        groups = by_answer(m for m in view if m not in notes)
+        groups = by_last_answer([m for m in view if m not in notes])
         named = fill(self.options.persona, name=persona.name, description=persona.description)
         text = fill(
             self.options.discuss if view else self.options.draft, question=question_parts(debate.sample),
@@ -130,7 +130,7 @@ class Discussion(Style):
 
     def fields(self, answers: Any, sample: Any) -> str:
         """The instructions for the form of a reply."""
-        return fill(self.options.fields, format=answers.instruction(sample))
+        return fill(self.options.fields, format=instruction_alone(answers, sample))
 
     def _group(self, group: Sequence[Message]) -> str:
         count = "1 participant" if len(group) == 1 else f"{len(group)} participants"

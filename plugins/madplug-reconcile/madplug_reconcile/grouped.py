@@ -53,3 +53,9 @@ def by_answer(messages: Iterable[Message]) -> list[list[Message]]:
     for message in messages:
         groups.setdefault(message.key, []).append(message)
     return list(groups.values())
+
+
+def by_last_answer(messages: Sequence[Message]) -> list[list[Message]]:
+    """The same in the order of each group's last message: a group that another visibility shows last is last."""
+    places = {m.id: at for at, m in enumerate(messages)}
+    return sorted(by_answer(messages), key=lambda group: places[group[-1].id])

@@ -11,8 +11,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 
 from madplug import ComponentError, Dataset, Options, Problem, RunPath, Sample, UserError, Volatile
+from madplug_common.tasks import with_instruction
 from madplug_files.cells import as_list, as_metadata, as_text, as_word, is_empty
-from madplug_files.columns import Row, in_column, with_instruction
+from madplug_files.columns import Row, in_column
 from madplug_files.problems import Problems, Report, ignore, problem, refuse
 from madplug_files.readers import Lines, Numbered
 from madplug_files.table import digest
@@ -32,7 +33,7 @@ class TrajectoryOptions(Options):
         "the answer format: a name, or a table as in [answers]"))
     select: dict[str, Scalar | tuple[Scalar, ...]] = Field(default={}, description=(
         "only rows with these values: {run = \"...\"}; a list matches any of its values, `*` in a string any text"))
-    limit: int | None = Field(default=None, ge=1, description="the most rows to take")
+    limit: Annotated[int | None, Volatile] = Field(default=None, ge=1, description="the most rows to take")
     instruction: str = Field(default="", description="the task in words, for prompts that state it")
 
 

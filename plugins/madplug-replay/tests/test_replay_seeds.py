@@ -47,7 +47,7 @@ def test_answers_that_are_there_come_before_made_up_ones():
     played = run(sample, right=2, wrong=2, order="alternating")
     assert [m.content for m in played.transcript.of_round(0)][::2] == ["proof", "proof"]
     assert seeds(played) == "ACAC"
-    assert played.result.notes["replay.seed_messages"] == {"right": 1, "wrong": 1}
+    assert played.result.notes["replay.seed_messages"] == {"right": 1, "wrong": 1, "shown": 4}
 
 
 @pytest.mark.parametrize(("reference", "expected"), [("5", "678"), ("yes", "no no no".replace(" ", ""))])
@@ -84,3 +84,108 @@ def test_strategies_of_madc_order_them():
     Ordered = pytest.importorskip("madplug_madc").Ordered
     played = run(messages=("A", "B", "B", "A", "A"), visibility=Ordered(strategy="most_first"))
     assert [b[-2] for b in played.prompts[0].split("\n\n")[1:]] == ["A", "A", "A", "B", "B"]
+
+
+# A pool from a recorded study, and each agent's own earlier answer
+
+POOL = """
+dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
+models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
+debate = {paradigm = "baselines.self_consistency", agents = 12}
+"""
+SCALING = """
+oracle = true
+dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
+models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
+debate = {paradigm = "madc.debate", agents = 1, rounds = 1, visibility = {strategy = "fixed"}}
+extensions = [{use = "replay.seed_messages", study = "%s", right = 4, wrong = 4, own = "any"}]
+[sweep]
+"extensions.0.number" = [1, 2, 3, 4, 5, 6, 7, 8]
+"extensions.0.order" = ["right_first", "wrong_first", "alternating"]
+"""
+ROWS = [{"id": "q1", "question": "Which?", "choices": ["one", "two", "three"], "reference": "A"}]
+
+
+@pytest.fixture
+def pool(run_on_endpoint, tmp_path):
+    """Twelve recorded solutions, half of them right, as an export."""
+    pytest.importorskip("madplug_baselines")
+    from madplug.rows import to_json
+
+    made = iter(range(12))
+
+    def solve(body):
+        nth = next(made)
+        return f"This is solution {nth}.\nFinal answer: {'ABAC'[nth % 4]}"
+
+    results, _ = run_on_endpoint(POOL, ROWS, solve)
+    path = tmp_path / "pool.jsonl"
+    path.write_text("".join(to_json(result) + "\n" for result in results))
+    return path
+
+
+def test_one_sweep_is_the_scaling_experiment(pool, run_on_endpoint):
+    pytest.importorskip("madplug_madc")
+    results, bodies = run_on_endpoint(SCALING % pool.name, ROWS, lambda body: "Final answer: A")
+    assert len(results) == 24
+    assert len(bodies) == 23  # the first of two orders is the same request
+    by_cell = {result.cell: result for result in results}
+    assert all(body["messages"][-2]["role"] == "assistant" for body in bodies)
+    assert len({body["messages"][-2]["content"] for body in bodies}) == 1
+    for order, keys in (("right_first", "AAAABCBC"), ("wrong_first", "BCBCAAAA"), ("alternating", "ABACABAC")):
+        for number in range(1, 9):
+            shown = [m for m in by_cell[f"number={number},order={order}"].messages if m.round == 0]
+            assert "".join(m.key for m in shown if m.agent is None) == keys[:number]
+            assert len({m.content for m in shown}) == number + 1
+    whole = max((str(body["messages"][-1]["content"]) for body in bodies), key=len)
+    assert whole.count("This is solution") == 8
+    assert bodies[0]["messages"][-2]["content"] not in whole
+
+
+def test_a_pool_is_read_from_a_studys_directory(tmp_path):
+    from madplug.store import open_recorder
+
+    pytest.importorskip("madplug_som")
+    with_pool = play(replies=["A", "B", "A once more"], styles=[Exchange(**MARKED)], sample=Sample("q1", "?"))
+    recorder = open_recorder(tmp_path / "study")
+    import asyncio
+
+    asyncio.run(recorder.finish_debate(with_pool.result))
+    recorder.close()
+    played = run(Sample("q1", "?"), study=tmp_path / "study")
+    assert [m.content for m in played.transcript.of_round(0)] == ["A", "B", "A once more"]
+
+
+def test_an_earlier_answer_is_seen_by_its_agent_alone():
+    seeds_ = [{"content": f"solution {i}", "answer": "AB"[i % 2]} for i in range(8)]
+    played = run(Sample("q", "?", metadata={"seeds": seeds_}), right=2, wrong=2, own="wrong")
+    own = [m for m in played.transcript.of_round(0) if m.agent is not None]
+    assert [(m.agent, m.key) for m in own] == [(0, "B"), (1, "B")]
+    for request, mine in zip(played.requests, own, strict=True):
+        roles = [(m["role"], m["content"]) for m in request.messages]
+        assert roles[:2] == [("user", "<q>"), ("assistant", mine.content)]
+        assert roles[2][1].split("\n\n") == ["solution 0", "solution 2", "solution 1", "solution 3"]
+        assert mine.content in ("solution 5", "solution 7")
+
+
+def test_the_first_of_the_order_are_taken():
+    played = run(messages=("A", "B", "A", "B"), order="alternating", number=3)
+    assert seeds(played) == "ABA"
+    assert played.result.notes["replay.seed_messages"] == {"right": 2, "wrong": 2, "shown": 3}
+    assert seeds(run(messages=("A", "B"), number=0)) == ""
+
+
+@pytest.mark.parametrize(("text", "problem"), [
+    ("", "has no first messages with an answer that could be read"), ("{}\n", "line 1 is not a debate as"),
+    (None, "cannot be read")])
+def test_a_study_that_cannot_be_read_is_a_problem(tmp_path, text, problem):
+    path = tmp_path / "pool.jsonl"
+    if text is not None:
+        path.write_text(text)
+    (found,) = SeedMessages(study=path).check(None)
+    assert problem in found
+
+
+def test_an_agent_without_any_earlier_answer_fails_the_debate():
+    played = play(extensions=[SeedMessages(own="any")], references=("Paris",), oracle=True, expect_failure=True)
+    assert "no answer to sample 'q1' that an agent could have given" in played.result.error

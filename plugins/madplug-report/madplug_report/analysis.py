@@ -1,53 +1,157 @@
-"""From the columns of debates to the figures of a report: cells, and comparisons between them."""
+"""From the columns of debates to the figures of cells, and to groups of cells that can be compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from madplug.errors import UserError, nearest
-from madplug_report import intervals, sizes
+from madplug.errors import Problem, UserError, nearest
+from madplug.spread import interval
 from madplug_report import statistics as st
-from madplug_report.reading import AGREED, DECIDED, FAILED, FALLBACK, UNDECIDED, Debates
-from madplug_report.studies import CellFacts, cell_named
+from madplug_report.factors import STUDY, Factors, is_named
+from madplug_report.reading import ACCURACY, AGREED, DECIDED, FAILED, FALLBACK, UNDECIDED, Debates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SEED = 0
-MCNEMAR = "McNemar, exact"
 OUTCOMES = {"agreed": AGREED, "decided": DECIDED, "fallback": FALLBACK, "undecided": UNDECIDED, "failed": FAILED}
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-class Analysis:
-    """The figures of every cell, and how cells differ on the samples they share."""
+@dataclass(frozen=True)
+class Scores:
+    """A metric in a cell: by sample the mean over repeats, and by repeat the mean over samples."""
 
-    def __init__(self, debates: Debates, baseline: str | None = None) -> None:
-        self.debates = debates
-        self.metric = self._metric()
+    ids: NDArray[np.intp]
+    values: NDArray[np.float64]
+    times: NDArray[np.intp]
+    """Of how many debates each value is."""
+    per_repeat: dict[int, float]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def mean(self) -> float:
+        """Over samples."""
+        return float(self.values.mean())
+
+    @property
+    def std(self) -> float | None:
+        """The sample standard deviation of the repeats' means."""
+        return st.mean_and_std(list(self.per_repeat.values()))[1]
+
+
+@dataclass
+class Group:
+    """Cells on the same questions and, where a report varies them, the same models: these are compared."""
+
+    levels: dict[str, str]
+    cells: list[int]
+    metric: str | None = None
+    baseline: int | None = None
+
+
+class Analysis:
+    """The figures of every cell, and the groups of cells.
+
+    metrics: the metrics in question, the first that a group has is its own; `LEVEL=METRIC` is the metric of cells
+    with this level. baseline: a cell, a level or `FACTOR=LEVEL`. by: the factors that separate groups, in place of the
+    model; data sets always do.
+    """
+
+    def __init__(self, debates: Debates, factors: Factors, metrics: Sequence[str] = (), baseline: str | None = None,
+                 by: Sequence[str] = ()) -> None:
+        self.debates, self.factors = debates, factors
         self._cell = np.asarray(debates.cell)
         self._order = np.argsort(self._cell, kind="stable")
         self._starts = np.searchsorted(self._cell[self._order], np.arange(len(debates.cells) + 1))
-        self.means = [self._sample_means(i) for i in range(len(debates.cells))]
-        self.baseline = self._baseline(baseline)
-        self.intervals = self._intervals()
+        self._scores: dict[tuple[str, int], Scores] = {}
+        self.groups = self._groups(by)
+        self._choose_metrics(metrics)
+        self.metric_of = {i: group.metric for group in self.groups for i in group.cells}
+        self._choose_baselines(baseline)
         self.cells = [self._figures(i) for i in range(len(debates.cells))]
-        self.comparisons, self.not_compared = self._compare_all()
 
-    def _metric(self) -> str | None:
-        metrics, wanted = self.debates.metrics, self.debates.metric
-        if wanted is not None and metrics and wanted not in metrics:
-            raise UserError(f"--metric: no debate has the metric '{wanted}'{nearest(wanted, metrics)}; "
-                            f"there are {', '.join(sorted(metrics))}")
-        return wanted if wanted in metrics else None
+    # Groups
 
-    def _baseline(self, name: str | None) -> int | None:
-        if name is not None:
-            return cell_named(self.debates.cells, name)
-        return next((i for i, (_, values, _) in enumerate(self.means) if len(values)), None)
+    def _groups(self, by: Sequence[str]) -> list[Group]:
+        """The groups, in the order of their first cells; a model separates them unless nothing else varies."""
+        varied = [f for f in self.factors.factors if f.name != STUDY]
+        data = [f.name for f in varied if f.is_data]
+        models = [f.name for f in varied if f.is_model] if any(not f.is_data and not f.is_model for f in varied) else []
+        names = list(dict.fromkeys([*data, *(by or models)]))
+        found: dict[tuple[str, ...], Group] = {}
+        for i, levels in enumerate(self.factors.of_cell):
+            key = tuple(levels[name] for name in names)
+            found.setdefault(key, Group(dict(zip(names, key, strict=True)), [])).cells.append(i)
+        return list(found.values())
+
+    def _choose_metrics(self, wanted: Sequence[str]) -> None:
+        known = self.debates.metrics
+        pairs = [text.partition("=")[::2] if "=" in text else ("", text) for text in wanted]
+        if known:
+            self._check_metrics(pairs)
+        for group in self.groups:
+            mine = [name for level, name in pairs if level and self._has_level(group, level)]
+            mine += [name for level, name in pairs if not level]
+            group.metric = next((name for name in mine or self._preferred(group) if self._has(group, name)), None)
+
+    def _check_metrics(self, pairs: Sequence[tuple[str, str]]) -> None:
+        known = self.debates.metrics
+        levels = [level for f in self.factors.factors for level in f.levels]
+        problems = [Problem("--metric", f"no debate has the metric '{name}'{nearest(name, known)}; there are "
+                            f"{', '.join(sorted(known))}") for _, name in pairs if name not in known]
+        problems += [Problem("--metric", f"no cell has the level '{level}'{nearest(level, levels)}")
+                     for level, _ in pairs if level and level not in levels]
+        if problems:
+            raise UserError(problems)
+
+    def _has_level(self, group: Group, level: str) -> bool:
+        return any(level in self.factors.of_cell[i].values() for i in group.cells)
+
+    def _preferred(self, group: Group) -> list[str]:
+        """Accuracy, then whatever is a share in these cells, in the order of the run file."""
+        shares = [name for name in self.debates.metrics if name != ACCURACY and self._is_share(group, name)]
+        return [ACCURACY, *shares]
+
+    def _has(self, group: Group, name: str) -> bool:
+        return name in self.debates.metrics and any(len(self.scores(name, i)) for i in group.cells)
+
+    def _is_share(self, group: Group, name: str) -> bool:
+        return all(((s := self.scores(name, i).values) >= 0).all() and (s <= 1).all() for i in group.cells)
+
+    def _choose_baselines(self, wanted: str | None) -> None:
+        for group in self.groups:
+            measured = [i for i in group.cells if group.metric and len(self.scores(group.metric, i))]
+            if wanted is not None:
+                measured = [i for i in self._named(wanted) if i in measured]
+            group.baseline = next(iter(measured), None)
+
+    def _named(self, text: str) -> list[int]:
+        """The cells that a name or a level is for; of a cell's name, also its counterparts in the other groups."""
+        cells, of_cell = self.debates.cells, self.factors.of_cell
+        for names in ([c.name for c in cells], self.factors.labels, [c.slug for c in cells]):
+            exact = [i for i, name in enumerate(names) if name == text]
+            if len(exact) == 1:
+                rest = self._rest(exact[0])
+                return exact + [i for i in range(len(cells)) if self._rest(i) == rest and i not in exact]
+        name, _, level = text.rpartition("=")
+        found = [i for i, levels in enumerate(of_cell)
+                 if (levels.get(name) == level if name in levels else text in levels.values())]
+        if not found:
+            known = [*self.factors.labels, *(c.name for c in cells)]
+            known += [level for f in self.factors.factors for level in f.levels]
+            raise UserError(f"--baseline: there is no cell '{text}'{nearest(text, known)}")
+        return found
+
+    def _rest(self, cell: int) -> dict[str, str]:
+        """A cell's levels of what does not separate groups."""
+        return {name: level for name, level in self.factors.of_cell[cell].items() if name not in self.groups[0].levels}
 
     # Columns
 
@@ -59,184 +163,75 @@ class Analysis:
         """A column of a cell's debates."""
         return np.asarray(getattr(self.debates, name))[self.rows(cell)]
 
-    def scores(self, metric: str, cell: int) -> NDArray[np.float64]:
+    def raw(self, metric: str, cell: int) -> NDArray[np.float64]:
         """A metric's values over a cell's debates; NaN where it does not apply."""
         return np.asarray(self.debates.metrics[metric])[self.rows(cell)]
 
-    def _sample_means(self, cell: int) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
-        """The samples of a cell, each one's mean score over repeats, and over how many."""
-        nothing = np.empty(0, np.intp)
-        if self.metric is None:
-            return nothing, np.empty(0), nothing
-        return by_sample(self.column("sample", cell), self.scores(self.metric, cell))
+    def scores(self, metric: str, cell: int) -> Scores:
+        """A metric in a cell."""
+        found = self._scores.get((metric, cell))
+        if found is None:
+            raw, repeats = self.raw(metric, cell), self.column("repeat", cell)
+            known = ~np.isnan(raw)
+            raw, repeats = raw[known], repeats[known]
+            ids, index, times = np.unique(self.column("sample", cell)[known], return_inverse=True, return_counts=True)
+            found = self._scores[metric, cell] = Scores(
+                ids, np.bincount(index, raw, len(ids)) / times, times,
+                {int(r): float(raw[repeats == r].mean()) for r in np.unique(repeats)})
+        return found
 
     # Cells
-
-    def _intervals(self) -> list[intervals.Interval | None]:
-        """The interval of each cell's mean: resampled together where cells have equally many samples."""
-        found: list[intervals.Interval | None] = [None] * len(self.means)
-        wait: list[tuple[int, NDArray[np.float64]]] = []
-        for i, (_, values, times) in enumerate(self.means):
-            if not len(values):
-                continue
-            if (times.max() == 1 or np.ptp(values) == 0) and set(np.unique(values)) <= {0.0, 1.0}:
-                found[i] = intervals.wilson(float(values.sum()), len(values))
-            else:
-                wait.append((i, values))
-        for i, values, means in resampled(wait):
-            interval = intervals.of_mean(values, means)
-            shares = ((values >= 0) & (values <= 1)).all()
-            found[i] = interval.within(0.0, 1.0) if interval and shares else interval
-        return found
 
     def _figures(self, cell: int) -> dict[str, Any]:
         facts, ends = self.debates.cells[cell], self.column("end", cell)
         n, rounds = len(ends), self.debates.rounds[cell]
         unread, answers = rounds.unread()
-        tokens, calls, cost = (self.column(name, cell) for name in ("tokens", "calls", "cost"))
         outcomes = {name: int((ends == end).sum()) for name, end in OUTCOMES.items()}
         ran = np.bincount(self.column("rounds_run", cell)[ends != FAILED], minlength=1)
         return {
-            "cell": facts.name, "oracle": facts.oracle, "settings": facts.settings, "match": dict(facts.match),
-            "debates": n, "samples": len(np.unique(self.column("sample", cell))),
+            "cell": facts.name, "label": self.factors.labels[cell], "factors": dict(self.factors.of_cell[cell]),
+            "named": is_named(facts), "metric": self.metric_of[cell], "oracle": facts.oracle,
+            "settings": facts.settings, "match": dict(facts.match), "debates": n,
+            "samples": len(np.unique(self.column("sample", cell))),
             "repeats": len(np.unique(self.column("repeat", cell))),
             "undecided": _share(outcomes["undecided"], n), "failed": _share(outcomes["failed"], n),
-            "outcomes": outcomes, "metrics": self._metrics(cell), "calls": _mean(calls), "tokens": _mean(tokens),
-            "cost_usd": None if np.isnan(cost).any() else float(cost.sum()),
-            "tokens_per_right": self._per_right(cell, tokens),
+            "outcomes": outcomes, "metrics": self._metrics(cell), **self._costs(cell),
             "unread": _share(unread, answers), "answers": answers, "flagged": _share(rounds.flagged, rounds.messages),
             "seconds": [float(q) for q in np.quantile(self.column("seconds", cell), QUANTILES)] if n else None,
             "rounds": {int(i): int(ran[i]) for i in np.flatnonzero(ran)},
             "by_round": [r.figures(i) for i, r in enumerate(rounds.rounds, 1) if r.debates],
+            "places": rounds.places(), "alterations": self.debates.alterations[cell].figures(),
             "judges": rounds.judges, "vote_of_first": rounds.curve() if rounds.pool and rounds.judges else None,
             "figures": facts.figures}
 
+    def _costs(self, cell: int) -> dict[str, Any]:
+        """Means per debate of what was used, whichever cell paid for it."""
+        read, cached, written = (self.column(name, cell) for name in ("read", "cached", "written"))
+        cost, tokens = self.column("cost", cell), read + written
+        return {"calls": _mean(self.column("calls", cell)), "tokens": _mean(tokens), "read": _mean(read),
+                "cached": _mean(cached), "written": _mean(written),
+                "cost_usd": None if np.isnan(cost).any() else float(cost.sum()),
+                "tokens_per_right": self._per_right(cell, tokens)}
+
     def _metrics(self, cell: int) -> dict[str, Any]:
-        repeats, samples = self.column("repeat", cell), self.column("sample", cell)
-        found = {}
-        for name in sorted(self.debates.metrics):
-            scores = self.scores(name, cell)
-            _, values, times = by_sample(samples, scores)
-            if not len(values):
-                continue
-            interval = self.intervals[cell] if name == self.metric else quick(values, times)
-            known = ~np.isnan(scores)
-            per_repeat = [float(scores[known & (repeats == r)].mean()) for r in np.unique(repeats[known])]
-            found[name] = {"mean": float(values.mean()), "std": st.mean_and_std(per_repeat)[1], "n": len(values),
-                           "per_repeat": per_repeat, **_interval(interval)}
-        return found
+        return {name: self.figure(name, cell) for name in sorted(self.debates.metrics) if len(self.scores(name, cell))}
+
+    def figure(self, metric: str, cell: int) -> dict[str, Any]:
+        """Mean, spread and interval as in `summary.json`; `debates` have a value, of `n` samples."""
+        scores = self.scores(metric, cell)
+        debates, values = int(scores.times.sum()), scores.values
+        found, method = interval(
+            len(values), scores.mean, float(values.var(ddof=1)) if len(values) > 1 else 0.0, debates=debates,
+            proportion=self.debates.proportions[metric], shares=bool((values >= 0).all() and (values <= 1).all()))
+        return {"mean": scores.mean, "std": scores.std, "ci95": found, "ci_method": method, "n": len(values),
+                "debates": debates, "per_repeat": list(scores.per_repeat.values())}
 
     def _per_right(self, cell: int, tokens: NDArray[np.int64]) -> float | None:
-        if self.metric is None or not len(tokens):
+        metric = self.metric_of[cell]
+        if metric is None or not len(tokens):
             return None
-        right = float(np.nansum(self.scores(self.metric, cell)))
+        right = float(np.nansum(self.raw(metric, cell)))
         return float(tokens.sum()) / right if right > 0 else None
-
-    # Comparisons
-
-    def _compare_all(self) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-        cells = self.debates.cells
-        pairs = [(i, self.baseline, "baseline") for i in range(len(cells))
-                 if self.baseline is not None and i != self.baseline]
-        pairs += [(i, j, f"matched by {facts.match['by']}") for i, facts in enumerate(cells)
-                  if (j := self.matched(facts)) is not None and j != self.baseline and i != j]
-        found: list[dict[str, Any]] = []
-        left: list[dict[str, str]] = []
-        wait: list[tuple[int, NDArray[np.float64]]] = []
-        for i, j, why in pairs:
-            differences, once = self._differences(i, j)
-            names = {"cell": cells[i].name, "baseline": cells[j].name}
-            if not len(differences):
-                left.append({**names, "reason": self._why_not(i, j)})
-                continue
-            entry = {**names, "why": why, **compared(differences, once), **self._effects(i, j, differences)}
-            if entry["test"] == MCNEMAR and entry["gained"] + entry["lost"] < intervals.ENOUGH:
-                entry |= _interval(intervals.tango(entry["gained"], entry["lost"], len(differences)))
-            else:
-                wait.append((len(found), differences))
-            found.append(entry)
-        for i, values, means in resampled(wait):
-            found[i] |= {**_interval(intervals.of_mean(values, means)), "resamples": len(means)}
-        for entry, p in zip(found, st.holm([entry["p"] for entry in found]), strict=True):
-            entry["p_holm"] = p
-        return found, left
-
-    def matched(self, facts: CellFacts) -> int | None:
-        """The position of the cell that a cell is matched to."""
-        return next((j for j, other in enumerate(self.debates.cells)
-                     if other.study == facts.study and other.slug == facts.match.get("cell")), None)
-
-    def _differences(self, cell: int, base: int) -> tuple[NDArray[np.float64], bool]:
-        """Differences on the samples both have, and whether each of them is of one debate against one."""
-        (a, values, times), (b, others, other_times) = self.means[cell], self.means[base]
-        _, at, other_at = np.intersect1d(a, b, assume_unique=True, return_indices=True)
-        once = bool((times[at] == 1).all() and (other_times[other_at] == 1).all())
-        return values[at] - others[other_at], once
-
-    def _effects(self, cell: int, base: int, differences: NDArray[np.float64]) -> dict[str, Any]:
-        (a, values, _), (b, others, _) = self.means[cell], self.means[base]
-        share = float(values[np.isin(a, b)].mean())
-        other = float(others[np.isin(b, a)].mean())
-        right_or_wrong = all(0 <= v <= 1 for v in (share, other)) and self._binary(cell) and self._binary(base)
-        gained, lost = int((differences > 0).sum()), int((differences < 0).sum())
-        effects = {"cohen_h": st.cohen_h(share, other), "odds_ratio": st.odds_ratio(share, other),
-                   "paired_odds_ratio": st.paired_odds_ratio(gained, lost)} if right_or_wrong else {}
-        return {"effects": {"standardised": st.standardised(differences), **effects}, "mean": share,
-                "baseline_mean": other, "gained": gained, "lost": lost}
-
-    def _binary(self, cell: int) -> bool:
-        scores = self.scores(self.metric or "", cell)
-        return bool(np.isin(scores[~np.isnan(scores)], (0.0, 1.0)).all())
-
-    def _why_not(self, cell: int, base: int) -> str:
-        if not len(self.means[cell][1]):
-            return "no debate has ended" if not len(self.rows(cell)) else f"no debate has the metric '{self.metric}'"
-        names = [{self.debates.sample_ids[s] for s in self.means[i][0]} for i in (cell, base)]
-        return "other data: the ids are the same, the questions are not" if names[0] & names[1] else \
-            "other data: no sample is in both"
-
-
-def by_sample(samples: NDArray[Any], scores: NDArray[np.float64]) -> tuple[
-        NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
-    """Which samples have scores, the mean score of each, and of how many debates it is."""
-    known = ~np.isnan(scores)
-    found, index, times = np.unique(samples[known], return_inverse=True, return_counts=True)
-    return found, np.bincount(index, scores[known], len(found)) / times, times
-
-
-def quick(values: NDArray[np.float64], times: NDArray[np.intp]) -> intervals.Interval | None:
-    """An interval without resampling, for the other metrics."""
-    single = times.max() == 1 and np.isin(values, (0.0, 1.0)).all()
-    return intervals.wilson(float(values.sum()), len(values)) if single else intervals.student(values)
-
-
-def resampled(columns: Sequence[tuple[int, NDArray[np.float64]]]) -> list[
-        tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
-    """Each column with the means of its resamples; columns of one length share them."""
-    lengths: dict[int, list[tuple[int, NDArray[np.float64]]]] = {}
-    for i, values in columns:
-        lengths.setdefault(len(values), []).append((i, values))
-    found = []
-    for same in lengths.values():
-        means = intervals.bootstrap_means(np.column_stack([values for _, values in same]), SEED)
-        found += [(i, values, means[:, k]) for k, (i, values) in enumerate(same)]
-    return found
-
-
-def compared(differences: NDArray[np.float64], once: bool) -> dict[str, Any]:
-    """The test of these pairs, and what a study of this size can tell."""
-    n, mean, square = len(differences), float(differences.mean()), float((differences**2).mean())
-    if once and np.isin(differences, (-1.0, 0.0, 1.0)).all():
-        test = st.Test(st.mcnemar(int((differences > 0).sum()), int((differences < 0).sum())), MCNEMAR)
-    else:
-        test = st.sign_flips(differences, SEED)
-    return {"samples": n, "difference": mean, "p": test.p, "test": test.method,
-            "detectable": sizes.detectable(square, n), "samples_to_settle": sizes.to_settle(mean, square)}
-
-
-def _interval(interval: intervals.Interval | None) -> Mapping[str, Any]:
-    return {"ci95": None, "ci_method": None} if interval is None else {
-        "ci95": [interval.low, interval.high], "ci_method": interval.method}
 
 
 def _share(part: int, whole: int) -> float | None:

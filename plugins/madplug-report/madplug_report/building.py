@@ -3,43 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from madplug_report import intervals, sizes
-from madplug_report.analysis import SEED, Analysis
+from madplug.errors import UserError, nearest
+from madplug_report import sizes
+from madplug_report.analysis import Analysis
+from madplug_report.combining import marginals
+from madplug_report.comparing import SEED, Comparisons, matched
+from madplug_report.factors import Factors, find_factors, number
+from madplug_report.intervals import LEVEL
+from madplug_report.pivots import choose, pivots
+from madplug_report.published import compare, read_paper
 from madplug_report.reading import Debates
+from madplug_report.spending import Tokenizer, paid, read_price, spend
 from madplug_report.studies import Study, open_studies
 
 FEW = 30
 """With fewer samples a chart says that they are few."""
 
 
-def build(folders: Sequence[Path], baseline: str | None = None, metric: str | None = None) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Wanted:
+    """What a report is asked for; see `madplug report --help`."""
+
+    baseline: str | None = None
+    metrics: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
+    prices: tuple[str, ...] = ()
+    tokenizer: str | None = None
+    published: Path | None = None
+
+
+def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, Any]:
     """Read the studies in these directories, and report on them."""
-    studies = open_studies(folders)
-    analysis = Analysis(Debates(studies, metric), baseline)
+    wanted = wanted or Wanted()
+    studies = [_selected(study, wanted.cells) for study in open_studies(folders)]
+    facts = [cell for study in studies for cell in study.cells]
+    if wanted.cells and not facts:
+        every = [cell.slug for study in open_studies(folders) for cell in study.cells]
+        raise UserError(f"--cell {wanted.cells[0]}: no cell has such a name{nearest(wanted.cells[0], every)}")
+    factors = find_factors(facts, [studies[cell.study].name for cell in facts])
+    layout = choose(factors, wanted.rows, wanted.columns, wanted.by, wanted.families)
+    paper = None if wanted.published is None else read_paper(wanted.published)
+    prices = [read_price(text) for text in wanted.prices]
+    tokenizer = None if wanted.tokenizer is None else Tokenizer(wanted.tokenizer)
+    analysis = Analysis(Debates(studies, tokenizer), factors, wanted.metrics, wanted.baseline, wanted.by)
+    compared = Comparisons(analysis)
     cells = analysis.cells
-    counted = [0] * len(studies)
-    for i, facts in enumerate(analysis.debates.cells):
-        counted[facts.study] += cells[i]["debates"]
-        match = analysis.matched(facts)
-        cells[i] |= {"study": studies[facts.study].name, "slug": facts.slug,
-                     "matched_to": None if match is None else cells[match]["cell"]}
+    for i, cell in enumerate(cells):
+        match = matched(analysis, facts[i])
+        cell |= {"study": studies[facts[i].study].name, "slug": facts[i].slug,
+                 "matched_to": None if match is None else cells[match]["cell"]}
+    spend(analysis, prices)
+    published = compare(analysis, paper, wanted.published) if paper and wanted.published else None
+    groups = [_group(analysis, group) for group in analysis.groups]
+    metrics = list(dict.fromkeys(g["metric"] for g in groups if g["metric"]))
     report: dict[str, Any] = {
-        "studies": [_study(study, n) for study, n in zip(studies, counted, strict=True)],
-        "metric": analysis.metric, "oracle": any(c["oracle"] for c in cells),
-        "baseline": None if analysis.baseline is None else cells[analysis.baseline]["cell"],
-        "level": intervals.LEVEL, "alpha": sizes.ALPHA, "power": sizes.POWER, "seed": SEED,
-        "family": len(analysis.comparisons), "cells": cells, "comparisons": analysis.comparisons,
-        "not_compared": analysis.not_compared,
-        "pareto": {cost: pareto(cells, cost, analysis.metric) for cost in ("tokens", "calls")},
-        "surfaces": surfaces(cells, analysis)}
+        "studies": [_study(study, sum(c["debates"] for c, f in zip(cells, facts, strict=True) if f.study == i),
+                           complete=not wanted.cells) for i, study in enumerate(studies)],
+        "metric": ", ".join(metrics) or None, "metrics": metrics, "oracle": any(c["oracle"] for c in cells),
+        "baseline": groups[0]["baseline"] if len(groups) == 1 else None, "groups": groups,
+        "factors": [{"name": f.name, "key": f.key, "levels": list(f.levels)} for f in factors.factors],
+        "level": LEVEL, "alpha": sizes.ALPHA, "power": sizes.POWER, "seed": SEED,
+        "family": len(compared.found), "cells": cells, "comparisons": compared.found, "not_compared": compared.left,
+        "pivots": pivots(analysis, layout, compared.found), "marginals": marginals(analysis, layout.families),
+        "paid": paid(analysis, prices), "prices": [asdict(price) for price in prices],
+        "tokenizer": tokenizer and tokenizer.name, "published": published, "surfaces": surfaces(cells, factors)}
     return {**report, "notes": [{"about": about, "text": text} for about, text in notes(report)]}
 
 
-def _study(study: Study, debates: int) -> dict[str, Any]:
-    left = None if study.planned is None else max(0, study.planned - debates)
+def _selected(study: Study, patterns: Sequence[str]) -> Study:
+    """The study with those cells whose names are like one of the patterns; with all of them if there is none."""
+    if not patterns:
+        return study
+    return replace(study, cells=[c for c in study.cells if any(fnmatchcase(c.slug, p) for p in patterns)])
+
+
+def _group(analysis: Analysis, group: Any) -> dict[str, Any]:
+    own = [analysis.cells[i] for i in group.cells]
+    return {"levels": dict(group.levels), "metric": group.metric, "cells": [c["cell"] for c in own],
+            "baseline": None if group.baseline is None else analysis.cells[group.baseline]["cell"],
+            "pareto": {cost: pareto(own, cost, group.metric) for cost in ("tokens", "calls")}}
+
+
+def _study(study: Study, debates: int, *, complete: bool) -> dict[str, Any]:
+    """What is said of a study; how much of it is left only if all of its cells are in the report."""
+    left = None if study.planned is None or not complete else max(0, study.planned - debates)
     return {"name": study.name, "folder": str(study.folder), "status": study.status, "debates": debates, "left": left,
             "planned": study.planned, "oracle": study.oracle, "problems": list(study.problems),
             "madplug": study.manifest.get("madplug"), "data": study.manifest.get("data") or {}}
@@ -57,31 +113,20 @@ def pareto(cells: Sequence[Mapping[str, Any]], cost: str, metric: str | None) ->
     return front
 
 
-def surfaces(cells: Sequence[Mapping[str, Any]], analysis: Analysis) -> list[dict[str, Any]]:
+def surfaces(cells: Sequence[Mapping[str, Any]], factors: Factors) -> list[dict[str, Any]]:
     """Agents by rounds, for each set of cells that differ in nothing else."""
-    groups: dict[tuple[str, ...], list[tuple[int, int, str]]] = {}
-    for facts, cell in zip(analysis.debates.cells, cells, strict=True):
-        agents, rounds = (_number(facts.debate.get(x, facts.settings.get(f"debate.{x}"))) for x in ("agents", "rounds"))
-        if agents and rounds and analysis.metric in cell["metrics"]:
-            groups.setdefault((cell["study"], _rest(facts)), []).append((agents, rounds, cell["cell"]))
-    found = []
-    for (study, rest), points in groups.items():
-        if len({a for a, _, _ in points}) > 1 and len({r for _, r, _ in points}) > 1 and \
-                len({(a, r) for a, r, _ in points}) == len(points):
-            found.append({"study": study, "of": rest, "points": sorted(points)})
-    return found
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _rest(facts: Any) -> str:
-    """What else a cell sets."""
-    if facts.settings:
-        return ", ".join(f"{k.rpartition('.')[2]}={v.get('use', v) if isinstance(v, Mapping) else v}"
-                         for k, v in facts.settings.items() if k not in ("debate.agents", "debate.rounds"))
-    return ",".join(p for p in facts.slug.split(",") if p.partition("=")[0] not in ("agents", "rounds"))
+    if not {"agents", "rounds"} <= set(factors.names()):
+        return []
+    sets: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
+    for cell in cells:
+        levels = cell["factors"]
+        agents, rounds = number(levels["agents"]), number(levels["rounds"])
+        rest = ", ".join(level for name, level in levels.items() if name not in ("agents", "rounds"))
+        if agents is not None and rounds is not None and not cell["named"] and cell["metric"] in cell["metrics"]:
+            sets.setdefault((cell["study"], rest), []).append((int(agents), int(rounds), cell["cell"]))
+    return [{"study": study, "of": rest, "points": sorted(points)} for (study, rest), points in sets.items()
+            if len({a for a, _, _ in points}) > 1 and len({r for _, r, _ in points}) > 1
+            and len({(a, r) for a, r, _ in points}) == len(points)]
 
 
 def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -91,9 +136,8 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "unfinished", "no debate has ended yet"
         return
     yield from _of_studies(report)
-    metric = report["metric"]
-    measured = [c for c in cells if metric in c["metrics"]]
-    if metric is None:
+    measured = [c for c in cells if c["metric"] in c["metrics"]]
+    if not measured:
         yield "metric", "no metric is there to compare cells by"
     elif max((c["repeats"] for c in measured), default=0) == 1:
         yield "repeats", "one repeat: how much a repetition would differ is not known"
@@ -108,16 +152,31 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     failed = max(c["failed"] for c in cells)
     if failed:
         yield "failed", f"up to {100 * failed:.1f}% of a cell's debates failed; they count as wrong"
+    yield from _left_out(cells)
     yield from _excluded(report)
 
 
+def _left_out(cells: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Which metrics in question do not apply to all debates, and to how many."""
+    missing: dict[str, list[tuple[int, int]]] = {}
+    for cell in cells:
+        found = cell["metrics"].get(cell["metric"])
+        if found and found["debates"] < cell["debates"]:
+            missing.setdefault(cell["metric"], []).append((cell["debates"] - found["debates"], cell["debates"]))
+    for metric, counts in missing.items():
+        left, of = sum(n for n, _ in counts), sum(n for _, n in counts)
+        yield "left out", (f"{metric} does not apply to {left:,} of {of:,} debates in {len(counts)} "
+                           f"cell{'s' * (len(counts) != 1)}; its means leave them out")
+
+
 def _excluded(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    by_reason: dict[str, list[str]] = {}
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    labels = {c["cell"]: c["label"] for c in report["cells"]}
     for left in report["not_compared"]:
-        by_reason.setdefault(left["reason"], []).append(left["cell"])
-    for reason, names in by_reason.items():
+        by_reason.setdefault((left["baseline"], left["reason"]), []).append(labels[left["cell"]])
+    for (base, reason), names in by_reason.items():
         some = ", ".join(f"'{n}'" for n in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        yield "not compared", f"not compared with '{report['baseline']}': {some}: {reason}"
+        yield "not compared", f"not compared with '{labels[base]}': {some}: {reason}"
 
 
 def _of_studies(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

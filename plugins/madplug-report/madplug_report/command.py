@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import click
@@ -15,37 +16,68 @@ from madplug.errors import UserError
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--output", metavar="DIR", type=click.Path(path_type=Path),
-              help="Also write report.md, report.tex, report.json and report.html there.")
-@click.option("--baseline", metavar="CELL", help="What the others are compared with.  [default: the first cell]")
-@click.option("--metric", metavar="NAME", help="What is compared.  [default: qa.accuracy, or the first share]")
-def report(folders: tuple[Path, ...], as_json: bool, output: Path | None, baseline: str | None,
-           metric: str | None) -> None:
+              help="Also write report.md, report.tex, report.json, report.html and the tables as CSV there.")
+@click.option("--baseline", metavar="CELL",
+              help="What the others of a group are compared with: a cell, a level, or FACTOR=LEVEL.  [default: the "
+                   "first cell of each group]")
+@click.option("--metric", "metrics", metavar="NAME", multiple=True,
+              help="What is compared; repeated: the first that a group has. LEVEL=NAME is for one data set.  [default: "
+                   "qa.accuracy, or the first share]")
+@click.option("--rows", metavar="FACTORS", default="", help="Factors in the rows of the table: decision,agents.")
+@click.option("--columns", metavar="FACTORS", default="", help="Factors in its columns.  [default: the data set]")
+@click.option("--by", metavar="FACTORS", default="", help="Factors with a table for each level.")
+@click.option("--family", "families", metavar="NAME=LEVELS", multiple=True,
+              help="Levels to average over: votes=simple,approval.  [default: the levels of each plugin]")
+@click.option("--cell", "cells", metavar="PATTERN", multiple=True, help="Only cells with such names: '*majority*'.")
+@click.option("--price", "prices", metavar="NAME=READ/WRITTEN", multiple=True,
+              help="What it would cost at these US dollars per million tokens; a third number is for cached ones.")
+@click.option("--tokenizer", metavar="FILE",
+              help="Count what was written with this tokenizer.json or tiktoken encoding.")
+@click.option("--compare", "published", metavar="FILE", type=click.Path(path_type=Path),
+              help="A TOML file with a paper's numbers: prints ours, theirs and the difference.")
+@click.option("--figures", is_flag=True, help="Write the charts to DIR/figures, too: as SVG, PDF, PNG and CSV.")
+@click.option("--fit", type=click.Choice(("linear", "log")), help="A regression in the charts over a number.")
+def report(folders: tuple[Path, ...], as_json: bool, output: Path | None, baseline: str | None, rows: str,
+           columns: str, by: str, tokenizer: str | None, published: Path | None, figures: bool, fit: str | None,
+           **more: tuple[str, ...]) -> None:
     """Report on the studies in DIR...: figures with intervals, tests between cells, charts. Works while they run."""
-    from madplug_report.building import build
+    from madplug_report.building import Wanted, build
 
-    found = build(folders, baseline, metric)
-    written = _write(found, output) if output else []
+    if figures and not output:
+        raise UserError("--figures: needs --output DIR")
+    found = build(folders, Wanted(baseline, rows=_names(rows), columns=_names(columns), by=_names(by),
+                                  tokenizer=tokenizer, published=published, **more))
+    written = _write(found, output, fit, figures=figures) if output else []
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
         return
     from madplug_report.texts import terminal
 
-    click.echo(terminal(found))
+    click.echo(terminal(found, get_terminal_size((0, 0)).columns))
     for path in written:
         click.echo(f"written: {path}")
 
 
-def _write(found: dict[str, Any], folder: Path) -> list[Path]:
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _write(found: dict[str, Any], folder: Path, fit: str | None, *, figures: bool) -> list[Path]:
+    from madplug_report.charts import charts, write_figures
+    from madplug_report.csvs import csv_files
     from madplug_report.page import page
     from madplug_report.texts import latex_file, markdown_file
 
+    made = charts(found, fit)
     texts = {"report.md": markdown_file(found), "report.tex": latex_file(found),
              "report.json": json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-             "report.html": page(found)}
+             "report.html": page(found, made), **csv_files(found)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
+        if figures:
+            write_figures(made, folder / "figures")
     except OSError as error:
         raise UserError(f"--output {folder}: cannot be written: {error.strerror}") from None
-    return [folder / name for name in texts]
+    return [*(folder / name for name in texts), *([folder / "figures"] if figures else [])]

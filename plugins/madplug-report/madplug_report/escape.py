@@ -12,7 +12,7 @@ from madplug.text import safe
 _LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
           "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",
           ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}", "–": "--",
-          "−": "$-$", "×": r"$\times$", "[": "{[}", "]": "{]}", "…": r"\ldots{}", "\0": "{}",
+          "−": "$-$", "×": r"$\times$", "±": r"$\pm$", "[": "{[}", "]": "{]}", "…": r"\ldots{}", "\0": "{}",
           "\N{REPLACEMENT CHARACTER}": "?"}
 _LATEX_TABLE = str.maketrans(_LATEX)
 _BROAD = {**dict.fromkeys("WMmw@%…", 1.55), **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ&+<=>~#", 1.25)}

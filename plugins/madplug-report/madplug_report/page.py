@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from madplug_report import tables
-from madplug_report.charts import charts
+from madplug_report import contents, tables
+from madplug_report.charts import Chart
 from madplug_report.charts.style import css
 from madplug_report.escape import in_html
 from madplug_report.texts import headline, method
@@ -21,14 +21,15 @@ h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}
 th,td{padding:.25rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--grid)}
 thead th{border-bottom:2px solid var(--quiet);position:sticky;top:0;background:var(--page)}
 tbody th{font-weight:400}th:first-child{text-align:left}
+th[colspan]{text-align:center}td.best{font-weight:700}
 figure{margin:1rem 0 2.5rem}figcaption{color:var(--quiet);font-size:13px;max-width:60rem}
 svg{width:100%;max-width:60rem;height:auto;display:block}svg text{font-family:'DejaVu Sans',Verdana,sans-serif}
 footer,.method{color:var(--quiet);font-size:13px;max-width:60rem}
 """
 
 
-def page(report: Mapping[str, Any]) -> str:
-    """The whole page. Nothing in it can run or load anything: its own policy forbids both."""
+def page(report: Mapping[str, Any], made: Sequence[Chart]) -> str:
+    """The whole page with these charts. Nothing in it can run or load anything: its own policy forbids both."""
     title = in_html(headline(report))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -37,8 +38,8 @@ def page(report: Mapping[str, Any]) -> str:
 <title>{title}</title><style>{css()}{STYLE}</style></head><body>
 <h1>{title}</h1>
 {"".join(_notes(report))}
-{"".join(f"<h2>{in_html(t.title)}</h2>{tables.html(t)}" for t in tables.more_tables(report))}
-{"".join(_charts(report))}
+{"".join(f"<h2>{in_html(t.title)}</h2>{tables.html(t)}" for t in contents.more_tables(report))}
+{"".join(_charts(made))}
 <h2>How these figures were made</h2><div class="method">{"".join(f"<p>{in_html(s)}</p>" for s in method(report))}</div>
 <footer>{"".join(f"<p>{in_html(s)}</p>" for s in _provenance(report))}</footer>
 </body></html>
@@ -54,8 +55,8 @@ def _notes(report: Mapping[str, Any]) -> Iterator[str]:
         yield "</div>"
 
 
-def _charts(report: Mapping[str, Any]) -> Iterator[str]:
-    for chart in charts(report):
+def _charts(made: Sequence[Chart]) -> Iterator[str]:
+    for chart in made:
         yield (f'<figure id="{chart.name}"><h2>{in_html(chart.title)}</h2>{chart.svg}'
                f"<figcaption>{in_html(chart.caption)}</figcaption></figure>\n")
 

@@ -11,10 +11,14 @@ from typing import Any
 import msgspec
 
 from madplug import UserError, open_study
-from madplug_report.rounds import CellRounds
+from madplug_report.alterations import Alterations
+from madplug_report.rounds import CellRounds, right_answers
+from madplug_report.spending import Calls, Tokenizer, Used
 from madplug_report.studies import CellFacts, Study
 
+ACCURACY = "qa.accuracy"
 UNKNOWN = math.nan
+_TEXTS = msgspec.json.Decoder(list[str]).decode
 UNPARSED = '"unparsed":true'
 """As it is written in a record; text of a model cannot contain it, because its quotes are escaped there."""
 FAILED, UNDECIDED, FALLBACK, DECIDED, AGREED = range(5)
@@ -33,6 +37,7 @@ class _Sample(msgspec.Struct, gc=False):
 
 
 class _Persona(msgspec.Struct, gc=False):
+    role: str = ""
     votes: bool = True
 
 
@@ -44,13 +49,17 @@ class _Agent(msgspec.Struct, gc=False):
 class SaidMessage(msgspec.Struct, gc=False):
     """What the report needs of a message."""
 
+    id: int
     round: int
     agent: int | None
     move: str
+    wave: int = 0
     stage: str = ""
     answer: str | None = None
     key: str | None = None
     retracted: bool = False
+    seen: list[int] = []
+    calls: msgspec.Raw = msgspec.Raw(b"[]")
     data: msgspec.Raw = msgspec.Raw(b"{}")
 
 
@@ -63,6 +72,7 @@ class _Decision(msgspec.Struct, gc=False):
 class _Tokens(msgspec.Struct, gc=False):
     prompt: int = 0
     completion: int = 0
+    cached: int = 0
     cost_usd: float | None = None
 
 
@@ -79,32 +89,45 @@ class _Debate(msgspec.Struct, gc=False):
     tokens: _Tokens
     seconds: float
     error: str | None
+    opening_calls: msgspec.Raw = msgspec.Raw(b"[]")
+    notes: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class Debates:
     """Every debate of the studies as a row of numbers, and what goes on in the rounds of each cell."""
 
-    def __init__(self, studies: Sequence[Study], metric: str | None = None) -> None:
+    def __init__(self, studies: Sequence[Study], tokenizer: Tokenizer | None = None) -> None:
         self.cells: list[CellFacts] = [cell for study in studies for cell in study.cells]
         self.rounds = [CellRounds(cell.independent) for cell in self.cells]
-        self.metric = metric
-        """The metric in question; unless given, `qa.accuracy` or the first one met whose values are shares."""
+        self.alterations = [Alterations() for _ in self.cells]
         self.metrics: dict[str, array[float]] = {}
         self.sample_ids: list[str] = []
         self.cell, self.repeat, self.sample, self.end = array("i"), array("i"), array("i"), array("b")
-        self.rounds_run, self.calls, self.tokens = array("i"), array("q"), array("q")
+        self.rounds_run, self.calls = array("i"), array("q")
+        self.read, self.cached, self.written = array("q"), array("q"), array("q")
         self.seconds, self.cost = array("d"), array("d")
         self._unscored: list[int] = []
         self._samples: dict[tuple[str, int], int] = {}
+        self.spent, self.used = Calls(), Used()
+        for study in studies:
+            self._read_calls(study, tokenizer)
+        self.spent.finish()
         self._decode = msgspec.json.Decoder(_Debate).decode
         for number, study in enumerate(studies):
             self._read(number, study)
-        column = self.metrics.get(self.metric or "")
-        for row in self._unscored if column else ():
-            column[row] = 0.0  # type: ignore[index]
+        self.proportions = {name: self._is_proportion(name) for name in self.metrics}
+        for name, column in self.metrics.items() if self._unscored else ():
+            for row in self._unscored if self.proportions[name] else ():
+                column[row] = 0.0
 
     def __len__(self) -> int:
         return len(self.cell)
+
+    def _read_calls(self, study: Study, tokenizer: Tokenizer | None) -> None:
+        with open_study(study.folder) as reader:
+            self.spent.add(reader.call_figures())
+            if tokenizer is not None:
+                self.spent.recount((str(row["text"]) for row in reader.calls()), tokenizer)
 
     def _read(self, number: int, study: Study) -> None:
         position = {c.slug: i for i, c in enumerate(self.cells) if c.study == number}
@@ -135,21 +158,26 @@ class Debates:
         self.sample.append(self._sample(debate))
         self.end.append(_end(debate))
         self.calls.append(debate.calls)
-        self.tokens.append(debate.tokens.prompt + debate.tokens.completion)
+        self.read.append(debate.tokens.prompt)
+        self.cached.append(debate.tokens.cached)
+        self.written.append(debate.tokens.completion)
         self.seconds.append(debate.seconds)
         self.cost.append(UNKNOWN if debate.tokens.cost_usd is None else debate.tokens.cost_usd)
+        if len(self.spent):
+            self.used.add(len(self), cell, {a.id: a.persona.role for a in debate.agents}, _keys(debate.opening_calls),
+                          ((m.round, m.wave, m.agent, _keys(m.calls)) for m in debate.messages))
         voters = {a.id for a in debate.agents if a.persona.votes}
         said = [m for m in debate.messages if not m.retracted]
         self.rounds_run.append(max((m.round for m in said), default=0))
         if debate.error is None:
-            score = debate.metrics.get(self.metric or "")
+            score = debate.metrics.get(first_metric(debate.metrics) or "")
             key = debate.decision.key if debate.decision else None
             self.rounds[cell].add(said, voters, debate.references, key, score)
+            if b'"alterations"' in bytes(debate.notes):
+                self.alterations[cell].add(debate.notes, right_answers(debate.references, key, score))
 
     def _add_metrics(self, debate: _Debate) -> None:
         rows = len(self.cell)
-        if self.metric is None:
-            self.metric = _first(debate.metrics)
         for name, value in debate.metrics.items():
             if name not in self.metrics:
                 self.metrics[name] = array("d", [UNKNOWN]) * rows
@@ -160,6 +188,14 @@ class Debates:
                 column.append(UNKNOWN)
         if debate.error is not None and not debate.metrics:
             self._unscored.append(rows)  # whose metric failed: wrong, like every failed debate
+
+    def _is_proportion(self, name: str) -> bool:
+        """Whether the scores are right or wrong; where no summary says so, whether they look like it."""
+        said = [cell.proportions[name] for cell in self.cells if name in cell.proportions]
+        if said:
+            return any(said)
+        found = {value for value in self.metrics[name] if not math.isnan(value)}
+        return found <= {0.0, 1.0} and (0.0 in found or name == ACCURACY)  # a count may be 1 everywhere
 
     def _sample(self, debate: _Debate) -> int:
         """The number of a question: the same in two cells only if its text and choices are the same.
@@ -175,6 +211,12 @@ class Debates:
         return known
 
 
+def _keys(raw: msgspec.Raw) -> list[int]:
+    """The first eight bytes of calls' keys, from a JSON list of hexadecimal digits."""
+    text = bytes(raw)
+    return [] if text == b"[]" else [int(key[:16].ljust(16, "0"), 16) for key in _TEXTS(text)]
+
+
 def _end(debate: _Debate) -> int:
     if debate.error is not None or debate.decision is None:
         return FAILED
@@ -183,8 +225,8 @@ def _end(debate: _Debate) -> int:
     return AGREED if debate.decision.agreed else FALLBACK if debate.decision.fallback else DECIDED
 
 
-def _first(metrics: Mapping[str, float | None]) -> str | None:
-    """The metric to look at first."""
-    if "qa.accuracy" in metrics:
-        return "qa.accuracy"
+def first_metric(metrics: Mapping[str, float | None]) -> str | None:
+    """The metric to look at first: accuracy, or the first that is a share."""
+    if metrics.get(ACCURACY) is not None:
+        return ACCURACY
     return next((name for name, value in metrics.items() if value is not None and 0 <= value <= 1), None)

@@ -32,12 +32,26 @@ class Round:
     """Of these turns, those in debates where it is known which answers are right."""
     to_right: int = 0
     to_wrong: int = 0
+    known: int = 0
+    """Debates in which it is known which answers are right."""
+    right: int = 0
+    """Of these, those whose most common answer is, the first of equals."""
+    lone: int = 0
+    """Of these, those in which one voter of several is right and all others are wrong."""
+    followed: int = 0
+    """Of the lone ones, those in which the voter speaks again in the next round with an answer."""
+    kept: int = 0
+    """Of these, those in which the voter is still right then."""
+    won: int = 0
+    """Of the lone ones, those whose debate ends with a right decision."""
 
     def figures(self, number: int) -> dict[str, Any]:
         """Means and shares; None for a division by zero."""
         return {"round": number, "debates": self.debates, "entropy": _share(self.entropy, self.debates),
                 "agreement": _share(self.agreement, self.pairs), "changed": _share(self.changed, self.turns),
-                "to_right": _share(self.to_right, self.judged), "to_wrong": _share(self.to_wrong, self.judged)}
+                "to_right": _share(self.to_right, self.judged), "to_wrong": _share(self.to_wrong, self.judged),
+                "accuracy": _share(self.right, self.known), "lone": _share(self.lone, self.known), "lone_n": self.lone,
+                "lone_kept": _share(self.kept, self.followed), "lone_won": _share(self.won, self.lone)}
 
 
 @dataclass
@@ -55,6 +69,8 @@ class CellRounds:
     """Debates decided rightly, by an answer that is spelled like a reference."""
     respelled: int = 0
     """Debates decided rightly, by one that is not."""
+    positions: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    """By place in the view, and how many peers it shows: opportunities to adopt an answer, and adoptions."""
     right_votes: list[int] = field(default_factory=list)
     pools: list[int] = field(default_factory=list)
 
@@ -70,11 +86,14 @@ class CellRounds:
         if self.pool:
             self._vote([m.key for m in said if m.agent in voters], right)
         before: Keys | None = None
+        lone: tuple[Round, int] | None = None
         for number in sorted(table):
             keys = table[number]
             if any(k is not None for k in keys.values()):
                 self._add(number, keys, before, right)
+                lone = self._add_lone(self.rounds[number - 1], keys, right, lone, score)
                 before = keys
+        self._add_positions(said, voters, table)
 
     def _table(self, said: Sequence[SaidMessage], voters: Collection[int]) -> dict[int, Keys]:
         """Each voter's last key of each round; the turns are counted on the way."""
@@ -120,6 +139,46 @@ class CellRounds:
                 if right is not None:
                     r.to_right += now in right and was not in right
                     r.to_wrong += was in right and now not in right
+
+    def _add_lone(self, r: Round, keys: Keys, right: Collection[str] | None, before: tuple[Round, int] | None,
+                  score: float | None) -> tuple[Round, int] | None:
+        """Count a round's most common answer, and a voter who alone is right; before: that of the round before."""
+        if right is None:
+            return None
+        counts = Counter(k for k in keys.values() if k is not None)
+        r.known += 1
+        r.right += counts.most_common(1)[0][0] in right
+        if before is not None and before[1] in keys:
+            before[0].followed += 1
+            before[0].kept += keys[before[1]] in right
+        those = [agent for agent, key in keys.items() if key in right]
+        if len(those) != 1 or len(keys) < 2:
+            return None
+        r.lone += 1
+        r.won += score == 1
+        return r, those[0]
+
+    def _add_positions(self, said: Sequence[SaidMessage], voters: Collection[int], table: dict[int, Keys]) -> None:
+        """Count which of the answers that a voter was shown once, and did not share, it took over."""
+        by_id: dict[int, SaidMessage] | None = None
+        for m in said:
+            own = table.get(m.round - 1, {}).get(m.agent) if m.agent is not None else None
+            if m.key is None or own is None or len(m.seen) < 2:
+                continue
+            by_id = by_id or {other.id: other for other in said}
+            shown = [other for i in m.seen if (other := by_id.get(i)) and other.round == m.round - 1
+                     and other.agent != m.agent and other.agent in voters]
+            once = Counter(other.key for other in shown)
+            for place, other in enumerate(shown, 1) if len(shown) > 1 else ():
+                if other.key is not None and other.key != own and once[other.key] == 1:
+                    counts = self.positions.setdefault((place, len(shown)), [0, 0])
+                    counts[0] += 1
+                    counts[1] += m.key == other.key
+
+    def places(self) -> list[dict[str, Any]]:
+        """How often the answer at each place of a view was taken over."""
+        return [{"place": place, "of": of, "opportunities": n, "adopted": adopted, "share": adopted / n}
+                for (place, of), (n, adopted) in sorted(self.positions.items(), key=lambda item: item[0][::-1])]
 
     def _vote(self, keys: Sequence[str | None], right: Collection[str] | None) -> None:
         """Whether the most common of the first k answers is right, for every k; the first of equals counts."""

@@ -8,6 +8,8 @@ from typing import Literal
 
 ALPHA = 0.05
 POWER = 0.8
+NO_DIFFERENCE = 1e-9
+"""A smaller difference is a rounding error."""
 
 
 def sample_size(population: int, conf: float = 0.95, margin: float = 0.05, p: float = 0.5,
@@ -47,7 +49,7 @@ def detectable(mean_square: float, n: int, alpha: float = ALPHA, power: float = 
 
 def to_settle(difference: float, mean_square: float, alpha: float = ALPHA, power: float = POWER) -> int | None:
     """How many pairs show a difference as large as this one with this power (Connor 1987); None for no difference."""
-    if difference == 0 or mean_square <= 0:
+    if abs(difference) < NO_DIFFERENCE or mean_square <= 0:
         return None
     a, b = NormalDist().inv_cdf(1 - alpha / 2), NormalDist().inv_cdf(power)
     rest = max(0.0, mean_square - difference * difference)

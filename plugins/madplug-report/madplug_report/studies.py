@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from madplug import Reader, UserError, nearest, open_study
+from madplug import Reader, UserError, open_study
 
 
 @dataclass
@@ -28,11 +28,8 @@ class CellFacts:
     """The cell with all its components, if the study recorded it."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """What metrics found about the cell as a whole."""
-
-    @property
-    def label(self) -> str:
-        """The name, marked where components saw the references."""
-        return f"{self.name} (oracle)" if self.oracle else self.name
+    proportions: Mapping[str, bool] = field(default_factory=dict)
+    """Whether the scores of a metric are 0 or 1, as far as the study's summary says so."""
 
     @property
     def debate(self) -> Mapping[str, Any]:
@@ -77,14 +74,6 @@ def open_studies(folders: Sequence[Path]) -> list[Study]:
     return studies
 
 
-def cell_named(cells: Sequence[CellFacts], name: str) -> int:
-    """The position of a cell by its name, or by its slug where only one has it."""
-    for names in ([c.name for c in cells], [c.slug for c in cells]):
-        if names.count(name) == 1:
-            return names.index(name)
-    raise UserError(f"--baseline: there is no cell '{name}'{nearest(name, [c.name for c in cells])}")
-
-
 def _open(number: int, folder: Path) -> Study:
     with open_study(folder) as study:
         identity, planned = _table(study.fact("identity")), study.fact("planned")
@@ -97,11 +86,17 @@ def _open(number: int, folder: Path) -> Study:
         table, ended = _table(resolved.get(slug)), of_cell.get(slug) or {}
         cells.append(CellFacts(
             number, slug, slug, oracle=bool(table.get("oracle") or ended.get("oracle")),
-            settings=ended.get("settings") or {}, resolved=table, figures=ended.get("figures") or {}))
+            settings=ended.get("settings") or {}, resolved=table, figures=ended.get("figures") or {},
+            proportions=_proportions(ended)))
     repeats = identity.get("repeats")
     return Study(folder, str(summary.get("study") or _name_of(folder)),
                  planned if isinstance(planned, int) else None, repeats if isinstance(repeats, int) else None,
                  summary.get("status"), problems, manifest, cells, any(c.oracle for c in cells))
+
+
+def _proportions(ended: Mapping[str, Any]) -> dict[str, bool]:
+    return {name: bool(found.get("proportion")) for name, found in _table(ended.get("metrics")).items()
+            if isinstance(found, Mapping) and "proportion" in found}
 
 
 def _slugs(study: Reader) -> Iterable[str]:
@@ -124,7 +119,9 @@ def _table(value: Any) -> Mapping[str, Any]:
 
 
 def _json(path: Path) -> Mapping[str, Any]:
-    with suppress(OSError, ValueError):
+    if not path.is_file():  # a pipe or a device would keep the reader waiting
+        return {}
+    with suppress(OSError, ValueError, RecursionError):
         found = json.loads(path.read_text(encoding="utf-8"))
         return found if isinstance(found, Mapping) else {}
     return {}

@@ -1,8 +1,8 @@
-"""The tables of a report, as rows of text; and the same rows for a terminal, Markdown, LaTeX and HTML."""
+"""Tables as rows of text, and the same rows for a terminal, Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,9 @@ _TIGHT = r"\footnotesize\setlength{\tabcolsep}{3pt}"
 NAME = 60
 """At most this many characters of a cell's name are shown in a terminal."""
 LONG = 40
-"""A LaTeX table with more rows runs over several pages."""
+"""A LaTeX table with more rows runs over several pages, and a terminal shows no more of them."""
+BROAD = 10
+"""A LaTeX table with more columns is scaled to the width of the page."""
 
 
 @dataclass(frozen=True)
@@ -26,148 +28,116 @@ class Table:
     rows: Sequence[Sequence[str]]
     wide: frozenset[str] = frozenset()
     """Columns that a page of paper has no room for."""
-
-
-def tables(report: Mapping[str, Any]) -> list[Table]:
-    """All that have rows."""
-    made = [figures(report), comparisons(report), matched(report), other_metrics(report)]
-    return [table for table in made if table.rows]
-
-
-def more_tables(report: Mapping[str, Any]) -> list[Table]:
-    """These, and what metrics found about cells as a whole: for pages, which have room."""
-    whole = of_cells(report)
-    return [*tables(report), *([whole] if whole.rows else [])]
-
-
-def figures(report: Mapping[str, Any]) -> Table:
-    """Cell by cell."""
-    metric = report["metric"]
-    head = ["cell", "debates", "samples × repeats", "undecided", "failed", metric or "metric", "95%", "std of repeats",
-            "calls", "tokens", "tokens/right", "unread"]
-    rows = []
-    for cell in report["cells"]:
-        found = cell["metrics"].get(metric) or {}
-        rows.append([label(cell), str(cell["debates"]), f"{cell['samples']} × {cell['repeats']}",
-                     percent(cell["undecided"]), percent(cell["failed"]), number(found.get("mean")),
-                     interval(found.get("ci95")), number(found.get("std")), number(cell["calls"], 1),
-                     number(cell["tokens"], 0), number(cell["tokens_per_right"], 0), percent(cell["unread"])])
-    return Table("Cells", head, rows, frozenset({"debates", "std of repeats", "unread"}))
-
-
-def comparisons(report: Mapping[str, Any]) -> Table:
-    """Every cell against the baseline, on the samples both have."""
-    head = ["cell", "samples", "difference", "95%", "p", "p (Holm)", "gained/lost", "Cohen's h", "odds ratio",
-            "detectable", "samples to settle", "undecided", "failed", "test"]
-    by_name = {cell["cell"]: cell for cell in report["cells"]}
-    rows = []
-    for c in report["comparisons"]:
-        if c["why"] != "baseline":
-            continue
-        cell = by_name[c["cell"]]
-        rows.append([label(cell), str(c["samples"]), signed(c["difference"]), interval(c["ci95"], signed),
-                     p_value(c["p"]), p_value(c["p_holm"]), f"{c['gained']}/{c['lost']}",
-                     signed(c["effects"].get("cohen_h")), number(c["effects"].get("odds_ratio"), 2),
-                     number(c["detectable"]), number(c["samples_to_settle"], 0),
-                     percent(cell["undecided"]), percent(cell["failed"]), c["test"]])
-    base = by_name.get(report["baseline"])
-    return Table(f"Against {label(base)}" if base else "Comparisons", head, rows,
-                 frozenset({"p", "gained/lost", "odds ratio", "detectable", "samples to settle", "test"}))
-
-
-def matched(report: Mapping[str, Any]) -> Table:
-    """Cells with another's budget next to that cell."""
-    head = ["cell", "matched to", "by", "calls", "its calls", "tokens", "its tokens", "difference", "95%", "p (Holm)",
-            "undecided", "failed"]
-    by_name = {cell["cell"]: cell for cell in report["cells"]}
-    compared = {(c["cell"], c["baseline"]): c for c in report["comparisons"]}
-    rows = []
-    for cell in report["cells"]:
-        other = by_name.get(cell["matched_to"])
-        if other is None:
-            continue
-        c = compared.get((cell["cell"], other["cell"])) or {}
-        rows.append([label(cell), label(other), cell["match"].get("by", ""), number(cell["calls"], 1),
-                     number(other["calls"], 1), number(cell["tokens"], 0), number(other["tokens"], 0),
-                     signed(c.get("difference")), interval(c.get("ci95"), signed), p_value(c.get("p_holm")),
-                     percent(cell["undecided"]), percent(cell["failed"])])
-    return Table("Matched budgets", head, rows)
-
-
-def other_metrics(report: Mapping[str, Any]) -> Table:
-    """Means of the other metrics."""
-    names = sorted({name for cell in report["cells"] for name in cell["metrics"]} - {report["metric"]})
-    rows = []
-    for cell in report["cells"] if names else ():
-        found = [cell["metrics"].get(name) or {} for name in names]
-        rows.append([label(cell), *(number(f.get("mean")) for f in found), percent(cell["undecided"]),
-                     percent(cell["failed"])])
-    return Table("Other metrics", ["cell", *names, "undecided", "failed"], rows)
-
-
-def of_cells(report: Mapping[str, Any]) -> Table:
-    """What metrics found about cells as a whole, from the summary of a finished study."""
-    found = [dict(_numbers(cell["figures"])) for cell in report["cells"]]
-    names = list(dict.fromkeys(name for numbers in found for name in numbers))
-    rows = [[label(cell), *(_plain(numbers.get(name)) for name in names), percent(cell["undecided"]),
-             percent(cell["failed"])] for cell, numbers in zip(report["cells"], found, strict=True)]
-    return Table("Cells as their metrics sum them up", ["cell", *names, "undecided", "failed"], rows if names else [])
-
-
-def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _numbers(inner, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield name, value
-
-
-def _plain(value: float | None) -> str:
-    return str(value) if isinstance(value, int) else number(value)
+    spans: Sequence[tuple[str, int]] = ()
+    """A line above the head, for LaTeX and HTML: texts, and over how many columns each stands."""
+    below: Sequence[str] = ()
+    """With `spans`, the head below them, in place of `head`."""
+    strong: frozenset[tuple[int, int]] = frozenset()
+    """Rows and columns of the fields that stand out."""
+    notes: Sequence[str] = ()
+    """Sentences below the table."""
 
 
 # Outputs
 
-def in_terminal(table: Table) -> str:
-    """In plain columns; names that are long are shortened."""
-    named = distinct([row[0] for row in table.rows], NAME)
-    return columns([[name, *map(line, row[1:])] for name, row in zip(named, table.rows, strict=True)],
-                   [*map(line, table.head)])
+def in_terminal(table: Table, width: int = 0) -> str:
+    """In plain columns; long names are shortened, and long tables cut off.
+
+    width: a wider table is split, with its first column repeated; 0 for no limit.
+    """
+    shown = table.rows[:LONG]
+    named = distinct([row[0] for row in shown], NAME) if table.head[0] == "cell" else [line(row[0]) for row in shown]
+    rows = [[name, *map(line, row[1:])] for name, row in zip(named, shown, strict=True)]
+    head = [*map(line, table.head)]
+    parts = [columns([[row[i] for i in part] for row in rows], [head[i] for i in part])
+             for part in _parts([head, *rows], width)]
+    more = len(table.rows) - len(shown)
+    said = [f"... {more} more rows: see --output and --json"] if more else []
+    return "\n\n".join(parts) + "".join(f"\n{line(text)}" for text in (*said, *table.notes))
+
+
+def _parts(rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
+    """The columns of each part of a table, the first one in every part."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    parts, used = [[0]], widths[0]
+    for i, own in enumerate(widths[1:], 1):
+        if width and used + 2 + own > width and len(parts[-1]) > 1:
+            parts.append([0])
+            used = widths[0]
+        parts[-1].append(i)
+        used += 2 + own
+    return parts
 
 
 def markdown(table: Table) -> str:
     """As a pipe table."""
     rule = ["---", *["---:"] * (len(table.head) - 1)]
-    rows = [[in_markdown(text) for text in row] for row in (table.head, *table.rows)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:]))
+    head = [in_markdown(text) for text in table.head]
+    rows = [[f"**{in_markdown(text)}**" if (y, x) in table.strong else in_markdown(text)
+             for x, text in enumerate(row)] for y, row in enumerate(table.rows)]
+    lines = "\n".join("| " + " | ".join(row) + " |" for row in (head, rule, *rows))
+    return lines + "".join(f"\n\n{in_markdown(text)}" for text in table.notes)
 
 
 def latex(table: Table) -> str:
     """For `booktabs`, and for `longtable` where it is long; without the columns that would not fit on a page."""
     kept = [i for i, name in enumerate(table.head) if name not in table.wide]
     spec = "l" + "r" * (len(kept) - 1)
-    head, *rows = [" & ".join(in_latex(row[i]) for i in kept) + r" \\" for row in (table.head, *table.rows)]
-    body = "\n".join([r"\toprule", head, r"\midrule", *rows, r"\bottomrule"])
-    caption = f"\\caption{{{in_latex(table.title)}}}"
+    head = _latex_head(table, kept)
+    rows = [_latex_row([rf"\textbf{{{in_latex(row[i])}}}" if (y, i) in table.strong else in_latex(row[i])
+                        for i in kept]) for y, row in enumerate(table.rows)]
+    body = "\n".join([r"\toprule", *head, r"\midrule", *rows, r"\bottomrule"])
+    caption = f"\\caption{{{in_latex('. '.join([table.title, *table.notes]))}}}"
     if len(rows) > LONG:
         return f"{{{_TIGHT}\n\\begin{{longtable}}{{{spec}}}\n{caption} \\\\\n{body}\n\\end{{longtable}}}}"
-    return (f"\\begin{{table}}\n\\centering{_TIGHT}\n{caption}\n\\begin{{tabular}}{{{spec}}}\n{body}\n"
-            "\\end{tabular}\n\\end{table}")
+    whole = f"\\begin{{tabular}}{{{spec}}}\n{body}\n\\end{{tabular}}"
+    if len(kept) > BROAD and table.spans:
+        whole = f"\\resizebox{{\\textwidth}}{{!}}{{%\n{whole}}}"
+    return f"\\begin{{table}}\n\\centering{_TIGHT}\n{caption}\n{whole}\n\\end{{table}}"
+
+
+def _latex_row(texts: Sequence[str]) -> str:
+    return " & ".join(texts) + r" \\"
+
+
+def _latex_head(table: Table, kept: Sequence[int]) -> list[str]:
+    """One line, or two with rules between them."""
+    if not table.spans:
+        return [_latex_row([in_latex(table.head[i]) for i in kept])]
+    upper, rules, at = [], [], 1
+    for text, wide in table.spans:
+        upper.append(in_latex(text) if wide == 1 else rf"\multicolumn{{{wide}}}{{c}}{{{in_latex(text)}}}")
+        if wide > 1:
+            rules.append(rf"\cmidrule(lr){{{at}-{at + wide - 1}}}")
+        at += wide
+    return [_latex_row(upper), *([" ".join(rules)] if rules else []),
+            _latex_row([in_latex(text) for text in table.below])]
 
 
 def html(table: Table) -> str:
     """As an HTML table in a box that scrolls."""
-    head = "".join(f'<th scope="col">{in_html(text)}</th>' for text in table.head)
-    rows = "\n".join(f'<tr><th scope="row">{in_html(row[0])}</th>' + "".join(f"<td>{in_html(t)}</td>" for t in row[1:])
-                     + "</tr>" for row in table.rows)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>'
+    head = "".join(f'<th scope="col">{in_html(text)}</th>' for text in (table.below or table.head))
+    upper = "".join(f'<th scope="colgroup" colspan="{wide}">{in_html(text)}</th>' for text, wide in table.spans)
+    lines = f"<tr>{upper}</tr><tr>{head}</tr>" if upper else f"<tr>{head}</tr>"
+    rows = "\n".join(f'<tr><th scope="row">{in_html(row[0])}</th>' + "".join(
+        f"<td{' class=best' if (y, x) in table.strong else ''}>{in_html(t)}</td>" for x, t in enumerate(row[1:], 1))
+        + "</tr>" for y, row in enumerate(table.rows))
+    notes = "".join(f"<p>{in_html(text)}</p>" for text in table.notes)
+    return f'<div class="wide"><table><thead>{lines}</thead>\n<tbody>\n{rows}\n</tbody></table></div>{notes}'
 
 
 # Values
 
 def label(cell: Mapping[str, Any]) -> str:
     """A cell's name, marked where components saw the references."""
-    return f"{cell['cell']} (oracle)" if cell["oracle"] else str(cell["cell"])
+    return f"{cell['label']} (oracle)" if cell["oracle"] else str(cell["label"])
+
+
+def mean_std(found: Mapping[str, Any] | None, digits: int = 3) -> str:
+    """The mean, and the standard deviation over repeats where there are several."""
+    if not found:
+        return NOTHING
+    return number(found["mean"], digits) + ("" if found["std"] is None else f" ± {number(found['std'], digits)}")
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from madplug_report import tables
+from madplug_report import contents, tables
 from madplug_report.escape import in_latex, in_markdown, line
 
 
@@ -18,12 +18,14 @@ def headline(report: Mapping[str, Any]) -> str:
     return f"{names}{mark}: {cells} cell{'s' * (cells != 1)}, {debates} debate{'s' * (debates != 1)}"
 
 
-def terminal(report: Mapping[str, Any]) -> str:
-    """For a terminal."""
+def terminal(report: Mapping[str, Any], width: int = 0) -> str:
+    """For a terminal of this width; 0 for no limit."""
     parts = [line(headline(report))]
-    for table in tables.tables(report):
-        title = [] if table.title == "Cells" else [line(table.title)]
-        parts.append("\n".join([*title, tables.in_terminal(table)]))
+    pivots = [contents.pivot(report, p, compact=len(p["columns"]) > contents.FULL) for p in report["pivots"]
+              if p["column_factors"] or p["by"] or p["averaged"]]
+    for table in [*pivots, *contents.tables({**report, "pivots": []})]:
+        title = [] if table.title == "Cells" and not pivots else [line(table.title)]
+        parts.append("\n".join([*title, tables.in_terminal(table, width)]))
     said = [f"note: {line(note['text'])}" for note in report["notes"]]
     return "\n\n".join([*parts, "\n".join(said)] if said else parts)
 
@@ -31,17 +33,17 @@ def terminal(report: Mapping[str, Any]) -> str:
 def markdown_file(report: Mapping[str, Any]) -> str:
     """As a file of Markdown."""
     parts = [f"# {in_markdown(headline(report))}", *(f"> {in_markdown(note['text'])}" for note in report["notes"])]
-    for table in tables.more_tables(report):
+    for table in contents.more_tables(report):
         parts += [f"## {in_markdown(table.title)}", tables.markdown(table)]
     return "\n\n".join([*parts, "## How these figures were made", *map(in_markdown, method(report))]) + "\n"
 
 
 def latex_file(report: Mapping[str, Any]) -> str:
     """As LaTeX to `\\input`."""
-    head = ["needs \\usepackage{booktabs}, and longtable for long tables; letters beyond Latin need LuaLaTeX",
-            headline(report), *(note["text"] for note in report["notes"])]
+    head = ["needs \\usepackage{booktabs}, longtable for long tables, graphicx for wide ones; letters beyond "
+            "Latin need LuaLaTeX", headline(report), *(note["text"] for note in report["notes"])]
     parts = ["\n".join(f"% {line(text)}" for text in head)]
-    for table in tables.tables(report):
+    for table in contents.tables(report):
         parts.append(tables.latex(table))
     marks = "\n".join(in_latex(n["text"]) + "." for n in report["notes"] if n["about"] in ("oracle", "unfinished"))
     return "\n\n".join([*parts, marks] if marks else parts) + "\n"
@@ -50,8 +52,8 @@ def latex_file(report: Mapping[str, Any]) -> str:
 def method(report: Mapping[str, Any]) -> Iterator[str]:
     """How the figures were made, a sentence or two each."""
     yield ("Every share and mean is over all debates, undecided and failed ones included: without an answer a debate "
-           "is wrong. A cell's mean is over samples, each the mean over its repeats; 'std of repeats' is the sample "
-           "standard deviation of the repeats' means, which one repeat does not have.")
+           "is wrong. A cell's mean is over samples, each the mean over its repeats; the std is the sample standard "
+           "deviation of the repeats' means, which one repeat does not have.")
     made = sorted({m["ci_method"] for c in report["cells"] for m in c["metrics"].values() if m["ci_method"]}
                   | {c["ci_method"] for c in report["comparisons"] if c["ci_method"]})
     yield (f"Intervals are of 95% over samples ({', '.join(made) or 'none could be made'}; bootstraps seeded with "

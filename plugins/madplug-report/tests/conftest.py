@@ -118,7 +118,7 @@ def study(tmp_path):
     return study
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def kit():
     """The functions above, for tests that need more than a drawn study."""
     return SimpleNamespace(Drawn=Drawn, debate=debate, draw=draw, write=write, replace=replace)

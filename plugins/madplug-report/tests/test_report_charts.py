@@ -10,10 +10,10 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
 from madplug_report.building import build
-from madplug_report.charts import charts
+from madplug_report.charts import charts, write_figures
 from madplug_report.charts.style import COLOURS, SERIES, css
 
-EVERY = {"accuracy", "cost", "surface", "outcomes", "rounds", "flips", "dynamics", "seconds"}
+EVERY = {"accuracy", "cost", "surface", "outcomes", "rounds", "flips", "dynamics", "seconds", "by-round", "lone"}
 _TEXT = re.compile(r'<text style="font-size: ([\d.]+)px;[^"]*?(?:text-anchor: (\w+))?(?:; fill: [^"]*)?" '
                    r'(?:x="([-\d.]+)" y="([-\d.]+)" )?transform="([^"]*)">([^<]*)</text>')
 _WIDTHS = {}
@@ -80,7 +80,8 @@ def test_labels_do_not_collide(study, kit, cells):
              12: lambda: swept(kit, NAMES[:3], (2, 3), (1, 4)),
              144: lambda: swept(kit, NAMES, (2, 3, 4, 5, 7, 10), (1, 2, 3, 5))}[cells]()
     made = charts(build([study(drawn, samples=12, repeats=1 if cells > 12 else 2)]))
-    assert {c.name for c in made} == EVERY - ({"surface"} if cells < 12 else set())
+    swept_charts = {"surface", "over-agents", "over-rounds"}
+    assert {c.name for c in made} == (EVERY - swept_charts if cells < 12 else EVERY | swept_charts)
     for chart in made:
         assert (chart.name, collisions(chart.svg)) == (chart.name, [])
 
@@ -196,3 +197,123 @@ def test_the_page_has_both_themes_and_no_colour_of_a_chart_is_fixed(study, kit):
         fixed = set(re.findall(r"(?<!, )#[0-9a-f]{6}", chart.svg))
         shades = chart.name in ("rounds", "surface", "flips", "dynamics")
         assert shades or fixed <= {"#ffffff"}, (chart.name, fixed)
+
+
+# Figures of papers
+
+def seen(kit):
+    """Every message has seen those of the round before, in the order of the agents."""
+    def change(d):
+        last = {}
+        for m in d.messages:
+            last.setdefault(m.round, []).append(m.id)
+        return kit.replace(d, messages=tuple(kit.replace(m, seen=tuple(last.get(m.round - 1, ()))) for m in d.messages))
+    return change
+
+
+def challenged(kit):
+    """Two settings of a challenge, one of which is never right."""
+    def change(d):
+        found = {f"challenge.outcome.{setting}.{part}": share for setting, shares in {
+            "wrong": (0.5, 0.25, 0.75, 0.0), "history": (0.25, 0.0, 1.0, 0.0)}.items()
+            for part, share in zip(("rate", "higher", "same", "lower"), shares, strict=True)}
+        return kit.replace(d, metrics={**d.metrics, **found})
+    return change
+
+
+def voted(kit):
+    """A vote that persons' names would have decided the other way, and a history would have left undecided."""
+    note = {"presentation": "anonymous", "solutions": [{"key": "A"}, {"key": "B"}], "scores": [2.0, 1.0],
+            "alterations": {"public": {"scores": [1.0, 2.0]}, "history": {"scores": [1.0, 1.0]}}}
+
+    def change(d):
+        score = 1.0 if d.decision and d.decision.key == "A" else 0.0
+        return kit.replace(d, notes={"voting": [note]}, metrics={"qa.accuracy": score})
+    return change
+
+
+def made_of(report, fit=None):
+    return {c.name: c for c in charts(report, fit)}
+
+
+def test_accuracy_over_a_number_is_a_line_for_each_set_of_cells(study, kit):
+    report = build([study(swept(kit, NAMES[:2], (2, 3, 5), (1,)), samples=12, repeats=2)])
+    chart = made_of(report)["over-agents"]
+    assert [(row["agents"], row["line"]) for row in chart.rows] == [
+        (a, n) for n in NAMES[:2] for a in (2.0, 3.0, 5.0)]
+    assert "std over repeats" in chart.caption
+    by_name = {(c["factors"]["agents"], c["factors"]["decision"]): c["metrics"]["qa.accuracy"] for c in report["cells"]}
+    for row in chart.rows:
+        own = by_name[f"{row['agents']:g}", row["line"]]
+        assert (row["mean"], row["std"]) == (own["mean"], own["std"])
+    assert "over-rounds" not in made_of(report)
+
+
+@pytest.mark.parametrize("kind", ["linear", "log"])
+def test_a_regression_is_that_of_scipy(study, kit, kind):
+    from scipy import stats
+
+    report = build([study(swept(kit, NAMES[:1], (2, 3, 5, 9), (1,)), samples=10)])
+    *points, fit = made_of(report, kind)["over-agents"].rows
+    x = np.array([row["agents"] for row in points])
+    theirs = stats.linregress(np.log(x) if kind == "log" else x, [row["mean"] for row in points])
+    assert (fit["slope"], fit["intercept"]) == (pytest.approx(theirs.slope), pytest.approx(theirs.intercept))
+    assert fit["r2"] == pytest.approx(theirs.rvalue**2)
+
+
+def test_boxes_need_three_repeats(study, kit):
+    cells = [kit.Drawn("a"), kit.Drawn("b")]
+    assert "repeats" not in made_of(build([study(cells, samples=5, repeats=2, name="two")]))
+    chart = made_of(build([study(cells, samples=5, repeats=4, name="four")]))["repeats"]
+    assert len(chart.rows) == 8
+    assert collisions(chart.svg) == []
+
+
+@pytest.mark.parametrize("cells", [2, 9])
+def test_the_power_of_a_place_is_drawn_for_few_and_for_many_cells(study, kit, cells):
+    drawn = [kit.Drawn(f"c{i}", agents=4, conform=0.8) for i in range(cells)]
+    report = build([study(drawn, samples=30, change=seen(kit))])
+    chart = made_of(report)["places"]
+    assert collisions(chart.svg) == []
+    assert {row["place"] for row in chart.rows} == {1, 2, 3}
+    assert all(row["of"] == 3 for row in chart.rows)
+
+
+def test_challenges_are_bars_of_their_outcomes(study, kit):
+    chart = made_of(build([study([kit.Drawn("a")], samples=10, change=challenged(kit))]))["challenges"]
+    assert {row["setting"]: row["rate"] for row in chart.rows} == {"wrong": 0.5, "history": 0.25}
+    assert collisions(chart.svg) == []
+
+
+def test_votes_are_counted_with_every_presentation(study, kit):
+    report = build([study([kit.Drawn("a", skill=1.5)], samples=10, change=voted(kit))])
+    rows = {row["presentation"]: row for row in made_of(report)["alterations"].rows}
+    assert rows["anonymous"]["right"] == 1.0
+    assert rows["public"]["right"] <= 0.5
+    assert (rows["history"]["right"], rows["history"]["undecided"]) == (0.0, 1.0)
+
+
+def test_notes_of_another_shape_are_left_alone(study, kit):
+    def change(d):
+        return kit.replace(d, notes={"voting": {"alterations": 3}})
+    assert "alterations" not in made_of(build([study([kit.Drawn("a")], samples=3, change=change)]))
+
+
+def test_every_chart_is_a_file_of_each_kind_with_its_numbers(study, kit, tmp_path):
+    made = charts(build([study(swept(kit, NAMES[:2], (2, 3), (1, 2)), samples=6, repeats=3)]))
+    written = {path.name for path in write_figures(made, tmp_path / "figures")}
+    for chart in made:
+        assert {f"{chart.name}.{kind}" for kind in ("svg", "pdf", "png", "csv")} <= written
+        assert (tmp_path / "figures" / f"{chart.name}.pdf").read_bytes().startswith(b"%PDF")
+        assert (tmp_path / "figures" / f"{chart.name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (tmp_path / "figures" / f"{chart.name}.svg").read_text(encoding="utf-8")
+        head, *rows = (tmp_path / "figures" / f"{chart.name}.csv").read_text(encoding="utf-8").splitlines()
+        assert rows, head
+
+
+def test_the_same_report_gives_the_same_figures_to_the_byte(study, kit, tmp_path):
+    report = build([study([kit.Drawn("a"), kit.Drawn("b")], samples=5)])
+    for name in ("one", "two"):
+        write_figures(charts(report)[:2], tmp_path / name)
+    for path in sorted((tmp_path / "one").iterdir()):
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name

@@ -1,13 +1,17 @@
 """The report for a terminal, as Markdown, LaTeX and a page: nothing in a name can act."""
 
+import csv
 import json
+import os
 import re
 import subprocess
 import sys
 from html.parser import HTMLParser
 
 import pytest
+from click.testing import CliRunner
 
+from madplug.cli import main
 from madplug_report.escape import distinct, in_html, in_latex, in_markdown, line, shortened, width
 
 EVIL = ["<script>alert(1)</script>", "a|b\\c{}_%#~`*[x](http://e.org) --", "esc\x1b[31m\u202eevil\nline", "' onload='x",
@@ -26,28 +30,48 @@ def test_what_metrics_say_of_whole_cells_is_on_the_page(study, kit, madplug, tmp
         assert "0.625" in text
 
 
-@pytest.fixture
-def written(study, kit, madplug, tmp_path):
+@pytest.fixture(scope="module")
+def written(kit, tmp_path_factory):
     """A report of a study with evil names: the files' texts by name, and what was printed."""
     def change(d):
         said = tuple(kit.replace(m, content="<script>alert(2)</script>", answer="<b>") for m in d.messages)
         return kit.replace(d, messages=said, metrics={**d.metrics, "<i>x": 1.0})
     cells = [kit.Drawn(n, undecided=0.2, failed=0.1, oracle=True, settings={"<u>": n}) for n in EVIL]
-    folder = study(cells, samples=12, change=change, name="s")
-    done = madplug("report", folder, "--output", tmp_path / "out")
+    folder = tmp_path_factory.mktemp("evil")
+    kit.write(folder / "s", map(change, kit.draw(cells, 12)), cells, name="s")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "1000")
+        done = CliRunner().invoke(main, ["report", str(folder / "s"), "--output", str(folder / "out")])
     assert done.exit_code == 0, done.output
-    return {p.name: p.read_text(encoding="utf-8") for p in (tmp_path / "out").iterdir()} | {"printed": done.stdout}
+    files = {p.name: p.read_text(encoding="utf-8") for p in (folder / "out").iterdir() if p.is_file()}
+    return {**files, "printed": done.stdout}
 
 
-def test_four_files_are_written_and_named(written):
-    assert set(written) == {"report.md", "report.tex", "report.json", "report.html", "printed"}
-    assert written["printed"].count("written: ") == 4
+def test_every_file_is_written_and_named(written):
+    assert set(written) == {"report.md", "report.tex", "report.json", "report.html", "cells.csv", "table.csv",
+                            "comparisons.csv", "printed"}
+    assert written["printed"].count("written: ") == 7
+
+
+def test_figures_are_files_where_asked(study, kit, madplug, tmp_path):
+    folder = study([kit.Drawn("a")], samples=3)
+    assert madplug("report", folder, "--output", tmp_path / "out", "--figures").exit_code == 0
+    assert (tmp_path / "out" / "figures" / "accuracy.pdf").is_file()
+    done = madplug("report", folder, "--figures")
+    assert done.exit_code == 2
+    assert "--figures: needs --output DIR" in done.stderr
+
+
+def test_no_name_is_a_formula_in_a_spreadsheet(study, kit, madplug, tmp_path):
+    madplug("report", study([kit.Drawn("=1+1"), kit.Drawn("@x")]), "--output", tmp_path / "out")
+    rows = list(csv.DictReader((tmp_path / "out" / "cells.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["cell"] for row in rows] == ["'=1+1", "'@x"]
 
 
 def test_every_table_shows_the_share_of_undecided_and_failed_debates(written):
-    for name in ("printed", "report.md", "report.tex"):
+    for name, tables in (("printed", 4), ("report.md", 5), ("report.tex", 4)):  # in LaTeX one has two lines of heads
         heads = [row for row in written[name].splitlines() if re.match(r"\|? ?cell\b", row)]
-        assert len(heads) == 3, name
+        assert len(heads) == tables, name
         assert all("undecided" in row and "failed" in row for row in heads)
 
 
@@ -120,7 +144,8 @@ def test_json_is_json_and_the_same_on_screen_and_in_the_file(study, kit, madplug
     shown = madplug("report", folder, "--json", "--output", tmp_path / "out").stdout
     found = json.loads(shown, parse_constant=lambda c: pytest.fail(c))
     assert found == json.loads((tmp_path / "out" / "report.json").read_text())
-    assert set(found) >= {"studies", "metric", "baseline", "cells", "comparisons", "notes", "pareto", "surfaces"}
+    assert set(found) >= {"studies", "metric", "baseline", "cells", "comparisons", "notes", "groups", "factors",
+                          "pivots", "marginals", "surfaces"}
 
 
 def test_the_report_says_how_its_figures_were_made(written):
@@ -162,3 +187,11 @@ def test_looking_for_the_command_loads_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("set()\n")
     assert "DIR..." in done.stdout
+
+
+def test_a_pipe_in_the_place_of_a_summary_is_not_waited_for(study, kit, tmp_path):
+    folder = study([kit.Drawn("a")], samples=4)
+    (folder / "summary.json").unlink()
+    os.mkfifo(folder / "summary.json")
+    command = [sys.executable, "-m", "madplug", "report", str(folder), "--output", str(tmp_path / "out")]
+    assert subprocess.run(command, capture_output=True, timeout=100).returncode == 0

@@ -8,7 +8,7 @@ from madplug_report.rounds import CellRounds, right_answers, spread
 
 def rounds_of(rows, *, references=("A",), key=None, score=0.0, pool=False):
     """A cell with one debate: a row for each agent, a character for each round, '-' for what could not be read."""
-    said = [SaidMessage(n, agent, "improve", answer=None if k == "-" else k, key=None if k == "-" else k)
+    said = [SaidMessage(0, n, agent, "improve", answer=None if k == "-" else k, key=None if k == "-" else k)
             for n, column in enumerate(zip(*rows.split(), strict=True), 1) for agent, k in enumerate(column)]
     cell = CellRounds(pool)
     cell.add(said, range(len(rows.split())), references, key, score)
@@ -65,8 +65,8 @@ def test_an_answer_that_can_no_longer_be_read_has_changed_and_is_wrong():
 
 def test_only_who_spoke_in_both_rounds_can_have_changed():
     cell = CellRounds()
-    said = [SaidMessage(1, 0, "improve", key="A"), SaidMessage(2, 0, "improve", key="B"),
-            SaidMessage(2, 1, "improve", key="B")]
+    said = [SaidMessage(0, 1, 0, "improve", key="A"), SaidMessage(0, 2, 0, "improve", key="B"),
+            SaidMessage(0, 2, 1, "improve", key="B")]
     cell.add(said, {0, 1}, ("A",), "B", 0.0)
     assert (cell.rounds[1].turns, cell.rounds[1].changed) == (1, 1)
 
@@ -79,8 +79,8 @@ def test_a_round_without_any_answer_is_no_round_of_answers():
 
 def test_agents_that_do_not_vote_do_not_count():
     cell = CellRounds()
-    said = [SaidMessage(1, 0, "improve", key="A"), SaidMessage(1, 1, "improve", key="A"),
-            SaidMessage(1, 2, "moderate", key="B"), SaidMessage(1, None, "say")]
+    said = [SaidMessage(0, 1, 0, "improve", key="A"), SaidMessage(0, 1, 1, "improve", key="A"),
+            SaidMessage(0, 1, 2, "moderate", key="B"), SaidMessage(0, 1, None, "say")]
     cell.add(said, {0, 1}, ("A",), "A", 1.0)
     assert figures(cell, "agreement") == [1.0]
     assert cell.unread() == (0, 2)
@@ -100,28 +100,28 @@ def test_which_answers_are_right_as_far_as_a_record_shows():
 def test_references_in_another_spelling_cannot_judge_answers():
     cell = CellRounds()
     for _ in range(10):
-        cell.add([SaidMessage(1, 0, "improve", key="1/2")], {0}, ("0.50",), "1/2", 1.0)
+        cell.add([SaidMessage(0, 1, 0, "improve", key="1/2")], {0}, ("0.50",), "1/2", 1.0)
     assert not cell.judges
-    cell.add([SaidMessage(1, 0, "improve", key="2")], {0}, ("2",), "2", 1.0)
+    cell.add([SaidMessage(0, 1, 0, "improve", key="2")], {0}, ("2",), "2", 1.0)
     assert not cell.judges
 
 
 def test_unread_answers_are_those_of_kinds_of_turns_that_do_give_answers():
     cell = CellRounds()
-    said = [SaidMessage(1, 0, "feedback"), SaidMessage(1, 0, "improve", key="A"), SaidMessage(1, 1, "improve")]
+    said = [SaidMessage(0, 1, 0, "feedback"), SaidMessage(0, 1, 0, "improve", key="A"), SaidMessage(0, 1, 1, "improve")]
     cell.add(said, {0, 1}, ("A",), "A", 1.0)
     assert cell.unread() == (1, 2)
 
 
 def test_where_nothing_was_ever_read_everything_was_unreadable():
     cell = CellRounds()
-    cell.add([SaidMessage(1, 0, "improve"), SaidMessage(1, 1, "improve")], {0, 1}, ("A",), None, 0.0)
+    cell.add([SaidMessage(0, 1, 0, "improve"), SaidMessage(0, 1, 1, "improve")], {0, 1}, ("A",), None, 0.0)
     assert cell.unread() == (2, 2)
 
 
 def test_a_turn_that_says_it_gives_no_answer_is_not_unread():
     cell = CellRounds()
-    said = [SaidMessage(1, 0, "improve", answer=""), SaidMessage(1, 1, "improve", key="A", answer="A")]
+    said = [SaidMessage(0, 1, 0, "improve", answer=""), SaidMessage(0, 1, 1, "improve", key="A", answer="A")]
     cell.add(said, {0, 1}, ("A",), "A", 1.0)
     assert cell.unread() == (0, 1)
 
@@ -135,5 +135,29 @@ def test_the_vote_of_the_first_samples_of_a_pool():
 
 def test_the_curve_ends_where_the_smallest_pool_ends():
     cell = rounds_of("A A A", pool=True, key="A", score=1.0)
-    cell.add([SaidMessage(1, 0, "draft", key="A")], {0}, ("A",), "A", 1.0)
+    cell.add([SaidMessage(0, 1, 0, "draft", key="A")], {0}, ("A",), "A", 1.0)
     assert cell.curve() == [1.0]
+
+
+def test_the_accuracy_of_a_round_is_that_of_its_most_common_answer():
+    assert figures(rounds_of("AB AB BB", key="B", score=0.0), "accuracy") == [1, 0]
+    assert figures(rounds_of("A- BA CA", key="A", score=1.0), "accuracy") == [1, 1]  # the first of equals
+
+
+def test_a_lone_right_voter_is_kept_or_lost():
+    lost = rounds_of("AB BB BB", key="B", score=0.0)
+    assert (figures(lost, "lone"), figures(lost, "lone_kept"), figures(lost, "lone_won")) == (
+        [1, 0], [0, None], [0, None])
+    won = rounds_of("AA BA BB", key="A", score=1.0)
+    assert (figures(won, "lone"), figures(won, "lone_kept"), figures(won, "lone_won")) == (
+        [1, 0], [1, None], [1, None])
+    assert figures(rounds_of("A A", key="A", score=1.0), "lone") == [0]
+
+
+def test_places_count_answers_that_one_peer_alone_gave():
+    """Agent 0 has A and is shown B, C, C of which only B stands alone, and takes it over."""
+    said = [SaidMessage(i, 1, i, "draft", key=key) for i, key in enumerate("ABCC")]
+    said.append(SaidMessage(4, 2, 0, "improve", key="B", seen=[0, 1, 2, 3]))
+    cell = CellRounds()
+    cell.add(said, range(4), ("A",), "B", 0.0)
+    assert cell.places() == [{"place": 1, "of": 3, "opportunities": 1, "adopted": 1, "share": 1.0}]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from madplug import Dataset, Options, Sample
+from madplug import Dataset, Options, Sample, Volatile
 from madplug_common.prompts import letter
 
 
 class QuestionOptions(Options):
     """How many, with how many options, and how hard."""
 
-    size: int = Field(default=1000, ge=1, le=10_000_000, description="number of questions")
+    size: Annotated[int, Volatile] = Field(default=1000, ge=1, le=10_000_000, description="number of questions")
     choices: int = Field(default=4, ge=2, le=26, description="options of a question")
     spread: Literal["even", "middle", "two"] = Field(default="even", description=(
         "difficulties from `easiest` to `hardest`; even: all as likely; middle: those between more likely; two: "

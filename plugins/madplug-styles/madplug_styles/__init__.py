@@ -10,9 +10,10 @@ from pydantic import Field
 
 from madplug import Message, Plan, Reply, Style, Turn, hookimpl, maybe_await
 from madplug_common import prompts
-from madplug_common.replies import read_agreement
-from madplug_styles.base import DiscussionStyle, StyleOptions, states_answer
-from madplug_styles.drafts import current_draft
+from madplug_common.layout import IN_PERSONA, IN_TASK
+from madplug_common.replies import read_agreement, states_answer
+from madplug_common.solutions import current_solution, is_opening
+from madplug_styles.base import DiscussionStyle, StyleOptions
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 class Simple(DiscussionStyle):
     """Short, neutral prompts; the current solution is shown only when there is one.
 
-    An agent that sees no draft proposes the first solution; that does not count as agreement. An agent that agrees
-    without stating an answer takes the draft's. Agreement that cannot be read counts as none and is flagged.
+    The current solution is the latest draft, disagreeing improvement or adopted answer that the agent knows of, however
+    long ago it saw it. The first agent, and one in a blind turn, proposes a solution; that does not count as agreement.
+    An agent that agrees without stating an answer takes the current solution's. Agreement that cannot be read counts as
+    none and is flagged.
 
     Differs from the paper: a tag decides about agreement, and the words only where there is no tag; the
     authors' rule is `agreement = "legacy"`. The trigger is part of the prompt, not a separate message.
@@ -46,11 +49,12 @@ class FreeText(DiscussionStyle):
             "You are one of several people who discuss a task until they have a good solution. Each has a "
             "point of view of their own, and each may agree with the current solution or improve "
             "it.\n\nTask:\n{question}"),
-            description="prompt, before the discussion: the task. {question}: passages, question and choices")
+            description=f"prompt, before the discussion: the task. {IN_TASK}; {{solution}}: the current solution; "
+                        f"{IN_PERSONA}")
         no_solution: str = Field(default="None", description="what {solution} is while there is none")
         propose: str = Field(default=(
             "There is no solution yet. From your point of view, propose the first solution, complete and "
-            "with your reasons."), description="prompt: any move while no draft is visible")
+            "with your reasons."), description="prompt: any move in the very first turn, and in a blind one")
         improve: str = Field(default=(
             "Read the current solution and what the others said, and judge it from your point of view. Say "
             "whether you agree with it and explain your decision. If you disagree, write an improved "
@@ -64,7 +68,7 @@ class FreeText(DiscussionStyle):
 class Split(FreeText):
     """Asks for the stance first, and for the message in a second call that is given the stance.
 
-    One call while no draft is visible, and for drafts; two otherwise. The text of the first call is recorded with the
+    One call for the first solution and for drafts; two otherwise. The text of the first call is recorded with the
     message (`data.styles.stance`) and not shown to other agents. Otherwise as `styles.freetext`.
     """
 
@@ -93,8 +97,8 @@ class Split(FreeText):
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """The stance, then the message."""
-        draft = current_draft(view)
-        if draft is None or not self.asks_agreement(turn, opening=False):
+        draft = current_solution(debate, turn, view)
+        if not self.asks_agreement(turn, is_opening(debate, turn, view)):
             return await super().respond(debate, turn, view)
         stance = await self.ask_stance(debate, turn, view, draft)
         agrees, _ = read_agreement(stance, self.agreement_rule)
@@ -105,7 +109,8 @@ class Split(FreeText):
         reply = self.read(debate, turn, text, draft=draft, asks=True, solves=solves, stance=stance)
         return replace(reply, data={"styles": {**reply.data.get("styles", {}), "stance": stance}})
 
-    async def ask_stance(self, debate: Debate, turn: Turn, view: Sequence[Message], draft: Message) -> str:
+    async def ask_stance(self, debate: Debate, turn: Turn, view: Sequence[Message],
+                         draft: Message | None) -> str:
         """The first call."""
         trigger = self.options.trigger if self.options.step_by_step else ""
         longest = self.options.max_characters
@@ -129,11 +134,12 @@ class Critical(DiscussionStyle):
         frame: str = Field(default=(
             "A group works on this task together. Think critically: question every claim, look for mistakes "
             "and for what was overlooked.\n\n{question}"),
-            description="prompt, before the discussion: the task. {question}: passages, question and choices")
+            description=f"prompt, before the discussion: the task. {IN_TASK}; {{solution}}: the current solution; "
+                        f"{IN_PERSONA}")
         no_solution: str = Field(default="None", description="what {solution} is while there is none")
         propose: str = Field(default=(
             "There is no solution yet. Propose a first solution of your own: a considered one that others "
-            "might miss. Explain it."), description="prompt: any move while no draft is visible")
+            "might miss. Explain it."), description="prompt: any move in the very first turn, and in a blind one")
         draft: str = Field(default=(
             "Use the discussion so far and repair every weakness it found. Write the full solution again."),
             description="prompt: the move `draft`")
@@ -170,7 +176,7 @@ class Reasoning(DiscussionStyle):
         conclusion: str = Field(default="Now answer the task yourself, from the reasoning so far. Be short.",
                                 description="prompt, with `extract`: the second call")
         propose: str = Field(default="Lay out your first thoughts on the task. Do not give a final solution.",
-                             description="prompt: any move before the first message")
+                             description="prompt: any move in the very first turn, and in a blind one")
         draft: str = Field(default=(
             "Put the reasoning so far in order and complete it. Do not give a final solution."),
             description="prompt: the move `draft`")
@@ -191,8 +197,7 @@ class Reasoning(DiscussionStyle):
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call for the thoughts; with `extract`, another for the answer."""
-        draft = current_draft(view)
-        opening = all(m.agent is None for m in view)
+        draft, opening = current_solution(debate, turn, view), is_opening(debate, turn, view)
         asks = self.asks_agreement(turn, opening)
         instruction = self.instruction(turn, opening)
         text = await self.say(debate, turn, view, instruction, draft=draft, asks=asks, solves=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,8 +10,9 @@ from pydantic import Field
 from madplug import Message, Plan, Reply, Style, Turn
 from madplug_common import prompts
 from madplug_common.asking import LengthOptions
-from madplug_common.replies import AgreementRule, read_agreement, read_json, read_share
-from madplug_styles.drafts import current_draft
+from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
+from madplug_common.replies import AgreementRule, read_agreement, read_json, read_share, states_answer
+from madplug_common.solutions import current_solution, is_opening
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -31,7 +31,7 @@ TYPES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class StyleOptions(LengthOptions):
+class StyleOptions(LayoutOptions, LengthOptions):
     """What every style lets a run file choose. Prompts that are empty are left out."""
 
     agreement: Literal["tag", "legacy", "none"] = Field(default="tag", description=(
@@ -42,20 +42,17 @@ class StyleOptions(LengthOptions):
     step_by_step: bool = Field(default=True, description="whether `trigger` is part of every prompt")
     trigger: str = Field(default="Think step by step.", description="prompt: the step-by-step trigger")
     frame: str = Field(default="A group works on this task together.\n\n{question}", description=(
-        "prompt, before the discussion: the task. {question}: passages, question and choices"))
-    persona: str = Field(default="You are {name}. {description}", description=(
-        "prompt: who the agent is. {name}, {description}"))
-    persona_place: Literal["auto", "first", "last"] = Field(default="auto", description=(
-        "where `persona` goes: before the task, or after the discussion, which lets agents share a cached "
-        "prefix; `auto`: last where an agent sees all others"))
+        f"prompt, before the discussion: the task. {IN_TASK}; {{solution}}: the current solution; {IN_PERSONA}"))
+    persona: str = Field(default=PERSONA, description=(
+        f"prompt: who the agent is. {IN_PERSONA}, and what is in `frame`"))
     solution: str = Field(default="Current solution: {solution}", description=(
-        "prompt: the current draft. {solution}: the answer of the latest visible draft or disagreeing "
-        "improvement"))
+        "prompt, after the discussion: the current solution. {solution}: the latest draft, disagreeing improvement or "
+        "adopted answer that the agent knows of, however long ago"))
     no_solution: str = Field(default="", description=(
         "what {solution} is while there is none; empty: no such line"))
     propose: str = Field(default=(
         "There is no solution yet. Propose the first solution and explain it briefly."),
-        description="prompt: any move while no draft is visible")
+        description="prompt: any move in the very first turn, and in a blind one")
     draft: str = Field(default="Use the discussion so far. Write the full solution again.",
                        description="prompt: the move `draft`")
     improve: str = Field(default=(
@@ -70,15 +67,15 @@ class StyleOptions(LengthOptions):
                            description=("prompt, with `structured`: the form of the reply, instead of `tag`. "
                                         "{fields}: the fields that are wanted"))
     structure_answer: str = Field(
-        default='The field "answer" has the answer alone, without a line around it. About the answer: {instruction}',
+        default='About the field "answer": {instruction}',
         description="prompt, with `structured`: what an answer is. {instruction}: as the answer format says it")
 
 
 class DiscussionStyle(Style):
     """Drafts, improves and comments in the frame that all styles of this plugin share.
 
-    The task comes first, then the discussion as chat (own messages as assistant, others as user after their
-    name), then persona, current solution and the instruction of the move.
+    The persona is the system message. The task comes next, then the discussion as chat (own messages as assistant,
+    others as user after their name), then the current solution and the instruction of the move.
     """
 
     moves = frozenset({"draft", "improve", "feedback"})
@@ -96,11 +93,11 @@ class DiscussionStyle(Style):
         return 1
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
-        """One call: the instruction of the move, or `propose` while no draft is visible."""
-        draft = current_draft(view)
-        asks = self.asks_agreement(turn, draft is None)
-        solves = draft is None or turn.move != "feedback"
-        instruction = self.instruction(turn, draft is None)
+        """One call: the instruction of the move, or `propose` where there is nothing to go by."""
+        draft, opening = current_solution(debate, turn, view), is_opening(debate, turn, view)
+        asks = self.asks_agreement(turn, opening)
+        solves = opening or turn.move != "feedback"
+        instruction = self.instruction(turn, opening)
         text = await self.say(debate, turn, view, instruction, draft=draft, asks=asks, solves=solves)
         return self.read(debate, turn, text, draft=draft, asks=asks, solves=solves)
 
@@ -125,36 +122,27 @@ class DiscussionStyle(Style):
     def chat(self, debate: Debate, turn: Turn, view: Sequence[Message], draft: Message | None,
              instructions: Sequence[str]) -> list[prompts.Chat]:
         """The whole prompt. Nothing that changes from round to round precedes the discussion."""
-        who, sample = self.describe(turn), debate.sample
-        frame = prompts.fill(self.options.frame, question=prompts.question_parts(sample))
-        first = self.options.persona_place == "first" or (
-            self.options.persona_place == "auto" and not self.sees_everybody(debate, turn))
-        last = ["" if first else who, self.show(draft), *instructions]
-        chat = [{"role": "system", "content": who if first else ""}, prompts.user(sample, frame),
-                *prompts.discussion(debate, turn, view),
-                {"role": "user", "content": "\n".join(part for part in last if part)}]
-        return prompts.merged(chat)
+        options = self.options
+        return compose(debate, turn.agent, options, options.persona, options.frame,
+                       prompts.discussion(debate, turn, view), [self.show(draft), *instructions],
+                       solution=self.solution_text(draft))
 
-    def describe(self, turn: Turn) -> str:
-        """Who the agent is."""
-        persona = turn.agent.persona
-        return prompts.fill(self.options.persona, name=persona.name, description=persona.description).strip()
-
-    def sees_everybody(self, debate: Debate, turn: Turn) -> bool:
-        """Whether this round shows the agent what all others say."""
-        return {a.id for a in debate.agents} <= {turn.agent.id, *debate.neighbours(turn.agent)}
+    def solution_text(self, draft: Message | None) -> str:
+        """The current solution, or what stands for none."""
+        return draft.answer if draft and draft.answer else str(self.options.no_solution)
 
     def show(self, draft: Message | None) -> str:
-        """The line with the current solution."""
-        solution = draft.answer if draft and draft.answer else self.options.no_solution
+        """The line with the current solution; none where the frame has it."""
+        solution = "" if "{solution}" in self.options.frame + self.options.persona else self.solution_text(draft)
         return prompts.fill(self.options.solution, solution=solution) if solution else ""
 
     def manners(self, debate: Debate, asks: bool, solves: bool) -> list[str]:
         """How to think and in which form to reply."""
         trigger = self.options.trigger if self.options.step_by_step else ""
-        answer = debate.answers.instruction(debate.sample) if solves else ""
         if not self.options.structured:
+            answer = debate.answers.instruction(debate.sample) if solves else ""
             return [trigger, self.options.tag if asks else "", answer]
+        answer = prompts.instruction_alone(debate.answers, debate.sample) if solves else ""
         fields = ", ".join(FIELDS[name] for name in wanted(asks, solves))
         structure = prompts.fill(self.options.structure, fields=fields)
         return [trigger, structure, prompts.fill(self.options.structure_answer, instruction=answer) if answer else ""]
@@ -190,6 +178,8 @@ class DiscussionStyle(Style):
         answer = self.answer(debate, text, fields, draft if agreement else None) if solves else ""
         data: dict[str, Any] = {f"unparsed_{what}": True for what in sorted(unread)}
         data |= {"unparsed": True} if unread else {}
+        data |= {"stated": True} if fields and answer and answer == prompts.as_text(fields.get("answer")) else {}
+        data |= {"about": draft.id} if agreement and draft else {}
         data |= {"adopted": draft.id} if agreement and draft and answer == draft.answer else {}
         confidence = read_share(fields.get("confidence")) if fields else None
         return Reply(content, answer, agreement, confidence, {"styles": data} if data else {})
@@ -215,12 +205,6 @@ class DiscussionStyle(Style):
         if agreed is None or stated:
             return stated
         return None if fields is None and states_answer(debate, text) else agreed.answer
-
-
-def states_answer(debate: Debate, text: str) -> bool:
-    """Whether a text has the very line that the answer format asks for."""
-    pattern = debate.answers.pattern(debate.sample)
-    return pattern is not None and re.search(pattern, text) is not None
 
 
 def wanted(asks: bool, solves: bool) -> list[str]:

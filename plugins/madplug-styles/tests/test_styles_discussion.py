@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from madplug import AnswerFormat, Debate, Message, Sample, Turn, TurnOrder, Visibility
-from madplug.testing import Played, play
+from madplug.testing import Played, SeeAll, play
 from madplug_styles import Critical, FreeText, Reasoning, Simple, Split, madplug_register_styles
 
 ALL = [Simple, FreeText, Split, Critical, Reasoning]
@@ -88,7 +88,7 @@ def test_an_improvement_is_shown_the_draft_and_asked_to_agree_or_improve() -> No
 def test_who_agrees_without_an_answer_takes_over_the_draft() -> None:
     played = discuss(Simple(), "draft improve", ["Final answer: A", "[AGREE] Nothing to add."])
     assert (played.messages[1].agreement, played.messages[1].key) == (True, "A")
-    assert played.messages[1].data["styles"] == {"adopted": 0}
+    assert played.messages[1].data["styles"] == {"about": 0, "adopted": 0}
 
 
 def test_who_agrees_and_states_another_answer_is_recorded_with_it() -> None:
@@ -158,7 +158,7 @@ def test_every_prompt_of_a_style_is_an_option() -> None:
                    trigger="G", propose="O")
     played = discuss(style, "improve improve", ["Final answer: A", "x"], sample="why?")
     asked = Line().instruction(Sample("q", "?"))
-    assert played.prompts[0].splitlines()[-4:] == ["P Agent 1", "O", "G", asked]
+    assert played.prompts[0].splitlines()[-3:] == ["O", "G", asked]
     text = played.prompts[1]
     for part in ("F why?", "P Agent 2", "S A", "I\n", "T\n", "G\n"):
         assert part in text
@@ -190,26 +190,33 @@ class Own(Visibility):
         return ()
 
 
-def test_where_everybody_sees_everybody_the_persona_stands_after_the_discussion() -> None:
-    played = discuss(Simple(), "improve improve", ["Final answer: A", "[AGREE]"])
+def test_the_persona_is_the_system_message_and_prompts_only_grow() -> None:
+    replies = {0: ["Final answer: A"] * 2, 1: ["Final answer: B"] * 2}
+    for visibility in (Own(), SeeAll()):
+        played = discuss(Simple(), "improve improve", replies, visibility=visibility, rounds=2)
+        first, second = (r.messages for r in played.requests if r.agent == 0)
+        assert first[0] == second[0] == {"role": "system", "content": "You are Agent 1."}
+        assert [m["role"] for m in second] == ["system", "user", "assistant", "user"]
+        assert second[1]["content"] in first[1]["content"]
+
+
+def test_a_persona_at_the_end_leaves_the_agents_a_common_beginning() -> None:
+    played = discuss(Simple(persona_place="last"), "improve improve", ["Final answer: A", "[AGREE]"])
     first, second = (r.messages for r in played.requests)
     assert [m["role"] for m in second] == ["user"]
     assert "Agent 2" in second[0]["content"].split("Agent 1: Final answer: A")[1]
     assert first[0]["content"].split("\n\n")[0] == second[0]["content"].split("\n\n")[0]
 
 
-def test_where_views_differ_the_persona_stands_first_and_prompts_only_grow() -> None:
-    replies = {0: ["Final answer: A"] * 2, 1: ["Final answer: B"] * 2}
-    played = discuss(Simple(), "improve improve", replies, visibility=Own(), rounds=2)
-    first, second = (r.messages for r in played.requests if r.agent == 0)
-    assert first[0] == second[0] == {"role": "system", "content": "You are Agent 1."}
-    assert [m["role"] for m in second] == ["system", "user", "assistant", "user"]
-    assert second[1]["content"] in first[1]["content"]
-
-
-def test_the_persona_s_place_can_be_fixed() -> None:
-    played = discuss(Simple(persona_place="first"), "improve", ["x"])
-    assert played.requests[0].messages[0]["role"] == "system"
+def test_persona_task_and_current_solution_can_all_be_in_the_system_message() -> None:
+    style = Simple(frame="Task: {instruction}\nInput: {question}\nSolution: {solution}", frame_place="system",
+                   no_solution="None")
+    sample = Sample("q", "why?", metadata={"instruction": "Choose."})
+    played = discuss(style, "improve improve", ["Final answer: A", "x"], sample=sample)
+    first, second = (r.messages for r in played.requests)
+    assert first[0]["content"] == "You are Agent 1.\n\nTask: Choose.\nInput: why?\nSolution: None"
+    assert second[0]["content"].endswith("Input: why?\nSolution: A")
+    assert "Current solution" not in second[-1]["content"]
 
 
 # Forms
@@ -274,7 +281,7 @@ def test_json_without_agreement_is_flagged() -> None:
     replies = ['{"answer": "A"}', '{"reasoning": "I agree", "answer": "B"}']
     message = discuss(Simple(structured=True), "draft improve", replies).messages[1]
     assert (message.agreement, message.key) == (False, "B")
-    assert message.data["styles"] == {"unparsed": True, "unparsed_agreement": True}
+    assert message.data["styles"] == {"stated": True, "unparsed": True, "unparsed_agreement": True}
 
 
 # Split
@@ -351,7 +358,8 @@ def test_hostile_replies_end_the_turn_and_agree_with_nothing(style: Any, structu
         replies = {0: ["Final answer: A"], 1: [reply] * 2, 2: [reply] * 2}
         played = discuss(style(structured=structured), "draft improve feedback", replies)
         assert len(played.messages) == 3
-        assert [m.agreement for m in played.messages[1:]] == [False, False]
+        silent = not reply.strip()
+        assert [m.agreement for m in played.messages[1:]] == [None if silent else False] * 2
         assert played.messages[2].answer is None or style is Reasoning
 
 

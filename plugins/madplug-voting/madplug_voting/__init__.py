@@ -5,21 +5,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
-from madplug import DecisionProtocol, hookimpl
+from madplug import DecisionProtocol, Metric, hookimpl
 from madplug_common import prompts
 from madplug_voting import ballots
 from madplug_voting.ballots import Refused
 from madplug_voting.base import Voting, VotingOptions
+from madplug_voting.metrics import Alterations, Ballots
 from madplug_voting.plurality import Plurality
 from madplug_voting.tally import Weights, by_place, by_rank, equal, within
 
 MOST_RANKED = 5
+PLACES = ("best", "second best", "third best", "fourth best", "fifth best")
 
 
 class Simple(Voting):
@@ -38,15 +39,15 @@ class Simple(Voting):
 
         ask: str = Field(default="Vote for the best solution.", description="prompt: what a ballot is to say")
         reply: str = Field(default="Reply with its number and nothing else.", description=(
-            "prompt: the form of a ballot in words. {example}"))
+            "prompt: the form of a ballot in words. {form}"))
 
     def read(self, text: str, allowed: Collection[int], voters: int) -> Weights:
         """One number."""
         return equal([ballots.one(text, allowed)])
 
-    def example(self, numbers: Sequence[int]) -> str:
-        """The last number."""
-        return json.dumps({"vote": numbers[-1]}) if self.options.structured else str(numbers[-1])
+    def shape(self, numbers: Sequence[int]) -> str:
+        """One number."""
+        return '{"vote": <number>}' if self.options.structured else "<number>"
 
     def pattern(self, numbers: Sequence[int]) -> str:
         """One number."""
@@ -73,17 +74,17 @@ class Approval(Voting):
 
         ask: str = Field(default="Approve every solution that you find acceptable, at least one.", description=(
             "prompt: what a ballot is to say"))
-        reply: str = Field(default="Reply with their numbers, separated by commas, and nothing else, as in: {example}",
-                           description="prompt: the form of a ballot in words. {example}")
+        reply: str = Field(default="Reply with their numbers, separated by commas, and nothing else, in this form: "
+                                           "{form}",
+                           description="prompt: the form of a ballot in words. {form}")
 
     def read(self, text: str, allowed: Collection[int], voters: int) -> Weights:
         """The numbers that are on the list."""
         return equal(ballots.several(text, allowed))
 
-    def example(self, numbers: Sequence[int]) -> str:
-        """The last two."""
-        last = list(numbers[-2:])
-        return json.dumps({"approve": last}) if self.options.structured else ", ".join(map(str, last))
+    def shape(self, numbers: Sequence[int]) -> str:
+        """As many numbers as one likes."""
+        return '{"approve": [<number>, ...]}' if self.options.structured else "<number>, <number>, ..."
 
     def pattern(self, numbers: Sequence[int]) -> str:
         """Numbers with commas."""
@@ -119,8 +120,8 @@ class Ranked(Voting):
         ask_best: str = Field(default="Rank the five best solutions, the best one first.", description=(
             "prompt: `ask`, where there are more than five solutions"))
         reply: str = Field(default=(
-            "Reply with their numbers in this order, separated by spaces, and nothing else, as in: {example}"),
-            description="prompt: the form of a ballot in words. {example}")
+            "Reply with their numbers in this order, separated by spaces, and nothing else, in this form: {form}"),
+            description="prompt: the form of a ballot in words. {form}")
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
@@ -135,10 +136,10 @@ class Ranked(Voting):
         """All of them, or the five best."""
         return str(self.options.ask if len(numbers) <= MOST_RANKED else self.options.ask_best)
 
-    def example(self, numbers: Sequence[int]) -> str:
-        """From the last to the first."""
-        order = list(reversed(numbers))[:MOST_RANKED]
-        return json.dumps({"ranking": order}) if self.options.structured else " ".join(map(str, order))
+    def shape(self, numbers: Sequence[int]) -> str:
+        """The places in order."""
+        places = [f"<number of the {place}>" for place in PLACES[:len(numbers)]]
+        return f'{{"ranking": [{", ".join(places)}]}}' if self.options.structured else " ".join(places)
 
     def pattern(self, numbers: Sequence[int]) -> str:
         """Numbers with spaces."""
@@ -177,12 +178,12 @@ class Cumulative(Voting):
         rule_exact: str = Field(default="use all of them", description="prompt, `exact`: {rule}")
         rule_up_to: str = Field(default="you need not use all", description="prompt, not `exact`: {rule}")
         reply: str = Field(default=(
-            "Reply with the number and the points of a solution on each line and nothing else, as in:\n{example}"),
-            description="prompt: the form of a ballot in words. {example}")
+            "Reply with the number and the points of a solution on each line and nothing else, in this form:\n{form}"),
+            description="prompt: the form of a ballot in words. {form}")
         structure: str = Field(default=(
             "Reply with JSON and nothing else: one object that gives the points of each solution under its number, "
-            "such as {example}"),
-            description="prompt, with `structured`: the form of a ballot, instead of `reply`. {example}")
+            "in this form: {form}"),
+            description="prompt, with `structured`: the form of a ballot, instead of `reply`. {form}")
 
     def read(self, text: str, allowed: Collection[int], voters: int) -> Weights:
         """Points within the budget."""
@@ -200,13 +201,11 @@ class Cumulative(Voting):
         rule = self.options.rule_exact if self.options.exact else self.options.rule_up_to
         return prompts.fill(self.options.ask, budget=self.options.budget, rule=rule)
 
-    def example(self, numbers: Sequence[int]) -> str:
-        """The points spread as evenly as may be."""
-        each, rest = divmod(self.options.budget, len(numbers))
-        points = {str(n): each + (i < rest) for i, n in enumerate(reversed(numbers))}
-        ordered = {str(n): points[str(n)] for n in numbers}
-        lines = "\n".join(f"{number}: {given}" for number, given in ordered.items())
-        return json.dumps(ordered) if self.options.structured else lines
+    def shape(self, numbers: Sequence[int]) -> str:
+        """Points for each number."""
+        if self.options.structured:
+            return "{" + ", ".join(f'"{number}": <points>' for number in numbers) + "}"
+        return "\n".join(f"{number}: <points>" for number in numbers)
 
     def pattern(self, numbers: Sequence[int]) -> str:
         """A line for each number."""
@@ -233,3 +232,9 @@ def table(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 def madplug_register_decisions() -> list[type[DecisionProtocol]]:
     """Register five decisions."""
     return [Simple, Approval, Ranked, Cumulative, Plurality]
+
+
+@hookimpl
+def madplug_register_metrics() -> list[type[Metric]]:
+    """Register two metrics."""
+    return [Alterations, Ballots]

@@ -12,6 +12,8 @@ from pydantic import Field
 from madplug import Agent, Offers, Options, ServiceName, Turn
 from madplug.services import Embedder, Retriever
 from madplug_common import prompts
+from madplug_common.finals import FinalAnswer, ask_for_final
+from madplug_common.layout import compose
 from madplug_common.vectors import mean_cosine
 from madplug_voting.ballots import clean
 from madplug_voting.nominees import Nominee
@@ -28,7 +30,8 @@ class PresentationOptions(Options):
 
     official: Presentation = Field(default="anonymous", description="the presentation whose vote decides")
     alterations: tuple[Presentation, ...] = Field(default=(), description=(
-        "further presentations of the same vote; their results are recorded in the notes and decide nothing"))
+        "further presentations of the same vote; they decide nothing: their results are in the notes, and "
+        "`voting.alterations` measures them"))
     retriever: Annotated[ServiceName | None, Offers(Retriever)] = Field(default=None, description=(
         "for `facts`: the service that finds passages about the question"))
     passages: int = Field(default=3, ge=1, le=100, description="for `facts`: how many passages to retrieve")
@@ -65,28 +68,32 @@ async def extras(debate: Debate, slate: Sequence[Nominee], options: Any, wanted:
     if "confidence" in wanted:
         confidence["confidence"] = [100] * len(slate)
     if "confidence_log_probs" in wanted:
-        confidence["confidence_log_probs"] = [by_log_probs(n) for n in slate]
+        confidence["confidence_log_probs"] = await debate.ask_all(by_log_probs(debate, n, options) for n in slate)
     if "confidence_prompted" in wanted:
         confidence["confidence_prompted"] = await debate.ask_all(
-            prompted(debate, n, options.rate, attempts) for n in slate)
+            prompted(debate, n, options, attempts) for n in slate)
     if "confidence_consistency" in wanted:
         confidence["confidence_consistency"] = await debate.ask_all(
             consistency(debate, n, options.embedder) for n in slate)
     return Extras(passages, confidence)
 
 
-def by_log_probs(nominee: Nominee) -> int | None:
-    """The mean probability of the tokens of the answer as its author wrote it down; None where the model gives none."""
-    logs = nominee.completion.logprobs if nominee.completion else None
+async def by_log_probs(debate: Debate, nominee: Nominee, options: Any) -> int | None:
+    """The mean probability of the tokens with which its author writes it down; None where the model gives none.
+
+    The author is asked in a call of its own, whose text is not used, so that the solutions voted on stay the same.
+    """
+    author = nominee.agents[0]
+    recorded = FinalAnswer(author, nominee.answer, nominee.answer, nominee.key)
+    logs = (await ask_for_final(debate, recorded, options, logprobs=True)).logprobs
     return int(100 * math.exp(min(0.0, math.fsum(logs) / len(logs)))) if logs else None
 
 
-async def prompted(debate: Debate, nominee: Nominee, rate: str, attempts: int) -> int:
+async def prompted(debate: Debate, nominee: Nominee, options: Any, attempts: int) -> int:
     """The confidence its author states, with the discussion in view; 0 if it never states one."""
     author = debate.agent(nominee.agents[0])
-    chat = prompts.merged([
-        prompts.user(debate.sample, prompts.question_parts(debate.sample)), *await seen(debate, author),
-        {"role": "user", "content": prompts.fill(rate, answer=nominee.answer)}])
+    chat = compose(debate, author, options, options.persona, options.frame, await seen(debate, author),
+                   [prompts.fill(options.rate, answer=nominee.answer)])
     form = {"regex": "100|[1-9]?[0-9]"}
     for _ in range(attempts):
         said = clean((await debate.ask(chat, agent=author, purpose="confidence", form=form)).text)

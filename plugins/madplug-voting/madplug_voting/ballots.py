@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from madplug_common.replies import read_json
+from madplug_common.replies import read_json, without_thoughts
 
 ENDS = 4000
 """This many characters at either end of a reply are read."""
@@ -23,8 +23,12 @@ class Refused(ValueError):
 
 
 # A number of the list, with the noun and the brackets around it, is written as `@2` before anything is looked for.
-_ITEM = re.compile(r"(?:(?:solutions?|candidates?|options?|numbers?|answers?|proposals?|no\.) ?)?[#(\[\"'`]{0,2}"
+_NOUN = r"(?:solutions?|candidates?|options?|choices?|answers?|proposals?)"
+_NUMBER = r"(?:numbers?|no\.|nr\.|#)"
+_ITEM = re.compile(rf"(?:{_NOUN} ?)?(?:{_NUMBER} ?)?[#(\[\"'`]{{0,2}}"
                    r"(?<![\w.\-])(-?\d{1,6})(?!\w|\.\d|%)[)\]\"'`]{0,2}")
+# What follows a number in brackets and names no other: `1 (green)`; or denies one: `1 (not 2)`.
+_REMARK = re.compile(r"(?<![\w.\-])(\d{1,6}[)\]\"'`]{0,2}) ?\((?:[^()\d\n]{1,200}|(?:not|and not) [^()\n]{1,60})\)")
 _RUN = r"@-?\d+(?:(?: ?(?:, ?and|,|;|>|&|\n|\band\b) ?| )@-?\d+)*"
 _QUOTED = re.compile(r"[\"“„«][^\"“”„«»\n]*[a-z] [^\"“”„«»\n]*[\"”“»]")
 _DENIED = re.compile(r"(?:\b(?:not|never|no|cannot|against|instead of|rather than)\b|n't)[^.,;:\n]{0,25}$")
@@ -42,6 +46,7 @@ _VOTES = tuple(re.compile(words + r"(?: (?:is|goes|to|for|the|with|in|favou?r|of
 ))
 _BEST = re.compile(r"@(-?\d+) (?:is|seems|looks) (?:clearly |definitely )?(?:the )?(?:best|right|correct)\b")
 _REASON = re.compile(r"[\W_]*@(-?\d+)(?:,? (?:because|since|as|due)\b|,? not @)")
+_ANSWER = re.compile(r"\b(?:answer|solution|choice)(?: (?:is|to|for|the|this|that|would|be)\b)*[ :=\-]*@(-?\d+)")
 _FIRST = re.compile(r"[\W_]*@(-?\d+)(?: ?[.,:;\n\-–—]|\Z)")
 _LONE = re.compile(r"[\W_]*(?:(?:final |my )?vote(?: for)?[ :=]*)?@(-?\d+)[\W_]*")
 _ANOTHER = re.compile(r" ?(?:,? ?\b(?:or|and)\b|,|/|&) ?(?:maybe |perhaps |also )?@(-?\d+)")
@@ -69,6 +74,7 @@ def _choices(text: str) -> Iterator[list[int]]:
     yield _found(_REASON.match(whole))
     if len(set(re.findall(r"@-?\d+", whole))) == 1:
         yield _found(_FIRST.match(whole))
+        yield _stated(_ANSWER, said)  # could be about the question, too, where other numbers are named
 
 
 def _stated(form: re.Pattern[str], text: str) -> list[int]:
@@ -92,6 +98,14 @@ _RANKS = re.compile(r"\b(?:rank(?:s|ed|ing)?|order)"
                     r"(?: (?:the|of|is|are|would|be|as|them|solutions|from|best|to|worst)\b)*"
                     rf"[ :=]*({_RUN})")
 _LIST = re.compile(rf"[^\w@]*({_RUN})[^\w@]*")
+_GIVES = re.compile(r"\b(?:answers?|votes?|ballot|choices?|selection|picks?)(?: (?:is|are|goes|go|to|for)\b)*[ :=]*"
+                    rf"({_RUN})")
+_ALL = re.compile(
+    r"[^\w\n]*(?:i |we )?(?:vote for |(?:approve|accept|choose|support)(?: of)? )?(?P<how>all|every|each|both)(?: of)?"
+    r"(?: (?:the|these|those|them|one|two|three|four|five|six|seven|eight|nine|ten|\d+|proposed|given|listed))*"
+    rf"(?: {_NOUN})?"
+    r"(?: (?:is|are|seem|seems|look|looks) (?:acceptable|approved|fine|good|right|correct|valid|reasonable|ok|okay))?"
+    r"[^\w\n]*")
 _PLACED = re.compile(r"@(\d+)\W*@(-?\d+)\W*")
 
 
@@ -99,13 +113,22 @@ def several(text: str, allowed: Collection[int]) -> list[int]:
     """The solutions a reply approves, each once and in the order of the list; what is not on it does not count."""
     text = clean(text)
     whole = mark(text)
+    if _approves_all(text, allowed):
+        return sorted(allowed)
     found = _from_json(text, "approve", "approved", "approval", "solutions", "vote", "votes", "ballot") or _list(whole)
     found = found or [n for run in _runs(_APPROVES, text) for n in run] or _listed_line(whole)
+    found = found or _given(whole, text)
     if not found:
         raise Refused("it names no solution")
     if not set(found) & set(allowed):
         raise Refused(f"it names {listed(dict.fromkeys(found))}, and the list has {listed(sorted(allowed))}")
     return sorted(set(found) & set(allowed))
+
+
+def _approves_all(text: str, allowed: Collection[int]) -> bool:
+    """Whether the reply, or its first line or last, says no more than that all are approved."""
+    said = [match for line in [text, *_outer_lines(text)] if (match := _ALL.fullmatch(line))]
+    return any(match["how"] != "both" or len(allowed) == 2 for match in said)
 
 
 def ranking(text: str, allowed: Collection[int], longest: int) -> list[int]:
@@ -118,7 +141,7 @@ def ranking(text: str, allowed: Collection[int], longest: int) -> list[int]:
         runs = list(dict.fromkeys(map(tuple, _runs(_RANKS, text))))
         if len(runs) > 1:
             raise Refused("it gives more than one ranking")
-        found = list(runs[0]) if runs else _listed_line(whole)
+        found = list(runs[0]) if runs else _listed_line(whole) or _given(whole, text)
     if not found:
         raise Refused("it ranks no solution")
     if len(set(found)) < len(found):
@@ -139,6 +162,12 @@ def _list(text: str) -> list[int]:
     return _numbers(match[1]) if match else []
 
 
+def _given(whole: str, text: str) -> list[int]:
+    """The list of "the answer is 1, 2" or "my vote: 1, 2"; none where the reply names other numbers, too."""
+    runs = [*_runs(_GIVES, text)]
+    return runs[0] if runs and sorted(_numbers(" ".join(re.findall(r"@-?\d+", whole)))) == sorted(runs[0]) else []
+
+
 def _listed_line(text: str) -> list[int]:
     """The list that is the first line or the last; none where these are two lists."""
     found = [numbers for line in _outer_lines(text) if (numbers := _list(line))]
@@ -156,7 +185,7 @@ def _numbered(text: str) -> list[int]:
 
 # Points
 
-_PAIR = re.compile(r"[\"'`(]?(?:solution|candidate|option|answer|no\.)? ?#?(-?\d{1,6})[\"'`)]{0,2} ?[:=] ?[\"'`]?"
+_PAIR = re.compile(rf"[\"'`(]?(?:{_NOUN} ?)?(?:{_NUMBER} ?)?#?(-?\d{{1,6}})[\"'`)]{{0,2}} ?[:=] ?[\"'`]?"
                    r"(-?\d{1,9}(?:\.\d{1,9})?)[\"'`]?(?: points?)?(?![\w.])")
 _BRACES = re.compile(r"\{([^{}]{0,2000})\}")
 
@@ -205,12 +234,16 @@ def _in_json(text: str) -> list[tuple[int, float]]:
 # Shared
 
 def clean(text: str) -> str:
-    """Lower case, digits of any script as 0 to 9, single spaces, and both ends of a very long reply."""
+    """What was said, without thoughts and remarks in brackets.
+
+    In lower case, with digits of any script as 0 to 9 and single spaces; of a very long reply both ends.
+    """
+    text = without_thoughts(text)
     text = text if len(text) <= 2 * ENDS else f"{text[:ENDS]}\n{text[-ENDS:]}"
     text = unicodedata.normalize("NFKC", text).lower().translate({0x2019: "'", 0x2212: "-", ord("*"): ""})
     text = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text.replace("\\boxed", ""))
     text = re.sub(r" ?\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text)).strip()
-    return re.sub(r"(?m)^[\-•] ", "", text)
+    return _REMARK.sub(r"\1", re.sub(r"(?m)^[\-•] ", "", text))
 
 
 def mark(text: str) -> str:

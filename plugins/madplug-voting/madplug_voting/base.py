@@ -12,6 +12,7 @@ from pydantic import Field
 from madplug import Agent, Decision, DecisionProtocol, Plan
 from madplug_common import prompts
 from madplug_common.finals import FinalOptions
+from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, compose
 from madplug_common.ties import Tie, break_tie
 from madplug_voting.altered import Extras, PresentationOptions, extras, lines, seen
 from madplug_voting.ballots import Refused
@@ -42,21 +43,24 @@ class VotingOptions(FinalOptions, PresentationOptions):
         "`none`: every agent's answer is a separate solution, so that equal answers share the votes; `canon`: equal "
         "answers are one solution"))
     self_votes: bool = Field(default=True, description="whether an agent may choose its own solution")
-    index_base: Literal[0, 1] = Field(default=0, description="the number of the first solution")
+    index_base: Literal[0, 1] = Field(default=1, description=(
+        "the number of the first solution: 1 as in the papers' figures, 0 as in their code"))
     structured: bool = Field(default=False, description=(
         "ask for a JSON object, and send its schema to models whose replies can be constrained; ballots in words are "
         "read too"))
     constrain: bool = Field(default=True, description=(
         "send the form of a ballot to models whose replies can be constrained to one"))
     max_characters: int = Field(default=8000, ge=1, description="a longer solution is cut on the list")
-    persona: str = Field(default="You are {name}. {description}", description=(
-        "prompt: who votes. {name}, {description}"))
+    persona: str = Field(default=PERSONA, description=f"prompt: who votes. {IN_PERSONA}")
+    frame: str = Field(default="{question}", description=f"prompt, before the list: the task. {IN_TASK}")
     introduction: str = Field(default="These solutions were proposed:\n\n{solutions}", description=(
         "prompt, after the task: the list. {solutions}"))
     ask: str = Field(default="", description="prompt: what a ballot is to say")
-    reply: str = Field(default="", description="prompt: the form of a ballot in words. {example}")
-    structure: str = Field(default="Reply with one JSON object and nothing else, such as {example}", description=(
-        "prompt, with `structured`: the form of a ballot, instead of `reply`. {example}"))
+    reply: str = Field(default="", description="prompt: the form of a ballot in words. {form}: see `example`")
+    structure: str = Field(default="Reply with one JSON object and nothing else, in this form: {form}", description=(
+        "prompt, with `structured`: the form of a ballot, instead of `reply`. {form}"))
+    example: str = Field(default="", description=(
+        "prompt: what {form} is, such as a ballot of a paper; by default placeholders that favour no solution"))
     own: str = Field(default="Solution {number} is your own and not to be chosen.", description=(
         "prompt, without `self_votes`. {number}"))
     retry: str = Field(default="That was not counted: {problem}. {ask} {reply}", description=(
@@ -77,8 +81,8 @@ class Voting(DecisionProtocol):
         """A ballot's weights by the numbers on the list. Raises `Refused` for a reply that is none."""
 
     @abstractmethod
-    def example(self, numbers: Sequence[int]) -> str:
-        """A ballot in the form that is asked for."""
+    def shape(self, numbers: Sequence[int]) -> str:
+        """The form of a ballot, with placeholders that favour no solution."""
 
     @abstractmethod
     def pattern(self, numbers: Sequence[int]) -> str:
@@ -126,17 +130,21 @@ class Voting(DecisionProtocol):
     async def _poll(self, debate: Debate) -> Poll:
         """Nominate, ask for the ballots of every presentation, count and note them."""
         options, presentations = self.options, self._presentations()
-        slate = await nominees(debate, options.final, options.extract,
-                               logprobs="confidence_log_probs" in presentations)
+        slate = await nominees(debate, options)
         if options.dedupe == "canon":
             slate = merged(slate)
-        if slate:
-            extra = await extras(debate, slate, options, presentations, options.attempts)
-            polls = await debate.ask_all(self._count(debate, slate, how, extra) for how in presentations)
-        else:
-            extra, polls = Extras(), [Poll(slate, Tally((), ()), ())]
-        self._note(debate, polls[0], dict(zip(presentations[1:], polls[1:], strict=False)), extra)
-        return polls[0]
+        official, *others = presentations
+        if not slate:
+            poll = Poll(slate, Tally((), ()), ())
+            self._note(debate, poll, {}, {})
+            return poll
+        # The official vote is over before anything else is asked, so that nothing else can change its calls.
+        extra = await extras(debate, slate, options, {official}, options.attempts)
+        poll = await self._count(debate, slate, official, extra)
+        more = await extras(debate, slate, options, set(others), options.attempts)
+        polls = await debate.ask_all(self._count(debate, slate, how, more) for how in others)
+        self._note(debate, poll, dict(zip(others, polls, strict=True)), {**extra.confidence, **more.confidence})
+        return poll
 
     def _decide(self, debate: Debate, poll: Poll) -> Decision | None:
         """The winner; None after a tie that no policy breaks, or without a valid ballot."""
@@ -155,7 +163,7 @@ class Voting(DecisionProtocol):
         """Every round's vote, with every ballot asked for as often as it may be."""
         options, presentations = self.options, self._presentations()
         votes = max(1, plan.rounds - options.vote_round + 1)
-        extract = plan.agents * (options.final != "recorded" or "confidence_log_probs" in presentations)
+        extract = plan.agents * ((options.final != "recorded") + ("confidence_log_probs" in presentations))
         asked = len(presentations) + ("confidence_prompted" in presentations)
         return int(votes * (extract + plan.agents * options.attempts * asked))
 
@@ -207,7 +215,8 @@ class Voting(DecisionProtocol):
     def _words(self, numbers: Sequence[int]) -> tuple[str, str]:
         """What is asked for, and in which form."""
         form = self.options.structure if self.options.structured else self.options.reply
-        return self.request(numbers), prompts.fill(form, example=self.example(numbers))
+        shape = self.options.example or self.shape(numbers)
+        return self.request(numbers), prompts.fill(form, form=shape, example=shape)
 
     def request(self, numbers: Sequence[int]) -> str:
         """What a ballot is to say."""
@@ -216,17 +225,15 @@ class Voting(DecisionProtocol):
 
     async def _chat(self, debate: Debate, voter: Agent, slate: Sequence[Nominee], how: str, extra: Extras, ask: str,
                     reply: str, numbers: Sequence[int]) -> list[prompts.Chat]:
-        """Task and solutions first, since they are the same for all voters; who votes, and how, last."""
+        """Who votes, the task, the solutions, and how to vote."""
         options = self.options
         facts = prompts.fill(options.facts, passages="\n\n".join(extra.passages)) if how == "facts" else ""
         listed = prompts.fill(options.introduction, solutions=lines(debate, slate, options, how, extra))
         own = [i + options.index_base for i, n in enumerate(slate) if i + options.index_base not in numbers]
-        who = prompts.fill(options.persona, name=voter.persona.name, description=voter.persona.description)
-        closing = [who.strip(), *(prompts.fill(options.own, number=number) for number in own), ask, reply]
-        return prompts.merged([
-            prompts.user(debate.sample, prompts.question_parts(debate.sample)),
-            *(await seen(debate, voter) if how == "history" else ()), {"role": "user", "content": facts},
-            {"role": "user", "content": listed}, {"role": "user", "content": "\n".join(filter(None, closing))}])
+        body = [*(await seen(debate, voter) if how == "history" else ()), {"role": "user", "content": facts},
+                {"role": "user", "content": listed}]
+        closing = [*(prompts.fill(options.own, number=number) for number in own), ask, reply]
+        return compose(debate, voter, options, options.persona, options.frame, body, closing)
 
     def _again(self, said: str, problem: str, ask: str, reply: str) -> list[prompts.Chat]:
         if not self.options.retry:
@@ -239,16 +246,18 @@ class Voting(DecisionProtocol):
         found = break_tie(debate, leading, self.options.tie, f"voting.{self.name}:tie:{debate.round}")
         return None if found is None else found[1]
 
-    def _note(self, debate: Debate, official: Poll, others: Mapping[str, Poll], extra: Extras) -> None:
+    def _note(self, debate: Debate, official: Poll, others: Mapping[str, Poll],
+              confidence: Mapping[str, Sequence[int | None]]) -> None:
         """Note the vote, and the votes that were counted for comparison only."""
         base = self.options.index_base
         note = {"presentation": self.options.official,
-                "solutions": [{"agents": list(n.agents), "key": n.key, "answer": n.answer} for n in official.slate],
+                "solutions": [{"number": i, "agents": list(n.agents), "key": n.key, "answer": n.answer}
+                              for i, n in enumerate(official.slate, base)],
                 **official.note(base)}
         if others:
             note["alterations"] = {how: poll.note(base) for how, poll in others.items()}
-        if extra.confidence:
-            note["confidence"] = {how: list(values) for how, values in extra.confidence.items()}
+        if confidence:
+            note["confidence"] = {how: list(values) for how, values in confidence.items()}
         record(debate, f"voting.{self.name}", note)
 
 

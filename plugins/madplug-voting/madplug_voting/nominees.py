@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from madplug import Completion
-from madplug_common.finals import Final, final_answers
+from madplug_common.finals import FinalOptions, final_answers
+from madplug_common.replies import without_stances
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -21,17 +21,15 @@ class Nominee:
     """The solution as it is listed."""
     agents: tuple[int, ...]
     """Whose answer it is."""
-    completion: Completion | None = None
-    """The reply in which its author wrote it down, where it was asked."""
 
 
-async def nominees(debate: Debate, final: Final, extract: str, *, logprobs: bool = False) -> list[Nominee]:
+async def nominees(debate: Debate, options: FinalOptions) -> list[Nominee]:
     """The final answer of every voter that has one that could be read, in the order of the voters."""
     found: list[Nominee] = []
-    for one in await final_answers(debate, final, extract, logprobs=logprobs):
+    for one in await final_answers(debate, options):
         if one.key is not None:
             same = (n.key for n in found if debate.answers.same(n.key, one.key, debate.sample))
-            found.append(Nominee(next(same, one.key), one.text, (one.agent,), one.completion))
+            found.append(Nominee(next(same, one.key), without_stances(one.text), (one.agent,)))
     return found
 
 

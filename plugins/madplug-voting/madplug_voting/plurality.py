@@ -97,7 +97,7 @@ class Plurality(DecisionProtocol):
         noted = find(debate, "voting.plurality")
         if noted is not None:
             return {row["agent"]: (row["key"], row["answer"]) for row in noted["answers"]}
-        found = await nominees(debate, self.options.final, self.options.extract)
+        found = await nominees(debate, self.options)
         record(debate, "voting.plurality", {
             "answers": [{"agent": n.agents[0], "key": n.key, "answer": n.answer} for n in found]})
         return {n.agents[0]: (n.key, n.answer) for n in found}

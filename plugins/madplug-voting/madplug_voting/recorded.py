@@ -57,7 +57,8 @@ class Poll:
     def note(self, base: int) -> dict[str, Any]:
         """The ballots and their count, as they are recorded. base: the number of the first solution."""
         return {"scores": [float(s) for s in self.tally.scores], "tie": self.tally.tie,
-                "leading": [i + base for i in self.tally.leading], "ballots": [b.note(base) for b in self.ballots]}
+                "leading": [i + base for i in self.tally.leading], "ballots": [b.note(base) for b in self.ballots],
+                "asked_again": sum(b.tries - 1 for b in self.ballots)}
 
 
 def record(debate: Debate, decision: str, note: Mapping[str, Any]) -> None:

@@ -46,13 +46,15 @@ def test_a_vote_that_is_not_stated_is_refused(said):
     ("Solutions 0 & 1", [0, 1]),
     ("I approve 0 but not 1", [0]), ("I approve of solutions 0 and 2, because 1 is wrong.", [0, 2]),
     ("I approve 0. I also approve 2.", [0, 2]), ("I do not approve 0. I approve 1.", [1]), ("Both hold.\n0, 1", [0, 1]),
-    ("０、１".replace("、", ","), [0, 1]),
+    ("０、１".replace("、", ","), [0, 1]), ("The answer is 1", [1]), ("Answer: 0, 2", [0, 2]),
+    ("My votes: 0 and 1.", [0, 1]), ("I vote for solution 2 (the second)", [2]),
 ])
 def test_approvals_are_read_once_each(said, approved):
     assert several(said, THREE) == approved
 
 
-@pytest.mark.parametrize("said", ["", "none", "all", "5", "I do not approve 0", "yes", "0 < 1 is true for the answer"])
+@pytest.mark.parametrize("said", ["", "none", "not all", "all but 1", "5", "I do not approve 0", "yes",
+                                  "0 < 1 is true for the answer", "The answer is not 1", "The answer is 1 or 2"])
 def test_a_reply_without_approvals_is_refused(said):
     with pytest.raises(Refused):
         several(said, THREE)
@@ -62,7 +64,8 @@ def test_a_reply_without_approvals_is_refused(said):
     ("0 2 1", [0, 2, 1]), ("0, 2, 1", [0, 2, 1]), ("0 > 2 > 1", [0, 2, 1]), ("[0,2,1]", [0, 2, 1]), ("1", [1]),
     ('{"ranking": [2, 0, 1]}', [2, 0, 1]), ("1. Solution 2\n2. Solution 0\n3. Solution 1", [2, 0, 1]),
     ("1) 2\n2) 0", [2, 0]), ("My ranking: 2 1 0", [2, 1, 0]), ("I rank them 1, 0, 2.", [1, 0, 2]),
-    ("2 1\nbecause 0 is wrong", [2, 1]), ("Considered.\n1 0 2", [1, 0, 2]), ("２ ０ １", [2, 0, 1]),
+    ("The answer is 2 0 1", [2, 0, 1]), ("Final answer: 1, 0", [1, 0]), ("2 1\nbecause 0 is wrong", [2, 1]),
+    ("Considered.\n1 0 2", [1, 0, 2]), ("２ ０ １", [2, 0, 1]),
 ])
 def test_a_ranking_is_read_best_first(said, ranked):
     assert ranking(said, THREE, 5) == ranked
@@ -142,3 +145,39 @@ def test_words_of_ballots_in_any_order_never_crash(said):
 def test_every_number_of_a_longer_list_can_be_voted_for(vote, solutions):
     for said in (f"{vote}", f"I vote for {vote}", f'{{"vote": {vote}}}', f"Solution {vote} is the best"):
         assert one(said, range(solutions)) == vote
+
+
+@pytest.mark.parametrize(("said", "vote"), [
+    ("1 (green)", 1), ("**Solution 1** (the green one)", 1), ("1 (not 2)", 1), ("The answer is 1", 1), ("Answer: 2", 2),
+    ("The answer is solution 2.", 2), ("solution number 2", 2), ("I vote for solution number 2.", 2),
+    ("Candidate no. 2", 2), ("<think>maybe 0</think>1", 1), ("<think>Solution 0? My vote: 0.</think>\n\n2", 2),
+    ("1<think>or 0", 1), ("maybe 0</think>1", 1)])
+def test_ballots_are_read_tolerantly(said, vote):
+    assert one(said, THREE) == vote
+
+
+@pytest.mark.parametrize("said", ["<think>1</think>", "The answer is 3, so 1 or 2", "2/3", "1 or 2 (both fine)"])
+def test_what_could_mean_two_things_stays_refused(said):
+    with pytest.raises(Refused):
+        one(said, THREE)
+
+
+@pytest.mark.parametrize("said", ["all solutions", "All of them.", "I approve of all solutions", "all three solutions",
+                                  "Every solution is acceptable.", "<think>Only 1?</think>All.",
+                                  "Well.\nAll solutions"])
+def test_all_solutions_can_be_approved_in_words(said):
+    assert several(said, THREE) == [0, 1, 2]
+
+
+def test_both_solutions_are_all_only_of_two():
+    assert several("both", (1, 2)) == [1, 2]
+    with pytest.raises(Refused):
+        several("both", THREE)
+
+
+def test_lists_may_name_and_remark():
+    assert several("1 (green), 2 (red)", THREE) == [1, 2]
+    assert ranking("2 (best), 0 (fine), 1", THREE, 5) == [2, 0, 1]
+    assert ranking("solution number 2, solution number 0", THREE, 5) == [2, 0]
+    assert points("Solution number 0 (green): 4\nSolution number 1: 6", THREE) == {0: 4, 1: 6}
+    assert points('<think>{"0": 10}</think>{"1": 10}', THREE) == {1: 10}

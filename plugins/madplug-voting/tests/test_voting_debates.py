@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import madplug_voting
 from madplug import Completion, Persona, PersonaGenerator, Sample, Service
 from madplug.components import Plan
 from madplug.testing import play
-from madplug_voting import Approval, Cumulative, Ranked, Simple
 
+# The worked cases number solutions from 0.
+Simple, Approval, Ranked, Cumulative = (
+    partial(getattr(madplug_voting, name), index_base=0) for name in ("Simple", "Approval", "Ranked", "Cumulative"))
 ALL = [Simple, Approval, Ranked, Cumulative]
 FAIR = {Simple: ["0", "1", "1"], Approval: ["0, 1", "1", "1, 2"], Ranked: ["0 1 2", "1 0 2", "1 0 2"],
         Cumulative: ['{"1": 9, "2": 1}', '{"0": 2, "1": 4, "2": 4}', '{"0": 1, "1": 2, "2": 7}']}
@@ -105,55 +111,51 @@ def test_agents_see_the_task_and_the_numbered_answers_but_neither_names_nor_disc
     prompt = played.prompts[-1]
     assert "the question" in prompt
     assert "Solution 0: the x\n\nSolution 1: the y\n\nSolution 2: the z" in prompt
-    assert "Agent 1" not in prompt
+    assert [m["role"] for m in played.requests[-1].messages] == ["system", "user"]
+    assert played.requests[-1].messages[0]["content"] == "You are Agent 3."
+    assert "Agent" not in played.requests[-1].messages[1]["content"]
     assert "Vote for the best solution" in prompt
 
 
 @pytest.mark.parametrize(("kind", "words"), [
-    (Simple, ["Vote"]), (Approval, ["Approve", "1, 2"]), (Ranked, ["Rank", "2 1 0"]),
-    (Cumulative, ["10 points", "JSON", '{"0": 3, "1": 3, "2": 4}'])])
-def test_the_prompt_says_what_to_do_and_shows_a_valid_example(kind, words):
+    (Simple, ["Vote", "its number"]), (Approval, ["Approve", "<number>, <number>"]),
+    (Ranked, ["Rank", "<number of the best> <number of the second best> <number of the third best>"]),
+    (Cumulative, ["10 points", "JSON", '{"0": <points>, "1": <points>, "2": <points>}'])])
+def test_the_prompt_says_what_to_do_in_a_form_that_favours_no_solution(kind, words):
     played = vote(kind(), ["x", "y", "z"], FAIR[kind])
     assert all(word in played.prompts[-1] for word in words)
-    example = kind().example([0, 1, 2])
-    assert set(kind().read(example, [0, 1, 2], 3)) <= {0, 1, 2}
+
+
+BALLOTS = {Simple: ("1", {"vote": 1}), Approval: ("1, 2", {"approve": [1, 2]}), Ranked: ("1 2", {"ranking": [1, 2]}),
+           Cumulative: ("1: 4\n2: 6", {"1": 4, "2": 6})}
 
 
 @pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("structured", [True, False])
-def test_both_forms_are_asked_for_by_example_and_read_back(kind, structured):
-    decision = kind(structured=structured)
-    for numbers in ([0], [0, 1], [1, 2, 3], list(range(7))):
-        example = decision.example(numbers)
-        decision.read(example, numbers, 7)
-        if not structured:
-            import re
-
-            assert re.fullmatch(decision.pattern(numbers), example)
-    form = vote(decision, ["x", "y", "z"], FAIR[kind]).requests[-1].form
-    assert set(form) == ({"json_schema"} if structured else {"regex"})
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_structured_examples_fit_their_schema(kind):
+def test_both_forms_are_constrained_and_read(kind):
     jsonschema = pytest.importorskip("jsonschema")
-    import json
+    words, table = BALLOTS[kind]
+    assert re.fullmatch(kind().pattern([1, 2]), words)
+    jsonschema.validate(table, kind(structured=True).schema([1, 2]))
+    assert kind().read(words, [1, 2], 2) == kind().read(json.dumps(table), [1, 2], 2)
+    for structured in (True, False):
+        form = vote(kind(structured=structured), ["x", "y", "z"], FAIR[kind]).requests[-1].form
+        assert set(form) == ({"json_schema"} if structured else {"regex"})
 
-    decision = kind(structured=True)
-    for numbers in ([0], [0, 1, 2], list(range(1, 8))):
-        jsonschema.validate(json.loads(decision.example(numbers)), decision.schema(numbers))
+
+def test_a_ballot_of_a_paper_can_be_the_example():
+    assert "in this form: 1, 2" in vote(Approval(example="1, 2"), ["x", "y", "z"], FAIR[Approval]).prompts[-1]
 
 
 def test_the_form_can_be_kept_back():
     assert vote(Simple(constrain=False), ["x", "y", "z"], FAIR[Simple]).requests[-1].form is None
 
 
-def test_numbers_may_begin_with_one_in_list_prompt_and_ballot():
-    played = vote(Simple(index_base=1), ["x", "y", "z"], ["1", "3", "3"])
+def test_numbers_begin_with_one_unless_the_run_file_says_zero():
+    played = vote(madplug_voting.Simple(), ["x", "y", "z"], ["1", "3", "3"])
     assert played.decision.key == "z"
     assert "Solution 1: x" in played.prompts[-1]
     assert "Solution 0" not in played.prompts[-1]
-    assert vote(Simple(index_base=1), ["x", "y"], ["0", "0"]).decision.votes[0].valid is False
+    assert vote(madplug_voting.Simple(), ["x", "y"], ["0", "0"]).decision.votes[0].valid is False
 
 
 def test_an_invalid_ballot_is_asked_for_again_with_the_reason():
@@ -182,7 +184,7 @@ def test_after_ten_attempts_the_ballot_is_missing_and_visible():
 
 
 @pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("said", ["", "x" * 200_000, "99", "no agreement", "{{{", "count me as 1"])
+@pytest.mark.parametrize("said", ["", "x" * 200_000, "99", "no agreement", "{{{", "no number of them"])
 def test_hostile_ballots_never_crash_and_never_loop(kind, said):
     played = vote(kind(attempts=3), ["x", "y", "z"], [said] * 3, rounds=4)
     assert (played.decision.key, played.decision.fallback, played.decision.agreed) == ("x", True, False)
@@ -337,6 +339,28 @@ def test_alterations_are_logged_and_decide_nothing():
     assert [b["ballot"] for b in logged["ballots"]] == [{"2": 1.0}] * 3
 
 
+def test_what_alterations_decide_is_measured():
+    def say(request):
+        if request.purpose != "vote":
+            return "xyz"[request.agent]
+        shown = str(request.messages)
+        return "2" if "by Ann" in shown else str(request.agent) if "confidence" in shown else "1"
+    played = play(decision=Simple(alterations=["public", "confidence"]), personas=[Named()], rounds=1, replies=say,
+                  metrics={"voting.alterations": madplug_voting.Alterations()}, references=["z"])
+    assert played.result.metrics == {
+        "voting.alterations.public.decided": 1, "voting.alterations.public.same": 0,
+        "voting.alterations.public.accuracy": 1, "voting.alterations.confidence.decided": 0,
+        "voting.alterations.confidence.same": 0, "voting.alterations.confidence.accuracy": 0}
+
+
+def test_ballots_asked_for_again_are_counted_apart_from_calls():
+    played = vote(Simple(attempts=3), ["x", "y", "z"], [["?", "?", "1"], "1", "?"],
+                  metrics={"voting.ballots": madplug_voting.Ballots()})
+    assert played.result.notes["voting"][0]["asked_again"] == 4
+    assert played.result.metrics == {"voting.ballots.votes": 1, "voting.ballots.ballots": 3,
+                                     "voting.ballots.asked_again": 4, "voting.ballots.missing": 1}
+
+
 def test_another_presentation_can_be_the_official_one():
     played = altered("anonymous", options={"official": "public"})
     assert played.result.notes["voting"][0]["presentation"] == "public"
@@ -374,15 +398,38 @@ def test_prompted_confidence_is_asked_until_it_is_a_number_and_else_zero():
     assert purposes(played).count("confidence") == 1 + 10 + 10
 
 
-def test_confidence_by_log_probabilities_is_that_of_the_extraction():
+def test_confidence_by_log_probabilities_is_asked_for_apart():
     def say(request):
         if request.purpose == "extract":
             assert request.params == {"logprobs": True}
-            return Completion("xyz"[request.agent], logprobs=(-0.1, -0.3) if request.agent else None)
+            return Completion("another", logprobs=(-0.1, -0.3) if request.agent else None)
         return "xyz"[request.agent] if request.purpose == "discuss" else "1"
     played = play(decision=Simple(alterations=["confidence_log_probs"]), personas=[Named()], rounds=1, replies=say)
-    assert played.result.notes["voting"][0]["confidence"] == {"confidence_log_probs": [None, 81, 81]}
+    note = played.result.notes["voting"][0]
+    assert note["confidence"] == {"confidence_log_probs": [None, 81, 81]}
+    assert [s["answer"] for s in note["solutions"]] == ["x", "y", "z"]
     assert any("Solution 0 (confidence unknown): x" in p for p in played.prompts)
+
+
+EIGHT = ["public", "facts", "history", "confidence", "confidence_log_probs", "confidence_prompted",
+         "confidence_consistency"]
+
+
+@pytest.mark.parametrize("final", ["recorded", "ask_if_unread", "ask"])
+def test_alterations_change_nothing_of_the_official_vote(final):
+    def say(request):
+        if request.purpose in ("extract", "discuss"):
+            return "another" if request.params else "xyz"[request.agent]
+        return {"vote": "1" if "confidence" in str(request.messages) else "0", "confidence": "50"}[request.purpose]
+
+    def official(alterations):
+        played = play(decision=Simple(alterations=alterations, final=final, retriever="lib", embedder="vec"),
+                      agents=3, rounds=1, replies=say, services={"lib": Books(), "vec": Vectors()})
+        return played.decision, played.requests[:len(plain[1]) if plain else None]
+
+    plain = None
+    plain = official([])
+    assert official(EIGHT) == plain
 
 
 def test_consistency_is_the_mean_cosine_of_the_authors_own_messages():
@@ -406,15 +453,12 @@ def test_one_message_alone_is_consistent():
 
 
 def test_all_eight_presentations_cost_eight_votes_an_author():
-    eight = ["public", "facts", "history", "confidence", "confidence_log_probs", "confidence_prompted",
-             "confidence_consistency"]
-
     def say(request):
         return {"vote": "1", "confidence": "50"}.get(request.purpose, "xyz"[request.agent])
-    played = play(decision=Simple(alterations=eight, retriever="lib", embedder="vec"), agents=3, rounds=1, replies=say,
+    played = play(decision=Simple(alterations=EIGHT, retriever="lib", embedder="vec"), agents=3, rounds=1, replies=say,
                   services={"lib": Books(), "vec": Vectors()})
     assert [purposes(played).count(p) for p in ("vote", "confidence", "extract")] == [24, 3, 3]
-    assert set(played.result.notes["voting"][0]["alterations"]) == set(eight)
+    assert set(played.result.notes["voting"][0]["alterations"]) == set(EIGHT)
 
 
 # Text that means harm
@@ -434,7 +478,7 @@ def test_a_huge_answer_is_cut_on_the_list():
 
 def test_images_come_with_the_task():
     played = vote(Simple(), ["x", "y"], ["0", "0"], sample=Sample("q", "what?", images=("data:image/png;base64,AA",)))
-    assert played.requests[-1].messages[0]["content"][1]["image_url"]["url"].startswith("data:")
+    assert played.requests[-1].messages[1]["content"][1]["image_url"]["url"].startswith("data:")
 
 
 # Properties

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+import madplug_voting
 from madplug import Extension, Review, hookimpl
 from madplug.debate import Debate, state_of
 from madplug.redecide import follow
 from madplug.state import DebateState
 from madplug.testing import play
-from madplug_voting import Approval, Cumulative, Plurality, Ranked, Simple
+from madplug_voting import Plurality
+
+# The worked cases number solutions from 0.
+Simple, Approval, Ranked, Cumulative = (
+    partial(getattr(madplug_voting, name), index_base=0) for name in ("Simple", "Approval", "Ranked", "Cumulative"))
 
 EVEN = {Simple: ["0", "1", "2"], Approval: ["0, 1, 2"] * 3, Ranked: ["0 1 2", "1 2 0", "2 0 1"],
         Cumulative: ['{"0": 5, "1": 5}', '{"1": 5, "2": 5}', '{"0": 5, "2": 5}']}

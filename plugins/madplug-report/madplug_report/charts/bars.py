@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.collections import PolyCollection
 
 from madplug_report.charts import Chart
-from madplug_report.charts.style import ROW, TALL, Sheet, colour, legend, logarithmic, margin, names, rows
+from madplug_report.charts.style import ROW, TALL, Sheet, colour, legend, logarithmic, margin, names, rows, score
+from madplug_report.csvs import spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,23 +23,24 @@ Cells = Sequence[Mapping[str, Any]]
 def accuracy(report: Mapping[str, Any]) -> Chart | None:
     """The metric of each cell with its interval, and the repeats."""
     metric = report["metric"]
-    cells = [c for c in report["cells"] if metric in c["metrics"]]
+    cells = [c for c in report["cells"] if score(c)]
     if not cells:
         return None
-    sheet, axes = _rows(report, cells, ("oracle", "unfinished", "repeats", "samples", "uneven", "failed"))
-    _means(axes, [c["metrics"][metric] for c in cells])
-    base = next((c for c in cells if c["cell"] == report["baseline"]), None)
+    sheet, axes = row_sheet(report, cells, ("oracle", "unfinished", "repeats", "samples", "uneven", "failed"))
+    found = [f for c in cells if (f := score(c))]
+    _means(axes, found)
+    base = next((f for c in cells if c["cell"] == report["baseline"] and (f := score(c))), None)
     if base:
-        mean = base["metrics"][metric]["mean"]
-        axes.axvline(mean, color=colour("quiet"), lw=0.8, ls="--", label="baseline", zorder=1)
-    shares = all(0 <= x <= 1 for c in cells for x in c["metrics"][metric]["per_repeat"])
+        axes.axvline(base["mean"], color=colour("quiet"), lw=0.8, ls="--", label="baseline", zorder=1)
+    shares = all(0 <= x <= 1 for f in found for x in f["per_repeat"])
     if shares:
         axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel(f"{metric}; undecided and failed debates count as wrong" if shares else metric)
     legend(axes, sheet, 4)
     title = "Accuracy with intervals" if "accuracy" in metric else f"{metric} with intervals"
     return sheet.chart("accuracy", title,
-                       "The interval says how far the mean would move with other samples of the same kind.")
+                       "The interval says how far the mean would move with other samples of the same kind.",
+                       [{"cell": c["label"], **spread(f)} for c in cells if (f := score(c))])
 
 
 def _means(axes: Axes, found: Sequence[Mapping[str, Any]]) -> None:
@@ -54,7 +56,7 @@ def _means(axes: Axes, found: Sequence[Mapping[str, Any]]) -> None:
 def outcomes(report: Mapping[str, Any]) -> Chart:
     """How debates ended."""
     cells = [c for c in report["cells"] if c["debates"]]
-    sheet, axes = _rows(report, cells, ("oracle", "unfinished", "samples"))
+    sheet, axes = row_sheet(report, cells, ("oracle", "unfinished", "samples"))
     start = [0.0] * len(cells)
     for part, (name, hatch, meaning) in PARTS.items():
         shares = [c["outcomes"][part] / c["debates"] for c in cells]
@@ -68,7 +70,8 @@ def outcomes(report: Mapping[str, Any]) -> Chart:
     axes.set_xlabel("share of debates")
     legend(axes, sheet, 3)
     return sheet.chart("outcomes", "How debates ended",
-                       "A decision succeeds where its own rule is met; a fallback never does.")
+                       "A decision succeeds where its own rule is met; a fallback never does.",
+                       [{"cell": c["label"], "debates": c["debates"], **c["outcomes"]} for c in cells])
 
 
 def seconds(report: Mapping[str, Any]) -> Chart | None:
@@ -76,7 +79,7 @@ def seconds(report: Mapping[str, Any]) -> Chart | None:
     cells = [c for c in report["cells"] if c["seconds"]]
     if not any(c["seconds"][-1] for c in cells):
         return None
-    sheet, axes = _rows(report, cells, ("oracle", "unfinished", "samples"))
+    sheet, axes = row_sheet(report, cells, ("oracle", "unfinished", "samples"))
     low, quarter, middle, three, high = zip(*(c["seconds"] for c in cells), strict=True)
     axes.hlines(range(len(cells)), low, high, color=colour("blue"), lw=1, label="5% to 95%")
     axes.hlines(range(len(cells)), quarter, three, color=colour("blue"), lw=5, label="middle half")
@@ -90,10 +93,12 @@ def seconds(report: Mapping[str, Any]) -> Chart | None:
     legend(axes, sheet, 3)
     return sheet.chart("seconds", "Seconds per debate",
                        "Debates wait for each other, and a cell whose completions another has paid for is quicker: "
-                       "these are seconds of this run, not of the method.")
+                       "these are seconds of this run, not of the method.",
+                       [{"cell": c["label"], **dict(zip(("q05", "q25", "median", "q75", "q95"), c["seconds"],
+                                                        strict=True))} for c in cells])
 
 
-def _rows(report: Mapping[str, Any], cells: Cells, about: Sequence[str]) -> tuple[Sheet, Axes]:
+def row_sheet(report: Mapping[str, Any], cells: Cells, about: Sequence[str]) -> tuple[Sheet, Axes]:
     """A sheet with a row for each cell."""
     texts = names(report, cells)
     top = 0.75 if len(cells) > TALL else 0.55

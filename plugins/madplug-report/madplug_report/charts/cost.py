@@ -13,7 +13,8 @@ from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
 from madplug_report.charts import Chart
-from madplug_report.charts.style import ROW, WIDTH, Sheet, colour, legend, logarithmic, names
+from madplug_report.charts.style import ROW, WIDTH, Sheet, colour, legend, logarithmic, names, score
+from madplug_report.csvs import spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,9 +33,8 @@ PLACES = [(dx, dy) for distance in (7, 13, 22, 34, 50) for dx, dy in (
 
 def against(report: Mapping[str, Any]) -> Chart | None:
     """The metric against tokens and calls."""
-    metric = report["metric"]
-    cells = [c for c in report["cells"] if metric in c["metrics"]]
-    if not cells:
+    cells = [c for c in report["cells"] if score(c)]
+    if not cells or not any(c["calls"] for c in cells):
         return None
     key = _key(report, cells)
     lines = -(-len(key) // 2) if len(cells) > NAMED else 0
@@ -43,9 +43,8 @@ def against(report: Mapping[str, Any]) -> Chart | None:
     for i, cost in enumerate(("tokens", "calls")):
         axes = sheet.axes(i * 0.515, 0.485)
         _draw(report, axes, cells, cost)
-        axes.set_ylabel(metric if i == 0 else "")
-        _name(sheet, axes, {n: (c[cost], c["metrics"][metric]["mean"]) for n, c in key.items()},
-              [(c[cost], c["metrics"][metric]["mean"]) for c in cells])
+        axes.set_ylabel(report["metric"] if i == 0 else "")
+        _name(sheet, axes, {n: (c[cost], _mean(c)) for n, c in key.items()}, [(c[cost], _mean(c)) for c in cells])
         if i == 0:
             legend(axes, sheet, 2)
     if lines:
@@ -55,14 +54,19 @@ def against(report: Mapping[str, Any]) -> Chart | None:
              "proportion.") if any(c["vote_of_first"] for c in cells) else ""
     some = " Only the front and the baseline are named." if len(key) < len(cells) else ""
     return sheet.chart("cost", "Accuracy against tokens and calls",
-                       f"On the front no other cell is as good for less.{luck}{some}{curve}")
+                       f"On the front no other cell is as good for less.{luck}{some}{curve}",
+                       [{"cell": c["label"], "calls": c["calls"], "tokens": c["tokens"], "read": c["read"],
+                         "written": c["written"], "cost_usd": c["cost_usd"], **spread(f)}
+                        for c in cells if (f := score(c))])
 
 
 def _draw(report: Mapping[str, Any], axes: Axes, cells: Sequence[Mapping[str, Any]], cost: str) -> None:
     """The cells, the front, and the curves of independent samples."""
-    metric = report["metric"]
-    _points(axes, cells, cost, metric)
-    _front(axes, [c for name in report["pareto"][cost] for c in cells if c["cell"] == name], cost, metric)
+    _points(axes, cells, cost)
+    for k, group in enumerate(report["groups"]):
+        if len(group["cells"]) > 1 or len(report["groups"]) == 1:
+            front = group["pareto"][cost]
+            _front(axes, [c for name in front for c in cells if c["cell"] == name], cost, first=k == 0)
     curves = [c for c in cells if c["vote_of_first"] and len(c["vote_of_first"]) > 1]
     for k, cell in enumerate(curves):
         _curve(axes, cell, cost, first=k == 0)
@@ -74,7 +78,8 @@ def _key(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> dict[
     """The cells to name on the chart, by the labels of their points: names, or numbers where there are many."""
     if len(cells) <= NAMED:
         return dict(zip(names(report, cells), cells, strict=True))
-    front = {name for names_ in report["pareto"].values() for name in names_} | {report["baseline"]}
+    front = {name for g in report["groups"] for names_ in (*g["pareto"].values(), [g["baseline"]])
+             for name in names_}
     return {str(i): c for i, c in enumerate(cells, 1) if len(cells) <= NUMBERED or c["cell"] in front}
 
 
@@ -94,20 +99,24 @@ def _scales(axes: Axes, values: Sequence[float]) -> None:
     axes.margins(y=0.15)
 
 
-def _points(axes: Axes, cells: Sequence[Mapping[str, Any]], cost: str, metric: str) -> None:
-    x, y = [c[cost] for c in cells], [c["metrics"][metric]["mean"] for c in cells]
+def _mean(cell: Mapping[str, Any]) -> float:
+    return float((score(cell) or {})["mean"])
+
+
+def _points(axes: Axes, cells: Sequence[Mapping[str, Any]], cost: str) -> None:
     if len(cells) <= 15:
-        for a, c in zip(x, cells, strict=True):
-            if c["metrics"][metric]["ci95"]:
-                axes.plot([a, a], c["metrics"][metric]["ci95"], color=colour("blue"), lw=1, alpha=0.55, zorder=2)
-    axes.plot(x, y, "o", color=colour("blue"), ms=5 if len(cells) <= 40 else 3.5, alpha=0.9, ls="", label="a cell",
-              zorder=3)
+        for c in cells:
+            if (found := score(c)) and found["ci95"]:
+                axes.plot([c[cost]] * 2, found["ci95"], color=colour("blue"), lw=1, alpha=0.55, zorder=2)
+    axes.plot([c[cost] for c in cells], [_mean(c) for c in cells], "o", color=colour("blue"),
+              ms=5 if len(cells) <= 40 else 3.5, alpha=0.9, ls="", label="a cell", zorder=3)
 
 
-def _front(axes: Axes, front: Sequence[Mapping[str, Any]], cost: str, metric: str) -> None:
-    x, y = [c[cost] for c in front], [c["metrics"][metric]["mean"] for c in front]
+def _front(axes: Axes, front: Sequence[Mapping[str, Any]], cost: str, *, first: bool) -> None:
+    x, y = [c[cost] for c in front], [_mean(c) for c in front]
     axes.step(x, y, where="post", color=colour("orange"), lw=1.3, ls="--", zorder=1)
-    axes.plot(x, y, "s", mfc="none", mec=colour("orange"), ms=9, mew=1.4, label="Pareto front", zorder=4)
+    axes.plot(x, y, "s", mfc="none", mec=colour("orange"), ms=9, mew=1.4, label="Pareto front" if first else "_",
+              zorder=4)
 
 
 def _curve(axes: Axes, cell: Mapping[str, Any], cost: str, *, first: bool) -> None:

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 
 from madplug_report.charts import Chart
-from madplug_report.charts.style import ROW, Sheet, colour, label_rows, margin, names
+from madplug_report.charts.style import ROW, Sheet, colour, label_rows, margin, names, score
 from madplug_report.escape import shortened
 
 SHADES = "cividis"
@@ -50,8 +50,8 @@ def scale(sheet: Sheet, mesh: Any, x: float, wide: float, title: str) -> None:
 
 
 def table(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels: Sequence[tuple[str, Any]], *,
-          about: Sequence[str], separate: bool, first: int = 1) -> Sheet:
-    """Panels side by side: a row for each cell, a column for each round; `separate`: one scale each."""
+          about: Sequence[str], separate: bool, first: int = 1, across: str = "round") -> Sheet:
+    """Panels side by side: a row for each cell, a column for each round or place; `separate`: one scale each."""
     texts = names(report, cells)
     sheet = Sheet(report, about, plot=ROW * len(cells), left=margin(texts), top=0.7)
     columns = max(values.shape[1] for _, values in panels)
@@ -67,8 +67,8 @@ def table(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels:
         label_rows(axes, np.arange(len(texts)) + 0.5, texts if i == 0 else [""] * len(texts))
         shown = np.arange(0, values.shape[1], max(1, math.ceil(0.25 / wide)))
         axes.set_xticks(shown + 0.5, [str(c + first) for c in shown])
-        axes.set_xlabel("round")
-        scale(sheet, mesh, i * each, min(part, 2.2 / sheet.inner), title)
+        axes.set_xlabel(across)
+        scale(sheet, mesh, i * each, min(part * 0.85, 2.2 / sheet.inner), title)
     return sheet
 
 
@@ -81,7 +81,8 @@ def rounds(report: Mapping[str, Any]) -> Chart | None:
     values = np.array([[c["rounds"].get(n, 0) / sum(c["rounds"].values()) for n in range(1, most + 1)] for c in cells])
     about = ("oracle", "unfinished", "samples")
     sheet = table(report, cells, [("share of debates that ended after round ...", values)], about=about, separate=True)
-    return sheet.chart("rounds", "Rounds", "Shares of the debates of a cell that did not fail.")
+    return sheet.chart("rounds", "Rounds", "Shares of the debates of a cell that did not fail.",
+                       [{"cell": c["label"], "rounds": n, "debates": k} for c in cells for n, k in c["rounds"].items()])
 
 
 def _sides(axes: Any, agents: Sequence[int], counts: Sequence[int]) -> None:
@@ -97,7 +98,7 @@ def surface(report: Mapping[str, Any]) -> Chart | None:
     if not surfaces:
         return None
     by_name = {c["cell"]: c for c in report["cells"]}
-    mean = {name: c["metrics"][metric]["mean"] for name, c in by_name.items() if metric in c["metrics"]}
+    mean = {name: found["mean"] for name, c in by_name.items() if (found := score(c))}
     across = min(3, len(surfaces))
     down = -(-len(surfaces) // across)
     agents = sorted({a for s in surfaces for a, _, _ in s["points"]})
@@ -123,4 +124,6 @@ def surface(report: Mapping[str, Any]) -> Chart | None:
     more = f" {left} more surfaces are in report.json." if left else ""
     return sheet.chart("surface", "Agents by rounds",
                        f"{metric} of each number of agents and rounds, other settings being equal. Neighbouring fields "
-                       f"differ by chance too: see the intervals.{more}")
+                       f"differ by chance too: see the intervals.{more}",
+                       [{"of": s["of"], "agents": a, "rounds": r, "mean": mean[name]} for s in report["surfaces"]
+                        for a, r, name in s["points"] if name in mean])

@@ -34,14 +34,33 @@ def dynamics(report: Mapping[str, Any]) -> Chart | None:
                   f"Means over debates with several voters. {GOING}", start=1, separate=True)
 
 
+def by_round(report: Mapping[str, Any]) -> Chart | None:
+    """How good the most common answer of each round is, and how far answers are apart."""
+    what = [("accuracy", "accuracy of the most common answer"), ("entropy", "entropy of answers, bits")]
+    judged = {**report, "cells": [c if c["judges"] else {**c, "by_round": []} for c in report["cells"]]}
+    return _chart(judged, what, "by-round", "Accuracy and entropy by round",
+                  f"Of debates in which it is known which answers are right. {GOING}", start=1, separate=True, need=0)
+
+
+def lone(report: Mapping[str, Any]) -> Chart | None:
+    """What becomes of a voter who alone is right."""
+    what = [("lone", "one voter alone is right"), ("lone_kept", "is right in the next, too"),
+            ("lone_won", "the debate ends right")]
+    judged = {**report, "cells": [c if c["judges"] else {**c, "by_round": []} for c in report["cells"]]}
+    return _chart(judged, what, "lone", "Survival of lone right answers",
+                  "First the share of debates with several voters in which one alone is right in a round; then shares "
+                  f"of these. {GOING}", start=1, separate=False, need=1)
+
+
 def _has(cell: Mapping[str, Any], key: str) -> bool:
     return any(r[key] is not None for r in cell["by_round"])
 
 
 def _chart(report: Mapping[str, Any], what: Sequence[tuple[str, str]], name: str, title: str, caption: str,
-           start: int, separate: bool) -> Chart | None:
-    """A panel for each figure; with separate scales where their units differ."""
-    cells = [c for c in report["cells"] if _has(c, what[-1][0] if separate else "changed")]
+           start: int, separate: bool, need: int | None = None) -> Chart | None:
+    """A panel for each figure; with separate scales where their units differ. need: the figure a cell must have."""
+    key = what[need][0] if need is not None else what[-1][0] if separate else "changed"
+    cells = [c for c in report["cells"] if _has(c, key)]
     if not cells:
         return None
     most = max(r["round"] for c in cells for r in c["by_round"])
@@ -51,7 +70,9 @@ def _chart(report: Mapping[str, Any], what: Sequence[tuple[str, str]], name: str
         sheet = table(report, cells, panels, about=ABOUT, separate=separate, first=start)
     else:
         sheet = _lines(report, cells, [(said, values[key]) for key, said in what], most, start, separate)
-    return sheet.chart(name, title, caption)
+    rows = [{"cell": c["label"], "round": r["round"], "debates": r["debates"], **{k: r[k] for k, _ in what}}
+            for c in cells for r in c["by_round"]]
+    return sheet.chart(name, title, caption, rows)
 
 
 def _row(cell: Mapping[str, Any], key: str, most: int) -> list[float]:

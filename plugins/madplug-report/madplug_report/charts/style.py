@@ -8,9 +8,12 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -33,6 +36,8 @@ COLOURS = {
 SERIES = ("blue", "orange", "green", "purple", "sky", "red")
 MARKERS = "os^DvP"
 DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
+PICTURE = 150
+"""Dots per inch of a picture."""
 WIDTH = 9.0
 """Inches, at 72 units each."""
 ROW = 0.22
@@ -61,7 +66,8 @@ def settings() -> Iterator[None]:
         "axes.facecolor": "none", "figure.facecolor": "none", "savefig.facecolor": "none", "axes.spines.top": False,
         "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True, "grid.color": colour("grid"),
         "grid.linewidth": 0.6, "legend.frameon": False, "legend.labelcolor": colour("text"), "svg.fonttype": "none",
-        "svg.hashsalt": "madplug", "hatch.color": colour("page"), "hatch.linewidth": 0.8, "axes.unicode_minus": True}
+        "svg.hashsalt": "madplug", "pdf.fonttype": 42,
+        "hatch.color": colour("page"), "hatch.linewidth": 0.8, "axes.unicode_minus": True}
     with mpl.rc_context(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # letters that the layout's font does not have
         mpl.rcdefaults()
@@ -90,14 +96,20 @@ class Sheet:
             (self.left + x * self.inner) / WIDTH, (self.bottom + y * self.plot) / self.height,
             wide * self.inner / WIDTH, high * self.plot / self.height))
 
-    def chart(self, name: str, title: str, caption: str) -> Chart:
-        """The finished chart."""
-        return Chart(name, title, caption, svg(self.figure, name, title))
+    def chart(self, name: str, title: str, caption: str, rows: Sequence[Mapping[str, Any]] = ()) -> Chart:
+        """The finished chart; rows: the numbers in it."""
+        return Chart(name, title, caption, svg(self.figure, name, title), self.figure, rows)
 
 
 def said(report: Mapping[str, Any], about: Sequence[str]) -> list[str]:
     """The report's notes on these matters."""
     return [note["text"] for note in report["notes"] if note["about"] in about]
+
+
+def score(cell: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The figures of the metric that is compared."""
+    found: Mapping[str, Any] | None = cell["metrics"].get(cell["metric"])
+    return found
 
 
 def names(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -140,6 +152,19 @@ def legend(axes: Axes, sheet: Sheet, columns: int) -> None:
     above = 0.25 if sheet.plot > ROW * TALL else 0.05
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1 + above / sheet.plot), ncols=columns, borderaxespad=0,
                 handlelength=2.2)
+
+
+def save(figure: Figure, path: Path) -> list[Path]:
+    """As vector graphics, a page and a picture, on white paper; the same figure gives the same bytes."""
+    figure.set_facecolor("white")
+    svg_path, pdf_path, png_path = (path.with_suffix(f".{kind}") for kind in ("svg", "pdf", "png"))
+    FigureCanvasSVG(figure).print_svg(svg_path, metadata={"Date": None})  # type: ignore[no-untyped-call]
+    FigureCanvasPdf(figure).print_pdf(pdf_path, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
+    canvas = FigureCanvasAgg(figure)
+    figure.set_dpi(PICTURE)
+    canvas.print_png(png_path, metadata={"Software": None})  # type: ignore[no-untyped-call]
+    figure.set_dpi(72)
+    return [svg_path, pdf_path, png_path]
 
 
 def svg(figure: Figure, name: str, title: str) -> str:

@@ -1,0 +1,177 @@
+"""Debates, messages and calls as flat rows: columns that a data frame can use at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import orjson
+
+from madplug.errors import UserError
+
+T = TypeVar("T")
+
+Row = dict[str, Any]
+
+DEBATE: Mapping[str, str] = {
+    "cell": "the cell",
+    "repeat": "the repetition, from 0",
+    "sample": "the question's id",
+    "group": "its stratum",
+    "question": "its text",
+    "reference": "the first reference",
+    "references": "all references (list)",
+    "answer": "the debate's answer as text; missing if it is undecided or failed",
+    "key": "its canonical form",
+    "agreed": "whether the protocol's own rule was met",
+    "fallback": "whether a fallback gave the answer",
+    "tie": "whether there was a tie",
+    "undecided": "whether there is no answer",
+    "error": "why it failed",
+    "agents": "how many agents",
+    "rounds": "the last round with a message",
+    "messages": "how many, without retracted ones",
+    "first_answers": "each voter's first answer, as keys (list; null could not be read)",
+    "last_answers": "each voter's last answer (list)",
+    "flips": "steps of voters from one round to the next with another answer",
+    "flipped": "voters with such a step",
+    "calls": "model calls",
+    "retries": "failed attempts",
+    "prompt": "tokens read",
+    "cached": "of these from the provider's cache",
+    "completion": "tokens written",
+    "cost_usd": "US dollars",
+    "seconds": "from start to end, waiting included",
+}
+"""The columns of a debate; each metric has one more, `metric.NAME`."""
+MESSAGE: Mapping[str, str] = {
+    "cell": "the cell",
+    "repeat": "the repetition, from 0",
+    "sample": "the question's id",
+    "message": "the message's id in its debate",
+    "round": "from 1; 0 before round 1",
+    "wave": "from 0",
+    "agent": "the agent's id; missing for a message that no agent wrote",
+    "persona": "its name",
+    "role": "its role",
+    "votes": "whether its answer counts",
+    "model": "the model that answered its last call",
+    "move": "what was asked for",
+    "stage": "a part of a round",
+    "content": "the text",
+    "answer": "the answer as text",
+    "key": "its canonical form",
+    "changed": "whether the key differs from that of the agent's message before",
+    "agreement": "with the draft it saw",
+    "confidence": "between 0 and 1",
+    "seen": "ids of the messages it was shown, in that order (list)",
+    "altered": "of these, shown in a changed form (list)",
+    "retracted": "whether it was retracted",
+    "calls": "keys of the calls behind it (list)",
+}
+"""The columns of a message."""
+CALL: Mapping[str, str] = {
+    "key": "the call's key, as in a message's `calls`",
+    "cell": "the cell that paid for it",
+    "repeat": "of the debate that paid",
+    "sample": "of the debate that paid; empty for calls before the first debate",
+    "agent": "the agent's id",
+    "purpose": "what the call was for",
+    "round": "from 1; 0 before round 1",
+    "nth": "how often the debate had made the same request before",
+    "message": "the id of the message behind which it is, in the debate that paid; missing for others",
+    "uses": "how many messages and openings of all cells rest on it",
+    "model": "the `[models.NAME]` table",
+    "request": "messages, parameters and form",
+    "text": "the reply",
+    "usage": "prompt, completion, cached, cost_usd, raw",
+    "logprobs": "of the reply's tokens, if requested",
+    "retries": "failed attempts",
+    "seconds": "of the answered attempt",
+    "at": "seconds since 1970",
+}
+"""The columns of a call."""
+
+
+def debate_row(record: Mapping[str, Any]) -> Row:
+    """A debate as one row; see `DEBATE`. record: a line of an export."""
+    said = [m for m in record["messages"] if not m["retracted"]]
+    voters = [a["id"] for a in record["agents"] if a["persona"]["votes"]]
+    histories = [_answers(said, voter) for voter in voters]
+    steps = [sum(a != b for a, b in pairwise(keys)) for keys in histories]
+    made, sample, tokens = record["decision"] or {}, record["sample"], record["tokens"]
+    return {
+        "cell": record["cell"], "repeat": record["repeat"], "sample": sample["id"], "group": sample["group"],
+        "question": sample["question"], "reference": next(iter(record["references"]), None),
+        "references": record["references"], "answer": made.get("answer"), "key": made.get("key"),
+        **{name: made.get(name) for name in ("agreed", "fallback", "tie")},
+        "undecided": record["error"] is None and made.get("key") is None, "error": record["error"],
+        "agents": len(record["agents"]), "rounds": max((m["round"] for m in said), default=0), "messages": len(said),
+        "first_answers": [keys[0] if keys else None for keys in histories],
+        "last_answers": [keys[-1] if keys else None for keys in histories],
+        "flips": sum(steps), "flipped": sum(map(bool, steps)), "calls": record["calls"], "retries": record["retries"],
+        **{name: tokens[name] for name in ("prompt", "cached", "completion", "cost_usd")},
+        "seconds": record["seconds"], **{f"metric.{name}": value for name, value in record["metrics"].items()}}
+
+
+def _answers(said: Sequence[Mapping[str, Any]], agent: int) -> list[str | None]:
+    """An agent's key in each round in which it was to give an answer: the last one that could be read."""
+    keys: dict[int, str | None] = {}
+    for m in said:
+        if m["agent"] == agent and m["round"] > 0 and m["answer"] != "":
+            keys[m["round"]] = m["key"] if m["key"] is not None else keys.get(m["round"])
+    return [keys[number] for number in sorted(keys)]
+
+
+def message_rows(record: Mapping[str, Any]) -> Iterator[Row]:
+    """The messages of a debate, one row each; see `MESSAGE`."""
+    agents = {a["id"]: a for a in record["agents"]}
+    before: dict[int, str | None] = {}
+    for m in record["messages"]:
+        agent = agents.get(m["agent"], {})
+        persona = agent.get("persona", {})
+        changed = before[m["agent"]] != m["key"] if m["agent"] in before else None
+        yield {"cell": record["cell"], "repeat": record["repeat"], "sample": record["sample"]["id"], "message": m["id"],
+               "round": m["round"], "wave": m["wave"], "agent": m["agent"], "persona": persona.get("name"),
+               "role": persona.get("role"), "votes": persona.get("votes"), "model": m["model"] or agent.get("model"),
+               **{name: m[name] for name in ("move", "stage", "content", "answer", "key")}, "changed": changed,
+               **{name: m[name] for name in ("agreement", "confidence", "seen", "altered", "retracted", "calls")}}
+        if m["agent"] is not None and not m["retracted"] and m["answer"] != "":
+            before[m["agent"]] = m["key"]
+
+
+def rows_of(line: str, read: Callable[[Any], T]) -> T:
+    """What `read` makes of a line of an export. Raises `UserError` if it is damaged."""
+    try:
+        return read(orjson.loads(line))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise UserError(f"the record {line[:80]}... cannot be read: {type(error).__name__}: {error}") from None
+
+
+class Uses:
+    """Which message each call is behind, in the debate that paid for it, and how many rest on it."""
+
+    def __init__(self, records: Iterable[str]) -> None:
+        self._found: dict[bytes, list[tuple[str, int, str, int | None]]] = {}
+        for line in records:
+            rows_of(line, self._add_debate)
+
+    def _add_debate(self, record: Mapping[str, Any]) -> None:
+        where = record["cell"], record["repeat"], record["sample"]["id"]
+        for key in record.get("opening_calls") or ():
+            self._add(key, (*where, None))
+        for message in record["messages"]:
+            for key in message["calls"]:
+                self._add(key, (*where, message["id"]))
+
+    def _add(self, key: str, use: tuple[str, int, str, int | None]) -> None:
+        self._found.setdefault(bytes.fromhex(key), []).append(use)
+
+    def of(self, call: Mapping[str, Any]) -> Row:
+        """The call's row with `message` and `uses`."""
+        uses = self._found.get(bytes.fromhex(call["key"]), [])
+        own = (call["cell"], call["repeat"], call["sample"])
+        message = next((m for cell, repeat, sample, m in uses if (cell, repeat, sample) == own), None)
+        return {**{name: call[name] for name in CALL if name in call and name != "message"}, "message": message,
+                "uses": len(uses)}

@@ -1,0 +1,125 @@
+"""What a study may become in the directory it has: more cells, repeats, samples and metrics, and no other debates.
+
+Whatever would change a recorded debate is refused, with the difference in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from madplug.text import count
+
+_MOST = 5
+"""Differences that are named; the others are counted."""
+_LONGEST = 60
+_ABSENT = object()
+
+
+def conflicts(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The differences of two identities that would change recorded debates, in words.
+
+    A cell, a repeat or a metric that only one of them has is not among them; neither is a data set that has become
+    larger or smaller, because samples are compared one by one.
+    """
+    found = [text for key in ("seed", "share_completions", "oracle") if key in before
+             for text in _in_words(differences(before[key], now.get(key), key))]
+    sources = before.get("recorded_from"), now.get("recorded_from")
+    if all(isinstance(source, Mapping) for source in sources):
+        found += [f"in the study it was decided from, {text}" for text in conflicts(*sources)]  # type: ignore[arg-type]
+    elif sources[0] != sources[1]:
+        found.append("one of them was decided again from another study, the other was run")
+    return found + _of_cells(before.get("cells", {}), now.get("cells", {}))
+
+
+def _of_cells(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    common = [slug for slug in now if slug in before]
+    where: dict[str, list[str]] = {}
+    for slug in common:
+        for text in _in_words(differences(_debated(before[slug]), _debated(now[slug]))):
+            where.setdefault(text, []).append(slug)
+    return [f"{text}{_cells(slugs, common)}" for text, slugs in where.items()]
+
+
+def _debated(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell without what is measured on its debates once they have ended: metrics, and what only they name."""
+    kept = {key: value for key, value in cell.items() if key not in ("metrics", "models", "services")}
+    services = _named(cell.get("services", {}), set(strings(kept)))
+    models = _named(cell.get("models", {}), {*strings(kept), *strings(services)})
+    return {**kept, "services": services, "models": models}
+
+
+def _named(tables: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: table for name, table in tables.items() if name in names}
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every string in a nested table; those that name models and services are among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from strings(inner)
+
+
+def _cells(slugs: Sequence[str], common: Sequence[str]) -> str:
+    if len(slugs) == len(common):
+        return "" if len(common) == 1 else " in every cell"
+    names = " and ".join(f"'{slug}'" for slug in slugs[:2])
+    return f" in cell {names}" if len(slugs) == 1 else f" in cells {names}" if len(slugs) == 2 else \
+        f" in {len(slugs)} of {len(common)} cells"
+
+
+def differences(a: Any, b: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """(dotted key, value in a, value in b) of everything in which two nested tables differ.
+
+    Two components with different names are one difference, whatever their options.
+    """
+    tables = isinstance(a, Mapping) and isinstance(b, Mapping)
+    if tables and a.get("use") == b.get("use"):
+        for key in dict.fromkeys([*a, *b]):
+            yield from differences(a.get(key, _ABSENT), b.get(key, _ABSENT), f"{place}.{key}".strip("."))
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for i, (one, other) in enumerate(zip(a, b, strict=True)):
+            yield from differences(one, other, f"{place}[{i}]")
+    elif a != b and not (a in (None, _ABSENT) and b in (None, _ABSENT)):
+        yield place, a, b
+
+
+def _in_words(found: Iterator[tuple[str, Any, Any]]) -> Iterator[str]:
+    for place, a, b in found:
+        if a in (None, _ABSENT):
+            yield f"{place} was not set and is now {brief(b)}"
+        elif b in (None, _ABSENT):
+            yield f"{place} was {brief(a)} and is no longer set"
+        else:
+            yield f"{place} was {brief(a)} and is now {brief(b)}"
+
+
+def brief(value: Any) -> str:
+    """A value of a run file in a few words: a component by its name, a list by its members."""
+    text = _spell(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST - 3] + "..."
+
+
+def _spell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        if "use" in value:
+            return str(value["use"])
+        return "{" + ", ".join(f"{key} = {_spell(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_spell, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def known_cells(recorded: Any, identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Every cell that was ever run, including those that the run file no longer names. recorded: the stored fact."""
+    return {**(recorded or {}), **identity.get("cells", {})}
+
+
+def refusal(found: Sequence[str]) -> str:
+    """The message about differences that would change recorded debates."""
+    more = f"; and {count(len(found) - _MOST, 'more difference')}" if len(found) > _MOST else ""
+    return (f"its debates were run with other settings: {'; '.join(found[:_MOST])}{more}. A study can get further "
+            "cells, repeats, samples and metrics; for anything else choose another directory with --output, or give "
+            "the changed cell another name")

@@ -1,0 +1,168 @@
+"""The shards of a study merged into one study, equal to the one run in one piece."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from madplug.config import load
+from madplug.directory import check_folder, read_manifest, write_whole
+from madplug.errors import Problem, UserError
+from madplug.growth import conflicts
+from madplug.redecide import recorded_table
+from madplug.rows import plain
+from madplug.shards import FACT, KEPT, Shard
+from madplug.store import open_recorder, open_study
+from madplug.store.merge import copy_records, facts_of
+from madplug.store.scope import FACT as SCOPE
+from madplug.store.scope import Scope
+from madplug.study import StudyRun
+from madplug.summary import summarise
+from madplug.text import count
+
+
+class Merged:
+    """What a merge has made."""
+
+    def __init__(self, summary: Mapping[str, Any], left: int | None) -> None:
+        self.summary = summary
+        """As in `summary.json`."""
+        self.left = left
+        """Debates that no shard has run yet, or None if that is unknown."""
+
+
+def merge(folders: Sequence[Path], output: Path) -> Merged:
+    """Make one study of all shards of it. Raises `UserError` with everything that is missing, twice or foreign."""
+    if any(folder.resolve() == output.resolve() for folder in folders):
+        raise UserError(f"--output {output}: is one of the shards; name another directory")
+    check_folder(output)
+    if (output / "study.db").exists():
+        raise UserError(f"{output}: has a study in it already; choose a new directory with --output")
+    facts = {folder: facts_of(folder) for folder in folders}
+    if problems := list(_problems(facts)):
+        raise UserError(problems)
+    folders = sorted(facts, key=lambda folder: int(facts[folder][FACT]["number"]))
+    for folder in folders:
+        recorded_table(folder, folders)  # raises for one that brings along files to be executed
+    copy_records(folders, output)
+    first = facts[folders[0]]
+    kept = {name: value for name, value in first.items() if name not in (FACT, "planned", SCOPE)}
+    kept["planned"] = _sum([facts[folder].get("planned") for folder in folders])
+    kept[SCOPE] = _scope([facts[folder].get(SCOPE) for folder in folders])
+    shutil.copyfile(folders[0] / "study.toml", output / "study.toml")
+    write_whole(output / "manifest.json", json.dumps(_manifest(folders), indent=2, ensure_ascii=False))
+    return asyncio.run(_summarise(folders, output, kept))
+
+
+def _problems(facts: Mapping[Path, Mapping[str, Any]]) -> Iterator[Problem]:
+    """Why some directories cannot be merged."""
+    of: dict[int, list[Path]] = {}
+    sizes: dict[int, Path] = {}
+    first, *others = facts
+    if odd := [Problem(str(folder), text) for folder, found in facts.items() if (text := _oddity(found))]:
+        yield from odd
+        return
+    for folder, found in facts.items():
+        of.setdefault(found[FACT]["number"], []).append(folder)
+        sizes.setdefault(found[FACT]["of"], folder)
+    for folder in others:
+        yield from _differences(folder, facts[folder], first, facts[first])
+    if len(sizes) > 1:
+        yield Problem("", "the study was divided in different ways: " + ", ".join(
+            f"{folder} is one of {count(size, 'shard')}" for size, folder in sizes.items()))
+        return
+    for number, same in sorted(of.items()):
+        if len(same) > 1:
+            yield Problem("", f"shard {number}/{next(iter(sizes))} is given {len(same)} times: "
+                          f"{', '.join(map(str, same))}")
+    missing = [f"{i}/{size}" for size in sizes for i in range(1, size + 1) if i not in of]
+    if missing:
+        yield Problem("", f"{count(len(missing), 'shard')} missing: {', '.join(missing)}")
+
+
+def _oddity(found: Mapping[str, Any]) -> str | None:
+    """Why a study is not a shard, or not one that madplug made; None if it is."""
+    shard, planned = found.get(FACT), found.get("planned")
+    if not isinstance(shard, dict):
+        return "is not a shard of a study; run the study with --shard I/N"
+    try:
+        Shard.parse(f"{shard.get('number')}/{shard.get('of')}")
+        Scope.from_fact(found.get(SCOPE))
+    except (UserError, ValueError):
+        return "is damaged: which shard it is, or which debates belong to it, cannot be read"
+    if not isinstance(found.get("identity") or {}, dict) or not isinstance(planned, int | None):
+        return "is damaged: what the study is, or how many debates are planned, cannot be read"
+    return None
+
+
+def _differences(folder: Path, found: Mapping[str, Any], first: Path, expected: Mapping[str, Any]) -> Iterator[Problem]:
+    """What keeps a shard from being merged with the first one."""
+    before, now = expected.get("identity") or {}, found.get("identity") or {}
+    if before != now:
+        what = "; ".join(conflicts(before, now)) or "it has other cells, repeats or metrics"
+        yield Problem(str(folder), f"is a shard of another study than {first}: {what}")
+        return
+    names = {name for name in {*expected, *found} if name.startswith(KEPT)}
+    for name in sorted(n for n in names if expected.get(n) != found.get(n)):
+        yield Problem(str(folder), f"'{name.partition('.')[2]}' was prepared differently than in {first}; prepare once "
+                      "(madplug run FILE --prepare) and run every shard with --prepared DIR")
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    known = [n for n in numbers if n is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _scope(scopes: Sequence[Any]) -> Any:
+    """The scope of the whole study: a sample that a shard dropped is dropped."""
+    found = next((dict(scope) for scope in scopes if scope), None)
+    if found is not None:
+        dropped: dict[str, set[str]] = {}
+        for scope in scopes:
+            for cell, ids in ((scope or {}).get("dropped") or {}).items():
+                dropped.setdefault(cell, set()).update(ids)
+        found["dropped"] = {cell: sorted(ids) for cell, ids in dropped.items()}
+    return found
+
+
+def _manifest(folders: Sequence[Path]) -> dict[str, Any]:
+    manifests = [read_manifest(folder) for folder in folders]
+    components = {name: facts for manifest in reversed(manifests) for name, facts in manifest["components"].items()}
+    return {**manifests[0], "components": components, "runs": [run for m in manifests for run in m["runs"]]}
+
+
+async def _summarise(folders: Sequence[Path], output: Path, facts: Mapping[str, Any]) -> Merged:
+    """Record what concerns the whole study, and write its summary."""
+    plan = load(output / "study.toml", environ={}).plan
+    with closing(open_recorder(output)) as recorder:
+        for name, value in facts.items():
+            if value is not None or name == "planned":
+                await recorder.keep_fact(name, value)
+        run = StudyRun(plan, recorder)
+        figures = list(recorder.figures())
+        run.driver.failed = sum(row["error"] is not None for row in figures)
+        with open_study(output) as study:
+            run.problems += study.problems()
+        summary = plain(summarise(run))
+    prepared = {cell.get("cell"): cell for cell in _summary_of(folders[0]).get("cells", [])}
+    for cell in summary["cells"]:
+        cell["prepared"] = prepared.get(cell["cell"], cell).get("prepared", cell["prepared"])
+        cell["settings"] = prepared.get(cell["cell"], cell).get("settings", cell["settings"])
+    left = None if facts["planned"] is None else facts["planned"] - len(figures)
+    summary["status"] = "stopped" if left else summary["status"]
+    write_whole(output / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False))
+    return Merged(summary, left)
+
+
+def _summary_of(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    cells = found.get("cells") if isinstance(found, dict) else None
+    return {"cells": [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []}

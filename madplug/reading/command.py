@@ -1,0 +1,141 @@
+"""The command `madplug read`: one debate in full, or a list of debates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from madplug.errors import UserError, nearest
+from madplug.reading.grading import Grader
+from madplug.reading.outline import outline
+from madplug.reading.records import Outline
+from madplug.reading.terminal import GRADES, debate_text
+from madplug.rows import to_json
+from madplug.store import CellOverview, DebateId, Reader, open_study
+from madplug.text import count, safe
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which debates, and how they are shown."""
+
+    sample: str | None = None
+    cell: str | None = None
+    repeat: int | None = None
+    traits: Collection[str] = ()
+    """Only debates with all of these."""
+    prompts: bool = False
+    as_json: bool = False
+
+
+def read_study(folder: Path, wanted: Wanted, console: Console) -> None:
+    """Print the debates that are wanted: in full if a sample is named, otherwise one line each."""
+    with open_study(folder) as study:
+        cells = study.overview()
+        names = [cell.cell for cell in cells]
+        if wanted.cell is not None and wanted.cell not in names:
+            raise UserError(f"--cell {wanted.cell}: {folder} has no such cell{nearest(wanted.cell, names)}; cells are "
+                            f"{', '.join(names) or 'not there yet'}")
+        cells = [cell for cell in cells if wanted.cell in (None, cell.cell)]
+        _check(study, folder, cells, wanted)
+        ids = (id for id in _ids(study, cells, wanted) if _in_repeat(id, wanted))
+        found = _outlines(study, Grader(study), ids, wanted)
+        shown = _print_json(study, found, wanted, console) if wanted.as_json else _print(study, found, wanted, console)
+        if not shown and not wanted.as_json:
+            console.print("no such debates", highlight=False)
+
+
+def _ids(study: Reader, cells: Sequence[CellOverview], wanted: Wanted) -> Iterator[DebateId]:
+    for cell in cells:
+        if wanted.sample is not None:
+            yield from (DebateId(cell.cell, repeat, wanted.sample) for repeat in range(cell.repeats))
+        else:
+            yield from (id for _, id in study.walk(cell.cell))
+
+
+def _check(study: Reader, folder: Path, cells: Sequence[CellOverview], wanted: Wanted) -> None:
+    """Raise `UserError` if there is no debate on the sample, with the nearest one that there is."""
+    if wanted.sample is None or any(study.debate(id) for id in _ids(study, cells, wanted) if _in_repeat(id, wanted)):
+        return
+    where = [f" in cell '{wanted.cell}'" if wanted.cell is not None else "",
+             f" with repeat {wanted.repeat}" if wanted.repeat is not None else ""]
+    others = dict.fromkeys(id.sample for cell in study.overview() for _, id in study.walk(cell.cell))
+    hint = "" if wanted.sample in others else nearest(wanted.sample, list(others))
+    raise UserError(f"{folder}: there is no debate on sample '{wanted.sample}'{''.join(where)}{hint}; "
+                    f"madplug read {folder} lists the debates")
+
+
+def _in_repeat(id: DebateId, wanted: Wanted) -> bool:
+    return wanted.repeat in (None, id.repeat)
+
+
+def _outlines(study: Reader, grader: Grader, ids: Iterator[DebateId], wanted: Wanted) -> Iterator[Outline]:
+    spending = study.spent if wanted.as_json and wanted.sample is not None else None
+    for id in ids:
+        result = study.debate(id)
+        if result is None:  # not run yet
+            continue
+        found = outline(result, grader.grade(result), spending)
+        if set(wanted.traits) <= set(found.traits):
+            yield found
+
+
+def _print(study: Reader, found: Iterator[Outline], wanted: Wanted, console: Console) -> int:
+    number = 0
+    for number, debate in enumerate(found, 1):
+        if wanted.sample is None:
+            console.print(_line(debate), soft_wrap=True)
+            continue
+        if number > 1:
+            console.print("\n" + "=" * 60, highlight=False)
+        prompts = _prompts(study, debate) if wanted.prompts else None
+        for line in debate_text(debate, prompts):
+            console.print(line, soft_wrap=not console.is_terminal)
+    if number and wanted.sample is None:
+        console.print(f"{count(number, 'debate')}; madplug read DIR SAMPLE shows one in full", style="dim",
+                      highlight=False, soft_wrap=True)
+    return number
+
+
+def _print_json(study: Reader, found: Iterator[Outline], wanted: Wanted, console: Console) -> int:
+    """One object per line: outlines of the debates on a sample, else what a list shows."""
+    number = 0
+    for debate in found:
+        number += 1
+        row: dict[str, Any] = json.loads(to_json(debate if wanted.sample is not None else _row(debate)))
+        if wanted.prompts and wanted.sample is not None:
+            row["prompts"] = _prompts(study, debate)
+        console.file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return number
+
+
+def _prompts(study: Reader, debate: Outline) -> dict[str, Any]:
+    keys = [*debate.opening_calls, *(key for m in debate.messages for key in m.calls)]
+    return {call["key"]: call for call in study.calls(keys=dict.fromkeys(keys))}
+
+
+def _row(debate: Outline) -> dict[str, Any]:
+    decision = debate.decision
+    return {"cell": debate.cell, "repeat": debate.repeat, "sample": debate.sample.id, "state": debate.state,
+            "answer": decision.key if decision else None, "right": debate.right, "traits": debate.traits,
+            "rounds": len([row for row in debate.rounds if row.number]), "changes": len(debate.changes)}
+
+
+def _line(debate: Outline) -> Text:
+    """A debate in a list: where it is, how it ended, what there is to see."""
+    decision = debate.decision
+    end: str = debate.state if debate.state != "done" else "undecided"
+    if decision is not None and decision.key is not None and debate.state == "done":
+        end = " ".join(safe(decision.key).split())[:40]
+    word, style = GRADES[debate.right]
+    changes = f", {count(len(debate.changes), 'change')} of mind" if debate.changes else ""
+    error = f": {safe(' '.join(debate.error.split()))}" if debate.error else ""
+    return Text.assemble(f"{safe(debate.cell)}  {safe(debate.sample.id)}"
+                         + (f"  repeat {debate.repeat}" if debate.repeat else ""), f"  {end}",
+                         (f" {word}" if word else "", style), changes, error)

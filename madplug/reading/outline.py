@@ -1,0 +1,148 @@
+"""From a debate on record to its outline."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from madplug.reading.checking import check_result
+from madplug.reading.grading import Grades
+from madplug.reading.records import (
+    AgentColumn,
+    AnswerKey,
+    Change,
+    Mark,
+    MarkState,
+    MessageCard,
+    Outline,
+    RoundRow,
+    State,
+)
+from madplug.reading.traits import traits
+from madplug.records import DebateResult, Message
+from madplug.store import Spent
+
+RECEIVED = "received"
+"""A plugin that changes what agents are shown records under this name, in its part of the data of the message that
+was written in reply, the texts shown: `{"3": "..."}` by the id of the message that was changed."""
+Spending = Callable[[Iterable[str]], Spent]
+"""What the calls with these keys used."""
+
+
+def outline(result: DebateResult, grades: Grades, spending: Spending | None = None) -> Outline:
+    """The outline of a debate, which may have ended, failed, or be running.
+
+    grades: right or wrong by answer key (`Grader.grade`). spending: what a message's calls used; without it, the
+    outline has no such figures for single messages. Raises `UserError` if something in the debate has the wrong type.
+    """
+    check_result(result)
+    columns = tuple(_columns(result))
+    counted = {c.id for c in columns if c.votes} or {c.id for c in columns}
+    changes = tuple(_changes(result.messages, grades))
+    rounds = tuple(_rounds(result, grades, columns, counted, {c.message for c in changes}))
+    decision, tokens = result.decision, result.tokens
+    right = grades.get(decision.key) if decision is not None and decision.key is not None else None
+    return Outline(
+        cell=result.cell, repeat=result.repeat, sample=result.sample, references=result.references,
+        state=_state(result), error=result.error, agents=columns, answers=tuple(_answers(result, grades)),
+        rounds=rounds, messages=tuple(_cards(result.messages, grades, changes, spending)), changes=changes,
+        decision=decision, right=right, traits=traits(result, right, rounds, changes, counted),
+        metrics=result.metrics, calls=result.calls, retries=result.retries, prompt=tokens.prompt,
+        completion=tokens.completion, cached=tokens.cached, cost_usd=tokens.cost_usd, seconds=result.seconds,
+        notes=result.notes, opening_calls=result.opening_calls)
+
+
+def _state(result: DebateResult) -> State:
+    if result.error is not None:
+        return "failed"
+    return "running" if result.decision is None else "done"
+
+
+def _columns(result: DebateResult) -> Iterator[AgentColumn]:
+    """The agents; those that only their messages name get a column too."""
+    for a in result.agents:
+        yield AgentColumn(a.id, a.persona.name, a.persona.description, a.persona.role, a.persona.votes, a.model)
+    known = {a.id for a in result.agents}
+    for id in sorted({m.agent for m in result.messages if m.agent is not None} - known):
+        yield AgentColumn(id, f"Agent {id + 1}", "", "participant", True, None)
+
+
+def _answers(result: DebateResult, grades: Grades) -> Iterator[AnswerKey]:
+    """The different answers, in the order in which they first appear."""
+    texts: dict[str, str] = {}
+    for m in result.messages:
+        if m.key is not None:
+            texts.setdefault(m.key, m.answer or m.key)
+    decision = result.decision
+    if decision is not None and decision.key is not None:
+        texts.setdefault(decision.key, decision.answer or decision.key)
+    for key in decision.scores if decision is not None else ():
+        texts.setdefault(key, key)
+    letters = {key: ord(key) - ord("A") for key in texts if len(key) == 1 and "A" <= key <= "Z"}
+    others = count(max(letters.values(), default=-1) + 1)
+    for key, text in texts.items():
+        yield AnswerKey(key, text, grades.get(key), letters[key] if key in letters else next(others))
+
+
+def _changes(messages: Sequence[Message], grades: Grades) -> Iterator[Change]:
+    by_id = {m.id: m for m in messages}
+    latest: dict[int, str] = {}
+    for m in messages:
+        if m.retracted or m.agent is None or m.key is None:
+            continue
+        before = latest.get(m.agent)
+        if before is not None and before != m.key:
+            sources = [by_id[i] for i in m.seen if i in by_id and by_id[i].key == m.key and by_id[i].agent != m.agent]
+            agents = dict.fromkeys(s.agent for s in sources if s.agent is not None)
+            yield Change(m.id, m.agent, m.round, before, m.key, grades.get(before), grades.get(m.key),
+                         tuple(s.id for s in sources), tuple(agents))
+        latest[m.agent] = m.key
+
+
+def _rounds(result: DebateResult, grades: Grades, columns: Sequence[AgentColumn], counted: set[int],
+            changed: set[int]) -> Iterator[RoundRow]:
+    standing: dict[int, str] = {}
+    numbers = sorted({m.round for m in result.messages})
+    for number in numbers:
+        messages = [m for m in result.messages if m.round == number]
+        valid = [m for m in messages if not m.retracted and m.agent is not None and number > 0]
+        marks = tuple(_mark(column.id, number, [m for m in valid if m.agent == column.id], grades, changed)
+                      for column in columns) if number > 0 else ()
+        standing.update({mark.agent: mark.key for mark in marks if mark.key is not None and mark.agent in counted})
+        yield RoundRow(number, tuple(m.id for m in messages), marks, dict(Counter(standing.values())),
+                       len(counted) - len(standing))
+
+
+def _mark(agent: int, number: int, said: Sequence[Message], grades: Grades, changed: set[int]) -> Mark:
+    """What an agent's messages of a round come to: its last readable answer."""
+    key = next((m.key for m in reversed(said) if m.key is not None), None)
+    state: MarkState = "answer" if key is not None else "silent"
+    if key is None and said:
+        state = "none" if all(m.answer == "" for m in said) else "unread"
+    return Mark(agent, number, key, state, grades.get(key) if key is not None else None,
+                any(m.id in changed for m in said))
+
+
+def _cards(messages: Sequence[Message], grades: Grades, changes: Sequence[Change],
+           spending: Spending | None) -> Iterator[MessageCard]:
+    changed = {c.message for c in changes}
+    altered_for: dict[int, list[int]] = {}
+    for m in messages:
+        for i in m.altered:
+            altered_for.setdefault(i, []).append(m.id)
+    for m in messages:
+        yield MessageCard(
+            id=m.id, round=m.round, wave=m.wave, agent=m.agent, move=m.move, stage=m.stage, content=m.content,
+            answer=m.answer, key=m.key, right=grades.get(m.key) if m.key is not None else None,
+            agreement=m.agreement, confidence=m.confidence, seen=m.seen, altered=m.altered, received=_received(m),
+            altered_for=tuple(altered_for.get(m.id, ())), retracted=m.retracted, changed=m.id in changed,
+            model=m.model, calls=m.calls, spent=spending(m.calls) if spending else None, data=m.data)
+
+
+def _received(message: Message) -> Mapping[str, str]:
+    parts: list[Any] = [part.get(RECEIVED) for part in message.data.values() if isinstance(part, Mapping)]
+    texts = {str(i): text for part in parts if isinstance(part, Mapping) for i, text in part.items()}
+    ids = {str(i) for i in message.altered}
+    return {i: text for i, text in texts.items() if i in ids and isinstance(text, str)}

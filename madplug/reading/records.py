@@ -1,0 +1,156 @@
+"""The outline of a debate, as frozen records that become JSON as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from madplug.records import Decision, Sample
+from madplug.store import Spent
+
+State = Literal["running", "done", "failed"]
+"""`running`: the debate has not ended; its study may run, or was stopped or killed."""
+MarkState = Literal["answer", "unread", "none", "silent"]
+"""Of an agent in a round: its answer was read; none could be read; it spoke and was to give none; it did not speak."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKey:
+    """One of the different answers of a debate."""
+
+    key: str
+    text: str
+    """The answer as the first message that gave it wrote it."""
+    right: bool | None
+    """None if it is not known: the sample has no reference, or the answer format cannot be asked."""
+    nth: int
+    """Its place among the answers, from 0, for colours: a letter has the place that it has in the alphabet, so that an
+    option looks the same in every debate; other answers follow in the order of first appearance."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentColumn:
+    """An agent."""
+
+    id: int
+    name: str
+    description: str
+    role: str
+    votes: bool
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What one agent answered in one round."""
+
+    agent: int
+    round: int
+    key: str | None
+    """Its last readable answer in the round, or None."""
+    state: MarkState
+    right: bool | None
+    changed: bool
+    """Whether it differs from the agent's answer before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An agent changed its mind."""
+
+    message: int
+    agent: int
+    round: int
+    before: str
+    """The key of its answer before."""
+    after: str
+    from_right: bool | None
+    to_right: bool | None
+    sources: tuple[int, ...]
+    """Ids of the messages with the new answer that it was shown when it changed."""
+    agents: tuple[int, ...]
+    """The authors of these messages, each once; empty if nothing that it was shown gave the new answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageCard:
+    """A message, with what can be said about it only from the whole debate."""
+
+    id: int
+    round: int
+    wave: int
+    agent: int | None
+    """None for a message that no agent wrote."""
+    move: str
+    stage: str
+    content: str
+    answer: str | None
+    key: str | None
+    right: bool | None
+    agreement: bool | None
+    confidence: float | None
+    seen: tuple[int, ...]
+    altered: tuple[int, ...]
+    received: Mapping[str, str]
+    """Of the altered messages, by id, the text that the agent was shown, as far as a plugin has recorded it."""
+    altered_for: tuple[int, ...]
+    """Ids of the messages whose authors were shown this one in a changed form."""
+    retracted: bool
+    changed: bool
+    """Whether the agent changed its mind here."""
+    model: str | None
+    calls: tuple[str, ...]
+    spent: Spent | None
+    """None if it was not asked for."""
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRow:
+    """A round: its messages, and how the answers of the voters stand after it."""
+
+    number: int
+    """0 for what was on record before round 1."""
+    messages: tuple[int, ...]
+    """Ids in the order recorded, retracted ones included."""
+    marks: tuple[Mark, ...]
+    """One for each agent; none for round 0."""
+    tally: Mapping[str, int]
+    """Voters by the key of their latest answer so far."""
+    unread: int
+    """Voters without a readable answer so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A debate as people read it."""
+
+    cell: str
+    repeat: int
+    sample: Sample
+    references: tuple[str, ...]
+    state: State
+    error: str | None
+    agents: tuple[AgentColumn, ...]
+    answers: tuple[AnswerKey, ...]
+    rounds: tuple[RoundRow, ...]
+    messages: tuple[MessageCard, ...]
+    changes: tuple[Change, ...]
+    decision: Decision | None
+    right: bool | None
+    """Whether the decision is right; None if that is not known, or there is no answer."""
+    traits: tuple[str, ...]
+    """What there is to see in it: keys of `TRAITS`."""
+    metrics: Mapping[str, float | None]
+    calls: int
+    retries: int
+    prompt: int
+    """Tokens."""
+    completion: int
+    cached: int
+    cost_usd: float | None
+    seconds: float
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    opening_calls: tuple[str, ...] = ()
+    """Keys of the calls made before round 1."""

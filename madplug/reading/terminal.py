@@ -1,0 +1,265 @@
+"""The outline of a debate as text for a terminal. Everything that a model wrote is made safe to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from madplug.reading.records import Change, Mark, MessageCard, Outline, RoundRow
+from madplug.records import Vote
+from madplug.text import count, safe
+
+COLOURS = ("bold cyan", "bold magenta", "bold yellow", "bold blue", "bold white", "bold bright_red",
+           "bold bright_green", "bold bright_black")
+"""By an answer's place in the order of appearance; the ninth has the first's again."""
+GRADES: Mapping[bool | None, tuple[str, str]] = {True: ("right", "green"), False: ("wrong", "red"), None: ("", "")}
+Calls = Mapping[str, Mapping[str, Any]]
+"""Rows of `Reader.calls` by key."""
+
+
+def debate_text(debate: Outline, prompts: Calls | None = None) -> Iterator[Text]:
+    """The lines of a debate. prompts: the calls to show in full behind each message."""
+    page = _Page(debate)
+    yield from page.head()
+    if prompts is not None:
+        yield from _calls(debate.opening_calls, prompts)
+    for row in debate.rounds:
+        yield Text()
+        yield Text(f"Round {row.number}" if row.number else "Before round 1", style="bold")
+        for id in row.messages:
+            yield from page.message(page.by_id[id])
+            if prompts is not None:
+                yield from _calls(page.by_id[id].calls, prompts)
+    yield from page.table()
+    yield from page.changes()
+    yield from page.end()
+
+
+class _Page:
+    """One debate, and the names that its lines use."""
+
+    def __init__(self, debate: Outline) -> None:
+        self.debate = debate
+        self.by_id = {m.id: m for m in debate.messages}
+        self.names = {a.id: safe(a.name) for a in debate.agents}
+        self.answers = {a.key: a for a in debate.answers}
+
+    def head(self) -> Iterator[Text]:
+        """Which debate it is, its question, and its agents."""
+        d, sample = self.debate, self.debate.sample
+        yield Text(f"{safe(d.cell)}, sample {safe(sample.id)}, repeat {d.repeat}", style="bold")
+        yield Text()
+        for passage in sample.context:
+            yield from _indented(passage)
+            yield Text()
+        yield from _indented(sample.question)
+        for i, choice in enumerate(sample.choices):
+            yield Text(f"  {_letter(i)}) {safe(choice)}")
+        if d.references:
+            yield Text(f"  reference: {safe(' | '.join(d.references))}", style="dim")
+        yield Text()
+        for a in d.agents:
+            facts = [a.role if a.role != "participant" else "", "" if a.votes else "does not vote", a.model or ""]
+            told = ", ".join(safe(f) for f in facts if f)
+            about = f": {safe(' '.join(a.description.split()))}" if a.description else ""
+            yield Text.assemble((f"  {self.names[a.id]}", "bold"), f" ({told})" if told else "", about)
+
+    def message(self, m: MessageCard) -> Iterator[Text]:
+        """A message: its author and answer, what the author was shown, and its text."""
+        who = self.names.get(m.agent, "?") if m.agent is not None else "(note)"
+        line = Text.assemble((f"  {who}", "bold"), f", {safe(m.move)}" if m.agent is not None else "")
+        if m.key is not None:
+            line.append(" ").append(self.chip(m.key))
+        elif m.agent is not None and m.answer != "":
+            line.append(" no answer read", "dim")
+        facts = []
+        if m.confidence is not None:
+            facts.append(f"confidence {m.confidence:.2f}")
+        if m.agreement is not None:
+            facts.append("agrees" if m.agreement else "disagrees")
+        if m.changed:
+            facts.append("changed its mind")
+        if m.altered_for:
+            facts.append(f"shown altered to {self.authors(m.altered_for)}")
+        line.append(f"  {', '.join(facts)}" if facts else "")
+        if m.retracted:
+            line.append("  retracted", "yellow")
+        yield line
+        if m.seen:
+            yield Text(f"    was shown {self.sources(m.seen)}", style="dim")
+        for id, text in m.received.items():
+            yield Text(f"    message {safe(id)} reached it as: {safe(text)}", style="yellow")
+        yield from _indented(m.content.strip(), 4)
+
+    def authors(self, ids: Sequence[int]) -> str:
+        """The authors of these messages, each once."""
+        return _and(dict.fromkeys(self.author(i) for i in ids))
+
+    def author(self, id: int) -> str:
+        """The author of a message."""
+        m = self.by_id.get(id)
+        return "a note" if m is None or m.agent is None else self.names.get(m.agent, "?")
+
+    def sources(self, ids: Sequence[int]) -> str:
+        """Messages by round and author: `round 1: Agent 1, Agent 2`."""
+        rounds: dict[int, list[str]] = {}
+        for id in ids:
+            rounds.setdefault(self.by_id[id].round if id in self.by_id else 0, []).append(self.author(id))
+        return "; ".join(f"round {n}: {', '.join(names)}" for n, names in rounds.items())
+
+    def chip(self, key: str) -> Text:
+        """An answer, coloured by its key, and whether it is right."""
+        answer = self.answers[key]
+        word, style = GRADES[answer.right]
+        colour = COLOURS[answer.nth % len(COLOURS)]
+        return Text.assemble((f"[{_short(key)}]", colour), (f" {word}" if word else "", style))
+
+    def table(self) -> Iterator[Text]:
+        """Answers by agent and round, and the votes they make."""
+        rows = [row for row in self.debate.rounds if row.marks]
+        if not rows:
+            return
+        yield Text()
+        yield Text("Answers by round", style="bold")
+        widths = [max(len(f"{row.number}"), *(len(_mark(m).plain) for m in row.marks)) for row in rows]
+        names = max(map(len, self.names.values()))
+        head = "  ".join(f"{row.number:<{w}}" for row, w in zip(rows, widths, strict=True))
+        yield Text(f"  {'':{names}}  {head}".rstrip(), style="dim")
+        for i, agent in enumerate(self.debate.agents):
+            line = Text(f"  {self.names[agent.id]:{names}}  ")
+            for row, width in zip(rows, widths, strict=True):
+                mark = self._coloured(row.marks[i])
+                mark.pad_right(width - len(mark.plain) + 2)
+                line.append(mark)
+            line.rstrip()
+            yield line
+        yield Text(f"  votes after round {rows[-1].number}: {self.tally(rows[-1])}")
+
+    def _coloured(self, mark: Mark) -> Text:
+        text = _mark(mark)
+        if mark.key is not None:
+            text.stylize(COLOURS[self.answers[mark.key].nth % len(COLOURS)])
+        return text
+
+    def tally(self, row: RoundRow) -> str:
+        """Voters by answer, most votes first."""
+        counts = [f"{_short(key)} {n}" for key, n in sorted(row.tally.items(), key=lambda item: -item[1])]
+        return ", ".join([*counts, *([f"no answer {row.unread}"] if row.unread else [])]) or "none"
+
+    def changes(self) -> Iterator[Text]:
+        """Who changed their mind, and what they had been shown."""
+        if not self.debate.changes:
+            return
+        yield Text()
+        yield Text("Changes of mind", style="bold")
+        for change in self.debate.changes:
+            yield Text.assemble(f"  round {change.round}: {self.names[change.agent]} went from ",
+                                self.chip(change.before), " to ", self.chip(change.after), f", {self.cause(change)}")
+
+    def cause(self, change: Change) -> str:
+        """Whose messages an agent had been shown when it changed its mind."""
+        if not change.sources:
+            return "an answer that nothing it was shown gave"
+        return f"the answer of {self.authors(change.sources)}, which it was shown"
+
+    def end(self) -> Iterator[Text]:
+        """The decision, the votes and the cost."""
+        d, decision = self.debate, self.debate.decision
+        yield Text()
+        if d.error is not None:
+            yield Text.assemble(("Failed", "bold red"), f": {safe(d.error)}")
+        elif decision is None:
+            yield Text("Not decided yet: the debate is running, or was stopped", style="bold")
+        else:
+            yield from self._decision()
+        if d.metrics:
+            yield Text("  " + ", ".join(f"{safe(name)} {_number(value)}" for name, value in d.metrics.items()))
+        if d.state != "running":
+            yield Text(f"  {_cost(d)}", style="dim")
+
+    def _decision(self) -> Iterator[Text]:
+        decision = self.debate.decision
+        assert decision is not None
+        line = Text("Decision ", style="bold")
+        how = [word for word, true in (("agreed", decision.agreed), ("tie", decision.tie),
+                                       ("chosen by a fallback", decision.fallback)) if true]
+        line.append(Text("none") if decision.key is None else self.chip(decision.key))
+        line.append(f"  {', '.join(how)}" if how else "")
+        line.append(f"  ({safe(decision.reason)})" if decision.reason else "")
+        yield line
+        if decision.answer is not None and decision.answer != decision.key:
+            yield from _indented(decision.answer)
+        if decision.votes:
+            votes = (f"{self.names.get(v.agent, v.agent)}: {_ballot(v)}" for v in decision.votes)
+            yield Text(f"  votes: {'; '.join(votes)}")
+        if decision.scores:
+            yield Text("  scores: " + ", ".join(f"{_short(k)} {_number(n)}" for k, n in decision.scores.items()))
+
+
+def _calls(keys: Iterable[str], prompts: Calls) -> Iterator[Text]:
+    """What was sent and what came back."""
+    for key in keys:
+        call = prompts.get(key)
+        if call is None:
+            yield Text(f"    call {safe(key)}: not on record", style="yellow")
+            continue
+        usage = call["usage"]
+        yield Text(f"    --- sent to {safe(str(call['model']))} ({safe(str(call['purpose']))}), "
+                   f"{usage['prompt']} + {usage['completion']} tokens, {_number(call['seconds'])} s", style="blue")
+        request = call["request"] if isinstance(call["request"], Mapping) else {}
+        for message in request.get("messages") or ():
+            yield Text(f"    {safe(str(message.get('role')))}:", style="blue")
+            yield from _indented(_content(message.get("content")), 6)
+        yield Text("    --- reply", style="blue")
+        yield from _indented(str(call["text"]), 6)
+
+
+def _content(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(str(p["text"]) if isinstance(p, Mapping) and "text" in p else "(image)" for p in parts)
+
+
+def _indented(text: str, by: int = 2) -> Iterator[Text]:
+    return (Text(f"{' ' * by}{line}".rstrip()) for line in safe(text).splitlines())
+
+
+def _mark(mark: Mark) -> Text:
+    """An answer in a table, with `*` after a change of mind."""
+    if mark.key is None:
+        return Text({"unread": "?", "none": "-", "silent": "."}.get(mark.state, "?"), style="dim")
+    grade = {True: " ✓", False: " ✗", None: ""}[mark.right]
+    return Text(f"{_short(mark.key, 12)}{grade}{' *' if mark.changed else ''}")
+
+
+def _short(text: str, most: int = 60) -> str:
+    line = " ".join(safe(text).split())
+    return line if len(line) <= most else line[:most - 1] + "…"
+
+
+def _number(value: float | None) -> str:
+    return f"{value:.4g}" if isinstance(value, int | float) else "-"
+
+
+def _ballot(vote: Vote) -> str:
+    if not vote.valid:
+        return "invalid"
+    weights = vote.weights
+    return ", ".join(_short(k) if n == 1 else f"{_short(k)} ({_number(n)})" for k, n in weights.items()) or "abstained"
+
+
+def _cost(d: Outline) -> str:
+    cost = "" if not d.cost_usd else f", {d.cost_usd:.4f} USD"
+    return f"{count(d.calls, 'call')}, {d.prompt:,} + {d.completion:,} tokens{cost}, {d.seconds:.1f} s"
+
+
+def _and(names: Iterable[str]) -> str:
+    *most, last = list(names) or [""]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _letter(i: int) -> str:
+    return chr(65 + i) if i < 26 else str(i + 1)

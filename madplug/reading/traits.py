@@ -1,0 +1,66 @@
+"""What there is to see in a debate: what lists are filtered by."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from madplug.reading.records import Change, Mark, RoundRow
+from madplug.records import DebateResult
+
+TRAITS: Mapping[str, str] = {
+    "right": "the decision is right",
+    "wrong": "the decision is wrong",
+    "undecided": "there is no decision",
+    "failed": "the debate failed",
+    "running": "the debate has not ended",
+    "changed": "an agent changed its mind",
+    "right_to_wrong": "an agent went from a right to a wrong answer",
+    "wrong_to_right": "an agent went from a wrong to a right answer",
+    "minority_right": "in some round most agents were wrong, and at least one was right",
+    "unread": "an answer could not be read",
+    "retracted": "messages were retracted",
+    "altered": "an agent was shown a message in a changed form",
+}
+"""The traits a debate can have, each with its meaning. Agents without a vote are left out if others have one."""
+
+
+def traits(result: DebateResult, right: bool | None, rounds: Sequence[RoundRow], changes: Sequence[Change],
+           voters: Collection[int]) -> tuple[str, ...]:
+    """The traits of a debate, in the order of `TRAITS`. right: whether its decision is right."""
+    found = {*_of_the_end(result, right), *_of_changes([c for c in changes if c.agent in voters])}
+    marks = [[mark for mark in row.marks if mark.agent in voters] for row in rounds]
+    if any(_minority_right(row) for row in marks):
+        found.add("minority_right")
+    if any(m.state == "unread" for row in marks for m in row):
+        found.add("unread")
+    if any(m.retracted for m in result.messages):
+        found.add("retracted")
+    if any(m.altered for m in result.messages):
+        found.add("altered")
+    return tuple(name for name in TRAITS if name in found)
+
+
+def _of_the_end(result: DebateResult, right: bool | None) -> Iterator[str]:
+    if result.error is not None:
+        yield "failed"
+    elif result.decision is None:
+        yield "running"
+    elif result.decision.key is None:
+        yield "undecided"
+    elif right is not None:
+        yield "right" if right else "wrong"
+
+
+def _of_changes(changes: Sequence[Change]) -> Iterator[str]:
+    for change in changes:
+        yield "changed"
+        if change.from_right and change.to_right is False:
+            yield "right_to_wrong"
+        if change.from_right is False and change.to_right:
+            yield "wrong_to_right"
+
+
+def _minority_right(marks: Sequence[Mark]) -> bool:
+    """An unread answer is a wrong one here: it is known not to be right."""
+    grades = [m.right if m.key is not None else False for m in marks if m.state in ("answer", "unread")]
+    return grades.count(False) * 2 > len(grades) and True in grades

@@ -1,0 +1,59 @@
+"""Recorded debates scored again, by the study's own metrics or by further ones; no debate is run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from madplug.config import ResolvedStudy, Resolver
+from madplug.errors import UserError
+from madplug.local import absolute, file_of
+from madplug.redecide import recorded_table
+from madplug.registry import Registry
+from madplug.setup import Sampled, Setup
+from madplug.store.base import Reader
+
+
+def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path) -> tuple[ResolvedStudy, frozenset[str]]:
+    """The study in a directory with further metrics, and the names of the metrics that are to score it.
+
+    metrics: names, or tables with `use` and options; one that a cell has already takes the other's place. Without any,
+    every metric of the study scores it again. here: what the paths of local files are relative to.
+    """
+    table, registry = recorded_table(folder), Registry()
+    slots = [{"use": metric} if isinstance(metric, str) else metric for metric in metrics]
+    if odd := next((slot for slot in slots if not isinstance(slot, Mapping)), None):
+        raise UserError(f"--metric {odd}: expected a name, or {{use = \"NAME\", ...}}")
+    slots = [{**slot, "use": absolute(slot["use"], here)} if isinstance(slot.get("use"), str) else slot
+             for slot in slots]
+    names = {_full_name(slot["use"], registry) for slot in slots if isinstance(slot.get("use"), str)}
+    for cell in table["cells"]:
+        cell["metrics"] = [slot for slot in cell.get("metrics", []) if _full_name(slot["use"], registry) not in names]
+        cell["metrics"] += slots
+    resolved = Resolver(table, folder, registry, recorded=True).resolve()
+    scores = {score: metric.full_name for cell in resolved.plan.cells for score, metric in cell.metrics.items()}
+    return resolved, frozenset(score for score, name in scores.items() if not names or name in names)
+
+
+def _full_name(use: str, registry: Registry) -> str:
+    file = file_of(use, Path())
+    return registry.find("metric", use).name if file is None else f"{file.name}:{use.rpartition(':')[2]}"
+
+
+class Rescorer:
+    """Has the debates of a study scored again. recorded: the study. metrics: the names of the scores to be replaced."""
+
+    def __init__(self, recorded: Reader, metrics: frozenset[str]) -> None:
+        self.recorded = recorded
+        self.metrics = metrics
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of `StudyRun`."""
+        return {"samples": self.samples, "rescore": self.metrics}
+
+    async def samples(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+        """The samples of a cell's debates that have ended without an error."""
+        for result in self.recorded.debates(setup.cell.slug):
+            if result.repeat == repeat and result.decision is not None and result.error is None:
+                yield result.sample, result.references

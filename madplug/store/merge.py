@@ -1,0 +1,98 @@
+"""Copying the records of several studies into one."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from madplug.errors import UserError
+from madplug.store.layout import (
+    _TABLES,
+    ADD_UP_CALLS,
+    LAST_NUMBER,
+    NAME,
+    make_folder,
+    open_for_reading,
+    open_for_writing,
+)
+from madplug.store.lock import StudyLock
+
+_ENDED = "SELECT number FROM shard.debates WHERE outcome IS NOT NULL"
+_COPIED = {"facts", "problems", "calls", "parts", "debates", "messages", "changes", "paid"}
+"""The tables that are copied, each in its own way, but for facts, which are the caller's, and sums, which are made."""
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    """Every fact of a study, by name."""
+    db = open_for_reading(folder)
+    try:
+        return {name: json.loads(value) for name, value in db.execute("SELECT name, value FROM facts ORDER BY name")}
+    except (sqlite3.Error, ValueError, RecursionError) as error:
+        raise UserError(f"{folder}: {NAME} cannot be read: {error}") from None
+    finally:
+        db.close()
+
+
+def copy_records(folders: Sequence[Path], output: Path) -> None:
+    """Copy the calls, and the debates that have ended, of some studies into a new one.
+
+    A call that several of them have is copied once. Raises `UserError` if two of them have the same debate.
+    """
+    assert set(_TABLES) == _COPIED, "a table of the store is not merged"
+    make_folder(output)
+    lock = StudyLock(output)
+    try:
+        open_for_writing(output).close()
+        db = sqlite3.connect(f"{(output / NAME).resolve().as_uri()}?mode=rw", uri=True, isolation_level=None)
+        try:
+            for folder in folders:
+                open_for_reading(folder).close()  # checks what is in it
+                _copy(db, folder)
+            db.execute(ADD_UP_CALLS)
+        finally:
+            db.close()
+    finally:
+        lock.release()
+
+
+def _copy(db: sqlite3.Connection, folder: Path) -> None:
+    db.execute("ATTACH ? AS shard", (f"{(folder / NAME).resolve().as_uri()}?mode=ro",))
+    try:
+        offset = db.execute(LAST_NUMBER).fetchone()[0]
+        db.execute("BEGIN IMMEDIATE")
+        _refuse_overlap(db, folder)
+        calls = ", ".join(name for name in _columns(db, "calls")[1:] if name != "book")
+        db.execute(f"INSERT OR IGNORE INTO calls (number, book, {calls}) SELECT NULL, book + ?, {calls} "
+                   "FROM shard.calls ORDER BY number", (offset,))
+        db.execute("INSERT INTO parts (book, line, text) SELECT book + ?, line, text FROM shard.parts "
+                   "ORDER BY book, line", (offset,))
+        debates = ", ".join(_columns(db, "debates")[1:])
+        db.execute(f"INSERT INTO debates (number, {debates}) SELECT number + ?, {debates} FROM shard.debates "
+                   "WHERE outcome IS NOT NULL ORDER BY number", (offset,))
+        db.execute("INSERT INTO messages (debate, id, seen, record) SELECT debate + ?, id, seen, record "
+                   f"FROM shard.messages WHERE debate IN ({_ENDED}) ORDER BY debate, id", (offset,))
+        db.execute(f"INSERT INTO changes (tick, debate) SELECT NULL, number + ? FROM ({_ENDED} ORDER BY number)",
+                   (offset,))
+        db.execute("INSERT INTO problems SELECT at, text FROM shard.problems")
+        db.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise UserError(f"{folder}: cannot be merged: {error}") from None
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        db.execute("DETACH shard")
+
+
+def _columns(db: sqlite3.Connection, table: str) -> list[str]:
+    return [row[1] for row in db.execute(f"PRAGMA main.table_info({table})")]
+
+
+def _refuse_overlap(db: sqlite3.Connection, folder: Path) -> None:
+    twice = db.execute("SELECT cell, repeat, sample FROM shard.debates NATURAL JOIN "
+                       "(SELECT cell, repeat, sample FROM main.debates) WHERE outcome IS NOT NULL LIMIT 1").fetchone()
+    if twice:
+        raise UserError(f"{folder}: has a debate that another directory has too: cell '{twice[0]}', repeat {twice[1]}, "
+                        f"sample '{twice[2]}'")

@@ -1,0 +1,99 @@
+"""The results of a study as text: its cells and metrics, as wide as the terminal, and what can be concluded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from madplug.text import columns, count, safe
+
+MOST_PARTS = 6
+"""A metric with more figures than this is not shown."""
+WIDTH = 120
+
+
+def summary_table(summary: Mapping[str, Any], width: int = WIDTH) -> str:
+    """The cells of a study with their figures; calls, tokens and cost are means over a cell's debates.
+
+    In the first of these layouts that is narrow enough: a row for each cell, a row for each figure, a paragraph for
+    each cell. Metrics come first, in the order of the run file. width: characters.
+    """
+    cells = summary["cells"]
+    every = list(dict.fromkeys(name for cell in cells for name in cell["metrics"]))
+    parts = Counter(name.rpartition(".")[0] for name in every if name.count(".") > 1)
+    many = {whole: n for whole, n in parts.items() if n > MOST_PARTS}
+    metrics = [name for name in every if name.rpartition(".")[0] not in many]
+    more = [f"{whole}: {n} figures in summary.json" for whole, n in many.items()]
+    rows = [_row(cell, metrics, costs=any(cell["cost_usd"] for cell in cells)) for cell in cells]
+    return "\n".join([_narrow_enough(rows, width), *more])
+
+
+def _row(cell: Mapping[str, Any], metrics: Sequence[str], *, costs: bool) -> dict[str, str]:
+    """The figures of a cell by name."""
+    debates = max(1, cell["done"] + cell["failed"])
+    tokens = (cell["tokens"]["prompt"] + cell["tokens"]["completion"]) / debates
+    row = {"cell": safe(cell["cell"]) + (" (oracle)" if cell["oracle"] else ""),
+           **{name: figure(cell["metrics"].get(name)) for name in metrics}, "debates": str(cell["done"]),
+           "undecided": str(cell["undecided"]), "failed": str(cell["failed"]),
+           "calls": f"{cell['calls'] / debates:.1f}", "tokens": f"{tokens:.0f}"}
+    return row | ({"USD": "?" if cell["cost_usd"] is None else f"{cell['cost_usd'] / debates:.4f}"} if costs else {})
+
+
+def _narrow_enough(rows: Sequence[Mapping[str, str]], width: int) -> str:
+    if not rows:
+        return "no cells"
+    head = list(rows[0])
+    wide = columns([list(row.values()) for row in rows], head)
+    if _width(wide) <= width:
+        return wide
+    turned = columns([[name, *(row[name] for row in rows)] for name in head[1:]], ["", *(row["cell"] for row in rows)])
+    return turned if _width(turned) <= width else "\n\n".join(map(_paragraph, rows))
+
+
+def _paragraph(row: Mapping[str, str]) -> str:
+    names = [name for name in row if name != "cell"]
+    longest = max(map(len, names))
+    return "\n".join([row["cell"], *(f"  {name:{longest}}  {row[name]}" for name in names)])
+
+
+def _width(text: str) -> int:
+    return max(map(len, text.splitlines()), default=0)
+
+
+def figure(metric: Mapping[str, Any] | None) -> str:
+    """A mean with its interval."""
+    if metric is None:
+        return "-"
+    interval = metric.get("ci95")
+    return f"{metric['mean']:.3f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+
+
+def conclusion(summary: Mapping[str, Any]) -> str | None:
+    """What can be concluded from the first metric that is a share of right answers, and what not, in a sentence."""
+    name = next((n for cell in summary["cells"] for n, m in cell["metrics"].items() if m.get("proportion")), None)
+    found = [(cell, cell["metrics"][name]) for cell in summary["cells"] if name in cell["metrics"]]
+    if name is None or not found:
+        return None
+    found.sort(key=lambda item: -item[1]["mean"])
+    samples = min(metric["n"] for _, metric in found)
+    if samples < 2:
+        return f"One sample says nothing about {name} in general."
+    return " ".join(_sentences(name, found, samples))
+
+
+def _sentences(name: str, found: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
+               samples: int) -> Iterator[str]:
+    best, metric = found[0]
+    low, high = metric["ci95"]
+    others = [cell["cell"] for cell, other in found[1:] if other["ci95"][1] >= low]
+    if len(found) == 1:
+        yield f"{name} lies between {low:.2f} and {high:.2f}, with 95% confidence, from {count(samples, 'sample')}."
+    elif others:
+        whose = f"that of '{safe(others[0])}'" if len(others) == 1 else f"those of {len(others)} other cells"
+        yield (f"'{safe(best['cell'])}' has the highest {name}, but its interval overlaps {whose}: on "
+               f"{count(samples, 'sample')} these intervals do not tell them apart.")
+    else:
+        yield f"'{safe(best['cell'])}' has the highest {name}, and its interval overlaps no other cell's."
+    if any(cell["oracle"] for cell, _ in found):
+        yield "Components saw the references, so this is not about models."

@@ -1,0 +1,37 @@
+"""A data set of one question, which is written in its options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from madplug import Dataset, Options, Sample
+
+
+class QuestionOptions(Options):
+    """The question."""
+
+    question: str = Field(min_length=1, description="what is asked")
+    choices: tuple[str, ...] = Field(default=(), max_length=26, description="the options to choose from, if any")
+
+
+class Question(Dataset):
+    """One question without a reference, as `madplug ask` asks it."""
+
+    name = "question"
+    Options = QuestionOptions
+
+    @property
+    def answers(self) -> str:
+        """A letter if there are choices, else a few words."""
+        return "answers.choice" if self.options.choices else "answers.text"
+
+    def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
+        """The question; other splits are empty."""
+        if split is None:
+            yield Sample("question", self.options.question, self.options.choices), ()
+
+    def size(self) -> int:
+        """One."""
+        return 1

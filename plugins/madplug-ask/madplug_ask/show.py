@@ -1,0 +1,119 @@
+"""A debate in the terminal, as it goes: one voice at a time, token by token where the model streams."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.text import Text
+
+from madplug import AgentsCast, DebateStarted, MessageRecorded, Observer, Request
+from madplug.text import safe
+
+DISCUSS = "discuss"
+"""The purpose of calls whose replies become messages; another one is named."""
+
+
+@dataclass(eq=False)
+class _Voice:
+    """A reply that is being written."""
+
+    agent: int | None
+    purpose: str
+    pieces: deque[str] = field(default_factory=deque)
+    begun: bool = False
+    """Whether it is being shown."""
+
+
+class Transcript(Observer):
+    """Prints the debate. Replies that are written at the same time are shown one after the other."""
+
+    name = "transcript"
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self.console = console
+        self._lock = threading.Lock()
+        self._names: dict[int, str] = {}
+        self._voices: list[_Voice] = []
+        """Those whose messages are not recorded yet; the first is shown while it is written."""
+        self._latest: dict[int, str] = {}
+        self._column = 0
+
+    def listen(self, request: Request) -> Callable[[str], None]:
+        """Show a reply while it is written, as soon as those before it are done."""
+        voice = _Voice(request.agent, request.purpose)
+        with self._lock:
+            self._voices += [voice] if request.agent is not None else []
+
+        def piece(text: str) -> None:
+            with self._lock:
+                voice.pieces.append(text)
+                if self._names and self._voices[:1] == [voice]:
+                    self._show(voice)
+
+        return piece
+
+    def debate_started(self, event: DebateStarted) -> None:
+        """Print the question."""
+        with self._lock:
+            self._print(Text(safe(event.sample.question), style="bold"))
+            for i, choice in enumerate(event.sample.choices):
+                self._print(Text(f"  {chr(ord('A') + i)}) {safe(choice)}"))
+
+    def agents_cast(self, event: AgentsCast) -> None:
+        """Remember the names."""
+        with self._lock:
+            self._names = {agent.id: safe(agent.persona.name) for agent in event.agents}
+
+    def message_recorded(self, event: MessageRecorded) -> None:
+        """Finish the message that was being shown, or print one that was not."""
+        message = event.message
+        with self._lock:
+            if message.retracted:
+                self._print(Text(f"  (message {message.id} was retracted)", style="yellow"))
+                return
+            begun = any(v.begun for v in self._voices if v.agent == message.agent)
+            self._voices = [v for v in self._voices if v.agent != message.agent]
+            if not begun:
+                self._head(message.agent)
+                self._write(safe(message.content.strip()))
+            self._break_line()
+            self._answer(message.agent, message.key, message.answer)
+
+    def _head(self, agent: int | None, purpose: str = DISCUSS) -> None:
+        self._print(Text())
+        who = self._names.get(agent, f"Agent {agent + 1}") if agent is not None else "(note)"
+        self._print(Text.assemble((who, "cyan"), "" if purpose == DISCUSS else f" ({safe(purpose)})"))
+
+    def _answer(self, agent: int | None, key: str | None, answer: str | None) -> None:
+        if agent is None or key is None:
+            return
+        before = self._latest.get(agent)
+        self._latest[agent] = key
+        changed = f"{safe(before)} -> " if before not in (None, key) else ""
+        self._print(Text.assemble("  ", (f"{changed}{safe(answer or key)}", "bold yellow" if changed else "bold")))
+
+    def _show(self, voice: _Voice) -> None:
+        """Print what has come of a reply."""
+        if not voice.begun:
+            voice.begun = True
+            self._head(voice.agent, voice.purpose)
+        while voice.pieces:
+            self._write(safe(voice.pieces.popleft()))
+
+    def _write(self, text: str) -> None:
+        self.console.print(Text(text), end="", soft_wrap=True)
+        self._column = 0 if text.endswith("\n") else self._column + len(text)
+
+    def _break_line(self) -> None:
+        if self._column:
+            self.console.print()
+            self._column = 0
+
+    def _print(self, text: Text) -> None:
+        self._break_line()
+        self.console.print(text, soft_wrap=True)

@@ -1,0 +1,74 @@
+"""From the words on the command line to a run file of one debate."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from madplug import UserError, nearest
+from madplug.config import ResolvedStudy, load
+from madplug.registry import Registry
+
+AGENTS = 3
+EMBEDDED = "llamacpp.chat"
+"""The model that is used unless another is named."""
+DEBATE: Mapping[str, Any] = {
+    "paradigm": "mallm.memory", "agents": AGENTS, "rounds": 2, "decision": "consensus.majority",
+    "styles": [{"use": "styles.simple", "max_characters": 600}]}
+"""The debate unless a paradigm is named: agents speak in turn, twice at most, until a majority agrees."""
+_NAMES = ("model", "weights")
+"""The options of a model component that say which model it is."""
+
+
+def study_of(question: str, choices: Sequence[str], paradigm: str | None, model: str | None,
+             settings: Sequence[str]) -> tuple[dict[str, Any], ResolvedStudy]:
+    """The run file of a debate on a question, and the study that it describes.
+
+    paradigm: its name. model: the name of a model component, or PLUGIN:MODEL. settings: `KEY=VALUE` for any key of the
+    run file. Raises `UserError` with every problem.
+    """
+    registry = Registry()
+    table: dict[str, Any] = {
+        "name": folder_name(question),
+        "dataset": {"use": "ask.question", "question": question, "choices": list(choices)},
+        "models": {"model": model_table(registry, model)},
+        "debate": dict(DEBATE) if paradigm is None else {"paradigm": paradigm}}
+    changes = list(settings)
+    try:
+        return table, load(table, changes, registry)
+    except UserError as error:
+        if not any(p.place == "debate.agents" and "is required" in p.message for p in error.problems):
+            raise
+    table["debate"]["agents"] = AGENTS  # neither the paradigm nor its persona generators say how many
+    return table, load(table, changes, registry)
+
+
+def model_table(registry: Registry, name: str | None) -> dict[str, Any]:
+    """The slot of a model: a component's name, or PLUGIN:MODEL for the plugin's only model component."""
+    plugin, colon, model = (name or EMBEDDED).partition(":")
+    if not colon:
+        return {"use": plugin}
+    offers = [offer for offer in registry.of_plugin(plugin) if offer.kind == "model"]
+    if not offers:
+        known = dict.fromkeys(offer.name.partition(".")[0] for offer in registry.offers("model"))
+        raise UserError(f"--model {name}: no installed plugin '{plugin}' offers a model"
+                        f"{nearest(plugin, known) or f'; pip install madplug-{plugin}'}")
+    for offer in offers:
+        if option := next((o for o in _NAMES if o in offer.component.Options.model_fields), None):
+            return {"use": offer.name, option: model}
+    only = offers[0].name
+    raise UserError(f"--model {name}: {only} has no option that names a model; write --model {only}")
+
+
+def folder_name(question: str) -> str:
+    """The name of the study: when it was asked, and the beginning of the question."""
+    words = re.sub(r"\W+", "-", question.lower()).strip("-")[:40].strip("-")
+    return f"{time.strftime('%Y%m%d-%H%M%S')}{f'-{words}' if words else ''}"
+
+
+def output_of(name: str) -> Path:
+    """Where the study is kept."""
+    return Path("runs") / "ask" / name

@@ -1,0 +1,150 @@
+"""`madplug ask`, with a model of a few words: what is printed, what is kept, and what is refused."""
+
+import json
+from io import StringIO
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from madplug import Agent, AgentsCast, DebateId, Message, MessageRecorded, Persona, Request
+from madplug.cli import main
+from madplug_ask.show import Transcript
+
+PARROT = '''
+from madplug import Completion, Model, ModelOptions, Paradigm, Usage, hookimpl
+from madplug.streaming import begin
+from pydantic import Field
+
+class Parrot(Model):
+    """Says what it is told to say."""
+    name = "chat"
+    class Options(ModelOptions):
+        """Options."""
+        model: str = Field(default="Final answer: B", description="what it says")
+    async def complete(self, request):
+        shown = begin(request)
+        for word in self.options.model.split(" ") if shown else ():
+            shown(word + " ")
+        return Completion(self.options.model, Usage(10, 2))
+
+@hookimpl
+def madplug_register_models():
+    return [Parrot]
+'''
+PLANETS = ("Which is the largest?", "--choice", "Mars", "--choice", "Jupiter")
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch, madplug_plugin):
+    madplug_plugin("parrot", PARROT)
+    monkeypatch.chdir(tmp_path)
+
+    def ask(*words, model="parrot:[AGREE] Final answer: B"):
+        done = CliRunner().invoke(main, ["ask", *words, *(["--model", model] if model else [])])
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return done
+
+    return ask
+
+
+def test_the_answer_goes_to_standard_output_and_the_debate_to_standard_error(ask):
+    done = ask(*PLANETS)
+    assert (done.exit_code, done.stdout) == (0, "B) Jupiter\n")
+    assert done.stderr.startswith("Which is the largest?\n  A) Mars\n  B) Jupiter\n\nAgent 1\n[AGREE] Final answer: B")
+    assert "2 of 3 agents gave it (agreed); Agent 3: did not speak\n" in done.stderr
+    assert "1 round, 2 calls, 24 tokens" in done.stderr
+
+
+def test_the_debate_is_a_study_like_any_other(ask, tmp_path):
+    ask(*PLANETS)
+    [folder] = (tmp_path / "runs/ask").iterdir()
+    assert folder.name.endswith("-which-is-the-largest")
+    status = CliRunner().invoke(main, ["status", str(folder), "--json"])
+    assert json.loads(status.stdout)["done"] == 1
+    decided = CliRunner().invoke(main, ["decide", str(folder), "--decision", "consensus.unanimity", "--output", "x"])
+    assert decided.exit_code == 0, decided.stderr
+    again = CliRunner().invoke(main, ["run", str(folder / "study.toml"), "--output", "again"])
+    assert again.exit_code == 0, again.stderr
+
+
+def test_a_question_without_choices_is_answered_in_words(ask):
+    done = ask("What is the capital of France?", "--quiet", model="parrot:Final answer: Paris")
+    assert (done.stdout, done.stderr) == ("Paris\n", "")
+
+
+def test_an_answer_that_cannot_be_read_is_no_answer(ask):
+    done = ask(*PLANETS, model="parrot:I do not know")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("no answer: ")
+    assert "Agent 1: no answer" in done.stderr
+
+
+def test_settings_and_the_output_are_those_of_a_run(ask, tmp_path):
+    done = ask(*PLANETS, "--set", "debate.agents=5", "--output", "mine")
+    assert "3 of 5 agents" in done.stderr
+    assert (tmp_path / "mine/study.db").is_file()
+    done = ask(*PLANETS, "--set", "limits.calls=1", "--set", "debate.rounds=1")
+    assert done.exit_code == 3
+    assert "stopped: limits.calls: 1 reached" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "model", "message"), [
+    (("q", "--use", "mallm.memry"), "parrot:x", "did you mean 'mallm.memory'?"),
+    (("q", "--use", "consensus.majority"), "parrot:x", "is a decision protocol, not a paradigm"),
+    (("q",), "parot:x", "--model parot:x: no installed plugin 'parot' offers a model; did you mean 'parrot'?"),
+    (("q",), "parrot.caht", "did you mean 'parrot.chat'?"),
+    (("q", "--set", "debate.rouns=2"), "parrot:x", "did you mean 'rounds'?"), (("",), "parrot:x", "dataset.question")])
+def test_mistakes_are_named(ask, words, model, message):
+    done = ask(*words, model=model)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("paradigm", ["mallm.memory", "mallm.report", "collective_refinement"])
+def test_any_installed_paradigm_can_be_used(ask, paradigm):
+    done = ask(*PLANETS, "--use", paradigm)
+    assert (done.exit_code, done.stdout) == (0, "B) Jupiter\n"), done.stderr
+
+
+# What is shown
+
+ID = DebateId("main", 0, "question")
+
+
+def say(transcript, id, agent, content, key):
+    transcript.message_recorded(MessageRecorded(ID, Message(id, 1, 0, agent, "improve", content, answer=key, key=key),
+                                                None))
+
+
+@pytest.fixture
+def shown():
+    text = StringIO()
+    transcript = Transcript(Console(file=text, width=30))
+    transcript.agents_cast(AgentsCast(ID, tuple(Agent(i, Persona(f"Agent {i + 1}"), "m") for i in range(2))))
+    return transcript, text
+
+
+def request(agent):
+    return Request((), "discuss", "m", agent)
+
+
+def test_replies_that_are_written_at_the_same_time_are_shown_one_after_the_other(shown):
+    transcript, text = shown
+    one, two = transcript.listen(request(0)), transcript.listen(request(1))
+    for a, b in zip(("I ", "say ", "A"), ("And ", "I ", "B"), strict=True):
+        one(a)
+        two(b)
+    assert text.getvalue() == "\nAgent 1\nI say A"
+    say(transcript, 0, 0, "I say A", "A")
+    say(transcript, 1, 1, "And I B", "B")
+    assert text.getvalue() == "\nAgent 1\nI say A\n  A\n\nAgent 2\nAnd I B\n  B\n"
+
+
+def test_a_change_of_mind_is_marked_and_control_characters_are_not_printed(shown):
+    transcript, text = shown
+    say(transcript, 0, 0, "A", "A")
+    say(transcript, 1, 0, "B\x1b[2J", "B")
+    assert "  A -> B\n" in text.getvalue()
+    assert "\x1b" not in text.getvalue()

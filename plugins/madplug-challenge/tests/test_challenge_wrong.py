@@ -1,0 +1,114 @@
+"""The wrong answer, and the information, on requests that are really sent."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+STUDY = """
+%s
+dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
+models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
+models.x = {use = "openai.chat", model = "x", base_url = "{url}"}
+metrics = ["challenge.outcome"]
+[debate]
+paradigm = "som.debate"
+rounds = 1
+agents = 2
+models = ["m"]
+phases = [{use = "challenge.final", settings = ["%s"], %s}]
+"""
+WRONG = 'challenger_model = "x"'
+FOUR = {"id": "q1", "question": "What is the capital of France?", "choices": ["Lyon", "Paris", "Nice", "Lille"],
+        "reference": "B"}
+TWO = FOUR | {"choices": ["Lyon", "Paris"]}
+
+
+@pytest.fixture
+def challenge(run_on_endpoint):
+    """Runs a debate that answers `decided`, with a challenger that proposes these letters one after the other."""
+    pytest.importorskip("madplug_som")
+
+    def run(decided, proposed, row=FOUR, *, oracle=True):
+        letters = iter(proposed)
+
+        def say(body):
+            if body["model"] == "x":
+                return f"Final answer: {next(letters)}"
+            return "AGREE" if "Examine it critically" in str(body["messages"]) else f"Final answer: {decided}"
+
+        study = STUDY % ("oracle = true" if oracle else "", "wrong", WRONG)
+        (result,), bodies = run_on_endpoint(study, [row], say)
+        return result, bodies
+
+    return run
+
+
+def test_a_wrong_answer_is_never_the_right_one(challenge):
+    """The debate is wrong (A); the challenger proposes the right answer (B), which is refused."""
+    result, bodies = challenge("A", "BC")
+    found = result.notes["challenge"]["wrong"]
+    assert (found["shown"], found["key"], found["checked"]) == ("C", "C", "references")
+    asked = [b for b in bodies if b["model"] == "x"]
+    assert "It must not be: B" in str(asked[0]["messages"][-1])
+    assert len(asked) == 2
+    assert result.metrics["challenge.outcome.wrong.shown_right"] == 0.0
+
+
+def test_the_debates_own_wrong_answer_is_flagged(challenge):
+    result, _ = challenge("A", "A")
+    assert result.notes["challenge"]["wrong"]["same_as_decision"] is True
+
+
+def test_of_two_choices_the_wrong_one_is_the_other_and_the_notes_say_so(challenge):
+    result, _ = challenge("B", "A", TWO)
+    assert result.notes["challenge"]["wrong"]["two_choices"] is True
+    result, _ = challenge("A", "A", TWO)
+    found = result.notes["challenge"]["wrong"]
+    assert (found["two_choices"], found["same_as_decision"], found["key"]) == (True, True, "A")
+
+
+def test_without_the_references_a_right_answer_is_flagged(challenge):
+    """Nothing tells the debate that its answer (A) is wrong; the metric knows."""
+    result, _ = challenge("A", "AB", oracle=False)
+    found = result.notes["challenge"]["wrong"]
+    assert (found["key"], found["checked"]) == ("B", "decision")
+    assert result.metrics["challenge.outcome.wrong.shown_right"] == 1.0
+
+
+def test_information_is_found_in_a_folder(run_on_endpoint, tmp_path):
+    pytest.importorskip("madplug_retrieval")
+    pytest.importorskip("madplug_som")
+    (tmp_path / "books").mkdir()
+    (tmp_path / "books" / "france.md").write_text("Paris is the capital of France.\n\nLyon is a city in France.")
+    (tmp_path / "books" / "bread.txt").write_text("Bread is made of flour and water.")
+    study = STUDY % ("", "information", 'retriever = "library", passages = 1') + (
+        '[services.library]\nuse = "retrieval.bm25"\npath = "books"\n')
+    _, bodies = run_on_endpoint(study, [FOUR], lambda body: "AGREE Final answer: B")
+    examined = [b for b in bodies if "Examine it critically" in str(b["messages"])]
+    assert len(examined) == 2
+    assert all("These passages may help:\nParis is the capital of France." in text(b) for b in examined)
+    assert not any("Bread" in text(b) for b in examined)
+
+
+def text(body):
+    return "\n".join(m["content"] for m in body["messages"])
+
+
+def test_every_prompt_can_be_pasted_with_its_role(run_on_endpoint):
+    pytest.importorskip("madplug_som")
+    options = ('challenger_model = "x", challenger = "SYSTEM", mislead = "MISLEAD {answer}", persona = "P {name}", '
+               'frame = "F {question}", frame_place = "system", review = "R {answer}"')
+
+    def say(body):
+        return "Final answer: A" if body["model"] == "x" else "AGREE\nFinal answer: B"
+
+    _, bodies = run_on_endpoint(STUDY % ("", "wrong", options), [FOUR], say)
+    [wrong] = [b["messages"] for b in bodies if b["model"] == "x"]
+    assert wrong[0] == {"role": "system", "content": "SYSTEM"}
+    assert "MISLEAD B" in wrong[-1]["content"]
+    examined = [b["messages"] for b in bodies if "R A" in json.dumps(b["messages"])]
+    assert [m["role"] for m in examined[0]] == ["system", "user"]
+    assert examined[0][0]["content"].startswith("P Agent 1\n\nF What is")
+    assert examined[0][1]["content"] == "R A"

@@ -1,0 +1,81 @@
+"""Output tokens, by round and agent, with the models' counts or with one tokenizer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from madplug import Decision, Phase
+from madplug.testing import play
+from madplug_dynamics import OutputTokens
+
+STUDY = """
+dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
+models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
+debate = {paradigm = "som.debate", agents = 2, rounds = 3}
+metrics = ["dynamics.output_tokens"]
+"""
+
+
+def reply(body):
+    """As many tokens as there are messages: more in every round."""
+    return {"id": "x", "object": "chat.completion", "created": 1, "model": "m",
+            "choices": [{"index": 0, "finish_reason": "stop",
+                         "message": {"role": "assistant", "content": "Final answer: A"}}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": len(body["messages"]), "total_tokens": 9}}
+
+
+def test_tokens_that_models_report_are_added_up(run_on_endpoint):
+    pytest.importorskip("madplug_som")
+    rows = [{"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B"}]
+    (result,), bodies = run_on_endpoint(STUDY, rows, reply)
+    assert len(bodies) == 6
+    assert result.metrics == {
+        "dynamics.output_tokens.total": 18.0, "dynamics.output_tokens.exchange": 16.0,
+        "dynamics.output_tokens.before": 0.0, "dynamics.output_tokens.round_1": 2.0,
+        "dynamics.output_tokens.round_2": 6.0, "dynamics.output_tokens.round_3": 10.0,
+        "dynamics.output_tokens.agent_0": 9.0, "dynamics.output_tokens.agent_1": 9.0}
+    assert result.tokens.completion == 18
+    assert result.notes["dynamics.output_tokens"]["2"] == {"0": {"discuss": 3}, "1": {"discuss": 3}}
+
+
+def word_tokenizer(path):
+    """A tokenizer of words."""
+    tokenizers = pytest.importorskip("tokenizers")
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.save(str(path))
+    return path
+
+
+def test_one_tokenizer_counts_all_replies(tmp_path):
+    metric = OutputTokens(tokenizer=word_tokenizer(tmp_path / "tokenizer.json"))
+    played = play(replies=["one", "two words", "three words here"], metrics={"t": metric})
+    assert played.metrics == {"t.total": 6.0, "t.exchange": 0.0, "t.before": 0.0, "t.round_1": 6.0, "t.agent_0": 1.0,
+                              "t.agent_1": 2.0, "t.agent_2": 3.0}
+
+
+def test_calls_of_no_agent_are_in_the_total():
+    class Asking(Phase):
+        name = "asking"
+
+        async def run(self, debate, decision):
+            await debate.ask("What now?", purpose="judge")
+            return Decision("A")
+
+    played = play(replies=["a", "b", "c", "d"], metrics={"t": OutputTokens()}, phases=[Asking()])
+    assert (played.metrics["t.total"], played.metrics["t.agent_0"]) == (4.0, 1.0)
+    assert played.result.notes["t"]["1"]["none"] == {"judge": 1}
+
+
+def test_a_file_that_is_no_tokenizer_is_a_problem(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({"a": 1}))
+    pytest.importorskip("tokenizers")
+    (problem,) = OutputTokens(tokenizer=path).check(None)
+    assert problem.startswith(f"'tokenizer' names {path}, which cannot be read as a tokenizer.json")
+
+
+def test_a_debate_without_calls_has_no_figures():
+    assert OutputTokens().score(play(replies=["a", "b", "c"]).debate, ()) is None

@@ -1,0 +1,87 @@
+"""Data sets of inspect_ai in a study."""
+
+import pytest
+
+from madplug import StudyError, UserError
+
+pytest.importorskip("inspect_ai", reason="inspect-ai is not installed: tox run -e integrations")
+from madplug_inspect.dataset import Imported
+
+FILE = '''
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ContentImage, ContentText
+
+
+@task
+def capitals(count=3):
+    return Task(MemoryDataset([Sample(f"Capital {i}?", choices=["Oslo", "Rome"], target="B", metadata={"level": i})
+                               for i in range(count)]))
+
+
+def chats():
+    return MemoryDataset([
+        Sample([ChatMessageSystem(content="Be brief."), ChatMessageUser(content="Why?")], target=["a", "b"], id="one"),
+        Sample([ChatMessageUser(content=[ContentText(text="What is it?"), ContentImage(image="PLACE")])], id=7,
+               choices=["x", "y", "z"], target=["A", "C"])])
+
+
+def nothing():
+    return None
+
+
+def fails():
+    raise ValueError("no such file")
+'''
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "dot.png").write_bytes(b"png")
+    path = tmp_path / "tasks.py"
+    path.write_text(FILE.replace("PLACE", str(tmp_path / "dot.png")))
+    return path
+
+
+def test_the_data_set_of_a_task(file):
+    data = Imported(file=file, source="capitals", args={"count": 2})
+    rows = list(data.samples())
+    assert [(s.id, s.question, s.choices, r) for s, r in rows] == [
+        ("1", "Capital 0?", ("Oslo", "Rome"), ("B",)), ("2", "Capital 1?", ("Oslo", "Rome"), ("B",))]
+    assert rows[1][0].metadata == {"level": 1}
+    assert (data.answers, data.size(), data.has_images) == ("answers.choice", 2, False)
+    assert data.fingerprint() != Imported(file=file, source="capitals").fingerprint()
+
+
+def test_messages_images_and_several_targets(file):
+    data = Imported(file=file, source="chats")
+    (one, a_or_b), (seven, both) = data.samples()
+    assert (one.id, one.question, a_or_b) == ("one", "Be brief.\n\nWhy?", ("a", "b"))
+    assert (seven.question, seven.images, both) == ("What is it?", ("data:image/png;base64,cG5n",), ("A, C",))
+    assert data.has_images
+
+
+def test_its_own_examples_by_module():
+    data = Imported(source="inspect_ai.dataset:example_dataset", args={"name": "theory_of_mind"}, limit=5)
+    assert data.size() == 5
+    assert all(references for _, references in data.samples())
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"source": "capitals"}, "names no module"),
+    ({"source": "inspect_ai.dataset:example_dataste"}, "did you mean 'example_dataset'"),
+    ({"source": "no_such_module:x"}, "no_such_module cannot be imported"),
+    ({"source": "capitols", "file": True}, "did you mean 'capitals'"),
+    ({"source": "nothing", "file": True}, "returned NoneType; expected a data set or a task"),
+    ({"source": "fails", "file": True}, "'fails' raised ValueError: no such file"),
+])
+def test_a_mistake_is_told_in_words(file, options, said):
+    with pytest.raises(UserError, match=said):
+        Imported(**{**options, **({"file": file} if "file" in options else {})}).size()
+
+
+def test_a_missing_file_and_a_split_are_told(tmp_path, file):
+    with pytest.raises(UserError, match="no such Python file"):
+        Imported(file=tmp_path / "other.py", source="x").size()
+    with pytest.raises(StudyError, match="has no split 'train'"):
+        list(Imported(file=file, source="capitals").samples("train"))

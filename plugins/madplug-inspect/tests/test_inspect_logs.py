@@ -1,0 +1,182 @@
+"""A study is read by inspect_ai's own functions and shown by its own viewer."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from madplug.testing.endpoint import completion, running_endpoint
+
+pytest.importorskip("inspect_ai", reason="inspect-ai is not installed: tox run -e integrations")
+
+KEY = "sk-inspect-0123456789"
+STUDY = """
+name = "small"
+repeats = 2
+[dataset]
+use = "files.table"
+path = "q.jsonl"
+answers = "answers.choice"
+[models.m]
+use = "openai.chat"
+model = "fake"
+base_url = "{url}"
+attempts = 1
+price = {{prompt = 1.0, completion = 2.0}}
+[debate]
+paradigm = "som.debate"
+agents = 2
+rounds = 2
+[[metrics]]
+use = "qa.accuracy"
+[[observers]]
+use = "inspect.logs"
+[[cells]]
+name = "two rounds"
+[[cells]]
+name = "one/round"
+debate.rounds = 1
+"""
+
+
+def reply(body):
+    asked = str(body["messages"])
+    if "broken" in asked:
+        return {"error": {"message": "no"}}
+    return completion(f"Final answer: ({'A' if 'capital' in asked else 'B'})", 10)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    for plugin in ("openai", "answers", "files", "som", "qa"):
+        pytest.importorskip(f"madplug_{plugin}")
+    folder = tmp_path_factory.mktemp("study")
+    rows = [{"id": "q1", "question": "The capital?", "choices": ["Rome", "Oslo"], "reference": "A"},
+            {"id": "q2", "question": "Which?", "choices": ["one", "two"], "reference": "A"},
+            {"id": "q3", "question": "broken", "choices": ["one", "two"], "reference": "A"}]
+    (folder / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with running_endpoint(reply) as endpoint:
+        (folder / "small.toml").write_text(STUDY.format(url=endpoint.url))
+        done = subprocess.run([sys.executable, "-m", "madplug", "run", "small.toml"], cwd=folder, text=True,
+                              capture_output=True, timeout=120, check=False, env={**os.environ, "OPENAI_API_KEY": KEY})
+        assert done.returncode == 1, done.stdout + done.stderr  # the broken question
+        assert "observer" not in done.stderr
+    return folder / "runs" / "small"
+
+
+@pytest.fixture(scope="module")
+def logs(study):
+    """What the observer wrote, read by inspect_ai, by task."""
+    code = """
+import sys
+from inspect_ai.log import list_eval_logs, read_eval_log
+print("[" + ",".join(read_eval_log(info).model_dump_json() for info in list_eval_logs(sys.argv[1])) + "]")
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(study / "inspect")], capture_output=True, text=True,
+                          timeout=120, check=True)
+    return {log["eval"]["task"]: log for log in json.loads(done.stdout)}
+
+
+def test_each_cell_is_a_log_with_its_samples_and_epochs(logs):
+    assert set(logs) == {"small/two rounds", "small/one/round"}
+    log = logs["small/two rounds"]
+    assert (log["status"], log["eval"]["config"]["epochs"]) == ("error", 2)
+    assert log["eval"]["model"] == "madplug/fake"
+    assert log["eval"]["dataset"]["sample_ids"] == ["q1", "q2", "q3"]
+    assert [(s["id"], s["epoch"]) for s in log["samples"]] == [(q, e) for e in (1, 2) for q in ("q1", "q2", "q3")]
+    assert log["samples"][0]["target"] == ["A"]
+    assert log["samples"][0]["choices"] == ["Rome", "Oslo"]
+
+
+def test_scores_are_those_of_the_study(logs, study):
+    log = logs["small/two rounds"]
+    values = {(s["id"], s["epoch"]): s["scores"]["qa.accuracy"]["value"] for s in log["samples"] if s["scores"]}
+    assert values["q1", 1] == 1
+    assert values["q2", 1] == 0
+    [score] = [s for s in log["results"]["scores"] if s["name"] == "qa.accuracy"]
+    summary = json.loads((study / "summary.json").read_text())["cells"][0]["metrics"]["qa.accuracy"]
+    assert score["metrics"]["mean"]["value"] == summary["mean"]
+    assert [score["metrics"][f"ci95_{end}"]["value"] for end in ("low", "high")] == summary["ci95"]
+
+
+def test_agents_are_spans_within_rounds_and_calls_are_model_events(logs):
+    events = logs["small/two rounds"]["samples"][0]["events"]
+    spans = {e["id"]: e for e in events if e["event"] == "span_begin"}
+    agents = [e for e in spans.values() if e["type"] == "agent"]
+    assert [a["name"] for a in agents] == ["Agent 1", "Agent 2"] * 2
+    assert [spans[a["parent_id"]]["name"] for a in agents] == ["round 1"] * 2 + ["round 2"] * 2
+    calls = [e for e in events if e["event"] == "model"]
+    assert [spans[c["span_id"]]["name"] for c in calls] == ["Agent 1", "Agent 2"] * 2
+    assert all("Final answer: (A)" in c["output"]["choices"][0]["message"]["content"] for c in calls)
+    assert {e["id"] for e in events if e["event"] == "span_end"} == set(spans)
+
+
+def test_usage_is_that_of_the_debate_even_if_another_cell_paid(logs):
+    for task, calls in (("small/two rounds", 4), ("small/one/round", 2)):
+        usage = logs[task]["samples"][0]["model_usage"]["m"]
+        assert (usage["input_tokens"], usage["output_tokens"]) == (10 * calls, 3 * calls)
+        assert usage["total_cost"] == pytest.approx(calls * 16e-6)
+
+
+def test_a_failed_debate_is_an_error(logs):
+    failed = [s for s in logs["small/two rounds"]["samples"] if s["error"]]
+    assert {s["id"] for s in failed} == {"q3"}
+    assert logs["small/two rounds"]["results"]["completed_samples"] == 4
+
+
+def test_no_key_is_in_a_log(study):
+    assert all(KEY.encode() not in path.read_bytes() for path in (study / "inspect").iterdir())
+    import zipfile
+
+    for path in (study / "inspect").iterdir():
+        with zipfile.ZipFile(path) as file:
+            for name in file.namelist():
+                try:
+                    assert KEY.encode() not in file.read(name)
+                except NotImplementedError:  # a compression that this Python does not know
+                    continue
+
+
+def test_the_command_writes_the_same_logs_again(study, tmp_path):
+    done = subprocess.run([sys.executable, "-m", "madplug", "inspect", str(study), "--output", str(tmp_path / "logs")],
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "2 logs in" in done.stdout
+    assert {p.name for p in (tmp_path / "logs").iterdir()} == {p.name for p in (study / "inspect").iterdir()}
+
+
+def test_its_viewer_shows_them(study):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    program = Path(sys.executable).with_name("inspect")
+    viewer = subprocess.Popen([program, "view", "start", "--log-dir", str(study / "inspect"), "--port", str(port)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        listed = json.loads(get(f"http://127.0.0.1:{port}/api/logs", viewer))
+        assert len(listed["files"]) == 2
+        name = listed["files"][0]["name"]
+        shown = json.loads(get(f"http://127.0.0.1:{port}/api/logs/{name.replace('/', '%2F')}", viewer))
+        assert shown["eval"]["task"].startswith("small/")
+    finally:
+        viewer.terminate()
+        viewer.wait()
+
+
+def get(url, process):
+    for _ in range(600):
+        assert process.poll() is None
+        try:
+            with urlopen(url, timeout=30) as response:
+                return response.read()
+        except URLError as error:
+            if hasattr(error, "status"):
+                raise
+            time.sleep(0.1)
+    raise AssertionError(f"{url} does not answer")

@@ -1,0 +1,32 @@
+"""Without inspect_ai, which is an extra, everything says what to install."""
+
+from importlib.util import find_spec
+
+import pytest
+from click.testing import CliRunner
+
+from madplug import UserError
+from madplug.cli import main
+from madplug.testing import play
+from madplug_inspect.dataset import Imported
+from madplug_inspect.observer import Logs
+
+pytestmark = pytest.mark.skipif(find_spec("inspect_ai") is not None, reason="inspect-ai is installed")
+SAID = "needs inspect_ai, which is not installed: pip install 'madplug-inspect"
+
+
+def test_the_command(tmp_path):
+    done = CliRunner().invoke(main, ["inspect", str(tmp_path)])
+    assert done.exit_code == 2
+    assert SAID in done.stderr
+
+
+def test_the_data_set():
+    with pytest.raises(UserError, match=r"inspect.dataset needs inspect_ai"):
+        Imported(source="inspect_ai.dataset:example_dataset").size()
+
+
+def test_the_observer_and_the_debate_goes_on():
+    played = play(replies=lambda request: "A", observers=[Logs()])
+    assert SAID in played.problems[0]
+    assert played.result.error is None

@@ -1,0 +1,282 @@
+"""Meta-Debate on requests that are really sent: what reviewers see, who applies how, who drops out."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+
+import pytest
+
+from madplug import RefusedError
+from madplug.testing import play
+from madplug_mad import Roles
+from madplug_metadebate import Cast, DmadVision, read_scores
+from madplug_metadebate.criteria import BUILT_IN
+
+STUDY = """
+seed = 1
+%s
+[dataset]
+use = "files.table"
+path = "q.jsonl"
+answers = "choice"
+[models.a]
+use = "openai.chat"
+model = "a"
+base_url = "{url}"
+[models.b]
+use = "openai.chat"
+model = "b"
+base_url = "{url}"
+[debate]
+paradigm = "metadebate.%s"
+models = ["a", "b"]
+rounds = 1
+[debate.casting]
+%s
+"""
+ROWS = [{"id": "q1", "question": "Which one is it?", "choices": ["one", "two"], "reference": "B"}]
+PIXEL = {"image": ("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLv"
+                   "AAAAAElFTkSuQmCC")}
+TRAINING = [{"id": f"t{i}", "question": f"Training question {i}?", "choices": ["x", "y"], "reference": "A"}
+            for i in range(3)]
+GIVEN = 'criteria = [["Accuracy", "It is right."], ["Persuasion", "It convinces."]]'
+APPLIES, REVIEWS, GENERATES = "Your role: ", "Score each of them", "By which 2 or 3 criteria"
+
+
+def text_of(body):
+    content = body["messages"][-1]["content"]
+    return content if isinstance(content, str) else content[0]["text"]
+
+
+def part(body):
+    return re.search(r"(?:in this role|Your role|roles is): (\w+)", text_of(body))[1]
+
+
+def scores(names, *by_agent):
+    return json.dumps({f"Agent {i}": dict.fromkeys(names, s) | {"explanation": ""} for i, s in enumerate(by_agent, 1)})
+
+
+def replies(body):
+    text = text_of(body)
+    if REVIEWS in text:
+        names = [line.partition(":")[0] for line in text.split("these criteria")[1].splitlines()
+                 if re.match(r"[A-Z][\w ]+: ", line) and not line.startswith("5:")]
+        return scores(names, *([2, 5] if "Agent 2:\n" in text else [3]))
+    if GENERATES in text:
+        return json.dumps({"criteria": [{"name": "Wit", "explanation": "Witty."}, {"name": "Truth",
+                                                                                   "explanation": "True."}]})
+    if APPLIES in text:
+        return f"<{body['model']} as {part(body)}>"
+    if "Is one of these answers right" in str(body["messages"]):
+        return json.dumps({"preference": "Yes", "supported_side": "", "reason": "", "answer": "(B)"})
+    return "```python\nprint('B')\n```" if "Write a Python program" in text else "Final answer: B"
+
+
+def of(bodies, mark):
+    return [b for b in bodies if mark in text_of(b)]
+
+
+def test_reviewers_see_what_a_proposal_answers(run_on_endpoint):
+    _, bodies = run_on_endpoint(STUDY % ("", "mad", GIVEN), ROWS, replies)
+    by_part = {part(b): text_of(b) for b in of(bodies, REVIEWS)}
+    assert "said before" not in by_part["Affirmative"]
+    assert "What has been said so far:\n\nAffirmative side:\n<b as Affirmative>" in by_part["Negative"]
+    for said in ("<b as Affirmative>", "<b as Negative>"):
+        assert by_part["Moderator"].index(said) < by_part["Moderator"].index("Below is what each agent (2 in all)")
+
+
+def test_each_reviewed_proposal_has_its_own_context_where_they_differ(run_on_endpoint):
+    casting = GIVEN + '\nproposal_context = "independent"'
+    _, bodies = run_on_endpoint(STUDY % ("", "mad", casting), ROWS, replies)
+    review = next(text_of(b) for b in of(bodies, REVIEWS) if part(b) == "Negative")
+    first, second = review.split("Agent 1:\n")[1].split("Agent 2:\n")[:2]
+    assert [re.findall("<(.) as", said) for said in (first, second)] == [["a", "a"], ["b", "b"]]
+
+
+def test_criteria_of_the_run_file_are_shown_and_none_are_generated(run_on_endpoint):
+    (result,), bodies = run_on_endpoint(STUDY % ("", "mad", GIVEN), ROWS, replies)
+    assert not of(bodies, GENERATES)
+    assert all("Accuracy: It is right.\nPersuasion: It convinces." in text_of(b) for b in of(bodies, REVIEWS))
+    assert {cast["criteria"] for cast in result.notes["metadebate"]["cast"]} == {"given"}
+
+
+def test_criteria_of_the_run_file_can_differ_by_role(run_on_endpoint):
+    casting = '[debate.casting.criteria]\nnegative = [["Doubt", "It doubts."]]'
+    (result,), bodies = run_on_endpoint(STUDY % ("", "mad", casting), ROWS, replies)
+    assert [part(b) for b in of(bodies, GENERATES)] == ["affirmative", "moderator"]
+    assert ["Doubt: It doubts." in text_of(b) for b in of(bodies, REVIEWS)] == [False] * 2 + [True] * 2 + [False] * 2
+    assert [c["criteria"] for c in result.notes["metadebate"]["cast"]] == ["generated_from_study", "given",
+                                                                           "generated_from_study"]
+
+
+def test_generated_criteria_know_domain_modality_other_roles_and_training_examples(run_on_endpoint, tmp_path):
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row | PIXEL) + "\n" for row in TRAINING))
+    study = (STUDY % ("", "mad", 'domain = "geometry of boxes"')).replace(
+        'path = "q.jsonl"', 'path = "q.jsonl"\ntrain = "train.jsonl"\ncolumns = {images = "image"}')
+    (result,), bodies = run_on_endpoint(study, [ROWS[0] | PIXEL], replies)
+    first = of(bodies, GENERATES)[0]
+    text = text_of(first)
+    assert "Domain of the questions: geometry of boxes. Modality: text and images." in text
+    assert all(f"Training question {i}?" in text for i in range(3))
+    assert "Which one is it?" not in text
+    assert "The other roles:\nnegative: You speak for the negative side" in text
+    assert sum(p["type"] == "image_url" for p in first["messages"][-1]["content"]) == 3
+    assert {cast["criteria"] for cast in result.notes["metadebate"]["cast"]} == {"generated"}
+
+
+def test_a_data_set_without_a_training_split_shows_its_own_questions_and_says_so(run_on_endpoint):
+    (result,), bodies = run_on_endpoint(STUDY % ("", "mad", ""), ROWS, replies)
+    assert "Which one is it?" in text_of(of(bodies, GENERATES)[0])
+    assert "Domain of the questions: as in the examples. Modality: text." in text_of(of(bodies, GENERATES)[0])
+    assert result.notes["metadebate"]["cast"][0]["criteria"] == "generated_from_study"
+
+
+def test_proposals_of_dmad_are_real_first_turns(run_on_endpoint):
+    (result,), bodies = run_on_endpoint(STUDY % ("", "dmad", GIVEN), ROWS, replies)
+    assert not of(bodies, APPLIES)
+    by_part = {part(b): text_of(b) for b in of(bodies, REVIEWS)}
+    assert "Principle:\nFinal answer: B\n\nSolution:\nFinal answer: B" in by_part["Step"]
+    assert "Program:\n```python\nprint('B')\n```\nOutput:\nB" in by_part["Program"]
+    assert len(bodies) == 2 * 4 + 3 * 2 + 4
+    assert result.decision.key == "B"
+
+
+def test_a_reused_first_turn_keeps_the_answer_of_its_program(run_on_endpoint):
+    casting = GIVEN + "\nreuse_proposals = true"
+    (result,), bodies = run_on_endpoint(STUDY % ("", "dmad", casting), ROWS, replies)
+    assert len(bodies) == 2 * 4 + 3 * 2
+    assert [(m.key, m.data) for m in result.messages] == [("B", {"metadebate": {"reused": True}})] * 3
+
+
+def test_first_turns_see_no_other_role():
+    class Cell:
+        models = ("a",)
+
+    (problem,) = Cast(proposals="style").check(Cell())
+    assert problem == 'proposals = "style" are first turns, which see no other role: set proposal_context = "none"'
+
+
+def test_the_vision_preset_shows_images_to_applicants_and_reviewers(run_on_endpoint):
+    study = (STUDY % ("", "dmad_vision", GIVEN)).replace('path = "q.jsonl"',
+                                                         'path = "q.jsonl"\ncolumns = {images = "image"}')
+    (result,), bodies = run_on_endpoint(study, [ROWS[0] | PIXEL], replies)
+    assert [c["role"] for c in result.notes["metadebate"]["cast"]] == ["io", "ccot", "ddcot"]
+    assert all("image_url" in str(body["messages"]) for body in bodies)
+    assert DmadVision.debate["casting"]["proposals"] == "style"
+
+
+def test_every_prompt_can_be_pasted_with_its_role(run_on_endpoint):
+    casting = ('system = "PS {role}"\nproposal = "PP {question} {context}Your role: {role}."\n'
+               'review_system = "RS {role}"\n'
+               'review = "RR {context}{proposals} Score each of them in this role: {role}. these criteria {criteria}"\n'
+               'criteria_system = "CS {role}"\ncriteria_prompt = "By which 2 or 3 criteria {domain} parts is: {role}"')
+    _, bodies = run_on_endpoint(STUDY % ("", "mad", casting), ROWS, replies)
+    expected = {GENERATES: "CS affirmative", APPLIES: "PS Affirmative side", REVIEWS: "RS Affirmative side"}
+    for mark, first in expected.items():
+        messages = of(bodies, mark)[0]["messages"]
+        assert [m["role"] for m in messages] == ["system", "user"]
+        assert messages[0]["content"] == first
+
+
+# Who drops out
+
+def played_with(refusing, mark):
+    """A casting in which one model refuses what contains a mark; "b" is the best in every role."""
+    def say(request):
+        text = request.messages[-1]["content"]
+        if request.model == refusing and mark in text:
+            raise RefusedError("content policy")
+        if request.purpose == "review":
+            return scores([name for name, _ in BUILT_IN], *([2, 5] if "Agent 2:\n" in text else [3]))
+        return f"<{request.model}>"
+
+    return play(personas=[Roles()], agents=3, models=("a", "b"), casting=Cast(), replies=say)
+
+
+def test_a_model_that_refuses_to_apply_is_no_candidate():
+    played = played_with("b", APPLIES + "Neg")
+    cast = played.result.notes["metadebate"]["cast"]
+    assert [c["model"] for c in cast] == ["b", "a", "b"]
+    assert cast[1]["failed"] == {"proposal of b": "RefusedError: content policy"}
+    assert "failed" not in cast[0]
+    review = next(p for r, p in zip(played.requests, played.prompts, strict=True)
+                  if r.purpose == "review" and "this role: Negative" in p)
+    assert "(1 in all)" in review
+    assert "Agent 2" not in review.split("Score each")[0]
+
+
+def test_a_model_that_refuses_to_review_is_no_reviewer():
+    cast = played_with("a", REVIEWS).result.notes["metadebate"]["cast"]
+    assert [c["model"] for c in cast] == ["b", "b", "b"]
+    assert all(list(c["failed"]) == ["review by a"] and c["dropped"] == ["a"] for c in cast)
+
+
+def test_a_model_whose_endpoint_refuses_everything_plays_no_role(run_on_endpoint):
+    from madplug.testing.endpoint import running_endpoint
+
+    with running_endpoint(rates={"400": 1.0}) as bad:
+        before, _, after = (STUDY % ("", "mad", GIVEN)).rpartition("{url}")
+        (result,), bodies = run_on_endpoint(before + bad.url + after, ROWS, replies)
+    assert [a.model for a in result.agents] == ["a", "a", "a"]
+    assert all(set(c["failed"]) == {"proposal of b", "review by b"} for c in result.notes["metadebate"]["cast"])
+    assert {body["model"] for body in bodies} == {"a"}
+
+
+@pytest.mark.parametrize(("mark", "message"), [
+    (APPLIES, "no model wrote a proposal for the role 'affirmative'"), (REVIEWS, "no model reviewed the proposals")])
+def test_a_debate_without_candidates_or_reviewers_fails(mark, message):
+    def refuse(request):
+        if mark in request.messages[-1]["content"]:
+            raise RefusedError("content policy")
+        return "A"
+
+    played = play(personas=[Roles()], agents=3, models=("a", "b"), casting=Cast(), replies=refuse, expect_failure=True)
+    assert message in played.result.error
+    assert "content policy" in played.result.error
+
+
+def test_the_spread_over_repeats_is_that_over_random_assignments(run_on_endpoint):
+    study = STUDY % ("repeats = 6\nmetrics = [\"qa.accuracy\"]", "mad", 'assignment = "random"')
+    results, _ = run_on_endpoint(study, ROWS, replies)
+    casts = [tuple(a.model for a in result.agents) for result in results]
+    assert len(set(casts)) > 2
+
+
+# Reviews in lines
+
+NAMES = ["Role fulfilment", "Correctness"]
+
+
+@pytest.mark.parametrize("text", [
+    "Agent 1: Role fulfilment: 4, Correctness: 3. Explanation: fine.\nAgent 2: Role fulfilment: 5, Correctness: 5.",
+    "**Agent 1**\n- Role fulfilment: 4/5 (does what 1 side should)\n- Correctness: 3/5\n\n**Agent 2**\n"
+    "- Role Fulfilment: **5**\n- Correctness - 5\nExplanation: 2 flaws in Agent 1.",
+    "Role fulfilment:\nAgent 1: 4\nAgent 2: 5\n\nCorrectness:\nAgent 1: 3 - one slip\nAgent 2: 5",
+    "1. Role fulfilment: Agent 1: 4, Agent 2: 5\n2. Correctness: Agent 1: 3, Agent 2: 5",
+    "Agent 1: [Criterion 1: 4, Criterion 2: 3]\nAgent 2: [Criterion 1: 5, Criterion 2: 5]",
+    "Agent #1\nRole-fulfilment score: 4\nCorrectness score: 3\nAgent #2\nRole fulfilment score: 5\n"
+    "Correctness score: 5",
+])
+def test_reviews_in_lines_are_read(text):
+    assert read_scores(text, 2, NAMES) == [Fraction(7, 2), Fraction(5)]
+
+
+def test_a_stray_half_does_not_void_a_review():
+    text = "Agent 1: Role fulfilment: 4.5, Correctness: 3\nAgent 2: Role fulfilment: 5, Correctness: 4"
+    assert read_scores(text, 2, NAMES) == [Fraction(15, 4), Fraction(9, 2)]
+    assert read_scores(scores(NAMES, 4.5, 4), 2, NAMES) == [Fraction(9, 2), Fraction(4)]
+
+
+@pytest.mark.parametrize("text", [
+    "Agent 1: Role fulfilment: 4\nAgent 2: Role fulfilment: 5, Correctness: 4", "Role fulfilment: 4, Correctness: 3",
+    "Agent 1: Role fulfilment: 7, Correctness: 3\nAgent 2: Role fulfilment: 5, Correctness: 4",
+    "Agent 1: Role fulfilment: 10, Correctness: 3\nAgent 2: Role fulfilment: 5, Correctness: 4"])
+def test_lines_with_a_missing_or_impossible_score_are_not(text):
+    assert read_scores(text, 2, NAMES) is None
+
+
+def test_hostile_reviews_are_read_in_proportion_to_their_length(in_proportion):
+    for unit in ("Agent 1 ", "Correctness: ", "Role fulfilment" + "-" * 30, "Agent 1: Correctness -"):
+        in_proportion(lambda text: read_scores(text, 3, NAMES), unit * 4000)

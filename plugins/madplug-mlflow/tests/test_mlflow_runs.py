@@ -1,0 +1,121 @@
+"""A study in MLflow's own store, read by MLflow's own client."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from madplug.testing import play
+from madplug.testing.endpoint import running_endpoint
+from madplug_mlflow import Runs
+from madplug_mlflow.runs import allowed
+
+pytestmark = pytest.mark.filterwarnings("ignore::Warning:mlflow", "ignore::Warning:sqlalchemy",
+                                        "ignore:.*noload.*")
+KEY = "sk-mlflow-0123456789"
+STUDY = """
+name = "small"
+[dataset]
+use = "puzzles.ordering"
+size = 4
+[models.m]
+use = "openai.chat"
+model = "fake"
+base_url = "{url}"
+[debate]
+paradigm = "som.debate"
+agents = 2
+rounds = 2
+[[metrics]]
+use = "qa.accuracy"
+[[observers]]
+use = "mlflow.runs"
+uri = "{uri}"
+every = 0
+[[cells]]
+name = "two"
+[[cells]]
+name = "one"
+debate.rounds = 1
+"""
+mlflow = pytest.mark.skipif("not __import__('importlib.util').util.find_spec('mlflow')",
+                            reason="mlflow is not installed: tox run -e integrations")
+
+
+def test_without_mlflow_the_study_says_what_to_install(monkeypatch):
+    from madplug_mlflow import runs
+
+    monkeypatch.setattr(runs, "find_spec", lambda name: None)
+    played = play(replies=lambda request: "A", observers=[Runs()])
+    assert "pip install 'madplug-mlflow[mlflow]'" in played.problems[0]
+    assert played.result.error is None
+
+
+def test_names_have_only_characters_that_mlflow_allows():
+    assert allowed("qa.accuracy#2") == "qa.accuracy_2"
+    assert allowed("debate/a b.c-d") == "debate/a b.c-d"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    for plugin in ("openai", "puzzles", "som", "qa", "report"):
+        pytest.importorskip(f"madplug_{plugin}")
+    folder = tmp_path_factory.mktemp("mlflow")
+    with running_endpoint() as endpoint:
+        text = STUDY.format(url=endpoint.url, uri=f"sqlite:///{folder}/m.db")
+        (folder / "small.toml").write_text(text)
+        environ = {**os.environ, "OPENAI_API_KEY": KEY, "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+        for limit, status in ((6, 3), (1000, 0)):  # stopped, and resumed
+            done = subprocess.run([sys.executable, "-m", "madplug", "run", "small.toml", "--set",
+                                   f"limits.calls={limit}"], cwd=folder, text=True, capture_output=True, timeout=300,
+                                  check=False, env=environ)
+            assert done.returncode == status, done.stdout + done.stderr
+    return folder
+
+
+@mlflow
+def test_a_study_is_a_run_with_a_run_for_each_cell(folder):
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder}/m.db")
+    experiment = client.get_experiment_by_name("small")
+    runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
+    assert set(runs) == {"small", "one", "two"}, "the resumed study continued its runs"
+    assert {run.info.status for run in runs.values()} == {"FINISHED"}
+    one, two, study = runs["one"], runs["two"], runs["small"]
+    assert one.data.tags["mlflow.parentRunId"] == two.data.tags["mlflow.parentRunId"] == study.info.run_id
+    assert (one.data.params["debate.rounds"], two.data.params["debate.rounds"]) == ("1", "2")
+    assert two.data.params["dataset.use"] == "puzzles.ordering"
+    assert (one.data.metrics["debates"], one.data.metrics["calls"], two.data.metrics["calls"]) == (4, 8, 16)
+    assert 0 <= two.data.metrics["qa.accuracy"] <= 1
+    steps = [m.step for m in client.get_metric_history(two.info.run_id, "debates")]
+    assert sorted(set(steps)) == list(range(5 - len(set(steps)), 5)), "debate by debate"
+    assert len(set(steps)) >= 3
+
+
+@mlflow
+def test_the_report_the_run_file_and_the_summary_are_artefacts(folder):
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder}/m.db")
+    experiment = client.get_experiment_by_name("small")
+    [study] = client.search_runs([experiment.experiment_id], "attributes.run_name = 'small'")
+    assert {a.path for a in client.list_artifacts(study.info.run_id)} == {"report", "study.toml", "summary.json"}
+    assert "report/report.html" in {a.path for a in client.list_artifacts(study.info.run_id, "report")}
+
+
+@mlflow
+def test_no_key_is_in_the_store_or_an_artefact(folder):
+    for path in [folder / "m.db", *(p for p in (folder / "mlruns").rglob("*") if p.is_file())]:
+        assert KEY.encode() not in path.read_bytes(), path
+
+
+@mlflow
+def test_a_store_that_cannot_be_reached_is_a_problem_and_the_debate_goes_on(monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    played = play(replies=lambda request: "A", observers=[Runs(uri="http://127.0.0.1:9")])
+    assert played.result.error is None
+    assert len(played.problems) == 1
+    assert "observer runs: open: MlflowException" in played.problems[0]

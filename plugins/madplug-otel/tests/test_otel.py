@@ -1,0 +1,235 @@
+"""What arrives at a receiver of OpenTelemetry, over HTTP on the loopback interface."""
+
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from madplug import Completion, ModelError, Persona, PersonaGenerator, Usage
+from madplug.testing import play
+from madplug_otel import Metrics, Traces
+from madplug_otel.conventions import SCHEMA
+
+
+class Receiver(ThreadingHTTPServer):
+    """Keeps what is sent."""
+
+    def __init__(self, status=200):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.status, self.bodies = status, {"traces": [], "metrics": []}
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+    @property
+    def raw(self):
+        return b"".join(self.bodies["traces"] + self.bodies["metrics"])
+
+    def spans(self):
+        """All spans, by name in order of arrival."""
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+        scopes = [scope for body in self.bodies["traces"]
+                  for resource in ExportTraceServiceRequest.FromString(body).resource_spans
+                  for scope in resource.scope_spans]
+        assert {scope.schema_url for scope in scopes} <= {SCHEMA}
+        return [span for scope in scopes for span in scope.spans]
+
+    def metrics(self):
+        """The data points of the last report, by metric."""
+        from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+        last = ExportMetricsServiceRequest.FromString(self.bodies["metrics"][-1])
+        return {metric.name: list((metric.histogram if metric.HasField("histogram") else metric.sum).data_points)
+                for resource in last.resource_metrics for scope in resource.scope_metrics for metric in scope.metrics}
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.bodies[self.path.rpartition("/")[2]].append(body)
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def receiving(status=200):
+    receiver = Receiver(status)
+    threading.Thread(target=receiver.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield receiver
+    finally:
+        receiver.shutdown()
+        receiver.server_close()
+
+
+@pytest.fixture
+def receiver():
+    with receiving() as receiver:
+        yield receiver
+
+
+def attributes(item):
+    def plain(value):
+        kind = value.WhichOneof("value")
+        found = getattr(value, kind)
+        return [plain(v) for v in found.values] if kind == "array_value" else found
+
+    return {a.key: plain(a.value) for a in item.attributes}
+
+
+@pytest.fixture
+def secret(monkeypatch):
+    """A key in the environment."""
+    from madplug import log
+
+    monkeypatch.setenv("SOME_API_KEY", "sk-a-very-secret-key")
+    log._secrets.cache_clear()  # the environment is read once in a process
+    yield "sk-a-very-secret-key"
+    log._secrets.cache_clear()
+
+
+def priced(request):
+    return Completion("A", Usage(100, 20, 40, cost_usd=0.5))
+
+
+class Caster(PersonaGenerator):
+    """Asks a model who takes part."""
+
+    name = "caster"
+
+    async def generate(self, debate, roster):
+        return Persona((await debate.ask("who?", purpose="persona")).text)
+
+
+def test_a_study_is_a_tree_of_study_debates_turns_and_calls(receiver):
+    played = play(replies=priced, agents=2, rounds=2, observers=[Traces(endpoint=receiver.url)])
+    assert played.problems == []
+    spans = receiver.spans()
+    by_id = {span.span_id: span for span in spans}
+
+    def line(span):
+        parent = by_id.get(span.parent_span_id)
+        return [*(line(parent) if parent else []), attributes(span).get("gen_ai.operation.name", "debate")]
+
+    tree = ["invoke_workflow", "debate", "invoke_agent", "chat"]
+    assert sorted(map(line, spans)) == sorted([tree[:1], tree[:2], *[tree[:3], tree] * 4])
+    assert len({span.trace_id for span in spans}) == 1
+    for span in spans:
+        parent = by_id.get(span.parent_span_id, span)
+        assert parent.start_time_unix_nano <= span.end_time_unix_nano
+        assert span.start_time_unix_nano <= span.end_time_unix_nano
+
+
+def test_calls_and_turns_are_described_by_the_conventions(receiver):
+    play(replies=priced, agents=1, observers=[Traces(endpoint=receiver.url)])
+    spans = {attributes(s).get("gen_ai.operation.name", "debate"): s for s in receiver.spans()}
+    call = attributes(spans["chat"])
+    assert spans["chat"].name == "chat model"
+    assert {k: call[f"gen_ai.{k}"] for k in ("request.model", "usage.input_tokens", "usage.output_tokens",
+                                             "usage.cache_read.input_tokens")} == {
+        "request.model": "model", "usage.input_tokens": 100, "usage.output_tokens": 20,
+        "usage.cache_read.input_tokens": 40}
+    assert call["madplug.call.source"] == "paid"
+    turn = attributes(spans["invoke_agent"])
+    assert (turn["gen_ai.agent.name"], turn["gen_ai.agent.id"], turn["madplug.round"]) == ("Agent 1", "0", 1)
+    debate = attributes(spans["debate"])
+    assert (debate["madplug.cell"], debate["madplug.sample"], debate["madplug.outcome"]) == ("play", "q1", "done")
+    assert debate["madplug.calls"] == 1
+
+
+def test_every_name_is_one_of_the_installed_conventions(receiver):
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are incubating
+        from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
+        from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
+        from opentelemetry.semconv.schemas import Schemas
+    play(replies=priced, agents=1, observers=[Traces(endpoint=receiver.url, content=True),
+                                              Metrics(endpoint=receiver.url)])
+    known = {v for k, v in vars(gen_ai_attributes).items() if k.startswith("GEN_AI_") and isinstance(v, str)}
+    used = {name for span in receiver.spans() for item in (span, *span.events) for name in attributes(item)}
+    assert {name for name in used if not name.startswith("madplug.")} <= known
+    metrics = {v for v in vars(gen_ai_metrics).values() if isinstance(v, str)}
+    assert {name for name in receiver.metrics() if not name.startswith("madplug.")} <= metrics
+    assert SCHEMA in {schema.value for schema in Schemas}
+
+
+def test_calls_that_belong_to_no_turn_are_the_debates(receiver):
+    play(replies=priced, personas=[Caster()], agents=1, observers=[Traces(endpoint=receiver.url)])
+    spans = receiver.spans()
+    names = {span.span_id: span.name for span in spans}
+    calls = {attributes(s)["madplug.call.purpose"]: names[s.parent_span_id] for s in spans if s.name == "chat model"}
+    assert calls["persona"] == "debate play"
+
+
+def test_scores_are_evaluation_results_and_a_failure_is_an_error(receiver):
+    from madplug import Metric
+
+    class Length(Metric):
+        """Counts."""
+
+        name = "length"
+
+        def score(self, debate, references):
+            return 3.0
+
+    def fail(request):
+        raise ModelError("no such thing")
+
+    play(replies=priced, metrics={"test.length": Length()}, observers=[Traces(endpoint=receiver.url)])
+    play(replies=fail, observers=[Traces(endpoint=receiver.url)], expect_failure=True)
+    done, failed = (s for s in receiver.spans() if s.name == "debate play")
+    [score] = [attributes(e) for e in done.events if e.name == "gen_ai.evaluation.result"]
+    assert score == {"gen_ai.evaluation.name": "test.length", "gen_ai.evaluation.score.value": 3.0}
+    assert failed.status.code == 2
+    assert "no such thing" in failed.status.message
+
+
+def test_tokens_durations_cost_and_debates_are_metrics(receiver):
+    played = play(replies=priced, agents=2, rounds=2, observers=[Metrics(endpoint=receiver.url)])
+    assert played.problems == []
+    found = receiver.metrics()
+    tokens = {attributes(p)["gen_ai.token.type"]: p for p in found["gen_ai.client.token.usage"]}
+    assert (tokens["input"].sum, tokens["output"].sum, tokens["input"].count) == (400, 80, 4)
+    assert found["gen_ai.client.operation.duration"][0].count == 4
+    assert found["madplug.cost"][0].as_double == 2.0
+    [debates] = found["madplug.debates"]
+    assert debates.as_int == 1
+    assert attributes(debates) == {"madplug.cell": "play", "madplug.outcome": "done"}
+
+
+def test_neither_content_nor_keys_are_sent(receiver, monkeypatch, secret):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20hidden-header-value")
+
+    def leak(request):
+        return Completion(f"my key is {secret}, and the answer is Xylophone")
+
+    for content in (False, True):
+        receiver.bodies["traces"].clear()
+        play(replies=leak, sample="Zebra?", agents=1, observers=[
+            Traces(endpoint=receiver.url, content=content), Metrics(endpoint=receiver.url)])
+        assert secret.encode() not in receiver.raw
+        assert b"hidden-header-value" not in receiver.raw
+        assert (b"Xylophone" in receiver.raw) is content
+        assert (b"Zebra" in receiver.raw) is content
+
+
+def test_what_a_receiver_does_not_accept_is_a_problem_of_the_study_and_the_debate_goes_on():
+    with receiving(400) as refusing:
+        played = play(replies=priced, agents=1, observers=[Traces(endpoint=refusing.url, timeout=1),
+                                                           Metrics(endpoint=refusing.url, timeout=1)])
+    assert played.result.error is None
+    assert [p.partition("close: ")[2].rpartition(" by ")[0] for p in played.problems] == [
+        "4 of 4 spans were not accepted", "the metrics were not accepted"]
+
+
+def test_a_receiver_that_is_not_there_is_a_problem_too():
+    with receiving() as gone:
+        url = gone.url
+    played = play(replies=priced, agents=1, observers=[Traces(endpoint=url, timeout=0.5)])
+    assert "4 of 4 spans were not accepted by http://127.0.0.1" in played.problems[0]

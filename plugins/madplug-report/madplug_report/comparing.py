@@ -1,0 +1,129 @@
+"""How cells differ: from the baseline of their group, and from the cell whose budget they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from madplug_report import intervals, sizes
+from madplug_report import statistics as st
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from madplug_report.analysis import Analysis
+    from madplug_report.studies import CellFacts
+
+SEED = 0
+MCNEMAR = "McNemar, exact"
+_DIGITS = 12
+"""Means of the same scores in another order differ in later digits."""
+
+
+class Comparisons:
+    """Paired comparisons on the samples that both cells have, with p-values corrected for all of them."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self.found: list[dict[str, Any]] = []
+        self.left: list[dict[str, str]] = []
+        self._wait: list[tuple[int, NDArray[np.float64]]] = []
+        for group in analysis.groups:
+            for i in group.cells if group.baseline is not None else ():
+                if i != group.baseline:
+                    self._compare(i, group.baseline, "baseline")
+        for i, facts in enumerate(analysis.debates.cells):
+            j = matched(analysis, facts)
+            if j is not None and i != j and not any(j == g.baseline and i in g.cells for g in analysis.groups):
+                self._compare(i, j, f"matched by {facts.match['by']}")
+        for i, values, means in _resampled(self._wait):
+            self.found[i] |= {**_interval(intervals.of_mean(values, means)), "resamples": len(means)}
+        for entry, p in zip(self.found, st.holm([entry["p"] for entry in self.found]), strict=True):
+            entry["p_holm"] = p
+
+    def _compare(self, i: int, j: int | None, why: str) -> None:
+        assert j is not None
+        cells = self._analysis.debates.cells
+        names = {"cell": cells[i].name, "baseline": cells[j].name}
+        differences, once = self._differences(i, j)
+        if not len(differences):
+            self.left.append({**names, "reason": self._why_not(i, j)})
+            return
+        entry = {**names, "why": why, "metric": self._analysis.metric_of[j], **compared(differences, once),
+                 **self._effects(i, j, differences)}
+        if entry["test"] == MCNEMAR and entry["gained"] + entry["lost"] < intervals.ENOUGH:
+            entry |= _interval(intervals.tango(entry["gained"], entry["lost"], len(differences)))
+        else:
+            self._wait.append((len(self.found), differences))
+        self.found.append(entry)
+
+    def _pair(self, i: int, j: int) -> tuple[Any, Any, NDArray[np.intp], NDArray[np.intp]]:
+        """The scores of two cells in the baseline's metric, and where in each the shared samples are."""
+        metric = self._analysis.metric_of[j] or ""
+        a, b = self._analysis.scores(metric, i), self._analysis.scores(metric, j)
+        _, at, other_at = np.intersect1d(a.ids, b.ids, assume_unique=True, return_indices=True)
+        return a, b, at, other_at
+
+    def _differences(self, i: int, j: int) -> tuple[NDArray[np.float64], bool]:
+        """Differences on the samples both have, and whether each of them is of one debate against one."""
+        if self._analysis.metric_of[j] is None:
+            return np.empty(0), False
+        a, b, at, other_at = self._pair(i, j)
+        once = bool((a.times[at] == 1).all() and (b.times[other_at] == 1).all())
+        return np.round(a.values[at] - b.values[other_at], _DIGITS), once
+
+    def _effects(self, i: int, j: int, differences: NDArray[np.float64]) -> dict[str, Any]:
+        a, b, at, other_at = self._pair(i, j)
+        share, other = float(a.values[at].mean()), float(b.values[other_at].mean())
+        gained, lost = int((differences > 0).sum()), int((differences < 0).sum())
+        right_or_wrong = self._analysis.debates.proportions.get(self._analysis.metric_of[j] or "")
+        effects = {"cohen_h": st.cohen_h(share, other), "odds_ratio": st.odds_ratio(share, other),
+                   "paired_odds_ratio": st.paired_odds_ratio(gained, lost)} if right_or_wrong else {}
+        return {"effects": {"standardised": st.standardised(differences), **effects}, "mean": share,
+                "baseline_mean": other, "relative": (share - other) / other if other else None, "gained": gained,
+                "lost": lost}
+
+    def _why_not(self, i: int, j: int) -> str:
+        analysis, metric = self._analysis, self._analysis.metric_of[j]
+        if metric is None or not len(analysis.scores(metric, i)):
+            return "no debate has ended" if not len(analysis.rows(i)) else f"no debate has the metric '{metric}'"
+        names = [{analysis.debates.sample_ids[s] for s in analysis.scores(metric, c).ids} for c in (i, j)]
+        return "other data: the ids are the same, the questions are not" if names[0] & names[1] else \
+            "other data: no sample is in both"
+
+
+def matched(analysis: Analysis, facts: CellFacts) -> int | None:
+    """The position of the cell that a cell is matched to."""
+    return next((j for j, other in enumerate(analysis.debates.cells)
+                 if other.study == facts.study and other.slug == facts.match.get("cell")), None)
+
+
+def compared(differences: NDArray[np.float64], once: bool) -> dict[str, Any]:
+    """The test of these pairs, and what a study of this size can tell."""
+    n, mean, square = len(differences), float(differences.mean()), float((differences**2).mean())
+    if once and np.isin(differences, (-1.0, 0.0, 1.0)).all():
+        test = st.Test(st.mcnemar(int((differences > 0).sum()), int((differences < 0).sum())), MCNEMAR)
+    else:
+        test = st.sign_flips(differences, SEED)
+    return {"samples": n, "difference": mean, "p": test.p, "test": test.method,
+            "detectable": sizes.detectable(square, n), "samples_to_settle": sizes.to_settle(mean, square)}
+
+
+def _resampled(columns: Sequence[tuple[int, NDArray[np.float64]]]) -> list[
+        tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
+    """Each column with the means of its resamples; columns of one length share them."""
+    lengths: dict[int, list[tuple[int, NDArray[np.float64]]]] = {}
+    for i, values in columns:
+        lengths.setdefault(len(values), []).append((i, values))
+    found = []
+    for same in lengths.values():
+        means = intervals.bootstrap_means(np.column_stack([values for _, values in same]), SEED)
+        found += [(i, values, means[:, k]) for k, (i, values) in enumerate(same)]
+    return found
+
+
+def _interval(interval: intervals.Interval | None) -> Mapping[str, Any]:
+    return {"ci95": None, "ci_method": None} if interval is None else {
+        "ci95": [interval.low, interval.high], "ci_method": interval.method}

@@ -1,0 +1,280 @@
+"""The tables of a report: laid out by factors, cell by cell, comparisons, marginal means, other metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from madplug_report.tables import (
+    NOTHING,
+    Table,
+    interval,
+    label,
+    mean_std,
+    number,
+    p_value,
+    percent,
+    signed,
+)
+
+STAR = "*"
+FULL = 6
+"""Of more columns a terminal shows means alone."""
+
+
+def tables(report: Mapping[str, Any]) -> list[Table]:
+    """All that have rows."""
+    made = [published(report), *(pivot(report, p) for p in report["pivots"]), figures(report), comparisons(report),
+            margins(report), matched(report), costs(report), paid(report), other_metrics(report)]
+    return [table for table in made if table.rows]
+
+
+def more_tables(report: Mapping[str, Any]) -> list[Table]:
+    """These, and what metrics found about cells as a whole: for pages, which have room."""
+    return [*tables(report), *(table for table in (spending(report), of_cells(report)) if table.rows)]
+
+
+def pivot(report: Mapping[str, Any], table: Mapping[str, Any], *, compact: bool = False) -> Table:
+    """A table by factors; `compact` leaves means alone."""
+    parts = [*range(len(table["columns"])), *([None] if table["averages"] else [])]
+    head, spans, below = ["cell"], [(", ".join(table["row_factors"]), 1)], [""]
+    for k in parts:
+        name = "average" if k is None else _column(report, table["columns"][k])
+        head += [name] if compact else [f"{name}: mean ± std" if name else "mean ± std", "95%"]
+        spans.append((name, 1 if compact else 2))
+        below += ["mean"] if compact else ["mean ± std", "95%"]
+    rows, strong = [], set()
+    for y, line in enumerate(table["fields"]):
+        fields = [table["averages"][y] if k is None else line[k] for k in parts]
+        texts = [_texts(report, field, compact) for field in fields]
+        strong |= {(y, 1 + i * len(t)) for i, (f, t) in enumerate(zip(fields, texts, strict=True)) if f and f["best"]}
+        rows.append([table["rows"][y]["label"], *(text for t in texts for text in t), *_ends(line)])
+    return Table(_pivot_title(report, table), [*head, "undecided", "failed"], rows, spans=[*spans, ("", 1), ("", 1)],
+                 below=[*below, "undecided", "failed"], strong=frozenset(strong), notes=_pivot_notes(report, table))
+
+
+def _column(report: Mapping[str, Any], column: Mapping[str, Any]) -> str:
+    metrics = column["metrics"] if len(report["metrics"]) > 1 else []
+    return ", ".join([*([column["label"]] if column["label"] else []), *metrics])
+
+
+def _texts(report: Mapping[str, Any], field: Mapping[str, Any] | None, compact: bool) -> list[str]:
+    if field is None:
+        return [NOTHING] if compact else [NOTHING, NOTHING]
+    star = STAR if (field.get("p_holm") or 1) < report["alpha"] else ""
+    part = f" (n={field['n']})" if field.get("debates", 0) > 0 and _partial(report, field) else ""
+    return [number(field["mean"]) + star] if compact else [mean_std(field) + star + part, interval(field["ci95"])]
+
+
+def _partial(report: Mapping[str, Any], field: Mapping[str, Any]) -> bool:
+    """Whether the metric leaves out some of the cell's samples."""
+    if len(field["cells"]) != 1:
+        return False
+    return any(c["cell"] == field["cells"][0] and c["samples"] > field["n"] for c in report["cells"])
+
+
+def _ends(line: Sequence[Mapping[str, Any] | None]) -> list[str]:
+    """The shares of undecided and failed debates of a row."""
+    debates = sum(f["debates"] for f in line if f)
+    return [percent(sum(f[name] for f in line if f) / debates if debates else None) for name in ("undecided", "failed")]
+
+
+def _pivot_title(report: Mapping[str, Any], table: Mapping[str, Any]) -> str:
+    by = ", ".join(table["by"].values())
+    across = f" by {' and '.join(table['column_factors'])}" if table["column_factors"] else ""
+    metric = report["metric"] or "metric"
+    return f"{metric}{across}" + (f": {by}" if by else "")
+
+
+def _pivot_notes(report: Mapping[str, Any], table: Mapping[str, Any]) -> list[str]:
+    shown = {name for line in table["fields"] for f in line if f for name in f["cells"]}
+    bases = [g["baseline"] for g in report["groups"] if g["baseline"] in shown and len(g["cells"]) > 1]
+    by_name = {c["cell"]: c for c in report["cells"]}
+    said = ["std is over repeats, 95% over samples"]
+    if bases:
+        names = ", ".join(dict.fromkeys(label(by_name[b]) for b in bases[:4])) + (", ..." if len(bases) > 4 else "")
+        said.append(f"{STAR} differs from the baseline ({names}): p < {report['alpha']} after Holm")
+    if table["averaged"]:
+        said.append(f"averaged over {', '.join(table['averaged'])}")
+    return ["; ".join(said)]
+
+
+def figures(report: Mapping[str, Any]) -> Table:
+    """Cell by cell."""
+    several = len(report["metrics"]) > 1
+    head = ["cell", "debates", "samples × repeats", "undecided", "failed", *(["metric", "mean"] if several else
+            [report["metric"] or "metric"]), "95%", "std of repeats", "calls", "tokens", "tokens/right", "unread"]
+    rows = []
+    for cell in report["cells"]:
+        found = cell["metrics"].get(cell["metric"]) or {}
+        rows.append([label(cell), str(cell["debates"]), f"{cell['samples']} × {cell['repeats']}",
+                     percent(cell["undecided"]), percent(cell["failed"]),
+                     *([cell["metric"] or NOTHING] if several else []), number(found.get("mean")),
+                     interval(found.get("ci95")), number(found.get("std")), number(cell["calls"], 1),
+                     number(cell["tokens"], 0), number(cell["tokens_per_right"], 0), percent(cell["unread"])])
+    return Table("Cells", head, rows, frozenset({"debates", "unread"}))
+
+
+def comparisons(report: Mapping[str, Any]) -> Table:
+    """Every cell against the baseline of its group, on the samples both have."""
+    by_name = {cell["cell"]: cell for cell in report["cells"]}
+    own = [c for c in report["comparisons"] if c["why"] == "baseline"]
+    several = len({c["baseline"] for c in own}) > 1
+    head = ["cell", *(["baseline"] if several else []), "samples", "difference", "95%", "relative", "p", "p (Holm)",
+            "gained/lost", "Cohen's h", "odds ratio", "detectable", "samples to settle", "undecided", "failed", "test"]
+    rows = []
+    for c in own:
+        cell = by_name[c["cell"]]
+        rows.append([label(cell), *([label(by_name[c["baseline"]])] if several else []), str(c["samples"]),
+                     signed(c["difference"]), interval(c["ci95"], signed), _relative(c["relative"]), p_value(c["p"]),
+                     p_value(c["p_holm"]), f"{c['gained']}/{c['lost']}", signed(c["effects"].get("cohen_h")),
+                     number(c["effects"].get("odds_ratio"), 2), number(c["detectable"]),
+                     number(c["samples_to_settle"], 0), percent(cell["undecided"]), percent(cell["failed"]),
+                     c["test"]])
+    base = by_name.get(own[0]["baseline"]) if own else None
+    title = "Against the baseline of each group" if several else f"Against {label(base)}" if base else "Comparisons"
+    return Table(title, head, rows, frozenset({"p", "gained/lost", "odds ratio", "detectable", "samples to settle",
+                                               "test"}))
+
+
+def _relative(value: float | None) -> str:
+    return NOTHING if value is None else f"{100 * value:+.1f}%".replace("-", "−")
+
+
+def margins(report: Mapping[str, Any]) -> Table:
+    """The mean of each level of a factor, and of each family of levels, over everything else."""
+    grouped = any(row["group"] for row in report["marginals"])
+    everything = "all" if grouped else ""
+    head = ["factor", "level", *(["of"] if grouped else []), "mean ± std", "95%", "settings", "difference", "95% of it",
+            "p (Holm)"]
+    rows = []
+    for row in report["marginals"]:
+        name = row["level"] if row["levels"] == [row["level"]] else f"{row['level']} ({len(row['levels'])} levels)"
+        of = [", ".join(row["group"].values()) or everything] if grouped else []
+        rows.append([row["factor"], name, *of, mean_std(row), interval(row["ci95"]), str(row["settings"]),
+                     signed(row["difference"]), interval(row["difference_ci95"], signed), p_value(row["p_holm"])])
+    return Table("Marginal means", head, rows,
+                 notes=["means over all settings that every level has; differences are from the first level"])
+
+
+def matched(report: Mapping[str, Any]) -> Table:
+    """Cells with another's budget next to that cell."""
+    head = ["cell", "matched to", "by", "calls", "its calls", "tokens", "its tokens", "difference", "95%", "p (Holm)",
+            "undecided", "failed"]
+    by_name = {cell["cell"]: cell for cell in report["cells"]}
+    compared = {(c["cell"], c["baseline"]): c for c in report["comparisons"]}
+    rows = []
+    for cell in report["cells"]:
+        other = by_name.get(cell["matched_to"])
+        if other is None:
+            continue
+        c = compared.get((cell["cell"], other["cell"])) or {}
+        rows.append([label(cell), label(other), cell["match"].get("by", ""), number(cell["calls"], 1),
+                     number(other["calls"], 1), number(cell["tokens"], 0), number(other["tokens"], 0),
+                     signed(c.get("difference")), interval(c.get("ci95"), signed), p_value(c.get("p_holm")),
+                     percent(cell["undecided"]), percent(cell["failed"])])
+    return Table("Matched budgets", head, rows)
+
+
+def published(report: Mapping[str, Any]) -> Table:
+    """Ours beside a paper's numbers."""
+    found = report["published"]
+    if not found:
+        return Table("Published", [], [])
+    rows = []
+    for row in found["rows"]:
+        std = row["our_std"]
+        ours = number(row["ours"]) + ("" if std is None else f" ± {number(std)}")
+        theirs = f"{row['theirs']:g}" + ("" if row["their_std"] is None else f" ± {row['their_std']:g}")
+        rows.append([row["name"], row["metric"], ours, interval(row["our_ci95"]), theirs, signed(row["difference"]),
+                     interval(row["ci95"], signed), row["ci_of"], str(row["samples"])])
+    missing = f"not in this study: {', '.join(found['missing'])}" if found["missing"] else ""
+    about = ("the interval of a difference is that of our mean alone unless the file says of how many samples theirs "
+             "is")
+    notes = [text for text in (found["note"], about, missing) if text]
+    head = ["paper's name", "metric", "ours", "95%", "theirs", "difference", "95% of it", "interval of", "samples"]
+    return Table(f"Beside {found['source']}", head, rows or [[NOTHING] * len(head)], notes=notes)
+
+
+def costs(report: Mapping[str, Any]) -> Table:
+    """What each cell spent per debate, and in all."""
+    prices = [p["name"] for p in report["prices"]]
+    recounted = [f"written ({report['tokenizer']})"] if report["tokenizer"] else []
+    head = ["cell", "calls", "read", "cached", "written", *recounted, "reasoned", "longest chain", "seconds of it",
+            "USD in all", *(f"USD at {name}" for name in prices), "undecided", "failed"]
+    rows = []
+    for cell in report["cells"]:
+        own, n = cell["spending"], cell["debates"] or 1
+        chain, known = own["critical"] or {}, own["in_messages"] or {}
+        rows.append([label(cell), number(cell["calls"], 1), number(cell["read"], 0), number(cell["cached"], 0),
+                     number(cell["written"], 0), *(number(_per(known.get("written"), n), 0) for _ in recounted),
+                     number(_per(own["reasoned"], n), 0), number(chain.get("calls"), 1),
+                     number(chain.get("seconds"), 1), number(cell["cost_usd"], 4),
+                     *(number(own["at_price"][name], 4) for name in prices), percent(cell["undecided"]),
+                     percent(cell["failed"])])
+    spent = any(cell["calls"] for cell in report["cells"])
+    return Table("Cost", head, rows if spent else [], notes=[
+        "tokens and calls are means per debate, whichever cell paid; the longest chain is of calls that wait for each "
+        "other, without those of the decision"])
+
+
+def _per(whole: float | None, n: int) -> float | None:
+    return None if whole is None else whole / n
+
+
+def paid(report: Mapping[str, Any]) -> Table:
+    """What was paid for, each call once."""
+    prices = [p["name"] for p in report["prices"]]
+    rows = [[row["model"], row["purpose"], *(f"{row[name]:,}" for name in ("calls", "read", "cached", "written",
+             "reasoned")), number(row["cost_usd"], 4), *(number(row["at_price"][name], 4) for name in prices)]
+            for row in report["paid"]]
+    return Table("Paid", ["model", "for", "calls", "read", "cached", "written", "reasoned", "USD",
+                          *(f"USD at {name}" for name in prices)], rows)
+
+
+def spending(report: Mapping[str, Any]) -> Table:
+    """What the debates of each cell used by round, role and model, per debate."""
+    rows = []
+    for cell in report["cells"]:
+        for row in cell["spending"]["rows"]:
+            n = cell["debates"] or 1
+            rows.append([label(cell), row["by"], row["value"], number(row["calls"] / n, 1),
+                         *(number(_per(row[name], n), 0) for name in ("read", "cached", "written", "reasoned")),
+                         number(row["cost_usd"], 4)])
+    return Table("Cost by round, role and model", ["cell", "by", "", "calls", "read", "cached", "written", "reasoned",
+                                                   "USD in all"], rows)
+
+
+def other_metrics(report: Mapping[str, Any]) -> Table:
+    """Means of the other metrics, and of how many samples where a metric leaves some out."""
+    names = sorted({name for cell in report["cells"] for name in cell["metrics"] if name != cell["metric"]})
+    rows = []
+    for cell in report["cells"] if names else ():
+        texts = [mean_std(found) + (f" (n={found['n']})" if found and found["n"] < cell["samples"] else "")
+                 for found in (cell["metrics"].get(name) for name in names)]
+        rows.append([label(cell), *texts, percent(cell["undecided"]), percent(cell["failed"])])
+    return Table("Other metrics", ["cell", *names, "undecided", "failed"], rows)
+
+
+def of_cells(report: Mapping[str, Any]) -> Table:
+    """What metrics found about cells as a whole, from the summary of a finished study."""
+    found = [dict(_numbers(cell["figures"])) for cell in report["cells"]]
+    names = list(dict.fromkeys(name for numbers in found for name in numbers))
+    rows = [[label(cell), *(_plain(numbers.get(name)) for name in names), percent(cell["undecided"]),
+             percent(cell["failed"])] for cell, numbers in zip(report["cells"], found, strict=True)]
+    head = ["cell", *names, "undecided", "failed"]
+    return Table("All debates of a cell together", head, rows if names else [], notes=[
+        "a rate here is of everything in all debates together, so that a debate in which more happens counts more; in "
+        "the means of the other tables every sample counts the same"])
+
+
+def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _numbers(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield name, value
+
+
+def _plain(value: float | None) -> str:
+    return str(value) if isinstance(value, int) else number(value)

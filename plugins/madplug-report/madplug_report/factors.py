@@ -1,0 +1,301 @@
+"""What the cells of a report differ in: factors with short levels, and labels of only what differs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from madplug_report.studies import CellFacts
+
+STUDY = "study"
+ABSENT = "–"
+_TEXT = 24
+"""A longer value, such as a prompt, is cut."""
+_MISSING: Any = object()
+_SAMPLES = {"use", "path", "subset", "subsets", "config", "split", "id", "name", "revision"}
+"""Options of a data set that select other questions."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One thing in which cells differ."""
+
+    name: str
+    """Short: `decision`, `agents`, `visibility.window`."""
+    key: str
+    """Where it stands in the run file, such as `debate.decision`."""
+    levels: tuple[str, ...]
+    """In the order of the run file."""
+    uses: Mapping[str, str] = field(default_factory=dict)
+    """The component of each level that names one, such as `voting.simple`."""
+
+    @property
+    def is_data(self) -> bool:
+        """Whether its levels are different questions."""
+        first, _, rest = self.key.partition(".")
+        return first == "dataset" and (not rest or rest in _SAMPLES)
+
+    @property
+    def is_model(self) -> bool:
+        """Whether its levels are different models."""
+        return self.key == "debate.models" or (self.key.split(".")[0] == "models" and (
+            self.key.count(".") == 1 or self.key.endswith((".model", ".weights", ".use"))))
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all levels are numbers."""
+        return all(number(level) is not None for level in self.levels)
+
+    def families(self) -> dict[str, list[str]]:
+        """Levels by the plugin whose component they are, where a plugin has several: `voting`, `consensus`."""
+        found: dict[str, list[str]] = {}
+        for level in self.levels:
+            found.setdefault(self.uses.get(level, "").partition(".")[0], []).append(level)
+        several = {name: levels for name, levels in found.items() if name and len(levels) > 1}
+        return several if len(found) > 1 else {}
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The factors of a report's cells."""
+
+    factors: tuple[Factor, ...]
+    of_cell: tuple[Mapping[str, str], ...]
+    """By cell: the level of each factor."""
+    labels: tuple[str, ...]
+    """By cell: what sets it apart from the others, and no two alike."""
+    named: tuple[bool, ...] = ()
+    """By cell: whether the run file gives it a name."""
+
+    def __getitem__(self, name: str) -> Factor:
+        return next(f for f in self.factors if f.name == name)
+
+    def names(self) -> list[str]:
+        """The names of the factors."""
+        return [f.name for f in self.factors]
+
+
+def number(level: str) -> float | None:
+    """The level as a number, or None."""
+    try:
+        return float(level)
+    except ValueError:
+        return None
+
+
+def find_factors(cells: Sequence[CellFacts], studies: Sequence[str] = ()) -> Factors:
+    """The factors of cells: what the studies swept, and what listed cells set.
+
+    studies: the name of each cell's study; a factor where they differ.
+    """
+    settings = [_settings(cell, cells) for cell in cells]
+    keys = dict.fromkeys(key for table in settings for key in table)
+    found: list[tuple[Factor, list[str]]] = []
+    if len(set(studies)) > 1:
+        found.append((Factor(STUDY, STUDY, tuple(dict.fromkeys(studies))), list(studies)))
+    values = {key: [_value(cell, table, key) for cell, table in zip(cells, settings, strict=True)] for key in keys}
+    values = {key: column for key, column in values.items() if len({_dumped(v) for v in column}) > 1}
+    names = _names(list(values))
+    for key, column in values.items():
+        levels = label_levels(column)
+        uses = {level: use for level, value in zip(levels, column, strict=True) if (use := _use(value))}
+        found.append((Factor(names[key], key, tuple(dict.fromkeys(levels)), uses), levels))
+    factors = tuple(factor for factor, _ in found)
+    of_cell = tuple({factor.name: levels[i] for factor, levels in found} for i in range(len(cells)))
+    return Factors(factors, of_cell, tuple(_labels(cells, factors, of_cell)), tuple(map(is_named, cells)))
+
+
+def is_named(cell: CellFacts) -> bool:
+    """Whether the run file gives the cell a name; otherwise the study made one of its settings."""
+    keys = list(cell.settings) or ["cell"]
+    return cell.slug != "main" and not cell.slug.startswith(f"{keys[0].rpartition('.')[2]}=") and "=" not in cell.slug
+
+
+def label_levels(values: Sequence[Any]) -> list[str]:
+    """Short texts for values, equal exactly where the values are: what is the same in all of them is left out."""
+    distinct = {_dumped(value): value for value in values}
+    texts = dict(zip(distinct, _shorten(list(distinct.values())), strict=True))
+    counts = Counter(texts.values())
+    numbered = {text: 0 for text, n in counts.items() if n > 1}
+    for key, text in texts.items():
+        if text in numbered:
+            numbered[text] += 1
+            texts[key] = f"{text} #{numbered[text]}"
+    return [texts[_dumped(value)] for value in values]
+
+
+# Values of cells
+
+def _settings(cell: CellFacts, cells: Sequence[CellFacts]) -> Mapping[str, Any]:
+    """What distinguishes a cell; in a study that has not said so yet, what its name and its resolved table say."""
+    of_study = [c for c in cells if c.study == cell.study]
+    if any(c.settings for c in of_study) or len(of_study) == 1:
+        return cell.settings
+    made = [c for c in of_study if "=" in c.slug]
+    if made:
+        return dict(_parsed(cell)) if cell in made else {}
+    tables = [dict(_flat(c.resolved)) for c in of_study]
+    return {key: value for key, value in _flat(cell.resolved)
+            if len({_dumped(t.get(key, _MISSING)) for t in tables}) > 1}
+
+
+def _parsed(cell: CellFacts) -> Iterator[tuple[str, Any]]:
+    """The settings in a cell's name that the study made, with the values that they resolve to."""
+    known = dict(_flat(cell.resolved))
+    for part in re.split(r",(?=[\w.]+=)(?![^(]*\))", cell.slug):
+        key, equals, value = part.partition("=")
+        keys = [k for k in known if k == key or k.endswith(f".{key}")]
+        if equals:
+            yield (keys[0], known[keys[0]]) if len(keys) == 1 else (key, value)
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if key in ("oracle", "match", "answers"):
+            continue
+        if isinstance(value, Mapping) and "use" not in value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _value(cell: CellFacts, settings: Mapping[str, Any], key: str) -> Any:
+    """The value of a setting in a cell that may not set it itself: then what it resolves to, if that is known."""
+    place: Any = cell.resolved
+    for part in key.split("."):
+        place = place.get(part, _MISSING) if isinstance(place, Mapping) else _MISSING
+    given = settings.get(key, _MISSING)
+    if place is _MISSING or (given is not _MISSING and isinstance(given, str | int | float)):
+        # A slot given by its name alone is the component with its defaults, as another cell may spell it out.
+        spelled = isinstance(given, str) and isinstance(place, Mapping) and place.get("use") == given
+        return place if spelled else given
+    return place
+
+
+def _dumped(value: Any) -> str:
+    return "" if value is _MISSING else json.dumps(value, sort_keys=True, default=str)
+
+
+def _use(value: Any) -> str:
+    if isinstance(value, list) and len(value) == 1:
+        return _use(value[0])
+    if isinstance(value, Mapping):
+        return str(value.get("use") or "")
+    return value if isinstance(value, str) and re.fullmatch(r"[a-z]\w*\.\w+", value) else ""
+
+
+# Labels
+
+def _shorten(values: Sequence[Any]) -> list[str]:
+    if all((isinstance(v, Mapping | str) and _use(v)) or v is _MISSING or v is None for v in values):
+        return _components(values)
+    if all(isinstance(v, list) or v is _MISSING for v in values):
+        return _lists(values)
+    return _plain(values)
+
+
+def _components(values: Sequence[Any]) -> list[str]:
+    """Components: by their names, and the options in which those of one name differ."""
+    uses = [_use(v) for v in values]
+    prefixes = {use.partition(".")[0] for use in uses if use}
+    same_use, same_plugin = len(set(uses)) == 1, len(prefixes) == 1
+    texts = []
+    for value, use in zip(values, uses, strict=True):
+        alike = [v if isinstance(v, Mapping) else {"use": v} for v, u in zip(values, uses, strict=True) if u == use]
+        options = _options(value if isinstance(value, Mapping) else {}, alike)
+        name = use.rpartition(".")[2] if same_plugin else use
+        texts.append(ABSENT if not use else options if same_use and options else f"{name} {options}".strip())
+    return texts
+
+
+def _options(value: Mapping[str, Any], alike: Sequence[Mapping[str, Any]]) -> str:
+    keys = [key for key in dict.fromkeys(k for other in alike for k in other) if key != "use"
+            and len({_dumped(other.get(key, _MISSING)) for other in alike}) > 1]
+    parts = []
+    for key in keys:
+        text = _plain([other.get(key, _MISSING) for other in alike])[alike.index(value)] if value in alike else ABSENT
+        bare = isinstance(value.get(key), str) and key in ("path", "model", "weights", "subset", "config", "strategy")
+        parts.append(text if bare or (len(keys) == 1 and isinstance(value.get(key), str)) else f"{key}={text}")
+    return ",".join(parts)
+
+
+def _lists(values: Sequence[Any]) -> list[str]:
+    """Lists of components or of texts; the items are named as single ones are."""
+    items = [item for value in values if value is not _MISSING for item in value]
+    distinct = {_dumped(item): item for item in items}
+    texts = dict(zip(distinct, _shorten(list(distinct.values())), strict=True)) if distinct else {}
+    return [ABSENT if value is _MISSING else "+".join(texts[_dumped(i)] for i in value) or "none" for value in values]
+
+
+def _plain(values: Sequence[Any]) -> list[str]:
+    texts = [ABSENT if v is _MISSING or v is None else str(v).lower() if isinstance(v, bool)
+             else v if isinstance(v, str) else f"{v:g}" if isinstance(v, float) else
+             _use(v) or (_dumped(v) if isinstance(v, Mapping | list) else str(v)) for v in values]
+    paths = [PurePosixPath(text) for text in texts]
+    if all("/" in t or re.search(r"\.(jsonl?|csv|parquet|gguf)$", t) for t in texts):
+        texts = _without_common([path.name.removesuffix(path.suffix) for path in paths])
+    return [text if len(text) <= _TEXT else f"{text[:_TEXT - 1]}…" for text in (" ".join(t.split()) for t in texts)]
+
+
+def _without_common(texts: Sequence[str]) -> list[str]:
+    """The texts without the words with which all of them begin."""
+    parts = [re.split(r"(?<=[_\-. ])", text) for text in texts]
+    common = 0
+    while all(len(p) > common + 1 for p in parts) and len({p[common] for p in parts}) == 1:
+        common += 1
+    return ["".join(p[common:]) for p in parts] if len(texts) > 1 else list(texts)
+
+
+def _names(keys: Sequence[str]) -> dict[str, str]:
+    """Short names of settings: the last parts of their keys, as many as set them apart."""
+    names = {}
+    for key in keys:
+        parts = key.split(".")
+        alike = [other for other in keys if other.split(".")[0] == parts[0]]
+        if len(alike) == 1 and ((parts[0] == "models" and parts[-1] in (parts[1], "model", "weights", "use"))
+                                or (parts[0] == "dataset" and parts[-1] in _SAMPLES)):
+            names[key] = parts[0].removesuffix("s")
+            continue
+        shorts = [".".join(parts[-n:]) for n in range(1, len(parts) + 1)]
+        names[key] = next((s for s in shorts if s != STUDY and sum(_ends(other, s) for other in keys) == 1), key)
+    return names
+
+
+def _ends(key: str, short: str) -> bool:
+    return f".{key}".endswith(f".{short}")
+
+
+def _labels(cells: Sequence[CellFacts], factors: Sequence[Factor], of_cell: Sequence[Mapping[str, str]]) -> list[str]:
+    """The name that a run file gives, else the levels of the factors; the whole name where these are not enough."""
+    texts = []
+    for cell, levels in zip(cells, of_cell, strict=True):
+        if is_named(cell) or not factors:
+            texts.append(cell.slug)
+            continue
+        texts.append(", ".join(_level(f.name, levels[f.name]) for f in _used(factors, cells, of_cell, cell)
+                               if f.name != STUDY and levels[f.name] != ABSENT) or cell.slug)
+    counts = Counter(texts)
+    texts = [text if counts[text] == 1 else
+             f"{levels[STUDY]}/{text}" if STUDY in levels else cell.name
+             for cell, levels, text in zip(cells, of_cell, texts, strict=True)]
+    counts = Counter(texts)
+    return [text if counts[text] == 1 else cell.name for cell, text in zip(cells, texts, strict=True)]
+
+
+def _used(factors: Sequence[Factor], cells: Sequence[CellFacts], of_cell: Sequence[Mapping[str, str]],
+          cell: CellFacts) -> Iterable[Factor]:
+    """The factors in which the unnamed cells of a study differ from each other."""
+    peers = [levels for other, levels in zip(cells, of_cell, strict=True)
+             if other.study == cell.study and not is_named(other)]
+    return [f for f in factors if len({levels[f.name] for levels in peers}) > 1] if len(peers) > 1 else factors
+
+
+def _level(name: str, level: str) -> str:
+    """A level as a part of a label: a number, a truth value or nothing at all needs the name of its factor."""
+    bare = number(level) is None and level not in ("true", "false", "none", ABSENT)
+    return level if bare else f"{name}={level}"

@@ -1,0 +1,252 @@
+"""What debates spent, call by call: by cell, round, role and model, and which calls had to wait for others."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from madplug.errors import UserError
+from madplug.store import CallFigures
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from madplug_report.analysis import Analysis
+
+OPENING = "before round 1"
+REST = "decision, phases, metrics"
+AMOUNTS = ("calls", "read", "cached", "written", "reasoned", "cost_usd")
+
+
+@dataclass(frozen=True)
+class Price:
+    """US dollars per million tokens."""
+
+    name: str
+    read: float
+    written: float
+    cached: float
+
+    def of(self, read: float, cached: float, written: float) -> float:
+        """The price of so many tokens; cached ones are among those read."""
+        return ((read - cached) * self.read + cached * self.cached + written * self.written) / 1e6
+
+
+def read_price(text: str) -> Price:
+    """`NAME=READ/WRITTEN` or `NAME=READ/WRITTEN/CACHED`. Raises `UserError` for anything else."""
+    name, equals, given = text.partition("=")
+    try:
+        numbers = [float(part) for part in given.split("/")]
+    except ValueError:
+        numbers = []
+    if not (name and equals) or len(numbers) not in (2, 3) or not all(0 <= n < 1e6 for n in numbers):
+        raise UserError(f"--price {text}: expected NAME=READ/WRITTEN or NAME=READ/WRITTEN/CACHED in US dollars per "
+                        "million tokens, such as --price large=2.50/10/1.25")
+    return Price(name, numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else numbers[0])
+
+
+class Calls:
+    """The answered calls of studies as columns, found by their keys."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, int] = {}
+        self.purposes: dict[str, int] = {}
+        self._keys, self._model, self._purpose = array("Q"), array("i"), array("i")
+        self._numbers: dict[str, array[float]] = {
+            name: array("d") for name in ("read", "cached", "written", "reasoned", "cost_usd", "seconds")}
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def add(self, calls: Iterable[CallFigures]) -> None:
+        """The calls of a study."""
+        read, cached, written, reasoned, cost, seconds = self._numbers.values()
+        for call in calls:
+            self._keys.append(int.from_bytes(call.key[:8].ljust(8, b"\0"), "big"))
+            self._model.append(self.models.setdefault(call.model, len(self.models)))
+            self._purpose.append(self.purposes.setdefault(call.purpose, len(self.purposes)))
+            read.append(call.prompt)
+            cached.append(call.cached)
+            written.append(call.completion)
+            reasoned.append(call.reasoning)
+            cost.append(np.nan if call.cost_usd is None else call.cost_usd)
+            seconds.append(call.seconds)
+
+    def recount(self, texts: Iterable[str], tokenizer: Tokenizer) -> None:
+        """Count what was written with one tokenizer. texts: the replies of the study added last, in its order."""
+        counts: array[float] = array("d", (float(tokenizer.count(text)) for text in texts))
+        written = self._numbers["written"]
+        written[len(written) - len(counts):] = counts
+
+    def finish(self) -> None:
+        """Sort the calls by key, after the last one."""
+        order = np.argsort(np.asarray(self._keys, np.uint64), kind="stable")
+        self.keys = np.asarray(self._keys, np.uint64)[order]
+        self.model, self.purpose = (np.asarray(column)[order] for column in (self._model, self._purpose))
+        self.numbers = {name: np.asarray(column)[order] for name, column in self._numbers.items()}
+
+    def find(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Where the calls with these keys are, and which of the keys are known."""
+        if not len(self.keys):
+            return np.zeros(len(keys), np.intp), np.zeros(len(keys), bool)
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return at, self.keys[at] == keys
+
+    def paid(self) -> list[dict[str, Any]]:
+        """What was paid for, each call once, by model and purpose."""
+        found = []
+        for model, m in self.models.items():
+            for purpose, p in self.purposes.items():
+                rows = np.flatnonzero((self.model == m) & (self.purpose == p))
+                if len(rows):
+                    found.append({"model": model, "purpose": purpose, **self.amounts(rows)})
+        return found
+
+    def amounts(self, rows: NDArray[np.intp]) -> dict[str, Any]:
+        """The sums over some calls; the cost is None if that of one is unknown."""
+        sums: dict[str, Any] = {name: float(self.numbers[name][rows].sum()) for name in AMOUNTS[1:]}
+        cost = sums["cost_usd"]
+        return {"calls": len(rows), **{name: int(sums[name]) for name in AMOUNTS[1:5]},
+                "cost_usd": None if np.isnan(cost) else cost}
+
+
+class Used:
+    """Which calls the debates used, whichever cell paid for them: one row each."""
+
+    def __init__(self) -> None:
+        self.roles: dict[str, int] = {}
+        self._cell, self._round, self._role = array("i"), array("i"), array("i")
+        self._debate, self._wave, self._message = array("q"), array("q"), array("q")
+        self._keys = array("Q")
+        self._waves = self._messages = 0
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def add(self, debate: int, cell: int, roles: Mapping[int, str], opening: Sequence[int],
+            said: Iterable[tuple[int, int, int | None, Sequence[int]]]) -> None:
+        """The calls of one debate: keys of those before round 1, and (round, wave, agent, keys) of each message."""
+        before: tuple[int, int] | None = None
+        for key in opening:
+            self._waves += 1
+            self._messages += 1
+            self._append(debate, cell, 0, OPENING, key)
+        for number, wave, agent, keys in said:
+            self._waves += (number, wave) != before
+            self._messages += 1
+            before = number, wave
+            role = "" if agent is None else roles.get(agent, "")
+            for key in keys:
+                self._append(debate, cell, number, role, key)
+
+    def _append(self, debate: int, cell: int, number: int, role: str, key: int) -> None:
+        self._debate.append(debate)
+        self._cell.append(cell)
+        self._round.append(number)
+        self._role.append(self.roles.setdefault(role, len(self.roles)))
+        self._wave.append(self._waves)
+        self._message.append(self._messages)
+        self._keys.append(key)
+
+    def figures(self, calls: Calls) -> UsedFigures:
+        """The rows with what is known of their calls."""
+        at, known = calls.find(np.asarray(self._keys, np.uint64))
+        columns = {name: np.asarray(getattr(self, f"_{name}"))[known]
+                   for name in ("cell", "round", "role", "debate", "wave", "message")}
+        return UsedFigures(calls, at[known], columns, list(self.roles))
+
+
+class UsedFigures:
+    """Sums over the calls that debates used."""
+
+    def __init__(self, calls: Calls, at: NDArray[np.intp], columns: Mapping[str, NDArray[Any]],
+                 roles: Sequence[str]) -> None:
+        self._calls, self._at, self._columns, self._roles = calls, at, columns, roles
+
+    def rows(self, cell: int) -> Iterator[dict[str, Any]]:
+        """What a cell used by round, by role and by model: totals over its debates."""
+        own = np.flatnonzero(self._columns["cell"] == cell)
+        models = list(self._calls.models)
+        kinds: dict[str, tuple[NDArray[Any], Any]] = {
+            "round": (self._columns["round"][own], lambda n: OPENING if n == 0 else f"{n}"),
+            "role": (self._columns["role"][own], lambda n: self._roles[n] or "no agent"),
+            "model": (self._calls.model[self._at[own]], lambda n: models[n])}
+        for by, (values, name) in kinds.items():
+            for value in np.unique(values):
+                yield {"by": by, "value": name(int(value)), **self._calls.amounts(self._at[own[values == value]])}
+
+    def total(self, cell: int) -> dict[str, Any]:
+        """What a cell used for its messages and before round 1."""
+        return self._calls.amounts(self._at[self._columns["cell"] == cell])
+
+    def critical(self, cell: int) -> dict[str, float] | None:
+        """Means per debate of the longest chain of calls that wait for each other, in calls and in seconds.
+
+        Calls of a message follow each other, messages of a wave run at the same time, waves follow each other. Calls
+        of the decision are not in it.
+        """
+        own = np.flatnonzero(self._columns["cell"] == cell)
+        if not len(own):
+            return None
+        seconds = self._calls.numbers["seconds"][self._at[own]]
+        _, first, of_message = np.unique(self._columns["message"][own], return_index=True, return_inverse=True)
+        waves, debates = self._columns["wave"][own][first], self._columns["debate"][own][first]
+        _, first, of_wave = np.unique(waves, return_index=True, return_inverse=True)
+        _, of_debate = np.unique(debates[first], return_inverse=True)
+        found = {}
+        for name, values in (("calls", np.ones(len(own))), ("seconds", seconds)):
+            longest = np.zeros(len(first))
+            np.maximum.at(longest, of_wave, np.bincount(of_message, values))
+            found[name] = float(np.bincount(of_debate, longest).mean())
+        return found
+
+
+def spend(analysis: Analysis, prices: Sequence[Price]) -> None:
+    """Add to every cell what its debates spent: totals by round, role and model, and means of the longest chain."""
+    debates = analysis.debates
+    used = debates.used.figures(debates.spent)
+    for i, cell in enumerate(analysis.cells):
+        whole = {name: int(analysis.column(name, i).sum()) for name in ("calls", "read", "cached", "written")}
+        rows, known = list(used.rows(i)), used.total(i)
+        rest = {name: whole[name] - known[name] for name in ("calls", "read", "cached")}
+        if rest["calls"] > 0 and rows:
+            rows.append({"by": "round", "value": REST, **rest, "written": None, "reasoned": None, "cost_usd": None})
+        cell["spending"] = {
+            **whole, "reasoned": known["reasoned"] if rows else None, "in_messages": known if rows else None,
+            "critical": used.critical(i), "rows": rows,
+            "at_price": {p.name: p.of(whole["read"], whole["cached"], whole["written"]) for p in prices}}
+
+
+def paid(analysis: Analysis, prices: Sequence[Price]) -> list[dict[str, Any]]:
+    """What the studies paid for, by model and purpose, and what it would have cost on other prices."""
+    return [{**row, "at_price": {p.name: p.of(row["read"], row["cached"], row["written"]) for p in prices}}
+            for row in analysis.debates.spent.paid()]
+
+
+class Tokenizer:
+    """Counts tokens with a `tokenizer.json` of the tokenizers library, or an encoding of tiktoken."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.count: Callable[[str], int]
+        try:
+            if Path(name).is_file():
+                from tokenizers import Tokenizer as FromFile
+
+                own = FromFile.from_file(name)
+                self.count = lambda text: len(own.encode(text, add_special_tokens=False).ids)
+                return
+            import tiktoken
+
+            encoding = tiktoken.get_encoding(name)
+            self.count = lambda text: len(encoding.encode(text, disallowed_special=()))
+        except ImportError as error:
+            raise UserError(f"--tokenizer {name}: needs {error.name}: pip install {error.name}") from None
+        except Exception as error:  # a file that is no tokenizer, an unknown encoding, one that cannot be downloaded
+            raise UserError(f"--tokenizer {name}: is neither a tokenizer.json nor an encoding of tiktoken that can be "
+                            f"loaded: {' '.join(str(error).split())[:120]}") from None

@@ -1,0 +1,162 @@
+"""What debates spent: by cell, round, role and model, in one chain, with one tokenizer, on other prices."""
+
+import asyncio
+import csv
+import json
+
+import pytest
+
+from madplug import Agent, Caller, Completion, DebateResult, Decision, Message, Persona, Sample, Usage
+from madplug.store import Call, CallRow, open_recorder
+from madplug_report.building import Wanted, build
+from madplug_report.contents import costs, paid, spending
+
+A, B, MODERATOR = (Agent(i, Persona(f"{i}", role=role), model) for i, role, model in (
+    (0, "participant", "small"), (1, "participant", "large"), (2, "moderator", "large")))
+REASONED = {"completion_tokens_details": {"reasoning_tokens": 5}}
+
+
+def key(name):
+    return name.encode().ljust(16, b"\0")
+
+
+def call(name, agent, model, number, usage, seconds, purpose="discuss"):
+    row = CallRow(key(name), Caller("first", 0, "q", agent, purpose, 0, number), model, "{}")
+    return row, Call(Completion(f"the words of {name}", usage), 0, seconds)
+
+
+CALLS = [
+    call("persona", None, "small", 0, Usage(10, 5, 0, 0.001), 1.0, "persona"),
+    call("a1", 0, "small", 1, Usage(100, 20, 50, 0.01), 2.0),
+    call("b1", 1, "large", 1, Usage(200, 30, 0, 0.02, REASONED), 3.0),
+    call("b1 again", 1, "large", 1, Usage(200, 30, 0, 0.02), 4.0),
+    call("m2", 2, "large", 2, Usage(400, 40, 0, 0.04), 1.0),
+    call("vote", 0, "small", 2, Usage(50, 1, 0, 0.005), 1.0, "vote"),
+]
+
+
+def hexed(*names):
+    return tuple(key(name).hex() for name in names)
+
+
+def debate(cell, share):
+    """One debate of two waves and a vote; of the second cell the first round only, with the same calls."""
+    said = [Message(0, 1, 0, 0, "draft", "x", key="A", model="small", calls=hexed("a1")),
+            Message(1, 1, 0, 1, "draft", "x", key="A", model="large", calls=hexed("b1", "b1 again")),
+            Message(2, 2, 0, 2, "moderate", "x", answer="", model="large", calls=hexed("m2"))]
+    said = said[:2] if share else said
+    names = ["persona", "a1", "b1", "b1 again"] + ([] if share else ["m2", "vote"])
+    used = [c.completion.usage for row, c in CALLS if row.key in {key(n) for n in names}]
+    tokens = Usage(sum(u.prompt for u in used), sum(u.completion for u in used), sum(u.cached for u in used),
+                   sum(u.cost_usd for u in used))
+    return DebateResult(cell, 0, Sample("q", "?"), ("A",), (A, B, MODERATOR), tuple(said), Decision("A"),
+                        {"qa.accuracy": 1.0}, calls=len(names), tokens=tokens, opening_calls=hexed("persona"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    async def keep():
+        store = open_recorder(tmp_path / "study")
+        for row, answered in CALLS:
+            await store.keep_call(row, answered)
+        for result in (debate("first", False), debate("second", True)):
+            await store.finish_debate(result)
+        store.close()
+    asyncio.run(keep())
+    return tmp_path / "study"
+
+
+def of_cell(report, name):
+    return next(c for c in report["cells"] if c["slug"] == name)
+
+
+def by(cell, kind):
+    return {row["value"]: row for row in cell["spending"]["rows"] if row["by"] == kind}
+
+
+def test_a_cell_is_charged_what_it_used_whoever_paid(folder):
+    report = build([folder])
+    for name, calls, read, written in (("first", 6, 960, 126), ("second", 4, 510, 85)):
+        cell = of_cell(report, name)
+        assert (cell["calls"], cell["read"], cell["written"], cell["cached"]) == (calls, read, written, 50)
+
+
+def test_what_was_used_is_known_by_round_role_and_model(folder):
+    first = of_cell(build([folder]), "first")
+    rounds = by(first, "round")
+    assert {name: row["written"] for name, row in rounds.items()} == {
+        "before round 1": 5, "1": 80, "2": 40, "decision, phases, metrics": None}
+    assert rounds["decision, phases, metrics"]["calls"] == 1
+    assert rounds["1"]["reasoned"] == 5
+    assert {name: row["calls"] for name, row in by(first, "role").items()} == {
+        "before round 1": 1, "participant": 3, "moderator": 1}
+    assert {name: row["read"] for name, row in by(first, "model").items()} == {"small": 110, "large": 800}
+    assert by(first, "model")["large"]["cost_usd"] == pytest.approx(0.08)
+
+
+def test_the_longest_chain_adds_waves_and_takes_the_longest_of_each(folder):
+    report = build([folder])
+    assert of_cell(report, "first")["spending"]["critical"] == {"calls": 1 + 2 + 1, "seconds": 1.0 + 7.0 + 1.0}
+    assert of_cell(report, "second")["spending"]["critical"] == {"calls": 3, "seconds": 8.0}
+
+
+def test_every_call_is_paid_once(folder):
+    rows = build([folder])["paid"]
+    assert sum(row["calls"] for row in rows) == len(CALLS)
+    assert sum(row["cost_usd"] for row in rows) == pytest.approx(0.096)
+    assert {(row["model"], row["purpose"]) for row in rows} == {
+        ("small", "persona"), ("small", "discuss"), ("small", "vote"), ("large", "discuss")}
+
+
+def test_a_study_can_be_priced_again(folder):
+    report = build([folder], Wanted(prices=("other=1/10/0.5", "free=0/0")))
+    cell = of_cell(report, "first")
+    assert cell["spending"]["at_price"] == {
+        "other": pytest.approx(((960 - 50) * 1 + 50 * 0.5 + 126 * 10) / 1e6), "free": 0}
+    every = sum(row["at_price"]["other"] for row in report["paid"])
+    assert every == pytest.approx(cell["spending"]["at_price"]["other"])
+    assert "USD at other" in costs(report).head
+    assert "USD at other" in paid(report).head
+
+
+@pytest.mark.parametrize("text", ["other", "other=1", "=1/2", "x=1/b", "x=-1/2", "x=1/2/3/4"])
+def test_a_price_that_is_none_says_how_to_write_one(folder, madplug, text):
+    done = madplug("report", folder, "--price", text)
+    assert done.exit_code == 2
+    assert f"--price {text}: expected NAME=READ/WRITTEN" in done.stderr
+
+
+def test_what_was_written_can_be_counted_with_one_tokenizer(folder, tmp_path):
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0}, unk_token="?"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.save(str(tmp_path / "tokenizer.json"))
+    report = build([folder], Wanted(tokenizer=str(tmp_path / "tokenizer.json")))
+    own = of_cell(report, "first")["spending"]["in_messages"]
+    assert own["written"] == sum(len(f"the words of {name}".split()) for name in (
+        "persona", "a1", "b1", "b1 again", "m2"))
+    assert any("tokenizer.json" in name for name in costs(report).head)
+
+
+def test_a_tokenizer_that_cannot_be_loaded_is_a_clear_message(folder, tmp_path, madplug):
+    (tmp_path / "not.json").write_text("{}")
+    done = madplug("report", folder, "--tokenizer", tmp_path / "not.json")
+    assert done.exit_code == 2
+    assert "is neither a tokenizer.json nor an encoding" in done.stderr or "needs tokenizers" in done.stderr
+
+
+def test_costs_are_in_files(folder, madplug, tmp_path):
+    assert madplug("report", folder, "--output", tmp_path / "out").exit_code == 0
+    text = (tmp_path / "out" / "spending.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert {row["by"] for row in rows} == {"round", "role", "model"}
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Cost by round, role and model" in page
+    assert len(json.loads((tmp_path / "out" / "report.json").read_text())["paid"]) == 4
+
+
+def test_a_study_without_calls_has_no_table_of_costs_by_call(study, kit):
+    report = build([study([kit.Drawn("a")], samples=3)])
+    assert spending(report).rows == []
+    assert report["paid"] == []
+    assert costs(report).rows[0][1] == "6.0"

@@ -1,0 +1,263 @@
+"""Factors, groups, tables by factors, marginal means: what belongs together is compared, and nothing else."""
+
+import csv
+import json
+import statistics
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from madplug import open_study
+from madplug.summary import figures_by_cell
+from madplug_report.building import Wanted, build
+from madplug_report.contents import pivot
+from madplug_report.factors import label_levels
+from madplug_report.sizes import to_settle
+from madplug_report.tables import latex, markdown
+
+DATA = {"bbh": {"use": "benchmarks.bbh", "path": "data/bbh_ordering.jsonl"},
+        "mmlu": {"use": "benchmarks.mmlu", "path": "data/mmlu.jsonl"}}
+DECISIONS = ("consensus.majority", "consensus.unanimity", "voting.simple", "voting.ranked")
+EASY = {"consensus.majority": 0.5, "consensus.unanimity": 0.55, "voting.simple": 0.9, "voting.ranked": 0.95}
+
+
+@pytest.fixture
+def crossed(study, kit):
+    """Four decisions on two data sets, three repeats; the two data sets have different questions."""
+    def crossed(samples=30, repeats=3, **more):
+        cells = [kit.Drawn(f"decision={d},dataset=benchmarks.{name}(path={data['path']})", skill=EASY[d],
+                           settings={"debate.decision": d, "dataset": data}, table={"dataset": data}, **more)
+                 for d in DECISIONS for name, data in DATA.items()]
+
+        def change(d):
+            name = "bbh" if "bbh" in d.cell else "mmlu"
+            return kit.replace(d, sample=kit.replace(d.sample, id=f"{name}-{d.sample.id}", question=name + d.sample.id))
+        return study(cells, samples=samples, repeats=repeats, change=change)
+    return crossed
+
+
+def test_each_data_set_is_a_group_with_its_own_baseline(crossed):
+    report = build([crossed()])
+    assert [(g["levels"], len(g["cells"])) for g in report["groups"]] == [
+        ({"dataset": "bbh"}, 4), ({"dataset": "mmlu"}, 4)]
+    assert len(report["comparisons"]) == 6
+    assert report["not_compared"] == []
+    for c in report["comparisons"]:
+        assert ("bbh" in c["cell"]) == ("bbh" in c["baseline"])
+        assert c["relative"] == pytest.approx(c["mean"] / c["baseline_mean"] - 1)
+
+
+@pytest.mark.parametrize("text", ["voting.simple", "decision=voting.simple", "voting.simple, bbh"])
+def test_the_baseline_of_every_group_can_be_a_level(crossed, text):
+    report = build([crossed(samples=3, repeats=1)], Wanted(baseline=text))
+    assert ["voting.simple" in g["baseline"] for g in report["groups"]] == [True, True]
+
+
+def test_labels_are_only_what_differs(crossed):
+    labels = [c["label"] for c in build([crossed()])["cells"]]
+    assert labels[:2] == ["consensus.majority, bbh", "consensus.majority, mmlu"]
+
+
+@pytest.mark.parametrize(("values", "labels"), [
+    (["voting.simple", "voting.ranked"], ["simple", "ranked"]),
+    (["voting.simple", {"use": "consensus.majority"}], ["voting.simple", "consensus.majority"]),
+    ([{"use": "bbh", "path": f"x/bbh_{n}.jsonl"} for n in ("logic", "shapes")], ["logic", "shapes"]),
+    ([{"use": "v.plurality", "tie": "random"}, {"use": "v.plurality", "tie": "first"}, "v.simple"],
+     ["plurality random", "plurality first", "simple"]),
+    ([[], [{"use": "attack.drop", "share": 0.25}], [{"use": "attack.drop", "share": 0.5}]],
+     ["none", "share=0.25", "share=0.5"]),
+    ([3, 5, 3], ["3", "5", "3"]),
+    ([True, False], ["true", "false"]),
+    ([{"use": "m.chat", "model": "qwen", "temperature": 1.0}, {"use": "m.chat", "model": "llama", "temperature": 1.0}],
+     ["qwen", "llama"]),
+    (["x" * 40 + "a", "x" * 40 + "b"], ["x" * 23 + "… #1", "x" * 23 + "… #2"]),
+])
+def test_levels_are_called_after_what_sets_them_apart(values, labels):
+    assert label_levels(values) == labels
+
+
+def test_data_sets_stand_in_columns_with_their_macro_average(crossed):
+    report = build([crossed()])
+    (table,) = report["pivots"]
+    assert [c["label"] for c in table["columns"]] == ["bbh", "mmlu"]
+    assert [r["label"] for r in table["rows"]] == list(DECISIONS)
+    for line, average in zip(table["fields"], table["averages"], strict=True):
+        assert average["mean"] == pytest.approx(statistics.fmean(f["mean"] for f in line))
+        repeats = [statistics.fmean(pair) for pair in zip(*(f["per_repeat"] for f in line), strict=True)]
+        assert average["std"] == pytest.approx(statistics.stdev(repeats))
+
+
+def test_rows_and_columns_can_be_chosen_and_the_rest_is_averaged(crossed):
+    folder = crossed()
+    (table,) = build([folder], Wanted(rows=("dataset",), columns=("decision",)))["pivots"]
+    assert (len(table["rows"]), len(table["columns"])) == (2, 4)
+    first, second = build([folder], Wanted(by=("dataset",)))["pivots"]
+    assert (first["by"], second["by"]) == ({"dataset": "bbh"}, {"dataset": "mmlu"})
+    averaged = build([folder], Wanted(rows=("decision",)))
+    (table,) = averaged["pivots"]
+    assert table["averaged"] == ["dataset"]
+    assert "averaged over dataset" in pivot(averaged, table).notes[0]
+    assert all(len(f["cells"]) == 2 for line in table["fields"] for f in line)
+
+
+def test_cells_with_names_of_their_own_are_rows(study, kit):
+    """Two that differ in a single setting do not share a row."""
+    cells = [kit.Drawn("plain", settings={"debate.rounds": 2, "debate.style": "x"}),
+             kit.Drawn("longer", rounds=4, settings={"debate.rounds": 4, "debate.style": "x"}),
+             kit.Drawn("critical", settings={"debate.rounds": 2, "debate.style": "y"})]
+    (table,) = build([study(cells, samples=3)])["pivots"]
+    assert [row["label"] for row in table["rows"]] == ["plain", "longer", "critical"]
+    assert len(table["columns"]) == 1
+
+
+def test_a_factor_that_does_not_exist_is_an_error_with_the_nearest_name(crossed, madplug):
+    done = madplug("report", crossed(2, 1), "--rows", "decison", "--by", "dataset", "--family", "v=voting.simpel")
+    assert done.exit_code == 2
+    assert "--rows: there is no factor 'decison'; did you mean 'decision'?" in done.stderr
+
+
+def test_marginal_means_of_a_family_are_those_of_its_levels(crossed):
+    report = build([crossed()])
+    rows = {(row["group"].get("dataset"), row["level"]): row for row in report["marginals"]}
+    by_cell = {c["cell"]: c["metrics"]["qa.accuracy"]["mean"] for c in report["cells"]}
+    everywhere = rows[None, "voting"]
+    own = [mean for name, mean in by_cell.items() if "voting." in name]
+    assert len(own) == 4
+    assert everywhere["mean"] == pytest.approx(statistics.fmean(own))
+    assert everywhere["difference"] == pytest.approx(everywhere["mean"] - rows[None, "consensus"]["mean"])
+    assert everywhere["std"] is not None
+    assert rows["bbh", "voting"]["settings"] == 1
+
+
+def test_families_can_be_named(crossed):
+    report = build([crossed()], Wanted(families=("mixed=consensus.majority,voting.simple", "rest=voting.ranked")))
+    assert {"mixed", "rest"} <= {row["level"] for row in report["marginals"]}
+
+
+def test_the_difference_of_two_levels_is_the_paired_t_test_of_their_samples(study, kit):
+    """Where all cells have the same samples, clustering by sample is pairing."""
+    from madplug_report.analysis import Analysis
+    from madplug_report.combining import contrast
+    from madplug_report.factors import find_factors
+    from madplug_report.reading import Debates
+    from madplug_report.studies import open_studies
+
+    studies = open_studies([study([kit.Drawn("a", skill=0.5), kit.Drawn("b", skill=0.9)], samples=40, repeats=2)])
+    analysis = Analysis(Debates(studies), find_factors(studies[0].cells))
+    found = contrast(analysis, [1], [0])
+    a, b = (analysis.scores("qa.accuracy", i).values for i in (0, 1))
+    theirs = stats.ttest_rel(b, a)
+    assert found["p"] == pytest.approx(theirs.pvalue)
+    assert found["ci95"] == pytest.approx([*theirs.confidence_interval()])
+
+
+def test_averages_over_different_questions_add_their_variances(crossed):
+    report = build([crossed()])
+    (table,) = report["pivots"]
+    line, average = table["fields"][2], table["averages"][2]
+    halves = []
+    for field in line:
+        cell = next(c for c in report["cells"] if c["cell"] == field["cells"][0])
+        halves.append(cell["metrics"]["qa.accuracy"])
+    assert average["n"] == sum(h["n"] for h in halves)
+    assert average["ci95"][0] < average["mean"] < average["ci95"][1]
+
+
+def test_numbers_are_those_of_the_summary(study, kit, tmp_path):
+    """Random studies with undecided, failed, unscored and missing debates and scores that do not always apply."""
+    def change(d):
+        dice = np.random.default_rng(abs(hash((d.cell, d.sample.id, d.repeat))) % 2**32)
+        if d.repeat == 1 and dice.random() < 0.2:
+            return None
+        if dice.random() < 0.1:
+            return kit.replace(d, error="boom", decision=None, metrics={})
+        rate = None if dice.random() < 0.3 else float(dice.random())
+        return kit.replace(d, metrics={**d.metrics, "m.rate": rate, "m.count": float(dice.integers(0, 5))})
+    folder = study([kit.Drawn("a", failed=0.1, undecided=0.2), kit.Drawn("b", skill=1.5)], samples=25, repeats=3,
+                   change=change)
+    with open_study(folder) as reader:
+        figures = figures_by_cell(reader.figures())
+    cells = [{"cell": name, **found.report(["qa.accuracy"])} for name, found in figures.items()]
+    (folder / "summary.json").write_text(json.dumps({"study": "s", "status": "finished", "cells": cells}))
+    report = build([folder])
+    for cell in cells:
+        (own,) = (c for c in report["cells"] if c["cell"] == cell["cell"])
+        for name, metric in cell["metrics"].items():
+            for part in ("mean", "std", "ci95", "per_repeat", "n"):
+                assert own["metrics"][name][part] == pytest.approx(metric[part], abs=1e-12), (name, part)
+
+
+def test_data_sets_can_have_metrics_of_their_own(crossed, kit, study, madplug, tmp_path):
+    def change(d):
+        return kit.replace(d, metrics={**d.metrics, "qa.f1": 0.25, "qa.exact_match": 0.0}, sample=kit.replace(
+            d.sample, question=d.cell))
+    cells = [kit.Drawn(f"{m}-{name}", settings={"debate.paradigm": f"x.{m}", "dataset": data},
+                       table={"dataset": data})
+             for m in ("cot", "debate") for name, data in DATA.items()]
+    folder = study(cells, samples=5, change=change, name="own")
+    report = build([folder], Wanted(metrics=("qa.accuracy", "mmlu=qa.f1")))
+    assert [g["metric"] for g in report["groups"]] == ["qa.accuracy", "qa.f1"]
+    (table,) = report["pivots"]
+    assert [c["metrics"] for c in table["columns"]] == [["qa.accuracy"], ["qa.f1"]]
+    assert [f[1]["mean"] for f in table["fields"]] == [0.25, 0.25]
+    assert "mmlu, qa.f1: mean" in " ".join(pivot(report, table).head)
+
+
+def test_what_a_metric_leaves_out_is_beside_the_number(study, kit, madplug):
+    def change(d):
+        left = d.sample.id < "q00004"
+        return kit.replace(d, metrics={"qa.accuracy": None if left else 1.0, "m.other": None if left else 2.0})
+    done = madplug("report", study([kit.Drawn("a"), kit.Drawn("b")], samples=10, change=change))
+    assert "qa.accuracy does not apply to 8 of 20 debates in 2 cells" in done.stdout
+    assert "2.000 (n=6)" in done.stdout
+
+
+def test_the_best_is_bold_and_what_differs_is_starred(crossed):
+    report = build([crossed(samples=60)])
+    table = pivot(report, report["pivots"][0])
+    best = max(f[0]["mean"] for f in report["pivots"][0]["fields"])
+    assert f"**{best:.3f}" in markdown(table)
+    text = latex(table)
+    assert rf"\textbf{{{best:.3f} $\pm$" in text
+    assert r"\multicolumn{2}{c}{bbh}" in text
+    assert r"\cmidrule(lr){2-3}" in text
+    starred = [f for line in report["pivots"][0]["fields"] for f in line if (f["p_holm"] or 1) < 0.05]
+    assert starred
+    assert sum("*" in t for row in table.rows for t in row) == len(starred)
+
+
+def test_tables_are_csv_with_full_numbers(crossed, madplug, tmp_path):
+    folder = crossed()
+    assert madplug("report", folder, "--output", tmp_path / "out").exit_code == 0
+    rows = list(csv.DictReader((tmp_path / "out" / "table.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 8 + 4
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    field = report["pivots"][0]["fields"][0][0]
+    assert (float(rows[0]["mean"]), float(rows[0]["ci95_low"])) == (field["mean"], field["ci95"][0])
+    cells = list(csv.DictReader((tmp_path / "out" / "cells.csv").read_text(encoding="utf-8").splitlines()))
+    assert cells[0]["factor.decision"] == "consensus.majority"
+
+
+def test_cells_can_be_selected_by_pattern(crossed, madplug):
+    folder = crossed(2, 1)
+    assert len(build([folder], Wanted(cells=("*unanimity*", "*ranked*")))["cells"]) == 4
+    done = madplug("report", folder, "--cell", "*unanimty*")
+    assert done.exit_code == 2
+    assert "--cell *unanimty*: no cell has such a name" in done.stderr
+
+
+def test_four_hundred_cells_are_readable_in_a_terminal(study, kit, madplug, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    cells = [kit.Drawn(f"agents={a},rounds={r}", agents=1, rounds=1, settings={"debate.agents": a, "debate.rounds": r})
+             for a in range(1, 21) for r in range(1, 21)]
+    done = madplug("report", study(cells, samples=1))
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 160  # notes are sentences
+    assert len(lines) < 300
+    assert "... 360 more rows" in done.stdout
+
+
+def test_a_difference_of_a_rounding_error_is_none():
+    assert to_settle(1e-17, 0.2) is None
+    assert to_settle(0.1, 0.2) is not None

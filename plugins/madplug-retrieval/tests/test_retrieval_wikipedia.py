@@ -1,0 +1,148 @@
+"""Wikipedia's API, on a local server that answers in its schema."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from madplug import ComponentError
+from madplug.services import Retriever, lacks
+from madplug.testing import wait_for
+from madplug_retrieval import Wikipedia
+from madplug_retrieval.wikipedia import shortened
+
+PAGES = {"batchcomplete": True, "query": {"pages": [
+    {"pageid": 2, "ns": 0, "title": "Lyon", "index": 2, "extract": "Lyon is a city in France."},
+    {"pageid": 1, "ns": 0, "title": "Paris", "index": 1, "extract": "Paris is the capital of France.\nIt is large."},
+    {"pageid": 3, "ns": 0, "title": "Disambiguation", "index": 3, "extract": ""}]}}
+
+
+@pytest.fixture
+def server():
+    """A server with a script of (status, headers, body); the last one stays. It keeps what it was asked."""
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            http.asked.append((dict(self.headers), parse_qs(urlsplit(self.path).query)))
+            status, headers, body = http.script.pop(0) if len(http.script) > 1 else http.script[0]
+            text = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(text)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *words):
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.asked, http.script = [], [(200, {}, PAGES)]
+    http.url = f"http://127.0.0.1:{http.server_port}/w/api.php"
+    thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield http
+    http.shutdown()
+    http.server_close()
+    thread.join()
+
+
+def found(server, *queries, k=2, **options):
+    async def all_of():
+        service = Wikipedia(url=server.url, **options)
+        await service.open()
+        try:
+            return await asyncio.gather(*(service.retrieve(query, k) for query in queries))
+        finally:
+            await service.close()
+
+    return wait_for(all_of())
+
+
+def test_it_is_a_retriever():
+    assert lacks(Wikipedia, Retriever) == []
+
+
+def test_introductions_come_in_the_order_of_the_search(server):
+    assert found(server, "What is the capital of France?") == [[
+        "Paris: Paris is the capital of France.\nIt is large.", "Lyon: Lyon is a city in France."]]
+    headers, asked = server.asked[0]
+    assert asked["gsrsearch"] == ["What is the capital of France?"]
+    assert (asked["gsrlimit"], asked["generator"], asked["prop"], asked["formatversion"]) == (
+        ["2"], ["search"], ["extracts"], ["2"])
+    assert headers["User-Agent"].startswith("madplug-retrieval/")
+
+
+def test_the_contact_is_sent_along(server):
+    found(server, "x", contact="mail@example.org")
+    assert "mail@example.org" in server.asked[0][0]["User-Agent"]
+
+
+def test_the_same_question_is_searched_once(server):
+    assert len(found(server, "x y", " x  y ", "z")) == 3
+    assert len(server.asked) == 2
+
+
+def test_long_introductions_and_questions_are_cut(server):
+    assert found(server, "x", characters=100)[0][0] == "Paris: Paris is the capital of France.\nIt is large."
+    found(server, "word " * 200)
+    assert len(server.asked[-1][1]["gsrsearch"][0]) <= 300
+    assert shortened("a" * 400) == "a" * 300
+    assert shortened(" a\n b ") == "a b"
+
+
+def test_nothing_found_is_an_empty_list(server):
+    server.script = [(200, {}, {"batchcomplete": True})]
+    assert found(server, "zzzz") == [[]]
+    assert found(server, "  ") == [[]]
+
+
+@pytest.mark.parametrize("busy", [
+    (429, {"Retry-After": "0"}, b""), (503, {"Retry-After": "0"}, b"busy"),
+    (200, {"Retry-After": "0"}, {"error": {"code": "maxlag", "info": "Waiting for a database server"}})])
+def test_a_busy_server_is_asked_again(server, busy):
+    server.script = [busy, busy, (200, {}, PAGES)]
+    assert len(found(server, "x")[0]) == 2
+    assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize(("reply", "message"), [
+    ((503, {"Retry-After": "0"}, b""), "gave up after 3 attempts: status 503"), ((404, {}, b""), "status 404"),
+    ((200, {}, b"<html>"), "the reply is not JSON"), ((200, {}, []), "the reply is not a table"),
+    ((200, {}, {"error": {"code": "badvalue", "info": "Unrecognized value"}}), "Unrecognized value")])
+def test_a_search_that_cannot_be_answered_says_why(server, reply, message):
+    server.script = [reply]
+    with pytest.raises(ComponentError) as error:
+        found(server, "x", attempts=3)
+    assert message in str(error.value)
+    assert server.url in str(error.value)
+
+
+def test_the_address_follows_the_language():
+    assert Wikipedia().url == "https://en.wikipedia.org/w/api.php"
+    assert Wikipedia(language="de").url == "https://de.wikipedia.org/w/api.php"
+
+
+def test_a_reply_of_any_length_is_read_to_its_end(server):
+    long = {"query": {"pages": [{"title": "Paris", "index": 1, "extract": "Paris. " * 50_000}]}}
+    server.script[:] = [(200, {}, long)]
+    assert found(server, "Paris", characters=100) == [["Paris: " + ("Paris. " * 50)[:100]]]
+
+
+@pytest.mark.parametrize("body", [
+    {"query": [1]}, {"query": "x"}, {"query": {"pages": 3}}, {"query": {"pages": "abc"}}, b"[" * 200_000, b"\xff{}",
+    b'{"query":' * 50_000])
+def test_a_reply_in_another_form_is_told(server, body):
+    server.script[:] = [(200, {}, body)]
+    with pytest.raises(ComponentError, match=r"the reply (is not JSON|has no list of pages)"):
+        found(server, "Paris")
+
+
+@pytest.mark.parametrize("index", ["x", [1], None, 1.5, float("inf"), float("nan")])
+def test_a_page_without_a_place_comes_last(server, index):
+    pages = [{"title": "Lyon", "index": index, "extract": "L"}, {"title": "Paris", "index": 1, "extract": "P"}]
+    server.script[:] = [(200, {}, {"query": {"pages": pages}})]
+    assert found(server, "Paris") == [["Paris: P", "Lyon: L"]]

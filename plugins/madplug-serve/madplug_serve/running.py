@@ -1,0 +1,250 @@
+"""Serving a study in its directory: from the run file to the summary, until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+from aiohttp import web
+
+from madplug import DebateResult, Observer
+from madplug.config import ResolvedStudy, Resolver
+from madplug.config.read import read
+from madplug.directory import check_folder, check_same_study, write_provenance, write_whole
+from madplug.driver import Ending
+from madplug.errors import UserError
+from madplug.events import DebateFinished
+from madplug.launch import INTERRUPTED, LIMIT, SOME_FAILED, collect_rarely
+from madplug.log import open_log
+from madplug.registry import Registry
+from madplug.rows import plain
+from madplug.store import Recorder, open_recorder
+from madplug.study import StudyRun
+from madplug.text import count, safe
+from madplug_serve.debates import Debates
+from madplug_serve.web import Api
+
+LAST_REPLIES = 60.0
+"""Seconds that requests have to end once the server is being stopped; a debate stops after its calls in flight."""
+CONVERSATIONS = "serve.conversations"
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the server listens, and what it asks of clients."""
+
+    host: str = "127.0.0.1"
+    port: int = 8642
+    """0 chooses a free one."""
+    key: str | None = None
+    template: str = "{answer}"
+    timeout: float | None = None
+    """Seconds for one request."""
+
+
+def resolve_served(path: Path, settings: Sequence[str] = ()) -> ResolvedStudy:
+    """The study of a run file, with the conversations of clients in the place of its data.
+
+    `repeats` and `[execution]` have no meaning there; observers and limits apply. Raises `UserError`.
+    """
+    registry = Registry()
+    table = read(path, settings)
+    table.setdefault("dataset", {"use": CONVERSATIONS})
+    named = Resolver(table, path.parent, registry).resolve()
+    table = _without_none(plain(named.expanded())) | {"repeats": 1}
+    for cell in table["cells"]:
+        if cell["dataset"]["use"] != CONVERSATIONS:
+            cell["dataset"] = {"use": CONVERSATIONS, "like": cell["dataset"]}
+    served = Resolver(table, path.parent, registry).resolve()
+    served.plan = replace(served.plan, limits=named.plan.limits, observers=named.plan.observers)
+    return served
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_none(v) for k, v in value.items() if v is not None}
+    return [_without_none(v) for v in value if v is not None] if isinstance(value, list) else value
+
+
+def served_models(resolved: ResolvedStudy) -> list[str]:
+    """The cells that can be served: those that are not matched to another cell's debate of the same sample."""
+    found = [cell.slug for cell in resolved.plan.cells if not cell.match]
+    if not found:
+        raise UserError("serve: every cell is matched to another one, so none can debate a conversation by itself")
+    return found
+
+
+def serve_study(resolved: ResolvedStudy, folder: Path, address: Address, *, quiet: bool = False) -> int:
+    """Serve a study until a signal ends it; returns the exit status."""
+    check_folder(folder)
+    models = served_models(resolved)
+    with ExitStack() as stack:
+        listening = stack.enter_context(closing(_listen(address)))
+        recorder = stack.enter_context(closing(open_recorder(folder)))
+        try:
+            warnings = list(check_same_study(resolved, recorder, folder))
+            write_provenance(resolved, folder)
+            (folder / "summary.json").unlink(missing_ok=True)
+            log = stack.enter_context(open_log(folder))
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
+        collect_rarely()
+        server = _Server(resolved, recorder, models, address, listening, log, quiet=quiet)
+        for text in (*warnings, *_left_out(resolved, models)):
+            server.say(text)
+        try:
+            summary = asyncio.run(server.run())
+        except asyncio.CancelledError:
+            server.say("stopped; run the same command to serve again")
+            return INTERRUPTED
+        write_whole(folder / "summary.json", json.dumps(plain(summary), indent=2, ensure_ascii=False))
+    return _conclude(summary, folder, server, quiet=quiet)
+
+
+def _left_out(resolved: ResolvedStudy, models: Sequence[str]) -> Iterator[str]:
+    for cell in resolved.plan.cells:
+        if cell.slug not in models:
+            yield f"cell '{cell.slug}' is matched to the debates of another cell and is not served"
+
+
+def _listen(address: Address) -> socket.socket:
+    """The socket of the server, before anything is written: a port in use is the user's mistake."""
+    try:
+        return socket.create_server((address.host, address.port), family=(
+            socket.AF_INET6 if ":" in address.host else socket.AF_INET))
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"serve: cannot listen on {address.host}:{address.port}: {reason}; choose another with "
+                        "--host and --port (0 is a free port)") from None
+
+
+class _Server:
+    """One run of a served study."""
+
+    def __init__(self, resolved: ResolvedStudy, recorder: Recorder, models: Sequence[str], address: Address,
+                 listening: socket.socket, log: Any, *, quiet: bool) -> None:
+        self._resolved = resolved
+        self._recorder = recorder
+        self._models = models
+        self._address = address
+        self._listening = listening
+        self._log = log
+        self._quiet = quiet
+        self.debates = Debates()
+
+    def say(self, text: str) -> None:
+        """Print a line about the server."""
+        if not self._quiet:
+            click.echo(safe(text), err=True)
+
+    async def run(self) -> dict[str, Any]:
+        """Serve, and return the summary of the study."""
+        if self._recorder.fact("identity") is None:
+            await self._recorder.keep_fact("identity", self._resolved.identity)
+        await self._recorder.forget_problems()
+        plan = replace(self._resolved.plan, executor=self.debates)
+        run = StudyRun(plan, self._recorder, [self.debates.relay, _Report(self.say)],
+                       lambda text: self._log.warning("problem", text=text), self._warn)
+        self.debates.begin(run.worker, self._recorder.done())
+        self._log.info("serve", study=plan.name, models=self._models)
+        with self._interruptible(run):
+            study = asyncio.ensure_future(run.run())
+            opened = asyncio.ensure_future(self.debates.opened.wait())
+            await asyncio.wait([study, opened], return_when=asyncio.FIRST_COMPLETED)
+            opened.cancel()
+            if not study.done():
+                await self._answer_requests()
+            return await study
+
+    async def _answer_requests(self) -> None:
+        """Listen until the server is stopped; requests under way get their reply before."""
+        hosts = [self._address.host, "localhost", "127.0.0.1", "::1"]
+        api = Api(self.debates, self._models, key=self._address.key, hosts=hosts, template=self._address.template,
+                  timeout=self._address.timeout)
+        runner = web.AppRunner(api.application(), handler_cancellation=True, access_log=None,
+                               shutdown_timeout=LAST_REPLIES)
+        await runner.setup()
+        try:
+            await web.SockSite(runner, self._listening).start()
+            self._announce()
+            await self.debates.closed.wait()
+        finally:
+            await runner.cleanup()
+            self.debates.end()
+
+    def _announce(self) -> None:
+        host, port = self._listening.getsockname()[:2]
+        host = f"[{host}]" if ":" in host else host
+        names = ", ".join(f"'{safe(model)}'" for model in self._models)
+        click.echo(f"serving {safe(self._resolved.plan.name)} at http://{host}:{port}/v1; "
+                   f"{count(len(self._models), 'model')}: {names}", err=True)
+
+    def _warn(self, text: str) -> None:
+        self._log.warning("warning", text=text)
+        self.say(text)
+
+    @contextmanager
+    def _interruptible(self, run: StudyRun) -> Iterator[None]:
+        """The first signal lets calls in flight end; the second ends the server at once."""
+        loop, main = asyncio.get_running_loop(), asyncio.current_task()
+        came: list[int] = []
+
+        def stop() -> None:
+            came.append(1)
+            if len(came) > 1 and main is not None:
+                main.cancel()
+                return
+            self.say("stopping: waiting for calls in flight; press Ctrl-C again to stop at once")
+            run.stop(Ending("interrupted", "interrupted"))
+            self.debates.close()
+
+        before = {number: signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
+                  for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class _Report(Observer):
+    """Prints a line for each debate."""
+
+    name = "report"
+
+    def __init__(self, say: Any) -> None:
+        super().__init__()
+        self._say = say
+
+    def debate_finished(self, event: DebateFinished) -> None:
+        """Print how a debate ended."""
+        where = f"[{event.debate.cell} {event.debate.sample}]"
+        self._say(f"{where} {_ending(event.result)}" if event.result else f"{where} stopped")
+
+
+def _ending(result: DebateResult) -> str:
+    if result.error:
+        return f"failed: {result.error}"
+    decision, tokens = result.decision, result.tokens
+    answer = "no answer" if decision is None or decision.key is None else " ".join((decision.answer or "").split())
+    return (f"{answer:.60} ({count(result.calls, 'call')}, {tokens.prompt + tokens.completion:,} tokens, "
+            f"{result.seconds:.1f} s)")
+
+
+def _conclude(summary: dict[str, Any], folder: Path, server: _Server, *, quiet: bool) -> int:
+    for text in summary["problems"]:
+        click.echo(f"problem: {safe(text)}", err=True)
+    if summary["reason"] and summary["ending"] != "interrupted":
+        click.echo(f"stopped: {safe(summary['reason'])}", err=True)
+    server.say(f"{count(sum(cell['done'] for cell in summary['cells']), 'debate')} saved in {folder}")
+    if summary["ending"] == "limit":
+        return LIMIT
+    return SOME_FAILED if summary["problems"] or summary["ending"] == "unusable" else 0

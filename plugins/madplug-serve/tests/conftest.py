@@ -1,0 +1,151 @@
+"""A server in a process of its own, with agents on a small endpoint."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from madplug.testing.endpoint import running_endpoint
+
+KEY = "serve-key-0123456789"
+STUDY = """
+name = "served"
+seed = 3
+answers = "answers.choice"
+
+[models.m]
+use = "openai.chat"
+model = "fake"
+base_url = "{url}"
+attempts = 2
+
+[debate]
+paradigm = "{paradigm}"
+agents = 3
+rounds = 2
+{more}
+"""
+
+
+@dataclass
+class Served:
+    """A running server."""
+
+    process: subprocess.Popen
+    url: str
+    endpoint: object
+    folder: object
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def text(self):
+        """What it has printed."""
+        return "".join(self.lines)
+
+    def wait_for(self, pattern, seconds=30):
+        """Wait until a line matches."""
+        for _ in range(seconds * 20):
+            if any(re.search(pattern, line) for line in list(self.lines)):
+                return
+            self._reader.join(0.05)
+        raise AssertionError(f"{pattern} was not printed in:\n{self.text}")
+
+    def stop(self, number=signal.SIGTERM):
+        """Stop the server; its exit status."""
+        self.process.send_signal(number)
+        status = self.process.wait(60)
+        self._reader.join(10)
+        return status
+
+
+@contextmanager
+def start(folder, endpoint, *options, more="", paradigm="som.debate", environ=None, file=None):
+    """Serve a study."""
+    path = folder / "served.toml"
+    path.write_text(file or STUDY.format(url=endpoint.url, more=more, paradigm=paradigm))
+    command = [sys.executable, "-m", "madplug", "serve", str(path), "--port", "0", "--output", str(folder / "out"),
+               *options]
+    environ = {**os.environ, "MADPLUG_SERVE_KEY": KEY, **(environ or {})}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environ,
+                               cwd=folder)
+    served = Served(process, "", endpoint, folder / "out")
+    served._reader = threading.Thread(target=lambda: served.lines.extend(process.stderr), daemon=True)
+    served._reader.start()
+    try:
+        served.wait_for(r"^serving ")
+        served.url = re.search(r"at (http://\S+/v1)", served.text)[1]
+        yield served
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        served._reader.join(10)
+        process.stderr.close()
+
+
+CELLS = """
+[[cells]]
+name = "main"
+[[cells]]
+name = "short"
+debate.rounds = 1
+"""
+
+
+@pytest.fixture(scope="session")
+def agents_endpoint():
+    """The endpoint that the agents ask, in this process."""
+    for plugin in ("openai", "answers", "som", "turns", "visibility", "voting"):
+        pytest.importorskip(f"madplug_{plugin}")
+    with running_endpoint(keep=50) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def agents(agents_endpoint):
+    """The endpoint that the agents ask, as new."""
+    agents_endpoint.endpoint.replies = None
+    agents_endpoint.configure(faults=[], rates={}, latency_ms=0)
+    return agents_endpoint
+
+
+@pytest.fixture(scope="session")
+def shared(agents_endpoint, tmp_path_factory):
+    """A server for all tests that need nothing special: the cells `main` and `short`."""
+    with start(tmp_path_factory.mktemp("shared"), agents_endpoint, more=CELLS) as served:
+        yield served
+
+
+@pytest.fixture
+def serve(tmp_path, agents):
+    """Starts a server: `with serve("--timeout", "1") as served`."""
+    return lambda *options, **more: start(tmp_path, agents, *options, **more)
+
+
+@pytest.fixture
+def client(shared):
+    """Makes OpenAI's client for a server, by default the shared one."""
+    openai = pytest.importorskip("openai")
+    opened = []
+
+    def make(served=shared, key=KEY, **more):
+        opened.append(openai.OpenAI(base_url=served.url, api_key=key, **{"max_retries": 0, "timeout": 60, **more}))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture
+def question(request):
+    """A conversation that no other test has."""
+    return [{"role": "user", "content": f"Which is it, A or B, in {request.node.name}?"}]

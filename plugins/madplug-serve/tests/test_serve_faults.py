@@ -1,0 +1,212 @@
+"""What goes wrong at the endpoint: requests, clients that leave, limits, signals, keys."""
+
+import http.client
+import json
+import signal
+import threading
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from madplug.cli import main
+
+KEY = "serve-key-0123456789"
+
+
+PLAIN = """answers = "answers.choice"
+[debate]
+paradigm = "som.debate"
+agents = 2
+[models.m]
+use = "openai.chat"
+model = "x"
+"""
+
+
+def post(served, body, *, key=KEY, path="/v1/chat/completions", **headers):
+    """Send a body as it is; the status and the error's code."""
+    host = served.url.removeprefix("http://").partition("/")[0]
+    connection = http.client.HTTPConnection(host, timeout=60)
+    sent = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {}), **headers}
+    connection.request("POST", path, body if isinstance(body, bytes | str) else json.dumps(body), sent)
+    reply = connection.getresponse()
+    text = reply.read()
+    connection.close()
+    return reply.status, json.loads(text).get("error", {})
+
+
+def body(**more):
+    return {"model": "main", "messages": [{"role": "user", "content": "A or B?"}], **more}
+
+
+def wait_until(condition):
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not come to that")
+
+
+@pytest.mark.parametrize(("sent", "status", "said"), [
+    (b"{", 400, "not valid JSON"),
+    (b"[" * 100_000, 400, "not valid JSON"),
+    (b"[]", 400, "not a JSON object"),
+    (body(model=None), 400, "'model' is required"),
+    (body(model="mains"), 404, "did you mean 'main'?"),
+    (body(messages=[]), 400, "'messages' is required"),
+    (body(messages=["hello"]), 400, "messages[0] is not an object"),
+    (body(messages=[{"role": "tool", "content": "x"}]), 400, "messages[0].role is not supported"),
+    (body(messages=[{"role": "assistant", "content": "x"}]), 400, "the last message has to be one of the user"),
+    (body(messages=[{"role": "user", "content": " "}]), 400, "with a text"),
+    (body(messages=[{"role": "user", "content": [{"type": "input_audio"}]}]), 400, "neither a text nor an image"),
+    (body(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]}]),
+     400, "begins with https://"),
+    (body(n=0), 400, "'n' is not a whole number from 1 to 128"),
+    (body(n=True), 400, "'n' is not"),
+    (body(seed="x"), 400, "'seed' is not"),
+    (body(tools=[{"type": "function"}]), 400, "'tools' is not supported"),
+    (body(logprobs=True), 400, "'logprobs' is not supported"),
+    (body(response_format={"type": "json_object"}), 400, "'response_format' is not supported"),
+    (b" " * (33 * 2**20), 413, "larger than"),
+    (body(messages=[{"role": [], "content": "x"}]), 400, "messages[0].role is not supported"),
+    (body(messages=[{"role": {"a": 1}, "content": "x"}]), 400, "messages[0].role is not supported"),
+], ids=range(21))
+def test_a_request_that_is_not_valid_is_told_why(shared, agents, sent, status, said):
+    found, error = post(shared, sent)
+    assert found == status
+    assert said in error["message"]
+    assert agents.stats()["requests"] == 0
+
+
+def test_an_unknown_path_names_those_there_are(shared):
+    status, error = post(shared, body(), path="/v1/completions")
+    assert status == 404
+    assert "/v1/chat/completions" in error["message"]
+
+
+@pytest.mark.parametrize("key", [None, "wrong", KEY + "x", "", "\xe9", "\xff\xfe"])
+def test_without_the_key_nothing_is_answered(shared, agents, key):
+    assert post(shared, body(), key=key)[0] == 401
+    assert agents.stats()["requests"] == 0
+
+
+def test_without_a_key_other_names_and_web_pages_are_refused(serve, agents):
+    with serve("--no-key", "--quiet") as served:
+        assert post(served, body(), key=None)[0] == 200
+        assert post(served, body(), key=None, Host="attacker.example")[0] == 403
+        assert post(served, body(), key=None, Host="attacker.example:8642")[0] == 403
+        assert post(served, body(), key=None, **{"Content-Type": "text/plain"})[0] == 415
+
+
+def test_a_client_that_leaves_ends_its_debate_and_pays_nothing_twice(shared, agents, question):
+    """The debate is in its second round when the client leaves."""
+    agents.configure(faults=[None, None, None, "hang", "hang", "hang"])
+    host = shared.url.removeprefix("http://").partition("/")[0]
+    connection = http.client.HTTPConnection(host, timeout=60)
+    connection.request("POST", "/v1/chat/completions", json.dumps(body(messages=question)),
+                       {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"})
+    wait_until(lambda: agents.stats()["requests"] == 6)
+    connection.close()
+    wait_until(lambda: agents.endpoint.in_flight == 0)
+    shared.wait_for(r"main \S+\] stopped")
+    assert post(shared, body(messages=question))[0] == 200
+    assert agents.stats()["requests"] == 9, "round 1 was not paid again"
+
+
+def test_a_debate_that_takes_too_long_is_ended_and_goes_on_when_asked_again(serve, agents, question):
+    agents.configure(faults=[None, None, None, "hang", "hang", "hang"])
+    with serve("--timeout", "1.5") as served:
+        status, error = post(served, body(messages=question))
+        assert (status, error["code"]) == (504, "timeout")
+        wait_until(lambda: agents.endpoint.in_flight == 0)
+        assert post(served, body(messages=question))[0] == 200
+    assert agents.stats()["requests"] == 9
+
+
+def test_a_limit_of_the_study_is_a_quota_of_the_endpoint(serve, agents):
+    with serve(more="[limits]\ncalls = 6\n") as served:
+        assert post(served, body())[0] == 200
+        for _ in range(2):
+            status, error = post(served, body())
+            assert (status, error["code"]) == (429, "insufficient_quota")
+            assert "limits.calls: 6 reached" in error["message"]
+        assert served.stop() == 3
+    assert agents.stats()["requests"] == 6
+
+
+def test_a_signal_lets_calls_in_flight_end_and_keeps_them(serve, agents, question):
+    agents.configure(latency_ms=1500)
+    with serve() as served:
+        replies = []
+        asking = threading.Thread(target=lambda: replies.append(post(served, body(messages=question))))
+        asking.start()
+        wait_until(lambda: agents.stats()["requests"] == 3)
+        assert served.stop(signal.SIGINT) == 0
+        asking.join()
+    assert replies[0][0] == 503
+    assert agents.stats()["ok"] == 3
+    agents.configure(latency_ms=0)
+    with serve() as served:
+        assert post(served, body(messages=question))[0] == 200
+    assert agents.stats()["requests"] == 3, "the three of round 1 were kept"
+
+
+def test_the_key_is_written_nowhere(serve, agents):
+    with serve(environ={"MADPLUG_SERVE_KEY": ""}) as served:
+        made = served.text.partition("): ")[2].split()[0]
+        assert len(made) >= 32
+        assert post(served, body(), key=made)[0] == 200
+        assert post(served, body(), key="wrong")[0] == 401
+        served.stop()
+    for path in served.folder.iterdir():
+        assert made.encode() not in path.read_bytes(), path
+    assert served.text.count(made) == 1
+
+
+def run_serve(folder, *options, text):
+    (folder / "x.toml").write_text(text)
+    return CliRunner().invoke(main, ["serve", str(folder / "x.toml"), "--output", str(folder / "out"), *options])
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (["--no-key", "--host", "0.0.0.0"], "--no-key allows anyone who reaches 0.0.0.0"),
+    (["--template", "yes"], "contains neither {answer} nor {message}"),
+    ([], "answers: is required"),
+])
+def test_a_mistake_of_the_user_is_a_message(tmp_path, agents, options, said):
+    done = run_serve(tmp_path, *options, text=PLAIN.replace('answers = "answers.choice"', ""))
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_a_port_in_use_is_a_message_and_nothing_is_written(tmp_path, agents, shared):
+    port = shared.url.removesuffix("/v1").rpartition(":")[2]
+    done = run_serve(tmp_path, "--port", port, text=PLAIN)
+    assert done.exit_code == 2
+    assert "cannot listen on 127.0.0.1" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_matched_cell_is_not_served(tmp_path, agents):
+    done = run_serve(tmp_path, text=PLAIN + '[[cells]]\nname = "a"\nmatch = {cell = "b"}\n'
+                     '[[cells]]\nname = "b"\nmatch = {cell = "a"}\n')
+    assert done.exit_code == 2
+
+
+def test_the_served_study_is_not_the_one_that_was_run(tmp_path, registry):
+    from madplug.config import load
+
+    pytest.importorskip("madplug_puzzles")
+    pytest.importorskip("madplug_som")
+    from madplug_serve.running import resolve_served
+
+    file = tmp_path / "x.toml"
+    file.write_text('repeats = 4\n[dataset]\nuse = "puzzles.ordering"\n[debate]\nparadigm = "som.debate"\nagents = 2\n'
+                    '[models.m]\nuse = "openai.chat"\nmodel = "x"\n')
+    served, run = resolve_served(file), load(file)
+    assert served.identity != run.identity
+    [cell] = served.plan.cells
+    assert cell.dataset.full_name == "serve.conversations"
+    assert cell.answers.full_name == run.plan.cells[0].answers.full_name
+    assert list(cell.dataset.samples()) == list(run.plan.cells[0].dataset.samples()), "for components that prepare"

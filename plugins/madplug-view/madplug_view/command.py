@@ -1,0 +1,107 @@
+"""The command `madplug view`."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from madplug.errors import UserError
+
+if TYPE_CHECKING:
+    from madplug_view.studies import Study
+
+
+@click.command()
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="The port.  [default: any free one]")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
+@click.option("--export", "output", metavar="OUT", type=click.Path(path_type=Path),
+              help="Write the pages as files instead: to a directory, or one .html file.")
+@click.option("--cell", "cells", metavar="CELL", multiple=True, help="With --export: only this cell.")
+@click.option("--sample", "samples", metavar="SAMPLE", multiple=True, help="With --export: only on this sample.")
+def view(folders: tuple[Path, ...], host: str, port: int, no_browser: bool, output: Path | None,
+         cells: tuple[str, ...], samples: tuple[str, ...]) -> None:
+    """Look at the studies in DIR... in the browser: cells, debates to replay, comparisons. Works while they run."""
+    from madplug_view.studies import open_studies
+
+    studies = open_studies(folders)
+    if output is not None:
+        from madplug_view.export import Part, export
+
+        click.echo(export(studies, output, Part(cells, samples)))
+        return
+    if cells or samples:
+        raise UserError("--cell and --sample choose what --export writes; the pages show everything")
+    serve(studies, host, port, browser=not no_browser)
+
+
+def serve(studies: Sequence[Study], host: str, port: int, *, browser: bool) -> None:
+    """Serve until interrupted."""
+    import uvicorn
+
+    from madplug_view.guard import Guard, host_names
+    from madplug_view.server import application
+
+    listener = listen(host, port)
+    port = listener.getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    app: Any = Guard(application(studies), token, port, host_names(host))
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off",
+                            timeout_graceful_shutdown=1, ws="none")
+    if not is_loopback(host):
+        click.echo(f"madplug: listening at {host}: anyone who has the address below can read these studies over the "
+                   "network, and it is not encrypted", err=True)
+    address = f"http://{in_address(host)}:{port}/?token={token}"
+    click.echo(f"{address}\npress Ctrl-C to stop")
+    sys.stdout.flush()
+    for study in studies:
+        threading.Thread(target=study.prepare, daemon=True).start()
+    if browser and has_browser():
+        click.launch(address)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at this address; raises `UserError` if there can be none."""
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, proto)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        raise UserError(f"--host {host} --port {port}: cannot listen there: {error.strerror or error}") from None
+    return listener
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def in_address(host: str) -> str:
+    """The host as it is written in an address that opens from this machine."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.is_unspecified:
+        return socket.gethostname()
+    return f"[{host}]" if address.version == 6 else host
+
+
+def has_browser() -> bool:
+    """Whether there is a display that a browser could open on; one in the terminal would be in the way."""
+    return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

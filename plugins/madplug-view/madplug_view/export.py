@@ -1,0 +1,209 @@
+"""The pages as files that open from disk or any static host: one page, or a page with chunks of data beside it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from madplug.errors import UserError
+from madplug.reading import Outline, outline
+from madplug.rows import plain, to_json
+from madplug.store import DebateId, Reader, open_study
+from madplug.text import count
+from madplug_view.bundle import bundle
+from madplug_view.server import PAGE_FOLDER
+from madplug_view.studies import Study, cut_call, key_of, main_metric, row_of, texts_of
+from madplug_view.texts import cut_texts
+
+ONE_PAGE = 8_000_000
+"""Characters of data that one page takes; more goes into chunks."""
+CHUNK = 1_000_000
+"""Characters after which a chunk of debates is full."""
+MADE_BY = '<meta name="generator" content="madplug-view">'
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which debates are exported; everything by default."""
+
+    cells: Collection[str] = ()
+    samples: Collection[str] = ()
+
+    def has(self, id: DebateId) -> bool:
+        """Whether a debate is."""
+        return (not self.cells or id.cell in self.cells) and (not self.samples or id.sample in self.samples)
+
+
+def export(studies: Sequence[Study], output: Path, part: Part | None = None) -> str:
+    """Write the pages of some studies; returns what was written.
+
+    output: a name ending in .html for one page that contains everything, or a directory. Raises `UserError` if there is
+    nothing to export, it is too much for one page, or the directory has other files in it.
+    """
+    one = output.suffix.lower() in (".html", ".htm")
+    if not one:
+        _check_folder(output)
+    chunks = _Chunks(output, one)
+    try:
+        debates = sum(_export_study(number, study, chunks, part or Part()) for number, study in enumerate(studies))
+        if not debates:
+            raise UserError(f"--export {output}: there is no such debate to export")
+        facts = {"studies": [s.name for s in studies], "searches": "texts" if chunks.whole is not None else "questions"}
+        page = output if one else output / "index.html"
+        if not one:
+            output.mkdir(parents=True, exist_ok=True)
+        page.write_text(_page(facts, chunks.whole), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"--export {output}: cannot be written: {error.strerror}") from None
+    more = f", with its data in {count(chunks.written, 'file')}" if chunks.whole is None else ""
+    return f"{count(debates, 'debate')} in {page}{more}"
+
+
+@dataclass
+class _Chunks:
+    """The data: together in `whole` as long as one page takes it, then each in a file."""
+
+    output: Path
+    one: bool
+    whole: dict[str, str] | None = field(default_factory=dict)
+    size: int = 0
+    written: int = 0
+
+    def add(self, name: str, value: Any) -> None:
+        """Add a chunk."""
+        text = to_json(value)
+        self.size += len(text)
+        if self.whole is not None:
+            self.whole[name] = text
+            if self.size > ONE_PAGE:
+                self._spill()
+            return
+        self._write(name, text)
+
+    def _spill(self) -> None:
+        if self.one:
+            raise UserError(f"--export {self.output}: these debates are too much for one page; name a directory, or "
+                            "choose debates with --cell and --sample")
+        (self.output / "data").mkdir(parents=True, exist_ok=True)
+        for name, text in (self.whole or {}).items():
+            self._write(name, text)
+        self.whole = None
+
+    def _write(self, name: str, text: str) -> None:
+        self.written += 1
+        file = self.output / "data" / f"{name}.js"
+        file.write_text(f"madplugChunk({json.dumps(name)}, {text});\n", encoding="utf-8")
+
+
+def _export_study(number: int, study: Study, chunks: _Chunks, part: Part) -> int:
+    """Add a study's chunks; returns the number of its debates."""
+    with open_study(study.folder) as reader:
+        cells: dict[str, str] = {}
+        debates = 0
+        for nth, found in enumerate(reader.overview()):
+            if part.cells and found.cell not in part.cells:
+                continue
+            rows = list(_export_cell(study, reader, found.cell, f"debates-{number}-{nth}", chunks, part))
+            if rows:
+                cells[found.cell] = f"rows-{number}-{nth}"
+                chunks.add(cells[found.cell], rows)
+                debates += len(rows)
+        names = reader.metric_names()
+    overviews = {name: _of_cells(study.overview(name or None), cells, part) for name in names or [""]}
+    chunks.add(f"study-{number}", {"cells": cells, "overviews": overviews, "metric": main_metric(names)})
+    return debates
+
+
+def _of_cells(overview: dict[str, Any], cells: Collection[str], part: Part) -> dict[str, Any]:
+    """An overview of what is exported; if that is only a part, without what is known of the whole."""
+    partial = {"planned": None, "status": "a part of the study"} if part.samples else {}
+    return {**overview, **partial, "cells": [c for c in overview["cells"] if c["cell"] in cells]}
+
+
+def _export_cell(study: Study, reader: Reader, cell: str, name: str, chunks: _Chunks,
+                 part: Part) -> Iterator[dict[str, Any]]:
+    """The rows of a cell, after their debates."""
+    full: dict[str, Any] = {}
+    size = nth = 0
+    for started, (_, id) in enumerate(reader.walk(cell)):
+        result = reader.debate(id) if part.has(id) else None
+        if result is None:
+            continue
+        found = outline(result, study.grade(reader, result), reader.spent)
+        yield {**row_of(found), "chunk": f"{name}-{nth}", "started": started, "messages": len(found.messages),
+               "metrics": dict(found.metrics), "key": key_of(result), "search": _search_text(found, chunks)}
+        full[json.dumps(list(id), ensure_ascii=False, separators=(",", ":"))] = entry = _entry(study, reader, found)
+        size += len(to_json(entry))
+        if size > CHUNK:
+            chunks.add(f"{name}-{nth}", full)
+            full, size, nth = {}, 0, nth + 1
+    if full:
+        chunks.add(f"{name}-{nth}", full)
+
+
+def _entry(study: Study, reader: Reader, found: Outline) -> dict[str, Any]:
+    keys = dict.fromkeys([*found.opening_calls, *(key for m in found.messages for key in m.calls)])
+    calls = {row["key"]: cut_call(row) for row in reader.calls(keys=keys)}
+    debate = cut_texts(plain(found))
+    for message in debate["messages"]:
+        message["length"] = len(message["content"])  # the rest is not there to be asked for
+    return {"debate": {**debate, "ungraded": study.ungraded(found.cell), "cells": study.others(reader, found)},
+            "calls": calls}
+
+
+def _search_text(found: Outline, chunks: _Chunks) -> str:
+    """What a search looks through: every text on one page, otherwise questions and answers."""
+    texts = list(texts_of(found))
+    if chunks.whole is None:
+        texts = [found.sample.id, found.sample.question[:300], *(a.key for a in found.answers)]
+    return "\n".join(text[:5000] for text in texts).lower()
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse to write among other files."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise UserError(f"--export {folder}: is a file; name a directory, or a file ending in .html")
+    page = folder / "index.html"
+    ours = page.is_file() and MADE_BY in page.read_text(encoding="utf-8", errors="replace")[:2000]
+    if not ours and any(folder.iterdir()):
+        raise UserError(f"--export {folder}: is not empty; name a new directory")
+
+
+def _page(facts: dict[str, Any], whole: dict[str, str] | None) -> str:
+    """The page; its policy names its own script and style by their hashes, so that nothing else can run."""
+    program = bundle(PAGE_FOLDER / "app" / "main.js", PAGE_FOLDER / "vendor" / "preact")
+    script = _in_script(f"globalThis.madplugExport = {to_json(facts)};\n{program}")
+    style = (PAGE_FOLDER / "style.css").read_text(encoding="utf-8")
+    own = "" if whole is not None else " 'self'"
+    policy = (f"default-src 'none'; script-src {_hash(script)}{own}; style-src {_hash(style)}; img-src data:; "
+              "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types madplug-chunks")
+    blocks = "".join(f'<script type="application/json" id="chunk-{name}">{_in_script(text)}</script>\n'
+                     for name, text in (whole or {}).items())
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+{MADE_BY}
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">
+<title>madplug</title><link rel="icon" href="data:,"><style>{style}</style></head><body>
+<div id="app"><p class="loading">Loading…</p></div>
+{blocks}<script>{script}</script>
+</body></html>
+"""
+
+
+def _in_script(text: str) -> str:
+    """A text that cannot end the script it is in."""
+    return re.sub(r"<(?=[!/]|script)", r"\\u003c", text, flags=re.IGNORECASE)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,80 @@
+// A message on the page of a debate.
+
+import { useState } from '../vendor/hooks/index.js';
+import { data } from './data.js';
+import { brief, duration, listed, plural, visible, whole } from './format.js';
+import { html } from './html.js';
+import { Chip, Text } from './parts.js';
+
+const LONG = 400;
+
+export function Card({ study, debate, message: m, answers, state, show, open }) {
+  const answer = m.key === null ? null : answers.get(m.key);
+  const agent = debate.agents.find((a) => a.id === m.agent);
+  const classes = ['card', state, m.retracted && 'retracted', m.changed && 'changed', m.agent === null && 'note'].filter(Boolean).join(' ');
+  const who = m.agent === null ? 'Note' : brief(agent?.name ?? '?', 60);
+  return html`<article class=${classes} id=${`m${m.id}`} data-id=${m.id} tabindex="-1" aria-hidden=${state === 'later' ? 'true' : undefined}
+    onMouseEnter=${() => show(m.id)} onMouseLeave=${() => show(null)} onFocusIn=${() => show(m.id)} onFocusOut=${() => show(null)}>
+    <header><span class="who">${who}</span><span class="move quiet small">${m.agent === null ? '' : brief(m.move, 30)}${
+      m.stage ? ` · ${brief(m.stage, 30)}` : ''}</span>
+      ${(answer || (m.agent !== null && m.answer !== '')) && html`<${Chip} answer=${answer} name="unread" />`}</header>
+    <${Badges} debate=${debate} message=${m} />
+    <${Body} study=${study} debate=${debate} message=${m} />
+    <${Received} debate=${debate} message=${m} />
+    <footer><span class="quiet small">${spent(m, agent)}</span>
+      <button type="button" class="link" onClick=${() => open(m.id)} tabindex=${state === 'later' ? -1 : 0}>${
+        m.calls.length ? 'prompt and reply' : 'what it was shown'}</button></footer></article>`;
+}
+
+function Badges({ debate, message: m }) {
+  const badges = [];
+  const names = (ids) => listed([...new Set(ids.map((i) => debate.messages.find((n) => n.id === i)?.agent))].map(
+    (id) => brief(debate.agents.find((a) => a.id === id)?.name ?? 'a note', 30)));
+  if (m.changed) badges.push(['turned', 'changed its mind']);
+  if (m.retracted) badges.push(['warn', 'retracted']);
+  if (m.altered_for.length) badges.push(['warn', `altered on the way to ${names(m.altered_for)}`]);
+  if (m.altered.length) badges.push(['warn', `was shown ${plural(m.altered.length, 'altered message')}`]);
+  if (m.confidence !== null) badges.push(['', `confidence ${Math.round(m.confidence * 100)}%`]);
+  if (m.agreement !== null) badges.push(['', m.agreement ? 'agrees' : 'disagrees']);
+  return badges.length ? html`<p class="badges">${badges.map(([kind, text]) => html`<span class=${`badge ${kind}`}>${text}</span>`)}</p>` : null;
+}
+
+// The text, folded when it is long; what the server has cut is fetched part by part.
+function Body({ study, debate, message: m }) {
+  const [unfolded, setUnfolded] = useState(false);
+  const [more, setMore] = useState('');
+  const [error, setError] = useState(null);
+  const text = m.content + more;
+  const long = text.length > LONG || text.split('\n').length > 10;
+  const fetchMore = () => data.text(study, { cell: debate.cell, repeat: debate.repeat, sample: debate.sample.id }, m.id, text.length).then(
+    (part) => setMore(more + part.text), setError);
+  if (!text.trim()) return html`<p class="quiet small">(nothing was written)</p>`;
+  return html`<div class=${long && !unfolded ? 'folded' : ''}><${Text} text=${long && !unfolded ? text.slice(0, 2000).trimStart() : text.trim()} /></div>
+    ${long && html`<button type="button" class="link" aria-expanded=${String(unfolded)} onClick=${() => setUnfolded(!unfolded)}>${
+      unfolded ? 'less' : 'all of it'}</button>`}
+    ${unfolded && text.length < m.length && html`<button type="button" class="link" onClick=${fetchMore}>more: ${
+      whole(m.length - text.length)} characters are left</button>`}
+    ${error && html`<p class="problem">${visible(error.message)}</p>`}`;
+}
+
+// What an agent was shown instead of what was said.
+function Received({ debate, message: m }) {
+  const found = Object.entries(m.received);
+  if (!found.length) return null;
+  const name = (id) => {
+    const said = debate.messages.find((n) => n.id === Number(id));
+    return brief(debate.agents.find((a) => a.id === said?.agent)?.name ?? 'a note', 30);
+  };
+  return html`<details class="received"><summary>what reached it was changed</summary>${found.map(([id, text]) => html`
+    <p class="quiet small">from ${name(id)}, it read:</p><${Text} text=${text} />`)}</details>`;
+}
+
+function spent(m, agent) {
+  const facts = [];
+  if (m.model && m.model !== agent?.model) facts.push(brief(m.model, 24));
+  if (m.spent?.calls) {
+    facts.push(`${whole(m.spent.prompt)} + ${whole(m.spent.completion)} tokens`, duration(m.spent.seconds));
+    if (m.spent.retries) facts.push(plural(m.spent.retries, 'retry').replace('retrys', 'retries'));
+  }
+  return facts.join(' · ');
+}

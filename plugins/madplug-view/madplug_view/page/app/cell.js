@@ -1,0 +1,192 @@
+// A cell: every debate as a row of marks, to filter, sort and search.
+
+import { useEffect, useRef, useState } from '../vendor/hooks/index.js';
+import { data } from './data.js';
+import { brief, money, plural, score, whole } from './format.js';
+import { html } from './html.js';
+import { Chip, Crumbs, Legend, Marks, Problem, Title, useAnswer, useKeys } from './parts.js';
+import { replaceQuery, toContrast, toDebate, toPair, toStudy } from './routes.js';
+import { useFollowed } from './study.js';
+
+const FILTERS = {
+  wrong: 'wrong', right: 'right', changed: 'changed mind', right_to_wrong: 'right turned wrong',
+  wrong_to_right: 'wrong turned right', minority_right: 'majority wrong, a minority right', undecided: 'undecided',
+  failed: 'failed', unread: 'unread answers', retracted: 'retracted', altered: 'altered', running: 'not ended',
+};
+const ORDERS = {
+  sample: 'sample', started: 'start', rounds: 'rounds', messages: 'messages', calls: 'calls', tokens: 'tokens',
+  cost: 'cost', seconds: 'seconds',
+};
+const FIELD_NAMES = { both: 'right in both', first: 'right only here', second: 'right only there', neither: 'wrong in both' };
+
+// The list that the reader came from, so that a debate's page can lead to the next one.
+export const list = { study: null, rows: [] };
+
+export function CellPage({ study, cell, query }) {
+  const about = useAnswer(() => data.overview(study, query.metric), [study, query.metric]);
+  const overview = about.value;
+  const found = useRows(study, cell, query);
+  useKeys((event) => moveFocus(event), []);
+  list.study = study;
+  list.rows = found.rows;
+  if (about.error) return html`<${Problem} error=${about.error} />`;
+  if (!overview) return html`<p class="loading">Loading…</p>`;
+  const facts = overview.cells.find((c) => c.cell === cell);
+  if (!facts) return html`<${Problem} error=${`This study has no cell '${cell}'.`} />`;
+  return html`<${Crumbs} links=${[[overview.name, toStudy(study)]]} /><main>
+    <${Title} window=${cell}>${brief(cell, 100)}<//>
+    <${Facts} cell=${facts} metric=${overview.metric} />
+    <${Filters} study=${study} cell=${cell} query=${query} traits=${overview.traits} cells=${overview.cells.map((c) => c.cell)} />
+    <${Legend} />
+    <${Rows} study=${study} query=${query} found=${found} cell=${facts} />
+  </main>`;
+}
+
+function Facts({ cell, metric }) {
+  const facts = [plural(cell.done + cell.failed, 'debate')];
+  if (cell.score) {
+    const range = cell.score.ci95;
+    facts.push(`${metric} ${score(cell.score.mean)}${range ? ` [${range.map((x) => x.toFixed(2)).join(', ')}]` : ''}`);
+  }
+  if (cell.undecided) facts.push(`${whole(cell.undecided)} undecided`);
+  if (cell.failed) facts.push(`${whole(cell.failed)} failed`);
+  if (cell.running) facts.push(`${whole(cell.running)} not ended`);
+  facts.push(plural(cell.calls, 'call'));
+  if (cell.cost_usd) facts.push(money(cell.cost_usd));
+  return html`<p class="facts">${facts.join(' · ')}</p>`;
+}
+
+const chosen = (query) => (query.traits ? query.traits.split(',') : []);
+
+function Filters({ study, cell, query, traits, cells }) {
+  const on = chosen(query);
+  const others = cells.filter((c) => c !== cell);
+  const set = (change) => replaceQuery({ ...query, ...change });
+  const toggle = (name) => set({ traits: (on.includes(name) ? on.filter((t) => t !== name) : [...on, name]).join(',') });
+  return html`<form class="filters" role="search" onSubmit=${(e) => e.preventDefault()}>
+    <div class="toggles" role="group" aria-label="Show only debates">${Object.keys(FILTERS).filter((t) => t in traits).map((name) => html`
+      <button type="button" key=${name} class="toggle" aria-pressed=${String(on.includes(name))} title=${traits[name]}
+        onClick=${() => toggle(name)}>${FILTERS[name]}</button>`)}</div>
+    <div class="bar start">
+      <${SearchField} value=${query.text ?? ''} set=${(text) => set({ text })} />
+      ${others.length > 0 && html`<label>Differs from <select value=${query.other ?? ''}
+        onChange=${(e) => set({ other: e.target.value, field: '' })}><option value="">any cell</option>${
+        others.map((c) => html`<option value=${c}>${brief(c, 50)}</option>`)}</select></label>`}
+      ${query.field && html`<button type="button" class="toggle" aria-pressed="true" onClick=${() => set({ field: '' })}>${
+        FIELD_NAMES[query.field] ?? query.field}</button>`}
+      <label>Sort by <select value=${query.order ?? 'sample'} onChange=${(e) => set({ order: e.target.value })}>${
+        Object.entries(ORDERS).map(([name, text]) => html`<option value=${name}>${text}</option>`)}</select></label>
+      <button type="button" class="toggle" aria-pressed=${String(query.descending === '1')}
+        onClick=${() => set({ descending: query.descending === '1' ? '' : '1' })}>descending</button>
+      ${(on.length > 0 || query.text || query.other) && html`<button type="button" class="link"
+        onClick=${() => replaceQuery({ metric: query.metric })}>clear all</button>`}
+      ${query.other && html`<a href=${toContrast(study, cell, query.other)}>four-fold table</a>`}
+    </div></form>`;
+}
+
+function SearchField({ value, set }) {
+  const timer = useRef(null);
+  const changed = (event) => {
+    const text = event.target.value;
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => set(text), 250);
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const label = data.searches === 'texts' ? 'Search in texts' : 'Search in questions and answers';
+  return html`<label class="search"><span class="sr">${label}</span><input type="search" id="search" placeholder=${`${label} (/)`}
+    value=${value} onInput=${changed} /></label>`;
+}
+
+// The rows so far. A search that finds little goes on by itself, a part of the cell at a time.
+function useRows(study, cell, query) {
+  const search = { cell, order: query.order, descending: query.descending === '1' ? 1 : undefined, traits: chosen(query),
+    text: query.text, other: query.other || undefined, field: query.field, metric: query.metric };
+  const asked = JSON.stringify([study, search]);
+  const [state, setState] = useState({ rows: [], next: null, scanned: 0, busy: true, asked });
+  const latest = useRef(asked);
+  latest.current = asked;
+
+  async function more(from, before, atLeast) {
+    let { rows, scanned } = before;
+    let next = from;
+    const goal = rows.length + atLeast;
+    do {
+      const part = await data.page(study, { ...search, after: next ?? undefined });
+      if (latest.current !== asked) return;
+      rows = [...rows, ...part.rows];
+      scanned += part.scanned;
+      next = part.next;
+      setState({ rows, next, scanned, busy: next !== null && rows.length < goal, asked });
+    } while (next !== null && rows.length < goal);
+  }
+
+  const failed = (error) => latest.current === asked && setState((s) => ({ ...s, busy: false, error }));
+  useEffect(() => {
+    setState((s) => ({ ...s, busy: true, error: undefined }));
+    more(null, { rows: [], scanned: 0 }, 50).catch(failed);
+  }, [asked]);
+  useFollowed(study, () => {
+    if (state.rows.length <= 100) more(null, { rows: [], scanned: 0 }, 50).catch(failed);
+  });
+  return { ...state, fresh: state.asked === asked, more: () => {
+    setState((s) => ({ ...s, busy: true }));
+    more(state.next, state, 50).catch(failed);
+  } };
+}
+
+function Rows({ study, query, found, cell }) {
+  const total = cell.done + cell.failed + cell.running;
+  const end = useRef(null);
+  useEffect(() => {
+    if (!end.current) return undefined;
+    const watch = new IntersectionObserver(([entry]) => entry.isIntersecting && !found.busy && found.more(), { rootMargin: '400px' });
+    watch.observe(end.current);
+    return () => watch.disconnect();
+  });
+  const filtered = chosen(query).length > 0 || query.text || query.other;
+  return html`<section aria-label="Debates" aria-busy=${String(found.busy)}>
+    <p class="quiet small" role="status">${status(found, total, filtered)}</p>
+    ${found.error && html`<${Problem} error=${found.error} />`}
+    <ol class=${`list${found.fresh ? '' : ' stale'}`}>${found.rows.map((row) => html`<${Row} key=${`${row.repeat} ${row.sample}`} study=${study}
+      row=${row} query=${query} repeats=${cell.repeats} />`)}</ol>
+    ${found.next !== null && html`<p ref=${end}><button type="button" class="button" onClick=${found.more} disabled=${found.busy}>Show more</button></p>`}
+  </section>`;
+}
+
+function status({ rows, next, scanned, busy }, total, filtered) {
+  if (busy && !rows.length) return filtered ? `Searching: ${whole(scanned)} of ${plural(total, 'debate')} looked at…` : 'Loading…';
+  if (!filtered) return next === null ? plural(rows.length, 'debate') : `${whole(rows.length)} of ${plural(total, 'debate')}`;
+  if (!rows.length) return 'No debate fits. Take a filter away, or clear all.';
+  const all = next === null ? `${plural(rows.length, 'debate')} of ${whole(total)}` : `${plural(rows.length, 'debate')} so far`;
+  return busy ? `${all}; ${whole(scanned)} looked at…` : all;
+}
+
+function Row({ study, row, query, repeats }) {
+  const to = query.other ? toPair(study, row.cell, query.other, row) : toDebate(study, row);
+  const answer = row.answer === null ? null : { key: row.answer, text: row.answer, nth: row.nth ?? 0, right: row.right };
+  return html`<li><a class="row" href=${to}>
+    <span class="what"><span class="quiet small">${brief(row.sample, 60)}${repeats > 1 ? ` · repeat ${row.repeat}` : ''}</span>
+      <span class="question"><bdi>${brief(row.question, 160)}</bdi></span></span>
+    <span class="how"><${Marks} marks=${row.marks} agents=${row.agents} /></span>
+    <span class="end">${row.state === 'failed' ? html`<span class="chip failed">failed</span>`
+      : row.state === 'running' ? html`<span class="chip none">not ended</span>`
+        : html`<${Chip} answer=${answer} name="undecided" />`}</span>
+    <span class="cost quiet small">${row.changes ? html`<span>${plural(row.changes, 'change')}</span>` : null}${
+      row.tokens ? html`<span>${whole(row.tokens)} tokens</span>` : null}</span></a>${row.error && html`<p class="quiet small">${brief(row.error, 200)}</p>`}</li>`;
+}
+
+// j and k or the arrows go from row to row, / goes to the search.
+function moveFocus(event) {
+  if (event.key === '/') {
+    document.getElementById('search')?.focus();
+    return true;
+  }
+  const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
+  if (!step) return false;
+  const rows = [...document.querySelectorAll('a.row')];
+  const at = rows.indexOf(document.activeElement);
+  if (at < 0 && event.key.startsWith('Arrow')) return false;
+  rows[Math.min(rows.length - 1, Math.max(0, at < 0 ? 0 : at + step))]?.focus();
+  return true;
+}
+

@@ -1,0 +1,70 @@
+// Two cells on the same samples: the four-fold table, and one sample side by side.
+
+import { data } from './data.js';
+import { brief, plural, whole } from './format.js';
+import { html } from './html.js';
+import { Card } from './card.js';
+import { Changes, Question, Verdict } from './debate.js';
+import { Crumbs, Problem, Title, useAnswer } from './parts.js';
+import { toCell, toContrast, toDebate, toStudy } from './routes.js';
+import { Strip } from './strip.js';
+
+export function ContrastPage({ study, first, second, query }) {
+  const about = useAnswer(() => data.overview(study, query.metric), [study, query.metric]);
+  const metric = about.value?.metric;
+  const { value: found, error } = useAnswer(
+    () => (metric === undefined ? Promise.resolve(null) : data.contrast(study, first, second, metric)), [study, first, second, metric]);
+  if (error ?? about.error) return html`<${Problem} error=${error ?? about.error} />`;
+  if (!found) return html`<p class="loading">Loading…</p>`;
+  const link = (field, text) => html`<a class="count" href=${toCell(study, first, { other: second, field, metric })}>${text}</a>`;
+  const total = found.both + found.first + found.second + found.neither;
+  const share = (n) => (total ? `${Math.round((100 * n) / total)}%` : '–');
+  const field = (name, kind, text) => html`<td class=${kind}>${link(name, whole(found[name]))}<span class="quiet small block">${share(found[name])} · ${text}</span></td>`;
+  const [one, two] = [brief(first, 60), brief(second, 60)];
+  return html`<${Crumbs} links=${[[about.value.name, toStudy(study)]]} /><main>
+    <${Title} window=${`${one} and ${two}`}>Two cells compared<//>
+    <p class="facts">${plural(total, 'debate')} on the same samples, by <b>${found.metric ?? 'no metric'}</b>. Every number opens its debates.</p>
+    <div class="wide" role="region" aria-label="Four-fold table" tabindex="0"><table class="fourfold">
+      <thead><tr><td></td><th scope="col"><span class="quiet small block">${two}</span>right there</th><th scope="col"><span class="quiet small block">${two}</span>wrong there</th></tr></thead>
+      <tbody><tr><th scope="row"><span class="quiet small block">${one}</span>right here</th>${field('both', 'same', 'right in both')}${field('first', 'won', 'right only here')}</tr>
+      <tr><th scope="row"><span class="quiet small block">${one}</span>wrong here</th>${field('second', 'lost', 'right only there')}${field('neither', 'same', 'wrong in both')}</tr></tbody></table></div>
+    ${found.left_out > 0 && html`<p class="quiet small">${plural(found.left_out, 'pair')} with a score other than 0 or 1 left out</p>`}
+    <p class="bar start"><a class="button" href=${toCell(study, first, { other: second })}>All debates that were decided differently</a>
+      <a href=${toContrast(study, second, first, { metric })}>the other way round</a></p></main>`;
+}
+
+export function PairPage({ study, first, second, id }) {
+  const about = useAnswer(() => data.studies(), []);
+  const ask = (cell) => useAnswer(() => data.debate(study, { ...id, cell }), [study, cell, id.repeat, id.sample]);
+  const [one, two] = [ask(first), ask(second)];
+  if (one.error ?? two.error) return html`<${Problem} error=${one.error ?? two.error} />`;
+  if (!one.value || !two.value) return html`<p class="loading">Loading…</p>`;
+  return html`<${Crumbs} links=${[[about.value?.[study] ?? 'study', toStudy(study)], [`${brief(first, 30)} and ${brief(second, 30)}`, toContrast(study, first, second)]]} /><main class="pair-page">
+    <${Title} window=${`${id.sample}, two cells`}>${brief(id.sample, 100)}<//>
+    <${Question} debate=${one.value} />
+    <div class="pair">${[one.value, two.value].map((debate) => html`<${Half} key=${debate.cell} study=${study} debate=${debate} id=${{ ...id, cell: debate.cell }}
+      answers=${alike([one.value, two.value], debate)} />`)}</div></main>`;
+}
+
+// The answers of a debate, coloured alike in all of these debates: those of the first, then what the others add.
+function alike(debates, debate) {
+  const places = new Map(debates[0].answers.map((a) => [a.key, a.nth]));
+  let next = Math.max(-1, ...places.values());
+  for (const { answers } of debates) for (const a of answers) if (!places.has(a.key)) places.set(a.key, next += 1);
+  return new Map(debate.answers.map((a) => [a.key, { ...a, nth: places.get(a.key) }]));
+}
+
+function Half({ study, debate, id, answers }) {
+  const jump = (mid) => document.getElementById(`m${mid}`)?.scrollIntoView({ block: 'center' });
+  return html`<section class="half" aria-label=${brief(debate.cell, 60)}><h2><a href=${toDebate(study, id)}>${brief(debate.cell, 70)}</a></h2>
+    <${Verdict} debate=${debate} answers=${answers} />
+    <${Changes} debate=${debate} answers=${answers} />
+    <${Strip} debate=${debate} moment=${debate.messages.length} answers=${answers} jump=${jump} />
+    <h3>Messages</h3>
+    ${debate.rounds.map((round) => html`<div key=${round.number}><h4>${round.number ? `Round ${round.number}` : 'Before round 1'}</h4>${round.messages.map((mid) => {
+      const m = debate.messages.find((n) => n.id === mid);
+      return html`<${Card} key=${mid} study=${study} debate=${debate} message=${m} answers=${answers} state="" show=${() => {}}
+        open=${() => { location.hash = toDebate(study, id, { at: debate.messages.indexOf(m) + 1 }); }} />`;
+    })}</div>`)}</section>`;
+}
+

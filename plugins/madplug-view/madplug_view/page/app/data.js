@@ -1,0 +1,36 @@
+// Where studies come from: the server, or the files of an export (see files.js). Both answer the same questions.
+
+import { fileData } from './files.js';
+
+const ROOT = 'api/studies';
+
+async function get(path, query = {}) {
+  const kept = Object.entries(query).filter(([, v]) => v !== undefined && v !== null && v !== '' && v !== false);
+  const answer = await fetch(`${ROOT}${path}${kept.length ? `?${new URLSearchParams(kept)}` : ''}`);
+  const found = await answer.json().catch(() => ({ error: `the server answered ${answer.status}` }));
+  if (!answer.ok) throw new Error(found.error ?? `the server answered ${answer.status}`);
+  return found;
+}
+
+const serverData = {
+  live: true,
+  searches: 'texts',
+  studies: () => get(''),
+  overview: (study, metric) => get(`/${study}`, { metric }),
+  page: (study, search) => get(`/${study}/page`, { ...search, traits: (search.traits ?? []).join(',') }),
+  debate: (study, id) => get(`/${study}/debate`, id),
+  calls: (study, keys) => (keys.length ? get(`/${study}/calls`, { keys: keys.join(',') }) : Promise.resolve([])),
+  text: (study, id, message, offset) => get(`/${study}/text`, { ...id, message, offset }),
+  charts: (study) => get(`/${study}/charts`),
+  chartAddress: (study, name) => `${ROOT}/${study}/charts/${encodeURIComponent(name)}.svg`,
+  contrast: (study, first, second, metric) => get(`/${study}/contrast`, { first, second, metric }),
+
+  // Calls `changed` with the debates that something was recorded of; returns a function that stops it.
+  follow(study, changed) {
+    const source = new EventSource(`${ROOT}/${study}/events`);
+    source.addEventListener('change', (event) => changed(JSON.parse(event.data)));
+    return () => source.close();
+  },
+};
+
+export const data = globalThis.madplugExport ? fileData(globalThis.madplugExport) : serverData;

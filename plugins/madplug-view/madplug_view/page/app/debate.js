@@ -1,0 +1,240 @@
+// A debate: the question, what happened, the answers by round, and every message, to be replayed.
+
+import { useCallback, useEffect, useMemo, useRef, useState } from '../vendor/hooks/index.js';
+import { Arrows } from './arrows.js';
+import { Card } from './card.js';
+import { list } from './cell.js';
+import { data } from './data.js';
+import { brief, duration, letterOf, money, plural, score, whole } from './format.js';
+import { html } from './html.js';
+import { Chip, Crumbs, Grade, Problem, Text, Title, namesOf, useAnswer, useKeys } from './parts.js';
+import { PromptDialog } from './prompts.js';
+import { ReplayBar, useReplay, useReplayKeys } from './replay.js';
+import { toCell, toDebate, toPair, toStudy } from './routes.js';
+import { Strip } from './strip.js';
+import { useFollowed } from './study.js';
+
+export function DebatePage({ study, id, query }) {
+  const [count, setCount] = useState(0);
+  const about = useAnswer(() => data.studies(), []);
+  const { value: debate, error } = useAnswer(() => data.debate(study, id), [study, id.cell, id.repeat, id.sample, count]);
+  useFollowed(study, (event) => {
+    if (event.more || event.debates.some(([c, r, s]) => c === id.cell && r === id.repeat && s === id.sample)) setCount((n) => n + 1);
+  });
+  if (error) return html`<${Problem} error=${error} />`;
+  if (!debate) return html`<p class="loading">Loading…</p>`;
+  const links = [[about.value?.[study] ?? 'study', toStudy(study)], [id.cell, toCell(study, id.cell)]];
+  return html`<${Crumbs} links=${links} /><${Whole} key=${`${id.cell}/${id.repeat}/${id.sample}`} study=${study} debate=${debate} id=${id} query=${query} />`;
+}
+
+const answersOf = (debate) => new Map(debate.answers.map((a) => [a.key, a]));
+
+function Whole({ study, debate, id, query }) {
+  const replay = useReplay(debate, query);
+  const answers = useMemo(() => answersOf(debate), [debate]);
+  const [prompt, setPrompt] = useState(null);
+  useReplayKeys(replay);
+  useNeighbourKeys(study, id);
+  const { moment } = replay;
+  const open = useCallback((mid) => setPrompt(mid === 'opening' ? mid : debate.messages.find((m) => m.id === mid)), [debate]);
+  const ended = moment === replay.last;
+  const columns = useMemo(() => Math.min(debate.agents.length, 20), [debate]);
+  return html`<main class="debate">
+    <div class="bar"><${Title} window=${`${id.sample}, ${id.cell}`}>${brief(id.sample, 100)}${
+      id.repeat ? html`<span class="quiet"> · repeat ${id.repeat}</span>` : null}<//><${Neighbours} study=${study} id=${id} cells=${debate.cells} /></div>
+    <div class="top"><div><${Question} debate=${debate} />
+      <${Strip} debate=${debate} moment=${moment} answers=${answers} jump=${jumpTo(replay, debate)} /></div><div>
+      <${Verdict} debate=${debate} answers=${answers} reached=${ended} />
+      <${Changes} debate=${debate} answers=${answers} moment=${moment} jump=${jumpTo(replay, debate)} open=${open} /></div></div>
+    <${Board} study=${study} debate=${debate} answers=${answers} replay=${replay} open=${open} columns=${columns} />
+    <${Facts} debate=${debate} answers=${answers} open=${open} />
+    <p class="quiet small keys"><kbd>space</kbd> plays and pauses, <kbd>←</kbd> <kbd>→</kbd> step, <kbd>Home</kbd> <kbd>End</kbd>,
+      <kbd>+</kbd> <kbd>−</kbd> speed, <kbd>n</kbd> <kbd>p</kbd> next and previous debate</p>
+    <${ReplayBar} debate=${debate} replay=${replay} answers=${answers} />
+    ${prompt && html`<${PromptDialog} study=${study} debate=${debate} message=${prompt} answers=${answers} close=${() => setPrompt(null)} />`}
+  </main>`;
+}
+
+// Goes to a message: shows it if the replay has not reached it, and brings it into view.
+function jumpTo(replay, debate) {
+  return (mid) => {
+    const at = debate.messages.findIndex((m) => m.id === mid) + 1;
+    if (replay.moment < at) replay.go(at);
+    const card = document.getElementById(`m${mid}`);
+    card?.focus({ preventScroll: true });
+    card?.scrollIntoView({ block: 'center', inline: 'center', behavior: calm() ? 'auto' : 'smooth' });
+  };
+}
+
+const calm = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
+
+function neighbours(study, id) {
+  const at = list.study === study ? list.rows.findIndex((r) => r.cell === id.cell && r.repeat === id.repeat && r.sample === id.sample) : -1;
+  return at < 0 ? {} : { at, count: list.rows.length, previous: list.rows[at - 1], next: list.rows[at + 1] };
+}
+
+function useNeighbourKeys(study, id) {
+  useKeys((event) => {
+    const found = neighbours(study, id);
+    const to = { n: found.next, p: found.previous }[event.key];
+    if (to) location.hash = toDebate(study, to);
+    return Boolean(to);
+  }, [study, id.cell, id.repeat, id.sample]);
+}
+
+function Neighbours({ study, id, cells }) {
+  const found = neighbours(study, id);
+  const pick = (event) => event.target.value && (location.hash = toPair(study, id.cell, event.target.value, id));
+  return html`<div class="bar start neighbours">
+    ${cells.length > 0 && html`<label>Side by side with <select value="" onChange=${pick}><option value="">a cell…</option>${
+      cells.map((c) => html`<option value=${c}>${brief(c, 50)}</option>`)}</select></label>`}
+    ${found.at !== undefined && html`<nav class="bar start" aria-label="Debates of the list">
+      ${found.previous ? html`<a class="button" href=${toDebate(study, found.previous)}>‹ previous</a>` : null}
+      <span class="quiet small">${found.at + 1} of ${found.count}</span>
+      ${found.next ? html`<a class="button" href=${toDebate(study, found.next)}>next ›</a>` : null}</nav>`}</div>`;
+}
+
+export function Question({ debate }) {
+  const { sample, references } = debate;
+  const right = new Set(debate.answers.filter((a) => a.right).map((a) => a.key).concat(references));
+  const images = sample.images.filter((i) => /^data:image\/(png|jpeg|gif|webp);base64,[^…]*$/.test(i));
+  return html`<section class="question-box" aria-label="Question">
+    ${sample.context.length > 0 && html`<details><summary>${plural(sample.context.length, 'passage')}</summary>${
+      sample.context.map((text) => html`<${Text} text=${text} />`)}</details>`}
+    <${Text} text=${sample.question} />
+    ${images.map((source) => html`<img src=${source} alt="An image of the question" />`)}
+    ${sample.images.length > images.length && html`<p class="quiet small">${plural(sample.images.length - images.length, 'image')} not shown</p>`}
+    ${sample.choices.length > 0 && html`<ol class="choices">${sample.choices.map((text, i) => html`<li class=${
+      right.has(letterOf(i)) || right.has(text) ? 'reference' : ''}><b>${letterOf(i)}</b> <bdi>${brief(text, 600)}</bdi>${
+      right.has(letterOf(i)) || right.has(text) ? html` <${Grade} right=${true} />` : null}</li>`)}</ol>`}
+    ${references.length > 0 && html`<p class="quiet small">reference: <bdi>${brief(references.join(' | '), 300)}</bdi></p>`}
+    ${debate.ungraded && html`<p class="quiet small">Right and wrong are judged by spelling: ${brief(debate.ungraded, 200)}</p>`}</section>`;
+}
+
+// How the debate ended; while a replay has not come to it, that it has not.
+export function Verdict({ debate, answers, reached = true }) {
+  const { decision, error, state } = debate;
+  if (!reached) return html`<section class="verdict" aria-label="Decision"><h2>Decision</h2><p class="quiet">not reached at this moment of the replay</p></section>`;
+  if (error !== null) return html`<section class="verdict"><h2>Failed</h2><${Text} text=${error} /></section>`;
+  if (state === 'running') return html`<section class="verdict"><h2>Decision</h2><p class="quiet">none yet: the debate is running, or was stopped</p></section>`;
+  const how = [decision.agreed && 'agreed', decision.tie && 'a tie', decision.fallback && 'chosen by a fallback'].filter(Boolean);
+  const answer = decision.key === null ? null : answers.get(decision.key);
+  return html`<section class="verdict" aria-label="Decision"><h2>Decision</h2>
+    <p class="bar start"><${Chip} answer=${answer} big=${true} name="undecided" />${debate.right !== null && html`<span class=${
+      debate.right ? 'right' : 'wrong'}>${debate.right ? 'right' : 'wrong'}</span>`}<span class="quiet">${how.join(', ')}${
+      decision.reason ? `${how.length ? ': ' : ''}${brief(decision.reason, 200)}` : ''}</span></p>
+    ${answer && decision.answer && decision.answer !== decision.key && html`<div class="folded"><${Text} text=${decision.answer.slice(0, 2000)} /></div>`}
+    <${Votes} debate=${debate} answers=${answers} /></section>`;
+}
+
+function Votes({ debate, answers }) {
+  const { votes, scores } = debate.decision;
+  const most = Math.max(...Object.values(scores), 0);
+  const total = Object.entries(scores).sort((a, b) => b[1] - a[1]);
+  return html`${total.length > 0 && html`<div class="scores">${total.map(([key, n]) => html`<${Chip} answer=${answers.get(key)} /><span class="track"><span
+      class=${`fill a${(answers.get(key)?.nth ?? 0) % 8}`} style=${{ width: `${most > 0 ? Math.max(2, 100 * Math.max(0, n) / most) : 2}%` }}></span></span><span class="n">${
+      Number(n.toPrecision(4))}</span>`)}</div>`}
+    ${votes.length > 0 && html`<details><summary>${plural(votes.length, 'ballot')}</summary><ul class="plain">${votes.map((v) => html`<li>${
+      namesOf(debate, [v.agent])}: ${v.valid ? Object.entries(v.weights).map(([key, n]) => html`<${Chip} answer=${answers.get(key)} name=${brief(key, 30)} />${
+      n === 1 ? '' : ` ${score(n)}`} `) : 'invalid'}</li>`)}</ul></details>`}`;
+}
+
+const MOST_CHANGES = 8;
+
+// The story: who went from which answer to which, and whose messages had said so.
+export function Changes({ debate, answers, moment = Infinity, jump, open }) {
+  const at = new Map(debate.messages.map((m, i) => [m.id, i + 1]));
+  const [all, setAll] = useState(false);
+  const every = debate.changes.filter((c) => at.get(c.message) <= moment);
+  const found = all ? every : every.slice(0, MOST_CHANGES);
+  return html`<section class="story" aria-label="Changes of mind"><h2>Changes of mind</h2>
+    ${!debate.changes.length && html`<p class="quiet">No agent changed its mind.</p>`}
+    ${debate.changes.length > 0 && !every.length && html`<p class="quiet">none so far in the replay</p>`}
+    <ol class="plain">${found.map((c) => html`<li key=${c.message}>
+      <span class="quiet small">round ${c.round}</span> <b>${namesOf(debate, [c.agent])}</b> went from <${Chip} answer=${answers.get(c.before)} /> to <${
+      Chip} answer=${answers.get(c.after)} /> ${c.agents.length ? html`after being shown ${namesOf(debate, c.agents)}, who said so`
+      : c.sources.length ? 'after being shown a note that said so' : 'an answer that nothing it was shown gave'}.
+      ${jump && html` <button type="button" class="link" onClick=${() => jump(c.message)}>its message</button>`}
+      ${open && html` <button type="button" class="link" onClick=${() => open(c.message)}>${
+        debate.messages[at.get(c.message) - 1].calls.length ? 'the prompt it saw' : 'what it saw'}</button>`}</li>`)}</ol>
+    ${every.length > MOST_CHANGES && html`<button type="button" class="link" aria-expanded=${String(all)} onClick=${() => setAll(!all)}>${
+      all ? 'fewer' : `all ${whole(every.length)} changes`}</button>`}</section>`;
+}
+
+// Agents as columns, rounds as rows.
+function Board({ study, debate, answers, replay, open, columns }) {
+  const [shown, setShown] = useState(null);
+  const board = useRef(null);
+  const { moment } = replay;
+  const index = useMemo(() => new Map(debate.messages.map((m, i) => [m.id, i + 1])), [debate]);
+  const inTime = useMemo(() => new Set(debate.messages.slice(0, moment).map((m) => m.id)), [debate, moment]);
+  const now = moment > 0 && moment < replay.last ? debate.messages[moment - 1] : null;
+  const centre = debate.messages.find((m) => m.id === (shown ?? now?.id)) ?? null;
+  const seen = new Set(centre?.seen ?? []);
+  useEffect(() => {
+    if (now) document.getElementById(`m${now.id}`)?.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: calm() ? 'auto' : 'smooth' });
+  }, [now?.id]);
+  const state = (m) => {
+    if (index.get(m.id) > moment) return 'later';
+    if (centre?.id === m.id) return 'centre';
+    return centre && seen.has(m.id) ? 'seen' : '';
+  };
+  const drawn = useMemo(() => new Map(), [study, debate, answers, open]);
+  const card = (m) => { // the same element again if nothing has changed: of hundreds of messages, a step changes a few
+    const now = state(m);
+    if (drawn.get(m.id)?.[0] !== now) {
+      drawn.set(m.id, [now, html`<${Card} key=${m.id} study=${study} debate=${debate} message=${m} answers=${answers} state=${now} show=${setShown} open=${open} />`]);
+    }
+    return drawn.get(m.id)[1];
+  };
+  return html`<section aria-labelledby="messages"><h2 id="messages">Messages</h2>
+    <p class="quiet small">Point at a message, or move to it, to see what its author was shown.</p>
+    <div class="wide" role="region" aria-label="Messages by agent and round" tabindex="0">
+    <div class="board" ref=${board} style=${{ '--columns': columns }}>
+      <div class="agents" aria-hidden="true">${debate.agents.slice(0, columns).map((a) => html`<${AgentHead} key=${a.id} agent=${a} />`)}</div>
+      ${debate.rounds.map((round) => html`<${Round} key=${round.number} debate=${debate} round=${round} card=${card} columns=${columns} />`)}
+      <${Arrows} board=${board} message=${centre} visibleIds=${inTime} /></div></div></section>`;
+}
+
+function AgentHead({ agent }) {
+  const facts = [agent.role !== 'participant' && agent.role, agent.model, !agent.votes && 'does not vote'].filter(Boolean);
+  return html`<div class="agent" title=${brief(agent.description, 500)}><b>${brief(agent.name, 40)}</b>
+    <span class="quiet small">${facts.map((f) => brief(f, 30)).join(' · ')}</span></div>`;
+}
+
+// A round: each agent's messages in its column, in the order of the waves; what no agent wrote across all of them.
+function Round({ debate, round, card, columns }) {
+  const messages = round.messages.map((id) => debate.messages.find((m) => m.id === id));
+  const rows = [];
+  for (const m of messages) {
+    const column = debate.agents.findIndex((a) => a.id === m.agent);
+    const last = rows[rows.length - 1];
+    if (column < 0 || column >= columns) rows.push({ note: m });
+    else if (last?.cells && !last.cells.some((n, i) => n && i >= column)) last.cells[column] = m;
+    else {
+      const cells = [];
+      cells[column] = m;
+      rows.push({ cells });
+    }
+  }
+  return html`<div class="round" role="group" aria-label=${round.number ? `Round ${round.number}` : 'Before round 1'}>
+    <h3>${round.number ? `Round ${round.number}` : 'Before round 1'}</h3>${rows.map((row) => (row.note
+    ? html`<div class="line across">${card(row.note)}</div>`
+    : html`<div class="line">${Array.from({ length: columns }, (_, i) => (row.cells[i] ? card(row.cells[i]) : html`<div key=${`empty ${i}`} class="empty"></div>`))}</div>`))}</div>`;
+}
+
+// What it cost, how it was scored, who took part, and what plugins noted.
+function Facts({ debate, open }) {
+  const metrics = Object.entries(debate.metrics);
+  return html`<section class="about"><h2>About this debate</h2>
+    <dl><div><dt>calls</dt><dd>${whole(debate.calls)}${debate.retries ? `, ${whole(debate.retries)} failed attempts` : ''}</dd></div>
+      <div><dt>tokens</dt><dd>${whole(debate.prompt)} + ${whole(debate.completion)}${debate.cached ? `, ${whole(debate.cached)} cached` : ''}</dd></div>
+      <div><dt>cost</dt><dd>${debate.calls ? money(debate.cost_usd) : '–'}</dd></div><div><dt>time</dt><dd>${duration(debate.seconds)}</dd></div>
+      ${metrics.slice(0, 12).map(([name, value]) => html`<div><dt>${brief(name, 40)}</dt><dd>${score(value)}</dd></div>`)}</dl>
+    ${metrics.length > 12 && html`<details><summary>${plural(metrics.length, 'metric')}</summary><dl>${metrics.map(([name, value]) => html`<div><dt>${
+      brief(name, 60)}</dt><dd>${score(value)}</dd></div>`)}</dl></details>`}
+    <details><summary>${plural(debate.agents.length, 'agent')}</summary><ul class="plain">${debate.agents.map((a) => html`<li><b>${brief(a.name, 60)}</b> <span class="quiet">${
+      [a.role, a.model, a.votes ? '' : 'does not vote'].filter(Boolean).map((f) => brief(f, 40)).join(' · ')}</span>${a.description && html`<${Text} text=${a.description} />`}</li>`)}</ul></details>
+    ${debate.notes && html`<details><summary>noted by plugins</summary><${Text} text=${debate.notes} /></details>`}
+    ${debate.opening_calls.length > 0 && html`<p><button type="button" class="link" onClick=${() => open('opening')}>prompts before round 1</button></p>`}</section>`;
+}

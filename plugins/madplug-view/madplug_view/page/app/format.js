@@ -1,0 +1,42 @@
+// Numbers, durations and texts for people.
+
+const HIDDEN = new RegExp('[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f'
+  + '\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\u{e0000}-\\u{e007f}]', 'gu');
+
+// A text with its control, direction and invisible characters spelled out; tabs and line ends stay.
+export function visible(text) {
+  return String(text ?? '').replace(/\r\n/g, '\n').replace(HIDDEN,
+    (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`);
+}
+
+// A text on one line, no longer than `most` characters.
+export function brief(text, most = 40) {
+  const line = visible(text).replace(/\s+/g, ' ').trim();
+  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
+}
+
+export const whole = (n) => Math.round(n).toLocaleString('en');
+
+export const plural = (n, noun) => `${whole(n)} ${noun}${n === 1 ? '' : 's'}`;
+
+export function score(x) {
+  return x === null || x === undefined ? '–' : Math.abs(x) >= 1000 ? whole(x) : x.toFixed(3);
+}
+
+export function money(x) {
+  return x === null || x === undefined ? 'cost unknown' : `$${x.toFixed(x < 1 ? 4 : 2)}`;
+}
+
+export function duration(seconds) {
+  if (!(seconds >= 0)) return '–';
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+// `a`, `a and b`, `a, b and c`.
+export function listed(names) {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names[names.length - 1]}`;
+}
+
+export const letterOf = (i) => (i < 26 ? String.fromCharCode(65 + i) : String(i + 1));

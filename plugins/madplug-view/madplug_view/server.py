@@ -1,0 +1,200 @@
+"""The server: static pages, and studies as JSON. Only GET is answered, and nothing is ever written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from madplug.errors import UserError
+from madplug.rows import to_json
+from madplug.store import DebateId, open_study
+from madplug_view.studies import FIELDS, Search, Study
+
+PAGE_FOLDER = Path(__file__).parent / "page"
+KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+POLL = 0.5
+"""Seconds between two looks at a study that is followed."""
+SILENCE = 15.0
+"""Seconds after which a sign of life is sent."""
+MOST_NAMED = 200
+"""Changed debates that one event names; if there are more, it says so."""
+
+
+class Answer(JSONResponse):
+    """A value as JSON, records included."""
+
+    def render(self, content: Any) -> bytes:
+        """The text of the answer."""
+        return to_json(content).encode()
+
+
+def application(studies: Sequence[Study]) -> Starlette:
+    """The pages and the data of some studies. Nothing outside their directories can be asked for."""
+    api = Api(studies)
+    files = [Route(path, page_file(file)) for path, file in page_files().items()]
+    return Starlette(routes=[
+        Route("/", page_file(PAGE_FOLDER / "index.html")), *files,
+        Route("/api/studies", api.studies), Route("/api/studies/{number}", api.overview),
+        Route("/api/studies/{number}/page", api.page), Route("/api/studies/{number}/debate", api.debate),
+        Route("/api/studies/{number}/calls", api.calls), Route("/api/studies/{number}/text", api.text),
+        Route("/api/studies/{number}/contrast", api.contrast),
+        Route("/api/studies/{number}/charts", api.charts),
+        Route("/api/studies/{number}/charts/{name}.svg", api.chart),
+        Route("/api/studies/{number}/events", api.events)],
+        exception_handlers={UserError: refuse, HTTPException: refuse})
+
+
+def page_files() -> dict[str, Path]:
+    """The files of the pages by their paths on the server; a path that is not here is not served."""
+    return {f"/{file.relative_to(PAGE_FOLDER).as_posix()}": file for file in sorted(PAGE_FOLDER.rglob("*"))
+            if file.suffix in KINDS}
+
+
+def page_file(file: Path) -> Callable[[Request], Any]:
+    """Answers with one file."""
+    async def answer(request: Request) -> Response:
+        return FileResponse(file, media_type=KINDS[file.suffix])
+
+    return answer
+
+
+async def refuse(request: Request, error: Exception) -> Response:
+    """A mistake in an address as a message."""
+    if isinstance(error, HTTPException):
+        return JSONResponse({"error": error.detail}, error.status_code)
+    return JSONResponse({"error": str(error)}, 404)
+
+
+class Api:
+    """The studies as JSON."""
+
+    def __init__(self, studies: Sequence[Study]) -> None:
+        self._studies = studies
+
+    async def studies(self, request: Request) -> Response:
+        """Their names, in order."""
+        return Answer([study.name for study in self._studies])
+
+    async def overview(self, request: Request) -> Response:
+        """A study's cells."""
+        return await self._answer(request, lambda study, q: study.overview(q.get("metric")))
+
+    async def page(self, request: Request) -> Response:
+        """Rows of a cell."""
+        return await self._answer(request, lambda study, q: study.page(search_of(q)))
+
+    async def debate(self, request: Request) -> Response:
+        """A debate."""
+        return await self._answer(request, lambda study, q: study.debate(id_of(q)))
+
+    async def calls(self, request: Request) -> Response:
+        """What was sent and replied."""
+        return await self._answer(request, lambda study, q: study.calls(required(q, "keys").split(",")[:200]))
+
+    async def text(self, request: Request) -> Response:
+        """A part of a long message."""
+        return await self._answer(request, lambda study, q: study.text(
+            id_of(q), number(q, "message"), max(0, number(q, "offset"))))
+
+    async def contrast(self, request: Request) -> Response:
+        """The four-fold table of two cells."""
+        return await self._answer(request, lambda study, q: study.contrast(
+            required(q, "first"), required(q, "second"), q.get("metric")))
+
+    async def charts(self, request: Request) -> Response:
+        """The charts there are; they are drawn first, which may take a while."""
+        return await self._answer(request, lambda study, q: [
+            {name: chart[name] for name in ("name", "title", "caption")} for chart in study.charts()])
+
+    async def chart(self, request: Request) -> Response:
+        """One chart as a picture."""
+        return Response(self._study(request).chart(request.path_params["name"]), media_type="image/svg+xml")
+
+    async def events(self, request: Request) -> Response:
+        """What is recorded from now on, whichever process writes it."""
+        study = self._study(request)
+        return StreamingResponse(follow(study, request), media_type="text/event-stream")
+
+    async def _answer(self, request: Request, ask: Callable[[Study, Mapping[str, str]], Any]) -> Response:
+        study = self._study(request)
+        return Answer(await run_in_threadpool(ask, study, request.query_params))
+
+    def _study(self, request: Request) -> Study:
+        nth = number(request.path_params, "number")
+        if nth >= len(self._studies):
+            raise UserError(f"there is no study {nth}")
+        return self._studies[nth]
+
+
+async def follow(study: Study, request: Request) -> AsyncIterator[str]:
+    """Server-sent events: which debates have changed."""
+    cursor = await run_in_threadpool(_latest, study)
+    silent = 0.0
+    yield "retry: 1000\n\n"
+    while not await request.is_disconnected():
+        await asyncio.sleep(POLL)
+        silent += POLL
+        try:
+            changed, cursor = await run_in_threadpool(_since, study, cursor)
+        except UserError as error:
+            yield f"event: problem\ndata: {json.dumps(str(error))}\n\n"
+            return
+        if changed:
+            silent = 0.0
+            told = {"debates": changed[:MOST_NAMED], "more": len(changed) > MOST_NAMED}
+            yield f"event: change\ndata: {to_json(told)}\n\n"
+        elif silent >= SILENCE:
+            silent = 0.0
+            yield ": still here\n\n"
+
+
+def _latest(study: Study) -> str:
+    with open_study(study.folder) as reader:
+        return reader.latest()
+
+
+def _since(study: Study, cursor: str | None) -> tuple[list[DebateId], str]:
+    with open_study(study.folder) as reader:
+        changes, cursor = reader.since(cursor)
+        return list(changes.debates), cursor
+
+
+def search_of(query: Mapping[str, str]) -> Search:
+    """What a page of a cell is asked for."""
+    order: Any = query.get("order", "sample")
+    chosen = query.get("field")
+    if chosen is not None and chosen not in FIELDS:
+        raise UserError(f"there is no field '{chosen}'; fields are {', '.join(FIELDS)}")
+    return Search(required(query, "cell"), order, query.get("descending") == "1", query.get("after"),
+                  frozenset(filter(None, query.get("traits", "").split(","))), query.get("text", ""),
+                  query.get("other"), chosen, query.get("metric"))
+
+
+def id_of(query: Mapping[str, str]) -> DebateId:
+    """The debate that is asked for."""
+    return DebateId(required(query, "cell"), number(query, "repeat"), required(query, "sample"))
+
+
+def required(query: Mapping[str, str], name: str) -> str:
+    """A part of the address that must be there."""
+    if name not in query:
+        raise UserError(f"the address lacks '{name}'")
+    return query[name]
+
+
+def number(query: Mapping[str, str], name: str) -> int:
+    """A whole number in the address."""
+    text = required(query, name)
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise UserError(f"'{name}' is not a whole number")
+    return int(text)

@@ -1,0 +1,419 @@
+"""The pages in a real browser: what one sees, filters, replays and follows, with the mouse and with keys alone."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import ExitStack
+
+import pytest
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+expect = sync_api.expect
+expect.set_options(timeout=30_000)
+TALKED_OUT = "#/debate/0/plain/0/talked-out"
+PAGES = {
+    "study": "#/study/0", "cell": "#/cell/0/plain", "filtered": "#/cell/0/plain?traits=failed", "debate": TALKED_OUT,
+    "replay": f"{TALKED_OUT}?at=4", "failed": "#/debate/0/plain/0/broken", "compare": "#/compare/0/plain/other%20way",
+    "pair": "#/pair/0/plain/other%20way/0/talked-out"}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def serve(kit):
+    """Serve some studies until the test has ended, and get their address."""
+    with ExitStack() as stack:
+        yield lambda *folders: stack.enter_context(kit.serving_here(*folders))
+
+
+@pytest.fixture
+def open_page(browser, serve):
+    """Open an address; at the end of a test, nothing was wrong on the console, and no other host was asked."""
+    pages, wrong, asked = [], [], set()
+
+    def open_page(address, **more):
+        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | more))
+        page = context.new_page()
+        page.set_default_timeout(40_000)
+        page.on("console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda r: asked.add(re.match(r"http://[^/:]*|\w+:", r.url)[0]))
+        page.goto(address)
+        pages.append(context)
+        return page
+
+    def refused(host):
+        """Check that the page's policy has refused everything that the test has tried, this host included."""
+        pages[-1].pages[0].wait_for_timeout(100)
+        assert any(host in text and "violates" in text for text in wrong)
+        assert all("violates" in text or "Trusted" in text for text in wrong)
+        wrong.clear()
+        asked.discard(host)
+
+    open_page.refused = refused
+    yield open_page
+    for context in pages:
+        context.close()
+    assert not wrong
+    assert asked <= {"http://127.0.0.1", "file:", "data:"}
+
+
+@pytest.fixture(scope="module")
+def address(kit, folder):
+    """The address of the small study."""
+    with kit.serving_here(folder) as found:
+        yield found
+
+
+@pytest.fixture
+def show(open_page, address):
+    """Open a page of the small study."""
+    def show(hash="", **more):
+        page = open_page(address, **more)
+        if hash:
+            page.evaluate("hash => { location.hash = hash }", hash)
+        expect(page.locator("main h1")).to_be_visible()
+        return page
+
+    return show
+
+
+def said(page):
+    """The ids of the messages that are shown."""
+    return page.locator(".card:not(.later)").evaluate_all("cards => cards.map(c => c.dataset.id)")
+
+
+def moment(page):
+    return re.search(r"at=(\d+)", page.url)[1]
+
+
+def test_from_the_study_to_the_prompt_behind_a_change_of_mind(show):
+    page = show()
+    expect(page.locator(".cells tbody tr")).to_have_count(2)
+    assert "token" not in page.url
+    page.get_by_role("link", name="plain", exact=True).click()
+    expect(page.locator("a.row")).to_have_count(5)
+    page.get_by_role("button", name="right turned wrong").click()
+    expect(page.locator("a.row")).to_have_count(1)
+    page.locator("a.row").click()
+    expect(page.locator(".story")).to_contain_text(re.compile(
+        r"Ada went from A\s?✓ \(right\) to B\s?✗ \(wrong\) after being shown Ben and Cleo, who said so"))
+    page.get_by_role("button", name="the prompt it saw").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("prompt of message 3 of talked-out")
+    expect(dialog).to_contain_text("I say B.")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+
+def test_filters_add_up_and_stay_in_the_address(show, open_page):
+    page = show("#/cell/0/plain")
+    for name in ("changed mind", "wrong"):
+        page.get_by_role("button", name=name, exact=True).click()
+    expect(page.locator("a.row")).to_have_count(1)
+    page.reload()
+    expect(page.locator("a.row")).to_have_count(1)
+    expect(page.get_by_role("button", name="wrong", exact=True)).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="clear all").click()
+    expect(page.locator("a.row")).to_have_count(5)
+
+
+def test_rows_are_sorted_and_searched(show):
+    page = show("#/cell/0/plain")
+    page.get_by_label("Sort by").select_option("calls")
+    page.get_by_role("button", name="descending").click()
+    expect(page.locator("a.row").first).to_contain_text("talked-out")
+    page.get_by_role("searchbox").fill("question SPLIT")
+    expect(page.locator("a.row")).to_have_count(1)
+    page.get_by_role("searchbox").fill("nowhere at all")
+    expect(page.get_by_role("status")).to_contain_text("No debate fits")
+
+
+def test_debates_that_differ_from_another_cell_open_side_by_side(show):
+    page = show("#/cell/0/plain")
+    page.get_by_label("Differs from").select_option("other way")
+    expect(page.locator("a.row")).to_have_count(1)
+    page.locator("a.row").click()
+    expect(page.locator(".half")).to_have_count(2)
+    chips = page.locator(".verdict .chip.big")
+    expect(chips.nth(0)).to_contain_text("B")
+    expect(chips.nth(1)).to_contain_text("A")
+
+
+def test_the_four_fold_table_leads_to_its_debates(show):
+    page = show(PAGES["compare"])
+    counts = page.locator(".fourfold .count").all_inner_texts()
+    assert counts == ["1", "0", "1", "0"]
+    page.locator(".fourfold .lost .count").click()
+    expect(page.locator("a.row")).to_have_count(1)
+
+
+def test_the_list_is_gone_through_by_keys(show):
+    page = show("#/cell/0/plain")
+    expect(page.locator("a.row")).to_have_count(5)
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.get_by_role("searchbox").blur()
+    for key in ("j", "j", "k", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(page.locator("a.row").nth(1)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_contain_text("broken")
+    page.keyboard.press("n")
+    expect(page.locator("h1")).to_contain_text("corrected")
+    page.keyboard.press("p")
+    expect(page.locator("h1")).to_contain_text("broken")
+
+
+def test_a_debate_is_replayed_by_keys(show):
+    page = show(TALKED_OUT)
+    page.keyboard.press("Home")
+    expect(page.locator(".card:not(.later)")).to_have_count(0)
+    expect(page.locator(".verdict")).to_contain_text("not reached")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    assert said(page) == ["0", "1", "2", "3"]
+    expect(page.locator(".story li")).to_have_count(1)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".story li")).to_have_count(0)
+    expect(page.locator(".standing")).to_contain_text(re.compile(r"B\s?✗ \(wrong\) 2"))
+    page.keyboard.press("End")
+    expect(page.locator(".verdict .chip.big")).to_contain_text("B")
+
+
+def test_a_replay_plays_pauses_and_ends(show):
+    page = show(f"{TALKED_OUT}?at=0")
+    page.get_by_label("Speed").select_option("8")
+    page.locator("h1").click()
+    page.keyboard.press(" ")
+    page.get_by_role("button", name="Pause").click()
+    paused = moment(page)
+    assert 0 <= int(paused) < 7
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".moment")).to_have_text("the decision")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_a_moment_has_a_link_and_a_slider(show, open_page):
+    page = show(f"{TALKED_OUT}?at=2")
+    assert said(page) == ["0", "1"]
+    page.get_by_role("slider").fill("5")
+    expect(page.locator(".card:not(.later)")).to_have_count(5)
+    assert moment(page) == "5"
+    page.get_by_role("slider").press("ArrowLeft")
+    assert moment(page) == "4"
+
+
+def test_what_an_agent_was_shown_is_drawn_when_its_message_is_pointed_at_or_focused(show):
+    page = show(TALKED_OUT)
+    page.locator("#m3").hover()
+    expect(page.locator("path.arrow")).to_have_count(3)
+    expect(page.locator(".card.seen")).to_have_count(3)
+    page.mouse.move(0, 0)
+    expect(page.locator("path.arrow")).to_have_count(0)
+    page.locator("#m4 footer button").focus()
+    expect(page.locator("path.arrow")).to_have_count(3)
+
+
+def test_a_debate_with_a_retraction_and_an_altered_message_says_so(kit, tmp_path, serve, open_page):
+    from dataclasses import replace
+
+    plain = kit.debate("c", "q")
+    first, *others = plain.messages
+    data = {"channel": {"received": {"1": "say C"}}}
+    changed = replace(others[2], altered=(1,), data=data)
+    messages = (first, *others[:2], changed, *others[3:], replace(others[4], id=6, retracted=True))
+    folder = kit.write(tmp_path / "marked", [replace(plain, messages=messages)])
+    address = serve(folder)
+    page = open_page(address)
+    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+    expect(page.locator("#m6")).to_contain_text("retracted")
+    expect(page.locator("#m1")).to_contain_text("altered on the way to Ada")
+    page.locator("#m3 summary").click()
+    expect(page.locator("#m3 .received")).to_contain_text("say C")
+
+
+WRITER = """
+import asyncio, json, sys
+sys.path.insert(0, sys.argv[2])
+import conftest
+from madplug.store import open_recorder
+store = open_recorder(sys.argv[1])
+for line in sys.stdin:
+    asyncio.run(store.finish_debate(conftest.debate("plain", line.strip())))
+    print(line, end="", flush=True)
+store.close()
+"""
+
+
+def test_the_pages_follow_a_run_in_another_process(kit, tmp_path, serve, open_page):
+    folder = kit.write(tmp_path / "live", kit.some("plain", 3), planned=5, status=None)
+    tests = str(__file__).rpartition("/")[0]
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(folder), tests], stdin=subprocess.PIPE, text=True,
+                              stdout=subprocess.PIPE)
+    address = serve(folder)
+    page = open_page(address)
+    expect(page.locator(".progress")).to_contain_text("3 of 5 debates")
+    cell = open_page(address)
+    cell.evaluate("location.hash = '#/cell/0/plain'")
+    expect(cell.locator("a.row")).to_have_count(3)
+    for name in ("new-one", "new-two"):
+        writer.stdin.write(f"{name}\n")
+        writer.stdin.flush()
+        writer.stdout.readline()
+    expect(page.locator(".progress")).to_contain_text("5 of 5 debates")
+    expect(cell.locator("a.row")).to_have_count(5)
+    writer.stdin.close()
+    assert writer.wait(20) == 0
+    writer.stdout.close()
+
+
+def test_the_charts_of_the_report_are_drawn_on_request(show):
+    pytest.importorskip("madplug_report", reason="the charts are madplug-report's")
+    page = show()
+    page.get_by_role("button", name="draw the charts of the report").click()
+    expect(page.get_by_role("img", name="How debates ended")).to_be_visible(timeout=60_000)
+    page.wait_for_function("[...document.querySelectorAll('.charts img')].every(i => i.complete && i.naturalWidth)")
+
+
+# Text stays text
+
+HOSTILE = ("<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'><style>body{display:none}</style>"
+           "<a href='javascript:window.hacked=1'>link</a> http://evil.example/x \x1b[31mred\x1b[0m \u202eturned\u202c"
+           " </script><svg onload='window.hacked=1'> ${window.hacked=1} [md](http://evil.example)" + " more" * 40)
+
+
+def hostile(kit):
+    return kit.debate("<b>cell</b>", "<i>id</i>/../x?y#z", text=HOSTILE, keys=(("A", "<script>", "B"), ("B", "B", "B")))
+
+
+def check_inert(page):
+    text = page.locator("#m0 .text").inner_text()
+    assert "<script>window.hacked = 1</script>" in text
+    assert "⟨U+202E⟩turned" in text
+    assert "⟨U+001B⟩[31m" in text
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("#app script, #app style, #app iframe, #app img, #app a[href^=http]").count() == 0
+
+
+def test_text_of_a_model_is_shown_and_inert(kit, tmp_path, serve, open_page):
+    folder = kit.write(tmp_path / "hostile", [hostile(kit)])
+    address = serve(folder)
+    page = open_page(address)
+    page.locator(".cells a").click()
+    page.locator("a.row").click()
+    page.locator("#m0").get_by_text("all of it").click()
+    check_inert(page)
+    page.locator("#m0").get_by_role("button", name="prompt").click()
+    expect(page.get_by_role("dialog")).to_contain_text("window.hacked = 1")
+    assert page.evaluate("window.hacked") is None
+
+
+def test_an_export_of_hostile_text_is_inert(kit, tmp_path, serve, open_page):
+    from madplug_view.export import export
+    from madplug_view.studies import open_studies
+
+    folder = kit.write(tmp_path / "hostile", [hostile(kit)])
+    export(open_studies([folder]), tmp_path / "page.html")
+    page = open_page((tmp_path / "page.html").as_uri())
+    page.locator(".cells a").click()
+    page.locator("a.row").click()
+    page.locator("#m0").get_by_text("all of it").click()
+    check_inert(page)
+
+
+def test_what_slips_in_as_markup_does_not_run(show, open_page):
+    page = show()
+    for code in ("document.body.innerHTML = '<img src=x onerror=1>'",
+                 "document.createElement('p').setAttribute('onclick', '1')",
+                 "document.createElement('script').src = 'http://evil.example/x'"):
+        with pytest.raises(sync_api.Error, match="'Trusted"):
+            page.evaluate(f"() => {{ {code} }}")
+    page.evaluate("() => { document.body.append(Object.assign(new Image(), {src: 'http://evil.example/x'})) }")
+    open_page.refused("http://evil.example")
+
+
+def test_ten_megabytes_are_read_in_parts(kit, tmp_path, serve, open_page):
+    folder = kit.write(tmp_path / "big", [kit.debate("c", "q", text="word " * 2_000_000, keys=(("A",),))], calls=False)
+    address = serve(folder)
+    page = open_page(address)
+    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+    page.get_by_role("button", name="all of it").click()
+    page.get_by_role("button", name="more: 9,980,000 characters are left").click()
+    expect(page.get_by_role("button", name="more: 9,780,000 characters are left")).to_be_visible()
+
+
+# Export
+
+@pytest.mark.parametrize("limit", [8_000_000, 1000], ids=["one page", "chunks"])
+def test_an_export_opens_from_disk(kit, folder, tmp_path, open_page, monkeypatch, limit):
+    from madplug_view import export
+    from madplug_view.studies import open_studies
+
+    monkeypatch.setattr(export, "ONE_PAGE", limit)
+    said = export.export(open_studies([folder]), tmp_path / "out")
+    assert said.startswith("7 debates in ")
+    assert (tmp_path / "out" / "data").exists() == (limit == 1000)
+    page = open_page((tmp_path / "out" / "index.html").as_uri())
+    page.get_by_role("link", name="plain", exact=True).click()
+    expect(page.locator("a.row")).to_have_count(5)
+    page.get_by_role("button", name="right turned wrong").click()
+    expect(page.locator("a.row")).to_have_count(1)
+    page.locator("a.row").click()
+    page.get_by_role("button", name="the prompt it saw").click()
+    expect(page.get_by_role("dialog")).to_contain_text("prompt of message 3 of talked-out")
+    page.keyboard.press("Escape")
+    page.evaluate("hash => { location.hash = hash }", PAGES["compare"])
+    expect(page.locator(".fourfold .count").first).to_have_text("1")
+    assert page.locator(".fourfold .count").all_inner_texts() == ["1", "0", "1", "0"]
+    page.locator(".fourfold .lost .count").click()
+    page.locator("a.row").click()
+    expect(page.locator(".half")).to_have_count(2)
+
+
+# How it looks
+
+def overflow(page):
+    """Elements that stick out of the page to the right."""
+    return page.evaluate("""() => document.documentElement.scrollWidth - document.documentElement.clientWidth""")
+
+
+def test_no_page_is_wider_than_the_window(show):
+    page = show()
+    for name, hash in PAGES.items():
+        page.evaluate("hash => { location.hash = hash }", hash)
+        expect(page.locator("main h1")).to_be_visible()
+        for width in (320, 768, 2560):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert overflow(page) <= 0, (name, width)
+
+
+@pytest.mark.parametrize(("looks", "names"), [
+    ({"color_scheme": "light"}, PAGES), ({"color_scheme": "dark"}, ("cell", "debate")),
+    ({"forced_colors": "active"}, ("debate",)), ({"viewport": {"width": 320, "height": 700}}, ("study", "debate"))],
+    ids=["light", "dark", "forced colours", "narrow"])
+def test_axe_finds_nothing_serious(show, looks, names):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python has axe-core")
+    page = show(**looks)
+    for name in names:
+        page.evaluate("hash => { location.hash = hash }", PAGES[name])
+        expect(page.locator("main h1")).to_be_visible()
+        page.wait_for_timeout(200)
+        found = axe.Axe().run(page).response["violations"]
+        serious = [(v["id"], v["nodes"][0]["html"][:200]) for v in found if v["impact"] in ("serious", "critical")]
+        assert not serious, (name, json.dumps(serious, indent=1))
+
+
+def test_nothing_moves_for_those_who_ask_for_calm(show):
+    page = show(TALKED_OUT, reduced_motion="reduce")
+    assert page.evaluate("getComputedStyle(document.querySelector('.card')).transitionDuration") in ("0s", "")

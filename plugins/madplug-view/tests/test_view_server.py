@@ -1,0 +1,295 @@
+"""The server: what it tells of a study, and whom it tells."""
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from urllib.parse import quote
+
+import pytest
+
+from madplug.store import open_recorder
+from madplug_view.guard import host_names
+
+DEBATE = "cell=plain&repeat=0&sample=talked-out"
+
+
+def test_the_cells_of_a_study_with_scores(server):
+    found = server.api("/0")
+    assert [(c["cell"], c["done"], c["failed"], c["undecided"]) for c in found["cells"]] == [
+        ("plain", 4, 1, 1), ("other way", 2, 0, 0)]
+    assert found["cells"][1]["score"]["mean"] == 1.0
+    assert (found["planned"], found["metric"], found["status"]) == (8, "qa.accuracy", "finished")
+
+
+def samples(server, query):
+    return [row["sample"] for row in server.api(f"/0/page?cell=plain&{query}")["rows"]]
+
+
+@pytest.mark.parametrize(("query", "wanted"), [
+    ("", ["agreed", "broken", "corrected", "split", "talked-out"]), ("traits=wrong", ["talked-out"]),
+    ("traits=changed", ["corrected", "talked-out"]), ("traits=changed,wrong", ["talked-out"]),
+    ("traits=right_to_wrong", ["talked-out"]), ("traits=minority_right", ["broken", "split", "talked-out"]),
+    ("traits=undecided", ["split"]), ("traits=failed", ["broken"]), ("other=other%20way", ["talked-out"]),
+    ("other=other%20way&field=second&metric=qa.accuracy", ["talked-out"]),
+    ("other=other%20way&field=both&metric=qa.accuracy", ["agreed"]),
+    ("text=QUESTION%20split", ["split"]), ("text=endpoint", ["broken"]), ("text=nowhere", []),
+    ("order=calls&descending=1", ["talked-out", "corrected", "split", "broken", "agreed"])])
+def test_a_cell_is_filtered_sorted_and_searched(server, query, wanted):
+    assert samples(server, query) == wanted
+
+
+def test_a_row_has_the_answers_of_every_agent_and_round(server):
+    row = server.api("/0/page?cell=plain&traits=right_to_wrong")["rows"][0]
+    assert row["marks"] == [["rww", "011"], ["Www", "111"]]
+    assert (row["answer"], row["right"], row["changes"]) == ("B", False, 1)
+
+
+def test_a_debate_has_its_outline_and_what_each_message_used(server):
+    found = server.api(f"/0/debate?{DEBATE}")
+    assert found["changes"][0]["agents"] == [1, 2]
+    assert found["messages"][0]["spent"] == {
+        "calls": 1, "prompt": 100, "completion": 10, "cost_usd": 0.001, "seconds": 0.5, "retries": 0}
+    assert found["cells"] == ["other way"]
+
+
+def test_what_was_sent_and_replied_is_found_by_the_keys_of_a_message(server):
+    key = server.api(f"/0/debate?{DEBATE}")["messages"][3]["calls"][0]
+    call, = server.api(f"/0/calls?keys={key},00ff")
+    assert [m["text"] for m in call["messages"]] == ["You debate.", "prompt of message 3 of talked-out"]
+    assert call["reply"] == "I say B."
+
+
+def test_two_cells_make_a_four_fold_table(server):
+    found = server.api(f"/0/contrast?first=plain&second={quote('other way')}")
+    assert (found["both"], found["first"], found["second"], found["neither"]) == (1, 0, 1, 0)
+
+
+@pytest.mark.parametrize("path", [
+    "/9", f"/{'9' * 4301}", "/-1", "/0x0",
+    "/0/debate?cell=plain", "/0/debate?cell=plain&repeat=0&sample=none", "/0/debate?cell=plain&repeat=x&sample=s",
+    "/0/page?cell=plain&after=[", "/0/page?cell=plain&order=colour", "/0/page", "/0/page?cell=plain&other=x&field=y",
+    "/0/text?cell=a&repeat=0&sample=b&message=-1", f"/0/text?{DEBATE}&message=99&offset=0"])
+def test_a_wrong_address_is_a_message(server, path):
+    answer = server.get(f"/api/studies{path}")
+    assert answer.status == 404
+    assert json.loads(answer.body)["error"]
+
+
+def test_a_page_of_a_long_cell_costs_its_rows_and_a_rare_thing_is_searched_for_in_parts(kit, tmp_path, monkeypatch):
+    from madplug_view import studies
+
+    folder = kit.write(tmp_path / "long", [*kit.some("c", 300), kit.debate("c", "z", decision=None)], calls=False)
+    study = studies.Study(folder, "long")
+    first = study.page(studies.Search("c"))
+    assert (len(first["rows"]), first["scanned"]) == (50, 50)
+    monkeypatch.setattr(studies, "PATIENCE", 0.0)
+    assert study.page(studies.Search("c", traits=["undecided"]))["scanned"] == 1  # the store selects by the ending
+    search, found, parts = studies.Search("c", text="question z"), [], 0
+    while True:
+        part = study.page(search)
+        found, parts = [*found, *part["rows"]], parts + 1
+        if part["next"] is None:
+            break
+        search = replace(search, after=part["next"])
+    assert [row["sample"] for row in found] == ["z"]
+    assert parts > 100
+
+
+def test_a_text_of_ten_megabytes_is_shown_in_parts(kit, tmp_path):
+    from madplug_view import studies
+
+    text = "0123456789" * 1_000_000
+    folder = kit.write(tmp_path / "big", [kit.debate("c", "q", text=text, keys=(("A",),))], calls=False)
+    with kit.serving(folder) as server:
+        found = server.api("/0/debate?cell=c&repeat=0&sample=q")
+        assert (len(found["messages"][0]["content"]), found["messages"][0]["length"]) == (20_000, 10_000_000)
+        part = server.api("/0/text?cell=c&repeat=0&sample=q&message=0&offset=20003")
+        assert part["text"] == text[20_003:20_003 + studies.MORE]
+
+
+def test_without_the_report_the_charts_are_a_message(folder, monkeypatch):
+    from madplug import UserError
+    from madplug_view import charts, studies
+
+    monkeypatch.setattr(charts, "can_draw", lambda: False)
+    with pytest.raises(UserError, match="pip install madplug-report"):
+        studies.Study(folder, "small").charts()
+
+
+# Whom it tells
+
+def test_without_the_token_nothing_is_shown(server):
+    for path in ("/", "/api/studies", "/app/main.js", "/style.css"):
+        assert server.get(path, Cookie=None).status == 401
+        assert server.get(path, Cookie=f"madplug-view-{server.port}=wrong").status == 401
+    assert server.get("/?token=wrong", Cookie=None).status == 401
+
+
+def test_the_token_becomes_a_cookie_and_leaves_the_address(server):
+    answer = server.get(f"/?token={server.token}", Cookie=None)
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+
+
+def test_every_start_has_another_token(kit, folder, server):
+    with kit.serving(folder) as other:
+        assert other.token != server.token
+        assert len(other.token) >= 32
+
+
+@pytest.mark.parametrize("host", [
+    "evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "", "[::1",
+    "0.0.0.0:{port}", "127.0.0.1:{port}@evil.example:{port}"])
+def test_another_host_name_is_refused_so_that_a_name_cannot_be_rebound(server, host):
+    assert server.get("/", Host=host.format(port=server.port)).status == 421
+
+
+@pytest.mark.parametrize("headers", [
+    {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "https://127.0.0.1:{port}"},
+    {"Origin": "http://127.0.0.1:1"}, {"Origin": "http://["}, {"Origin": ""},
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+    {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}])
+def test_pages_of_other_origins_are_refused(server, headers):
+    sent = {name: value.format(port=server.port) for name, value in headers.items()}
+    assert server.get("/api/studies", **sent).status == 403
+
+
+def test_its_own_pages_are_answered(server):
+    own = {"Origin": f"http://127.0.0.1:{server.port}", "Sec-Fetch-Site": "same-origin"}
+    assert server.get("/api/studies", **own).status == 200
+    assert server.get("/", Host=f"localhost:{server.port}").status == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+def test_only_get_is_answered(server, method):
+    assert server.get("/api/studies", method).status == 405
+
+
+@pytest.mark.parametrize("path", ["/", "/style.css", "/app/main.js", "/api/studies", "/no/such/page", "/?token=wrong"])
+def test_every_answer_has_the_policy(server, path):
+    headers = server.get(path).headers
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_a_refusal_has_the_policy_too(server):
+    assert "content-security-policy" in server.get("/", Cookie=None).headers
+
+
+@pytest.mark.parametrize("path", [
+    "/../studies.py", "/app/../../studies.py", "/%2e%2e/studies.py", "/app/%2e%2e/%2e%2e/guard.py", "/..%2fserver.py",
+    "//etc/passwd", "/app//main.js", "/vendor/README.md", "/vendor/preact/LICENSE", "/app/", "/study.db", "/%00"])
+def test_no_other_path_can_be_read(server, path):
+    assert server.get(path).status == 404
+
+
+def contents(folder):
+    """Its files, without those that readers of a database leave while it is open."""
+    return {p.name: p.read_bytes() for p in folder.iterdir() if not p.name.endswith(("-shm", "-wal"))}
+
+
+def test_nothing_in_the_directory_changes(kit, tmp_path):
+    folder = kit.small_study(tmp_path / "study")
+    before = contents(folder)
+    with kit.serving(folder) as server:
+        for path in ("/0", "/0/page?cell=plain&text=x", f"/0/debate?{DEBATE}"):
+            server.api(path)
+    assert contents(folder) == before
+
+
+def test_an_open_address_is_warned_of_and_needs_the_token(kit, folder):
+    with kit.serving(folder, "--host", "0.0.0.0") as server:
+        assert server.get("/", Cookie=None).status == 401
+        assert server.get("/", Host=f"192.0.2.1:{server.port}").status == 200
+        assert server.get("/", Host=f"evil.example:{server.port}").status == 421
+        server.process.terminate()
+        assert "over the network" in server.process.stderr.read()
+
+
+def test_the_names_a_server_answers_to():
+    assert host_names("127.0.0.1") == {"127.0.0.1", "localhost"}
+    assert host_names("192.0.2.7") == {"192.0.2.7"}
+    assert "*" in host_names("0.0.0.0")
+
+
+# The command
+
+def run(*words):
+    return subprocess.run([sys.executable, "-m", "madplug", "view", *map(str, words)], capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
+def test_a_directory_without_a_study_is_a_message(tmp_path, folder):
+    done = run(folder, tmp_path / "none", "--no-browser")
+    assert done.returncode == 2
+    assert "no study here" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_a_message(folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run(folder, "--no-browser", "--port", taken.getsockname()[1])
+    assert done.returncode == 2
+    assert "cannot listen there" in done.stderr
+
+
+def test_an_interrupt_ends_it(kit, folder):
+    with kit.serving(folder) as server:
+        os.kill(server.process.pid, 2)
+        assert server.process.wait(20) in (0, 130)
+        assert "Traceback" not in server.process.stderr.read()
+
+
+WRITER = """
+import asyncio, sys
+from madplug import DebateResult, Decision, Sample
+from madplug.store import open_recorder
+
+store = open_recorder(sys.argv[1])
+asyncio.run(store.finish_debate(DebateResult("plain", 0, Sample("new", "?"), (), decision=Decision("A"))))
+store.close()
+"""
+
+
+def test_a_follower_is_told_which_debates_have_changed_in_another_process(kit, tmp_path):
+    folder = kit.small_study(tmp_path / "study")
+    with kit.serving(folder) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        connection.request("GET", "/api/studies/0/events", headers={
+            "Host": f"127.0.0.1:{server.port}", "Cookie": f"madplug-view-{server.port}={server.token}"})
+        stream = connection.getresponse()
+        assert stream.readline() == b"retry: 1000\n"
+        subprocess.run([sys.executable, "-c", WRITER, str(folder)], check=True, timeout=60)
+        lines = [stream.readline() for _ in range(3)]
+        connection.close()
+    assert b"event: change\n" in lines
+    assert json.loads(lines[-1].removeprefix(b"data: "))["debates"] == [["plain", 0, "new"]]
+
+
+def test_a_study_being_written_is_read(kit, tmp_path):
+    recorder = open_recorder(tmp_path / "open")
+    try:
+        with kit.serving(tmp_path / "open") as server:
+            assert server.api("/0")["cells"] == []
+            assert server.api("/0")["status"] is None
+    finally:
+        recorder.close()
+
+
+def test_a_pipe_in_the_place_of_a_summary_is_not_waited_for(tmp_path, kit):
+    folder = kit.small_study(tmp_path / "study")
+    (folder / "summary.json").unlink()
+    os.mkfifo(folder / "summary.json")
+    command = [sys.executable, "-m", "madplug", "view", str(folder), "--export", str(tmp_path / "page.html")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

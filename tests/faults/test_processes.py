@@ -1,0 +1,231 @@
+"""Studies whose debates run in several processes: equal results, and nothing lost when a process is killed."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from madplug.testing.endpoint import running_endpoint
+from tests.faults import studies
+
+pytest.importorskip("madplug_processes", reason="madplug-processes is not installed")
+POOL = 'execution={use="processes.pool", workers=2}'
+IN_FLIGHT = 20
+SETTINGS = ("dataset.size=40", f"models.m.max_in_flight={IN_FLIGHT}", POOL)
+
+
+def start(folder, url, *settings):
+    """`madplug run` of the study with two workers, as a process."""
+    folder.with_suffix(".toml").write_text(studies.RUN, encoding="utf-8")
+    words = [word for setting in (f'models.m.base_url="{url}"', *SETTINGS, *settings) for word in ("--set", setting)]
+    return subprocess.Popen([sys.executable, "-m", "madplug", "run", folder.with_suffix(".toml"), *words, "--output",
+                             folder], cwd=folder.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def workers_of(process):
+    """The process ids of its workers."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            pid, rest = status.parent.name, status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(rest[1]) == process.pid and rest[0] != "Z":
+            found.append(int(pid))
+    return found
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The study, run in one process."""
+    folder = tmp_path_factory.mktemp("whole") / "study"
+    with running_endpoint(text="{letter}") as endpoint:
+        assert studies.run(folder, endpoint.url, "dataset.size=40") == 0
+        requests = endpoint.stats()["requests"]
+    return studies.debates(folder), studies.summary(folder), requests
+
+
+def lines(folder):
+    """The study as it is exported, but for times."""
+    with studies.open_study(folder) as study:
+        return [json.dumps({**json.loads(line), "seconds": None}) for line in study.records()]
+
+
+def test_two_processes_end_as_one_and_pay_for_as_many_calls(tmp_path):
+    found = []
+    with running_endpoint(text="{letter}") as endpoint:
+        for name, more in (("one", ()), ("two", (POOL,))):
+            endpoint.reset()
+            assert studies.run(tmp_path / name, endpoint.url, "dataset.size=40", "repeats=2", *more) == 0
+            keys = sorted(call["key"] for call in studies.calls(tmp_path / name))
+            found.append((lines(tmp_path / name), studies.summary(tmp_path / name), endpoint.stats()["requests"], keys))
+    assert found[0] == found[1]
+
+
+def test_cells_that_share_requests_in_two_processes_pay_for_them_once(tmp_path):
+    with running_endpoint(text="{letter}", latency_ms=20) as endpoint:
+        cells = 'sweep={"debate.rounds"=[1, 2]}'
+        counts = []
+        for name, more in (("one", ()), ("two", (POOL,))):
+            endpoint.reset()
+            assert studies.run(tmp_path / name, endpoint.url, "dataset.size=20", cells, *more) == 0
+            counts.append(endpoint.stats()["requests"])
+    assert counts[0] == counts[1]
+    assert lines(tmp_path / "one") == lines(tmp_path / "two")
+
+
+def test_a_limit_is_kept_across_processes(tmp_path):
+    with running_endpoint(text="{letter}") as endpoint:
+        assert studies.run(tmp_path / "study", endpoint.url, *SETTINGS, "limits.calls=50") == 3
+        assert endpoint.stats()["requests"] == 50
+        assert studies.run(tmp_path / "study", endpoint.url, *SETTINGS) == 0
+        assert endpoint.stats()["requests"] == endpoint.stats()["ok"] == 160
+
+
+def test_the_debates_of_killed_workers_are_run_again_and_calls_in_flight_at_most_are_paid_twice(tmp_path, whole):
+    endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 40, "--text", "{letter}")
+    endpoint.start()
+    try:
+        study = start(tmp_path / "study", endpoint.url)
+        for moment in (10, 90):  # a debate that is lost three times fails
+            studies.wait_until(lambda moment=moment: len(endpoint.answered()) > moment)
+            studies.wait_until(lambda: len(workers_of(study)) == 2)
+            os.kill(random.choice(workers_of(study)), signal.SIGKILL)
+        _, errors = study.communicate(timeout=120)
+    finally:
+        endpoint.kill()
+    assert study.returncode == 0, errors
+    answered = endpoint.answered()
+    assert len(studies.calls(tmp_path / "study")) == len(set(answered)) == whole[2]
+    assert len(answered) - whole[2] <= 2 * IN_FLIGHT
+    assert studies.debates(tmp_path / "study") == whole[0]
+    assert studies.summary(tmp_path / "study") == whole[1]
+    assert "was killed by SIGKILL" in (tmp_path / "study" / "log.jsonl").read_text()
+
+
+def test_no_worker_outlives_its_driver_and_the_study_is_resumed(tmp_path, whole):
+    endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 40, "--text", "{letter}")
+    endpoint.start()
+    try:
+        study = start(tmp_path / "study", endpoint.url)
+        studies.wait_until(lambda: len(endpoint.answered()) > 40)
+        workers = workers_of(study)
+        assert len(workers) == 2
+        study.kill()
+        study.communicate()
+        studies.wait_until(lambda: not any(map(is_alive, workers)), 5)
+        study = start(tmp_path / "study", endpoint.url)
+        _, errors = study.communicate(timeout=120)
+    finally:
+        endpoint.kill()
+    assert study.returncode == 0, errors
+    assert len(endpoint.answered()) - whole[2] <= IN_FLIGHT
+    assert studies.debates(tmp_path / "study") == whole[0]
+
+
+def test_an_interrupt_waits_for_calls_in_flight_and_loses_none(tmp_path, whole):
+    endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 100, "--text", "{letter}")
+    endpoint.start()
+    try:
+        study = start(tmp_path / "study", endpoint.url)
+        studies.wait_until(lambda: len(endpoint.answered()) > 40)
+        workers = workers_of(study)
+        for pid in (study.pid, *workers):  # as a terminal does
+            os.kill(pid, signal.SIGINT)
+        study.communicate(timeout=60)
+        assert study.returncode == 130
+        assert not any(map(is_alive, workers))
+        assert len(studies.calls(tmp_path / "study")) == len(endpoint.answered()) < whole[2]
+        study = start(tmp_path / "study", endpoint.url)
+        _, errors = study.communicate(timeout=120)
+    finally:
+        endpoint.kill()
+    assert study.returncode == 0, errors
+    assert len(endpoint.answered()) == whole[2]
+    assert studies.debates(tmp_path / "study") == whole[0]
+
+
+def test_a_second_interrupt_ends_every_process(tmp_path):
+    with running_endpoint(latency_ms=60_000) as endpoint:
+        study = start(tmp_path / "study", endpoint.url)
+        studies.wait_until(lambda: endpoint.stats()["requests"] > 5)
+        workers = workers_of(study)
+        for _ in range(2):
+            study.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+        study.communicate(timeout=60)
+    assert study.returncode == 130
+    studies.wait_until(lambda: not any(map(is_alive, workers)), 5)
+
+
+def test_a_debate_that_takes_its_worker_down_fails_by_name_and_the_others_are_run(tmp_path, madplug_plugin):
+    madplug_plugin("fatal", FATAL)
+    with running_endpoint(text="{letter}") as endpoint:
+        status = studies.run(tmp_path / "study", endpoint.url, *SETTINGS, 'extensions=["fatal.exit"]')
+    found = studies.debates(tmp_path / "study")
+    assert status == 1
+    assert {name: debate["error"] for name, debate in found.items() if debate["error"]} == {
+        "q0007 0": "the worker that ran this debate was lost 3 times"}
+    assert len(found) == 40
+
+
+FATAL = '''
+import os
+from madplug import Extension, hookimpl
+
+class Exit(Extension):
+    """Ends the process at question 7."""
+    name = "exit"
+    @hookimpl(wrapper=True)
+    def madplug_opening(self, debate):
+        if debate.sample.id == "q0007":
+            os._exit(3)
+        return (yield)
+
+@hookimpl
+def madplug_register_extensions():
+    return [Exit]
+'''
+
+
+def test_log_lines_and_problems_of_a_worker_reach_the_study(tmp_path, madplug_plugin):
+    madplug_plugin("chatty", CHATTY)
+    with running_endpoint(text="{letter}") as endpoint:
+        studies.run(tmp_path / "study", endpoint.url, *SETTINGS, 'extensions=["chatty.log"]', "dataset.size=3")
+    log = [json.loads(line) for line in (tmp_path / "study" / "log.jsonl").read_text().splitlines()]
+    assert sorted(line["sample"] for line in log if line["event"] == "opening") == ["q0000", "q0001", "q0002"]
+    assert [line["event"] for line in log if line.get("logger") == "chatty"] == ["library"] * 3
+    assert {line["pid"] for line in log if line["event"] == "opening"}.isdisjoint({os.getpid()})
+
+
+CHATTY = '''
+import logging, os, structlog
+from madplug import Extension, hookimpl
+
+class Log(Extension):
+    """Logs every debate."""
+    name = "log"
+    @hookimpl(wrapper=True)
+    def madplug_opening(self, debate):
+        structlog.get_logger().info("opening", sample=debate.sample.id, pid=os.getpid())
+        logging.getLogger("chatty").warning("library")
+        return (yield)
+
+@hookimpl
+def madplug_register_extensions():
+    return [Log]
+'''

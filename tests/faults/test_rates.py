@@ -1,0 +1,1 @@
+"""A rate over several processes, against an endpoint that enforces it."""

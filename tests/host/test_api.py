@@ -1,0 +1,275 @@
+"""Studies from Python: run and resumed as with the command, in scripts and inside a running event loop."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from copy import deepcopy
+
+import pytest
+from tests_support import RUN
+
+import madplug
+from madplug import Decision, DecisionProtocol, Metric, Observer, UserError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+STUDY = tomllib.loads(RUN)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+class Longest(DecisionProtocol):
+    def at_end(self, debate):
+        return Decision("long", reason="a class without a plugin")
+
+
+class Said(Metric):
+    def score(self, debate, references):
+        return float(len(debate.transcript.messages))
+
+
+def test_a_run_file_and_a_mapping_give_the_same_study_as_the_command(write, program, tmp_path):
+    program("run", write(), "--output", "cli")
+    results = [madplug.run(write(), output="file"), madplug.run(str(write()), output="text"),
+               madplug.run(STUDY, output=tmp_path / "mapping")]
+    for result in results:
+        assert result.status == "finished"
+        assert result.metrics == results[0].metrics
+        with madplug.open_study("cli") as study, result.open() as own:
+            assert [r.messages for r in study.debates()] == [r.messages for r in own.debates()]
+    assert madplug.run(STUDY).folder.as_posix() == "runs/study"
+
+
+def test_settings_are_values_by_dotted_key():
+    settings = {"debate.rounds": 1, "dataset.size": 3, 'sweep."debate.agents"': (2, 3)}
+    before = deepcopy(STUDY)
+    result = madplug.run(STUDY, settings=settings)
+    assert list(result.metrics) == ["agents=2", "agents=3"]
+    assert len(result.debates()) == 6
+    assert {d.rounds for d in result.debates("agents=3")} == {1}
+    assert before == STUDY, "what was passed is not changed"
+
+
+def test_classes_of_the_session_need_no_plugin():
+    study = {**STUDY, "debate": {**STUDY["debate"], "decision": "Longest"}, "metrics": ["Said", {"use": "python:Said"}]}
+    result = madplug.run(study, components=[Longest, Said])
+    assert {d.decision.key for d in result.debates()} == {"long"}
+    assert result.metrics["main"] == {"python:Said": 4.0, "python:Said#2": 4.0}
+    manifest = (result.folder / "manifest.json").read_text()
+    assert '"decision python:Longest"' in manifest
+    assert "sha256" in manifest
+
+
+@pytest.mark.parametrize(("components", "decision", "words"), [
+    ([Longest], "Longst", "did you mean 'Longest'?"), ([Said], "Said", "'Said' is a metric, not a decision protocol"),
+    ([3], "Longest", "components: 3 is not a class of component"),
+    ([], "python:Longest", r"madplug.run(..., components=[Longest])")])
+def test_mistakes_are_user_errors(components, decision, words):
+    with pytest.raises(UserError) as error:
+        madplug.run({**STUDY, "debate": {**STUDY["debate"], "decision": decision}}, components=components)
+    assert words in str(error.value)
+
+
+def test_all_problems_come_at_once_and_no_directory_is_made(tmp_path):
+    with pytest.raises(UserError) as error:
+        madplug.run(STUDY, settings={"debate.rouns": 3, "models.m.latency": "long"})
+    assert len(error.value.problems) == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_study_is_run_inside_a_running_loop():
+    async def cell():
+        beats = []
+
+        async def beat():
+            while True:
+                beats.append(1)
+                await asyncio.sleep(0.001)
+
+        task = asyncio.ensure_future(beat())
+        result = await madplug.arun(STUDY, settings={"models.m.latency": 0.02})
+        task.cancel()
+        return result, len(beats)
+
+    result, beats = asyncio.run(cell())
+    assert result.status == "finished"
+    assert beats > 5, "the loop went on meanwhile"
+
+
+def test_run_can_be_called_inside_a_running_loop():
+    async def cell():
+        return madplug.run(STUDY)
+
+    assert asyncio.run(cell()).status == "finished"
+
+    async def mistake():
+        madplug.run(STUDY, settings={"debate.rouns": 3})
+
+    with pytest.raises(UserError):
+        asyncio.run(mistake())
+
+
+def test_a_local_file_that_has_changed_is_a_warning(tmp_path):
+    source = "import madplug\nclass First(madplug.DecisionProtocol):\n    def at_end(self, debate):\n" \
+             "        return madplug.Decision('{}')\n"
+    (tmp_path / "mine.py").write_text(source.format("one"))
+    study = {**STUDY, "debate": {**STUDY["debate"], "decision": "./mine.py:First"}}
+    madplug.run(study)
+    (tmp_path / "mine.py").write_text(source.format("two"))
+    with pytest.warns(UserWarning, match="results may not be comparable"):
+        result = madplug.run(study, settings={"repeats": 2})
+    assert [d.decision.key for d in result.debates()] == ["one"] * 6 + ["two"] * 6
+
+
+def test_observers_receive_the_events():
+    class Count(Observer):
+        """Counts."""
+
+        name = "count"
+        finished = 0
+
+        def debate_finished(self, event):
+            self.finished += 1
+
+    count = Count()
+    madplug.run(STUDY, observers=[count])
+    assert count.finished == 6
+
+
+def ledger(tmp_path):
+    path = tmp_path / "calls.txt"
+    return len(path.read_text().splitlines()) if path.is_file() else 0
+
+
+def until_asked(tmp_path):
+    while ledger(tmp_path) < 4:
+        time.sleep(0.01)
+
+
+SLOW = {"models.m.latency": 0.5, "models.m.ledger": "calls.txt", "dataset.size": 200, "models.m.max_in_flight": 8}
+
+
+def test_a_cancelled_task_keeps_every_call_in_flight(tmp_path):
+    async def main():
+        task = asyncio.ensure_future(madplug.arun(STUDY, settings=SLOW))
+        await asyncio.to_thread(until_asked, tmp_path)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    with madplug.open_study("runs/study") as study:
+        assert study.totals().calls == ledger(tmp_path)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_interrupt_keeps_every_call_in_flight_and_is_raised(tmp_path, inside):
+    def interrupt():
+        until_asked(tmp_path)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    async def cell():
+        return madplug.run(STUDY, settings=SLOW)
+
+    handler = signal.getsignal(signal.SIGINT)
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(cell()) if inside else madplug.run(STUDY, settings=SLOW)
+    assert signal.getsignal(signal.SIGINT) is handler
+    with madplug.open_study("runs/study") as study:
+        assert study.totals().calls == ledger(tmp_path)
+
+
+@pytest.mark.parametrize("limit", [{"limits.calls": 5}, {"limits.tokens": 60}, {"limits.seconds": 0.3}])
+def test_what_a_limited_run_says_it_paid_is_what_the_record_and_the_model_have(tmp_path, limit):
+    slow = {**SLOW, "models.m.latency": 0.05, "models.m.max_in_flight": 3}
+    result = madplug.run(STUDY, settings={**slow, **limit})
+    assert result.status == "stopped"
+    with result.open() as study:
+        assert result.summary["paid"]["calls"] == study.totals().calls == ledger(tmp_path)
+
+
+def test_a_limit_and_a_failure_are_a_status():
+    assert madplug.run(STUDY, settings={"limits.calls": 5}).status == "stopped"
+    result = madplug.run(STUDY, settings={"models.m.fault": "refuse"}, output="other")
+    assert (result.status, result.summary["cells"][0]["failed"]) == ("failed", 6)
+
+
+# Frames
+
+def test_records_as_pandas_frames():
+    pytest.importorskip("pandas")
+    result = madplug.run(STUDY, settings={"repeats": 2})
+    debates = result.to_pandas()
+    assert debates.shape[0] == 12
+    assert debates.groupby("repeat")["kit.right"].mean().to_list() == result.summary["cells"][0]["metrics"][
+        "kit.right"]["per_repeat"]
+    messages, calls = result.to_pandas("messages"), result.to_pandas("calls")
+    assert (len(messages), len(calls)) == (48, 48)
+    joined = messages.explode("calls").merge(calls, left_on="calls", right_on="key", suffixes=("", "_call"))
+    assert (joined["content"] == joined["text"]).all()
+    with madplug.open_study(result.folder) as study:
+        assert study.to_pandas("figures")["calls"].sum() == 48
+        assert len(study.to_pandas("debates", cell="other")) == 0
+
+
+def test_records_as_polars_frames():
+    polars = pytest.importorskip("polars")
+    result = madplug.run(STUDY)
+    assert result.to_polars("debates").filter(polars.col("kit.right") == 1.0).height == sum(
+        d.metrics["kit.right"] for d in result.debates())
+    assert result.to_polars("calls")["prompt"].sum() == 240
+    assert set(result.to_polars("figures").columns) >= {"cell", "repeat", "sample", "kit.right"}
+
+
+def test_a_table_that_does_not_exist_and_a_library_that_is_not_installed(monkeypatch):
+    result = madplug.run(STUDY)
+    with pytest.raises(UserError, match="unknown table 'debtes'; did you mean 'debates'"):
+        result.to_pandas("debtes")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UserError, match=r"pip install 'madplug\[pandas\]'"):
+        result.to_pandas()
+
+
+# Notebooks
+
+EVIL = "<script>alert(1)</script>\u202e"
+
+
+def test_a_debate_and_a_study_are_shown_escaped():
+    from dataclasses import replace
+
+    result = madplug.run(STUDY, settings={"models.m.letters": "<"})
+    debate = result.debates()[0]
+    sample = replace(debate.sample, question=EVIL, choices=(EVIL,))
+    debate = replace(debate, cell=EVIL, sample=sample, references=(EVIL,),
+                     messages=tuple(replace(m, content=EVIL, key=EVIL) for m in debate.messages),
+                     decision=replace(debate.decision, answer=EVIL))
+    summary = {**result.summary, "study": EVIL, "problems": [EVIL]}
+    pages = [debate._repr_html_(), replace(debate, error=EVIL)._repr_html_(),
+             replace(result, summary=summary)._repr_html_()]
+    for page in pages:
+        assert "<script" not in page
+        assert "\u202e" not in page
+        assert "&lt;script&gt;" in page
+    with result.open() as study:
+        assert "<td>6</td>" in study._repr_html_()
+    assert "Round 2" in pages[0]
+
+
+def test_nothing_heavy_is_imported_by_the_package():
+    code = ("import sys, madplug; madplug.run, madplug.StudyResult; "
+            "print([m for m in ('pandas', 'polars', 'IPython', 'matplotlib', 'aiohttp') if m in sys.modules])")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    code = "import sys, madplug; print([m for m in ('pydantic', 'rich', 'asyncio') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,146 @@
+"""Debates, messages and calls as files for data frames."""
+
+import csv
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from madplug import Agent, DebateResult, Decision, Message, Persona, Sample, UserError
+from madplug.export import export_to
+from madplug.flat import CALL, DEBATE, MESSAGE, debate_row
+from madplug.store import open_recorder
+from madplug.testing import wait_for
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "export.md"
+
+
+@pytest.fixture
+def exported(madplug, write, tmp_path):
+    """A study that was run, and a function that exports it: the text that was written."""
+    assert madplug("run", write(), "--set", "repeats=2").returncode == 0
+
+    def export(name, *words):
+        done = madplug("export", "runs/study", "--output", name, *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout if name == "-" else (tmp_path / name).read_text(encoding="utf-8")
+    return export
+
+
+def table(text):
+    csv.field_size_limit(10**7)
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_a_debate_is_one_row_of_plain_columns(exported):
+    rows, whole = table(exported("x.csv")), [json.loads(line) for line in exported("x.jsonl").splitlines()]
+    assert len(rows) == len(whole) > 0
+    assert set(rows[0]) == {*DEBATE, "metric.kit.right"}
+    for row, record in zip(rows, whole, strict=True):
+        assert (row["cell"], int(row["repeat"]), row["sample"]) == (
+            record["cell"], record["repeat"], record["sample"]["id"])
+        assert row["answer"] == (record["decision"]["answer"] or "")
+        assert json.loads(row["references"]) == record["references"]
+        assert float(row["metric.kit.right"]) == record["metrics"]["kit.right"]
+        assert len(json.loads(row["first_answers"])) == len(record["agents"])
+
+
+def test_first_answers_and_flips_by_hand():
+    agents = [{"id": i, "persona": {"votes": i < 2}} for i in range(3)]
+
+    def said(number, agent, key, answer="x", retracted=False):
+        return {"id": 0, "round": number, "agent": agent, "key": key, "answer": answer, "retracted": retracted}
+    row = debate_row({
+        "cell": "c", "repeat": 0, "sample": {"id": "q", "group": "", "question": "?"}, "references": ["A"],
+        "agents": agents, "messages": [
+            said(0, 0, "Z"), said(1, 0, "A"), said(1, 1, None), said(1, 2, "C"), said(2, 0, "D", retracted=True),
+            said(2, 0, "B"), said(2, 1, "B"), said(2, 1, None, answer=""), said(3, 0, "B"), said(3, 1, "A")],
+        "decision": None, "metrics": {}, "calls": 0, "retries": 0, "seconds": 0.0, "error": "gave up",
+        "tokens": {"prompt": 0, "completion": 0, "cached": 0, "cost_usd": None}})
+    assert (row["first_answers"], row["last_answers"]) == (["A", None], ["B", "A"])
+    assert (row["flips"], row["flipped"], row["rounds"]) == (3, 2, 3)
+    assert (row["undecided"], row["error"], row["answer"]) == (False, "gave up", None)
+
+
+def test_a_message_is_one_row_and_its_calls_can_be_joined(exported):
+    messages, calls = table(exported("m.csv", "--messages")), table(exported("c.csv", "--calls"))
+    assert set(messages[0]) == {*MESSAGE}
+    assert set(calls[0]) == {*CALL}
+    by_key = {row["key"]: row for row in calls}
+    joined = 0
+    for message in messages:
+        for key in json.loads(message["calls"]):
+            call = by_key[key]
+            assert (call["agent"], call["round"]) == (message["agent"], message["round"])
+            if (call["cell"], call["repeat"], call["sample"]) == (
+                    message["cell"], message["repeat"], message["sample"]):
+                assert call["message"] == message["message"]
+                joined += 1
+    assert joined > 0
+    assert sum(int(row["uses"]) for row in calls) >= joined
+
+
+def test_rows_go_to_standard_output_and_nothing_else_does(exported):
+    lines = exported("-").splitlines()
+    assert [json.loads(line)["cell"] for line in lines]
+    assert set(table(exported("-", "--format", "csv", "--messages"))[0]) == {*MESSAGE}
+
+
+def test_a_reader_that_has_had_enough_is_no_error(madplug, write, tmp_path):
+    madplug("run", write(), "--set", "dataset.size=200", "--quiet")
+    done = subprocess.run(f"{sys.executable} -m madplug export runs/study --output - | head -1", cwd=tmp_path,
+                          shell=True, capture_output=True, text=True, check=False)
+    assert json.loads(done.stdout)["cell"]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("what", [(), ("--messages",), ("--calls",)])
+def test_parquet_has_the_same_rows(exported, tmp_path, what):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    rows = [json.loads(line) for line in exported("x.jsonl", *what).splitlines()]
+    with pytest.raises(UnicodeDecodeError):  # its bytes are not UTF-8
+        exported("x.parquet", *what)
+    found = parquet.read_table(tmp_path / "x.parquet").to_pylist()
+    assert len(found) == len(rows)
+    assert [row["cell"] for row in found] == [row["cell"] for row in rows]
+    if not what:
+        assert [row["reference"] for row in found] == [row["references"][0] for row in rows]
+        assert all(isinstance(row["first_answers"], list) for row in found)
+
+
+def test_a_form_that_is_not_known_is_refused(madplug, write):
+    madplug("run", write())
+    for name, more in (("x.xlsx", ()), ("-", ("--format", "parquet"))):
+        done = madplug("export", "runs/study", "--output", name, *more)
+        assert done.returncode == 2
+        assert "must end in .jsonl, .csv or .parquet" in done.stderr
+
+
+def test_every_column_is_documented():
+    text = DOCUMENT.read_text(encoding="utf-8")
+    for columns in (DEBATE, MESSAGE, CALL):
+        rows = "\n".join(f"| `{name}` | {what} |" for name, what in columns.items())
+        assert rows in text
+    assert not re.search(r"\{(debates|messages|calls)\}", text)
+
+
+@pytest.mark.parametrize("damage", ["record = 'x'", "record = '{}'", "agents = '[7]'", "opening = '{\"cell\":7}'",
+                                    "record = '{\"decision\":7}'"])
+@pytest.mark.parametrize("what", ["debates", "messages", "calls"])
+def test_a_damaged_record_is_a_message(tmp_path, what, damage):
+    """If this fails: the exception that is raised here would have reached the user."""
+    agent = Agent(0, Persona("A"), "m")
+    with closing(open_recorder(tmp_path / "study")) as recorder:
+        wait_for(recorder.finish_debate(DebateResult(
+            "c", 0, Sample("q", "?"), ("A",), (agent,), (Message(0, 1, 0, 0, "improve", "A"),), Decision("A"))))
+    with closing(sqlite3.connect(tmp_path / "study" / "study.db")) as db:
+        db.execute(f"UPDATE debates SET {damage}")
+        db.commit()
+    for form in ("csv", "parquet"):
+        with suppress(UserError):
+            export_to(tmp_path / "study", tmp_path / f"rows.{form}", what)

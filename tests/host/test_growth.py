@@ -1,0 +1,265 @@
+"""A study grows in its directory: what is new is paid for, what is dropped stays, and nothing recorded changes."""
+
+import json
+import re
+
+import pytest
+from tests_support import RUN
+
+from madplug.growth import brief, conflicts, differences
+from madplug.store import open_study
+
+LEDGER = ("--set", "models.m.ledger=calls.txt")
+SWEEP = RUN + '\n[sweep]\n"debate.rounds" = [1, 2]\n'
+
+def paid(folder):
+    ledger = folder / "calls.txt"
+    return len(ledger.read_text().splitlines()) if ledger.is_file() else 0
+
+def summary(folder, study="study"):
+    return json.loads((folder / "runs" / study / "summary.json").read_text())
+
+def exported(program, folder, tmp_path):
+    done = program("export", folder, "--output", "rows.jsonl")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in rows]
+
+@pytest.mark.parametrize(("text", "words", "new"), [
+    (RUN, ("--set", "repeats=2"), 24), (RUN, ("--set", "dataset.size=9"), 12),
+    (SWEEP, ("--set", 'sweep."debate.rounds"=[1, 2, 3]'), 12),
+    (RUN + '[[cells]]\nname="a"\n', ("--set", 'cells=[{name="a"}, {name="b", debate={agents=3}}]'), 24)])
+def test_the_same_command_goes_on_and_pays_only_for_what_is_new(program, write, tmp_path, text, words, new):
+    assert program("run", write(text), *LEDGER).returncode == 0
+    before = paid(tmp_path)
+    done = program("run", write(text), *words, *LEDGER)
+    assert done.returncode == 0, done.stderr
+    assert paid(tmp_path) - before == new
+    assert program("run", write(text), *words, "--output", "fresh").returncode == 0
+    assert exported(program, "runs/study", tmp_path) == exported(program, "fresh", tmp_path)
+
+def test_what_is_dropped_stays_on_record_unreported(program, write, tmp_path):
+    program("run", write(SWEEP), "--set", "repeats=2", *LEDGER)
+    before = paid(tmp_path)
+    small = ("--set", 'sweep."debate.rounds"=[2]', "--set", "repeats=1", "--set", "dataset.size=4")
+    done = program("run", write(SWEEP), *small, *LEDGER)
+    assert (done.returncode, paid(tmp_path)) == (0, before)
+    [cell] = summary(tmp_path)["cells"]
+    assert (cell["cell"], cell["done"], cell["repeats"], cell["samples"]) == ("rounds=2", 4, 1, 4)
+    status = json.loads(program("status", "runs/study", "--json").stdout)
+    assert (status["done"], status["left"], status["calls"], len(status["cells"])) == (4, 0, before, 1)
+    assert len(exported(program, "runs/study", tmp_path)) == 4
+    with open_study(tmp_path / "runs/study") as study:
+        assert ([cell.cell for cell in study.overview()], study.cells()) == (["rounds=2"], ["rounds=2"])
+    with open_study(tmp_path / "runs/study", everything=True) as study:
+        assert len(study.overview()) == 2
+        assert len(list(study.debates())) == len(list(study.figures())) == 24
+    program("run", write(SWEEP), "--set", "repeats=2", *LEDGER)
+    assert paid(tmp_path) == before, "what comes back was recorded before"
+    assert sum(cell["done"] for cell in summary(tmp_path)["cells"]) == 24
+
+def test_a_dropped_cell_cannot_come_back_as_another_one(program, write):
+    cells = ('cells=[{name="a"}]', 'cells=[{name="b", debate={agents=3}}]', 'cells=[{name="a", debate={rounds=1}}]')
+    assert program("run", write(), "--set", cells[0]).returncode == 0
+    assert program("run", write(), "--set", cells[1]).returncode == 0
+    done = program("run", write(), "--set", cells[2])
+    assert done.returncode == 2
+    assert "debate.rounds was 2 and is now 1" in done.stderr
+
+@pytest.mark.parametrize(("change", "words"), [
+    ("seed=3", "seed was 0 and is now 3"), ("oracle=true", "oracle was false and is now true"),
+    ("models.m.letters=ABC", "models.m.letters was AB and is now ABC"),
+    ("debate.turns=kit.one_by_one", "debate.turns was kit.everybody and is now kit.one_by_one"),
+    ("debate.visibility.window=1", "debate.visibility.window was 2 and is now 1"),
+    ('extensions=["kit.shout"]', "extensions was [] and is now [kit.shout]")])
+def test_what_would_change_a_recorded_debate_is_refused_in_words(program, write, change, words):
+    assert program("run", write()).returncode == 0
+    done = program("run", write(), "--set", change)
+    assert done.returncode == 2
+    assert f"runs/study: its debates were run with other settings: {words}. A study can get further" in done.stderr
+    assert program("run", write()).returncode == 0, "and nothing has happened to it"
+
+def test_a_difference_names_its_cells_once():
+    def study(*rounds):
+        return {"seed": 1, "cells": {f"c{i}": {"debate": {"rounds": n}, "metrics": [i]} for i, n in enumerate(rounds)}}
+
+    assert conflicts(study(1, 1), study(2, 2)) == ["debate.rounds was 1 and is now 2 in every cell"]
+    assert conflicts(study(1, 1, 1), study(2, 2, 1)) == ["debate.rounds was 1 and is now 2 in cells 'c0' and 'c1'"]
+    assert conflicts(study(1, 1, 1, 1), study(2, 2, 2, 1)) == ["debate.rounds was 1 and is now 2 in 3 of 4 cells"]
+    assert conflicts(study(1, 1), study(1)) == conflicts(study(1), study(1, 1)) == []
+
+def test_differences_of_lists_and_components():
+    old = {"styles": [{"use": "a.b", "x": 1}], "personas": [{"use": "p"}], "decision": {"use": "one", "k": 1}}
+    new = {"styles": [{"use": "a.b", "x": 2}], "personas": [{"use": "p"}, {"use": "q"}], "decision": {"use": "two"}}
+    found = [(place, brief(a), brief(b)) for place, a, b in differences(old, new)]
+    assert found == [("styles[0].x", "1", "2"), ("personas", "[p]", "[p, q]"), ("decision", "one", "two")]
+    assert len(brief("x" * 100)) == 60
+
+# Metrics
+
+GRADED = ("--set", 'metrics=["kit.right", "kit.graded"]')
+
+def without_calls(rows):
+    """Keys of calls and prompts' order aside, what a debate is."""
+    return [{k: v for k, v in row.items() if k != "metrics"} | {"metrics": dict(sorted(row["metrics"].items()))}
+            for row in rows]
+
+def test_another_metric_scores_what_is_recorded_and_asks_only_what_it_asks(program, write, tmp_path):
+    program("run", write(), *LEDGER)
+    assert paid(tmp_path) == 24
+    done = program("run", write(), *GRADED, *LEDGER)
+    assert done.returncode == 0, done.stderr
+    assert paid(tmp_path) == 30
+    assert list(summary(tmp_path)["cells"][0]["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
+    assert program("run", write(), *GRADED, "--output", "fresh").returncode == 0
+    assert without_calls(exported(program, "runs/study", tmp_path)) == without_calls(
+        exported(program, "fresh", tmp_path))
+    program("run", write(), *GRADED, *LEDGER)
+    assert paid(tmp_path) == 30
+
+def test_a_metric_with_other_options_scores_again_and_replaces_its_scores(program, write, tmp_path):
+    program("run", write(), *GRADED, *LEDGER)
+    before = summary(tmp_path)["cells"][0]
+    other = ("--set", 'metrics=["kit.right", {use="kit.graded", rubric="strictly"}]')
+    assert program("run", write(), *other, *LEDGER).returncode == 0
+    assert paid(tmp_path) == 36
+    after = summary(tmp_path)["cells"][0]
+    assert list(after["metrics"]) == list(before["metrics"])
+    assert after["calls"] == before["calls"] == 30, "the calls of the earlier scores do not count as the debate's"
+
+def test_a_dropped_metric_stays_on_record_unreported_and_comes_back_free(program, write, tmp_path):
+    program("run", write(), *GRADED, *LEDGER)
+    assert program("run", write(), "--set", "repeats=2", *LEDGER).returncode == 0
+    assert paid(tmp_path) == 30 + 24
+    assert list(summary(tmp_path)["cells"][0]["metrics"]) == ["kit.right"]
+    assert list(exported(program, "runs/study", tmp_path)[0]["metrics"]) == ["kit.right"]
+    with open_study(tmp_path / "runs/study") as study:
+        assert {name for row in study.figures() for name in row["metrics"]} == {"kit.right"}
+        assert {name for result in study.debates() for name in result.metrics} == {"kit.right"}
+    with open_study(tmp_path / "runs/study", everything=True) as study:
+        assert "kit.graded.grade" in next(study.debates()).metrics
+    assert program("run", write(), *GRADED, "--set", "repeats=2", *LEDGER).returncode == 0
+    assert paid(tmp_path) == 30 + 24 + 6, "only the second repeat was not graded"
+
+def test_scoring_that_is_stopped_is_resumed(program, write, tmp_path):
+    program("run", write(), *LEDGER)
+    done = program("run", write(), *GRADED, *LEDGER, "--set", "limits.calls=27", "--set", "models.m.max_in_flight=1")
+    assert (done.returncode, paid(tmp_path)) == (3, 27)
+    assert json.loads(program("status", "runs/study", "--json").stdout)["done"] == 6, "no debate is lost"
+    done = program("run", write(), *GRADED, *LEDGER)
+    assert (done.returncode, paid(tmp_path)) == (0, 30)
+    assert summary(tmp_path)["cells"][0]["calls"] == 30
+
+def test_a_metric_that_fails_on_a_recorded_debate_leaves_it_as_it_was(program, write, tmp_path):
+    odd = ("--set", "models.m.letters=CAB")
+    program("run", write(), *odd, *LEDGER)
+    done = program("run", write(), *odd, *GRADED, *LEDGER)
+    assert done.returncode == 1
+    assert "problem: metric kit.graded: ValueError: C is not a grade" in done.stderr
+    assert (summary(tmp_path)["cells"][0]["done"], paid(tmp_path)) == (6, 30)
+    again = program("run", write(), *odd, *GRADED, *LEDGER)
+    assert (again.returncode, paid(tmp_path)) == (1, 30), "it is tried again, and asks nothing twice"
+    assert re.search(r"C is not a grade", again.stderr)
+
+
+def test_a_model_that_only_a_metric_names_is_not_what_was_debated():
+    def cell(graders, temperature):
+        return {"debate": {"models": ["m"]}, "metrics": [{"use": "kit.graded", "grader": "g"}] if graders else [],
+                "models": {"m": {"use": "x", "temperature": temperature}} | {n: {"use": "x", "t": 1} for n in graders}}
+
+    def found(old, new):
+        return conflicts({"cells": {"c": old}}, {"cells": {"c": new}})
+
+    assert found(cell([], 0), cell(["g"], 0)) == found(cell(["g"], 0), cell([], 0)) == []
+    assert found(cell([], 0), cell(["g"], 1)) == ["models.m.temperature was 0 and is now 1"]
+
+
+# Calls of other studies
+
+def test_calls_of_another_study_are_used_before_one_is_paid_for(program, write, tmp_path):
+    program("run", write(), "--output", "runs/first", *LEDGER)
+    write(RUN.replace("[dataset]", 'reuse = ["runs/first"]\n[dataset]'), "second.toml")
+    done = program("run", "second.toml", "--output", "runs/second", "--set", "dataset.size=8", *LEDGER)
+    assert done.returncode == 0, done.stderr
+    assert paid(tmp_path) == 24 + 8
+    cell = summary(tmp_path, "second")["cells"][0]
+    assert (cell["done"], cell["calls"], summary(tmp_path, "second")["paid"]["calls"]) == (8, 32, 8)
+    program("run", write(), "--output", "runs/fresh", "--set", "dataset.size=8")
+    assert without_calls(exported(program, "runs/second", tmp_path)) == without_calls(
+        exported(program, "runs/fresh", tmp_path))
+
+
+@pytest.mark.parametrize("change", ["seed=3", "models.m.letters=CD", "dataset.size=0"])
+def test_other_seeds_and_models_share_nothing(program, write, tmp_path, change):
+    program("run", write(), "--output", "runs/first", *LEDGER)
+    before = paid(tmp_path)
+    program("run", write(), "--set", 'reuse=["runs/first"]', "--set", change, *LEDGER)
+    assert paid(tmp_path) == before * (1 if change == "dataset.size=0" else 2)
+
+
+def test_a_study_to_reuse_that_does_not_exist_is_named(program, write, tmp_path):
+    done = program("run", write(), "--set", 'reuse=["runs/frist"]')
+    assert done.returncode == 2
+    assert f"reuse[0]: there is no study in {tmp_path}/runs/frist" in done.stderr
+
+
+# Scoring and deciding again
+
+def test_rescore_computes_the_metrics_again_in_place(program, write, tmp_path, monkeypatch):
+    import madplug_kit
+
+    program("run", write(SWEEP), *GRADED, *LEDGER)
+    before = paid(tmp_path)
+    monkeypatch.setattr(madplug_kit.Right, "score", lambda self, debate, references: 0.25)
+    done = program("rescore", "runs/study")
+    assert done.returncode == 0, done.stderr
+    assert paid(tmp_path) == before
+    after = exported(program, "runs/study", tmp_path)
+    assert {row["metrics"]["kit.right"] for row in after} == {0.25}
+    monkeypatch.undo()
+
+
+def test_rescore_with_another_metric_adds_it_to_the_study(program, write, tmp_path):
+    program("run", write(), "--set", "limits.calls=13", "--set", "models.m.max_in_flight=1", *LEDGER)
+    half = json.loads(program("status", "runs/study", "--json").stdout)
+    done = program("rescore", "runs/study", "--metric", '{use = "kit.graded", rubric = "strictly"}')
+    assert done.returncode == 0, done.stderr
+    [cell] = summary(tmp_path)["cells"]
+    assert list(cell["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
+    status = json.loads(program("status", "runs/study", "--json").stdout)
+    assert (status["done"], status["left"]) == (half["done"], half["left"]), "no debate was run"
+    assert "strictly" in (tmp_path / "runs/study/study.toml").read_text()
+    same = ("--set", 'metrics=["kit.right", {use="kit.graded", rubric="strictly"}]')
+    before = paid(tmp_path)
+    assert program("run", write(), *same, *LEDGER).returncode == 0
+    assert paid(tmp_path) - before == 24 + 6 - half["calls"] - half["done"]
+
+
+@pytest.mark.parametrize(("metric", "words"), [
+    ("kit.rihgt", "did you mean 'kit.right'?"), ("3", "--metric 3: expected a name"), ("{x = 1}", 'add use = "..."')])
+def test_a_wrong_metric_is_refused(program, write, metric, words):
+    program("run", write())
+    done = program("rescore", "runs/study", "--metric", metric)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_a_decided_study_has_its_own_name_and_the_cells_asked_for(program, write, tmp_path):
+    program("run", write(SWEEP))
+    done = program("decide", "runs/study", "--decision", "last_round", "--cell", "*=2", "--output", "runs/again")
+    assert done.returncode == 0, done.stderr
+    found = summary(tmp_path, "again")
+    assert (found["study"], [cell["cell"] for cell in found["cells"]]) == ("again", ["rounds=2"])
+    done = program("decide", "runs/study", "--decision", "last_round", "--cell", "rounds=3", "--output", "runs/x")
+    assert done.returncode == 2
+    assert "--cell rounds=3: no cell has such a name" in done.stderr
+
+
+def test_a_decided_study_grows_with_the_one_it_was_decided_from(program, write, tmp_path):
+    again = ("decide", "runs/study", "--decision", "last_round", "--output", "runs/again")
+    program("run", write(), "--set", "dataset.size=2")
+    program(*again)
+    program("run", write(), "--set", "repeats=2")
+    done = program(*again)
+    assert done.returncode == 0, done.stderr
+    assert summary(tmp_path, "again")["cells"][0]["done"] == 12

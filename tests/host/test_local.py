@@ -1,0 +1,158 @@
+"""Components in a file beside the run file: any kind, without a distribution, and marked in the manifest."""
+
+import json
+import os
+from hashlib import sha256
+
+import pytest
+from tests_support import RUN
+
+from madplug import UserError
+from madplug.config import load
+
+MINE = '''
+from madplug import Decision, DecisionProtocol, Metric, Options
+from madplug.testing import PlainStyle
+from pydantic import Field
+
+class Firmest(DecisionProtocol):
+    class Options(Options):
+        keep: int = Field(default=1, ge=1, description="rounds")
+
+    def at_end(self, debate):
+        return Decision(debate.transcript.messages[0].key, reason="the first")
+
+class Half(Metric):
+    """Half a point."""
+    def score(self, debate, references):
+        return 0.5
+
+class Loud(PlainStyle):
+    async def respond(self, debate, turn, view):
+        reply = await super().respond(debate, turn, view)
+        return type(reply)(reply.content.upper() + "!")
+
+class Unready(DecisionProtocol):
+    pass
+
+value = 3
+'''
+TEXT = RUN.replace('[[metrics]]\nuse = "kit.right"', '''[debate.decision]
+use = "./mine.py:Firmest"
+[[metrics]]
+use = "kit.right"
+[[metrics]]
+use = "./mine.py:Half"''')
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    return path
+
+
+def summary(tmp_path, study="study"):
+    return json.loads((tmp_path / "runs" / study / "summary.json").read_text())["cells"][0]
+
+
+def test_a_class_in_a_file_is_a_component_of_any_kind(program, write, mine, tmp_path):
+    styles = '[debate]\nstyles = [{use = "./mine.py:Loud", for = "participant"}]'
+    done = program("run", write(TEXT.replace("[debate]", styles, 1)))
+    assert done.returncode == 0, done.stderr
+    assert summary(tmp_path)["metrics"]["mine.py:Half"]["mean"] == 0.5
+    manifest = json.loads((tmp_path / "runs/study/manifest.json").read_text())
+    version = f"sha256 {sha256(MINE.encode()).hexdigest()}"
+    assert manifest["components"]["decision mine.py:Firmest"] == {"distribution": "mine.py", "version": version}
+    assert manifest["runs"][0]["local"][f"{mine}:Loud"] == version
+
+
+def test_the_expanded_run_file_and_what_follows_find_it_again(program, write, mine, tmp_path):
+    program("run", write(TEXT))
+    assert program("run", "runs/study/study.toml", "--output", "runs/again").returncode == 0
+    assert summary(tmp_path, "again")["metrics"] == summary(tmp_path)["metrics"]
+    done = program("decide", "runs/study", "--decision", "./mine.py:Firmest", "--set", "keep=2", "--output", "runs/d")
+    assert done.returncode == 0, done.stderr
+    assert program("rescore", "runs/study", "--metric", "./mine.py:Half").returncode == 0
+    assert list(summary(tmp_path)["metrics"]) == ["kit.right", "mine.py:Half"]
+
+
+def test_an_edited_metric_scores_again_and_an_edited_decision_is_pointed_out(program, write, mine, tmp_path):
+    program("run", write(TEXT))
+    mine.write_text(MINE.replace("return 0.5", "return 0.75"))
+    done = program("run", write(TEXT))
+    assert done.returncode == 0
+    assert "decision mine.py:Firmest was mine.py sha256" in done.stderr
+    assert summary(tmp_path)["metrics"]["mine.py:Half"]["mean"] == 0.75
+
+
+def test_the_study_is_the_same_wherever_the_folder_is(program, write, mine, tmp_path):
+    program("run", write(TEXT))
+    (tmp_path / "moved").mkdir()
+    mine.rename(tmp_path / "moved/mine.py")
+    write(TEXT, "moved/study.toml")
+    assert program("run", "moved/study.toml").returncode == 0
+
+
+@pytest.mark.parametrize(("use", "words"), [
+    ("./mien.py:Firmest", "mien.py: no such file; did you mean 'mine.py'?"),
+    ("./mine.py:Firmst", "mine.py has no class 'Firmst'; did you mean 'Firmest'?"),
+    ("./mine.py", "names no class; expected ./FILE.py:CLASS"),
+    ("./mine.py:Half", "Half as a decision protocol; expected a subclass of madplug.DecisionProtocol"),
+    ("./mine.py:value", "3 as a decision protocol"),
+    ("./mine.py:Unready", "Unready does not implement at_end"),
+    ("./broken.py:X", "broken.py: does not load: ZeroDivisionError: division by zero (line 2)"),
+    ("./syntax.py:X", "syntax.py: does not load: SyntaxError"),
+    ("python:Mine", "was defined in a Python session; run the study there, with madplug.run(..., components=[Mine])")])
+def test_mistakes_are_named_at_their_place(write, mine, tmp_path, use, words):
+    (tmp_path / "broken.py").write_text("x = 1\nx / 0\n")
+    (tmp_path / "syntax.py").write_text("class X(:\n")
+    with pytest.raises(UserError) as error:
+        load(write(TEXT.replace("./mine.py:Firmest", use)))
+    assert words in str(error.value)
+    assert "debate.decision" in str(error.value)
+
+
+def test_a_wrong_option_of_a_local_component_is_found(write, mine):
+    with pytest.raises(UserError, match=r"mine\.py:Firmest has no such option; did you mean 'keep'"):
+        load(write(TEXT.replace('use = "./mine.py:Firmest"', 'use = "./mine.py:Firmest"\nkeeep = 2')))
+
+
+def test_nothing_in_a_study_directory_is_executed(program, write, mine, tmp_path):
+    program("run", write(TEXT))
+    (tmp_path / "runs/study/evil.py").write_text("raise SystemExit(7)")
+    expanded = tmp_path / "runs/study/study.toml"
+    for use in (f"{tmp_path}/runs/study/evil.py:X", "./evil.py:X"):
+        expanded.write_text(expanded.read_text().replace(f"{mine}:Half", use))
+        for words in (("rescore", "runs/study"), ("decide", "runs/study", "--decision", "last_round", "--output", "x")):
+            done = program(*words)
+            assert done.returncode == 2
+            assert "in the study's own directory, where nothing is executed" in done.stderr
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("def __getattr__(name): raise SystemExit(9)", "mine.py has no class 'Firmest'"),
+    ("class Odd(BaseException): pass\nraise Odd('x')", "does not load: Odd: x (line 2)"),
+    ("raise GeneratorExit", "does not load: GeneratorExit"),
+    ("import sys; del sys.modules[__name__]", "mine.py has no class 'Firmest'"),
+    ("class O:\n  def __repr__(self): raise ValueError\nFirmest = O()", "O as a decision protocol"),
+    ("from madplug import DecisionProtocol\nclass Firmest(DecisionProtocol):\n  def at_end(self, debate): ...\n"
+     "  def __init__(self, *a, **k): raise SystemExit(4)", "mine.py:Firmest cannot be made")])
+def test_whatever_a_file_does_when_it_is_loaded_is_told(write, mine, text, words):
+    mine.write_text(text)
+    with pytest.raises(UserError) as error:
+        load(write(TEXT))
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(("use", "words"), [
+    ("./a\\u0000.py:X", "cannot be the path of a file"), ("./" + "a" * 300 + ".py:X", "cannot be read"),
+    ("../" * 2000 + "x.py:X", "cannot be read"), ("./fifo.py:X", "fifo.py: is not a file"),
+    ("./folder.py:X", "folder.py: is not a file"), ("./loop.py:X", "loop.py: cannot be read")])
+def test_a_path_that_cannot_be_read_is_told(write, mine, tmp_path, use, words):
+    os.mkfifo(tmp_path / "fifo.py")
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
+    with pytest.raises(UserError) as error:
+        load(write(TEXT.replace("./mine.py:Firmest", use)))
+    assert words in str(error.value)

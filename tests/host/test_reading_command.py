@@ -1,0 +1,146 @@
+"""`madplug read`: debates in the terminal, as far as they went."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
+from madplug.cli import main
+from madplug.store import open_recorder
+from madplug.testing import wait_for
+
+HOSTILE = "\x1b[31mred\x1b[0m\u202eturned <script>alert(1)</script>"
+
+
+def debate(sample, keys=("A", "B", "B"), then=("B", "B", "B"), decision="B", cell="c", **more):
+    said = [Message(i, 1, 0, i, "draft", f"I say {k}", answer=k, key=k) for i, k in enumerate(keys)]
+    said += [Message(3 + i, 2, 0, i, "improve", f"Now {k}", answer=k, key=k, seen=(0, 1, 2))
+             for i, k in enumerate(then)]
+    agents = tuple(Agent(i, Persona(name), "m") for i, name in enumerate(("Ann", "Ben", "Cy")))
+    made = Decision(decision) if decision else Decision.undecided("a tie")
+    question = Sample(sample, f"Question {sample}?", ("yes", "no"))
+    parts = {"repeat": 0, "agents": agents, "messages": tuple(said), "decision": made} | more
+    return DebateResult(cell=cell, sample=question, references=("A",), **parts)
+
+
+@pytest.fixture
+def read():
+    """Run `madplug read` in this process: `read(folder, "q1")`."""
+    return lambda *words: CliRunner().invoke(main, ["read", *map(str, words)], prog_name="madplug")
+
+
+@pytest.fixture
+def study(tmp_path):
+    recorder = open_recorder(tmp_path / "study")
+    for found in (debate("q1"), debate("q2", then=("A", "B", "B"), decision="A"), debate("q3", decision=None),
+                  debate("q4", decision=None, error=f"ModelError: {HOSTILE}", messages=()),
+                  debate("q1", cell="d", then=("A", "A", "A"), decision="A"), debate("q1", repeat=1, decision="A")):
+        wait_for(recorder.finish_debate(found))
+    recorder.close()
+    return tmp_path / "study"
+
+
+def test_a_debate_is_told_from_the_question_to_the_cost(read, study):
+    done = read(study, "q1", "--cell", "c", "--repeat", 0)
+    assert (done.exit_code, done.stderr) == (0, "")
+    for text in ("Question q1?", "A) yes", "reference: A", "Ann", "Round 1", "I say A", "[A] right",
+                 "was shown round 1: Ann, Ben, Cy",
+                 "round 2: Ann went from [A] right to [B] wrong, the answer of Ben and Cy, which it was shown",
+                 "votes after round 2: B 3", "Decision [B] wrong", "0 calls"):
+        assert text in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_a_sample_of_several_cells_and_repeats_is_told_for_each(read, study):
+    assert read(study, "q1").stdout.count("Question q1?") == 3
+
+
+@pytest.mark.parametrize(("words", "samples"), [
+    ([], ["c q1", "c q2", "c q3", "c q4", "c q1 repeat 1", "d q1"]), (["--failed"], ["c q4"]),
+    (["--undecided"], ["c q3"]), (["--wrong"], ["c q1"]),
+    (["--changed"], ["c q1", "c q3", "c q1 repeat 1", "d q1"]), (["--changed", "--wrong"], ["c q1"]),
+    (["--cell", "d"], ["d q1"]), (["--repeat", "1"], ["c q1 repeat 1"]), (["--failed", "--cell", "d"], [])])
+def test_lists_of_debates(read, study, words, samples):
+    done = read(study, *words)
+    listed = [line for line in done.stdout.splitlines() if line[:3] in ("c  ", "d  ")]
+    assert len(listed) == len(samples)
+    for line, sample in zip(listed, samples, strict=True):
+        assert " ".join(line.split()).startswith(sample)
+    assert done.exit_code == 0
+    assert samples or "no such debates" in done.stdout
+
+
+def test_a_list_as_json_has_an_object_per_line(read, study):
+    rows = [json.loads(line) for line in read(study, "--json").stdout.splitlines()]
+    assert [(r["cell"], r["sample"], r["answer"], r["right"]) for r in rows][:2] == [
+        ("c", "q1", "B", False), ("c", "q2", "A", True)]
+
+
+def test_a_debate_as_json_is_its_outline(read, study):
+    found = json.loads(read(study, "q1", "--cell", "d", "--json").stdout)
+    assert found["changes"][0]["agents"] == [0]
+    assert found["traits"] == ["right", "changed", "wrong_to_right", "minority_right"]
+
+
+def test_text_of_a_model_is_inert(read, study):
+    for words in ((), ("q4",)):
+        shown = read(study, *words).stdout
+        assert "<script>alert(1)</script>" in shown
+        assert not {"\x1b", "\u202e"} & set(shown)
+
+
+def test_answers_are_coloured_on_a_terminal_and_nowhere_else(study):
+    import pty
+
+    ours, theirs = pty.openpty()
+    subprocess.run([sys.executable, "-m", "madplug", "read", str(study), "q2"], stdout=theirs, timeout=60, check=True,
+                   env={**os.environ, "TERM": "xterm-256color", "NO_COLOR": ""})
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert "\x1b[1;36m[A]" in shown
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["q22"], "there is no debate on sample 'q22'; did you mean 'q2'?"), (["q2", "--cell", "d"], "in cell 'd'"),
+    (["q2", "--repeat", "7"], "with repeat 7"), (["--cell", "e"], "--cell e: "), (["--repeat", "-1"], "--repeat")])
+def test_a_mistake_is_a_message_with_the_nearest_right_thing(read, study, words, said):
+    done = read(study, *words)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_was_sent_and_replied_is_shown_on_request(madplug, write):
+    assert madplug("run", write(), "--quiet").returncode == 0
+    plain, full = (madplug("read", "runs/study", "q0000", *more).stdout for more in ([], ["--prompts"]))
+    assert "sent to m" not in plain
+    assert full.count("--- sent to m (discuss), 10 + 1 tokens") == 4
+    assert full.count("--- reply") == 4
+    assert "user:" in full
+    found = json.loads(madplug("read", "runs/study", "q0000", "--prompts", "--json").stdout)
+    assert len(found["prompts"]) == 4
+    assert found["messages"][0]["spent"]["prompt"] == 10
+
+
+def test_a_killed_study_reads_as_far_as_it_went(madplug, write, tmp_path):
+    from tests_support import RUN
+
+    write(RUN.replace('use = "kit.hash"', 'use = "kit.hash"\nlatency = 3.0\nmax_in_flight = 1'))
+    run = subprocess.Popen([sys.executable, "-m", "madplug", "run", "study.toml", "--quiet"], cwd=tmp_path)
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and "  running" not in madplug("read", "runs/study").stdout:
+            assert run.poll() is None
+    finally:
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    listed = [line.split() for line in madplug("read", "runs/study").stdout.splitlines() if "  running" in line]
+    shown = madplug("read", "runs/study", listed[0][1]).stdout
+    assert "Not decided yet" in shown
