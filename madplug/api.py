@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from madplug.components import Component, Observer
 from madplug.config import load
 from madplug.driver import Ending
+from madplug.errors import UserError
 from madplug.records import DebateResult
 from madplug.registry import Registry
 from madplug.session import open_session
@@ -111,6 +112,9 @@ class _Run:
     def __init__(self, source: str | Path | Mapping[str, Any], settings: Mapping[str, Any] | None,
                  output: str | Path | None, components: Sequence[type[Component]], observers: Sequence[Observer],
                  quiet: bool) -> None:
+        if odd := next((one for one in observers if not isinstance(one, Observer)), None):
+            raise UserError(f"observers: {odd!r:.80} is not an observer, such as an instance of a subclass of "
+                            "madplug.Observer")
         source = source if isinstance(source, Mapping) else Path(source)
         self._resolved = load(source, settings or {}, Registry(classes=components))
         self._folder = Path(output) if output is not None else Path("runs") / self._resolved.plan.name

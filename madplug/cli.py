@@ -7,12 +7,16 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from madplug.errors import MadplugError, UserError
+from madplug.log import redact
 from madplug.text import columns, count, safe
+
+if TYPE_CHECKING:
+    from madplug.registry import Registry
 
 
 class Program(click.Group):
@@ -47,10 +51,10 @@ class Program(click.Group):
             return super().invoke(ctx)
         except UserError as error:
             for problem in error.problems:
-                click.echo(f"madplug: {safe(str(problem))}", err=True)
+                click.echo(f"madplug: {safe(redact(str(problem)))}", err=True)
             ctx.exit(2)
         except MadplugError as error:
-            click.echo(f"madplug: {safe(str(error))}", err=True)
+            click.echo(f"madplug: {safe(redact(str(error)))}", err=True)
             ctx.exit(1)
         except BrokenPipeError:
             sys.stderr.close()
@@ -130,6 +134,9 @@ _folder = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path
 _settings = click.option("--set", "settings", metavar="K=V", multiple=True,
                          help="Change a value of the run file: --set debate.rounds=3.")
 
+_yes = click.option("--yes", is_flag=True, help="Do what the study asks for even if it was run elsewhere: execute the "
+                    "local files that it names, send keys to the addresses that it names.")
+
 
 @main.command()
 @_file
@@ -178,6 +185,7 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool,
     """Run a study, or resume it where it stopped."""
     from madplug.config import load
     from madplug.launch import launch
+    from madplug.registry import Registry
     from madplug.shards import Shard
 
     if prepare and (part or prepared):
@@ -185,19 +193,17 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool,
     if prepared and not part:
         raise UserError("--prepared: is for a part of a study; add --shard I/N")
     shard = Shard(0, 1) if prepare else Shard.parse(part) if part else None
-    resolved = load(file, settings)
+    registry = Registry()
+    resolved = load(file, settings, registry)
     folder = output or Path("runs") / (resolved.plan.name + (shard.suffix if shard else ""))
     status = launch(resolved, folder, quiet=quiet, messages=watch, traced=trace, shard=shard, prepared=prepared)
     if not quiet:
-        _print_hints(folder)
+        _print_hints(registry, folder)
     sys.exit(status)
 
 
-def _print_hints(folder: Path) -> None:
+def _print_hints(registry: Registry, folder: Path) -> None:
     """What installed plugins suggest to do with the study."""
-    from madplug.registry import Registry
-
-    registry = Registry()
     for line in registry.hints(folder):
         click.echo(safe(line))
     for problem in registry.problems:
@@ -207,13 +213,14 @@ def _print_hints(folder: Path) -> None:
 @main.command()
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The whole study's directory.")
+@_yes
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def merge(folders: tuple[Path, ...], output: Path, quiet: bool) -> None:
+def merge(folders: tuple[Path, ...], output: Path, yes: bool, quiet: bool) -> None:
     """Make one study of all its shards, which were run with --shard."""
     from madplug.merge import merge as merge_shards
     from madplug.tables import summary_table
 
-    merged = merge_shards(folders, output)
+    merged = merge_shards(folders, output, yes=yes)
     if not quiet:
         click.echo(f"{merged.summary['study']}: {merged.summary['status']}\n\n{summary_table(merged.summary)}\n")
         click.echo(f"results saved in {output}{os.sep}")
@@ -228,8 +235,10 @@ def merge(folders: tuple[Path, ...], output: Path, quiet: bool) -> None:
 @click.option("--set", "settings", metavar="OPTION=V", multiple=True, help="An option of the decision protocol.")
 @click.option("--cell", "pattern", default="*", metavar="PATTERN", help="Only the cells with such names.")
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The new study's directory.")
+@_yes
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def decide(folder: Path, decision: str, settings: tuple[str, ...], pattern: str, output: Path, quiet: bool) -> None:
+def decide(folder: Path, decision: str, settings: tuple[str, ...], pattern: str, output: Path, yes: bool,
+           quiet: bool) -> None:
     """Decide recorded debates again with another decision protocol.
 
     No debate in DIR is run again and no answered call is repeated: only calls that the new decision, the phases and
@@ -240,12 +249,14 @@ def decide(folder: Path, decision: str, settings: tuple[str, ...], pattern: str,
     from madplug.local import absolute
     from madplug.redecide import Redecider, most_calls, resolve_again
     from madplug.store import open_study
+    from madplug.trust import asking
 
     if output.resolve() == folder.resolve():
         raise UserError(f"--output {output}: is the study itself; name another directory")
     options = {key: value for text in settings for key, value in setting(text).items()}
     with open_study(folder) as recorded:
-        resolved = resolve_again(folder, absolute(decision, Path.cwd()), options, output.resolve().name, pattern)
+        resolved = resolve_again(folder, absolute(decision, Path.cwd()), options, output.resolve().name, pattern,
+                                 asking(folder, yes=yes))
         resolved.recorded_from = recorded.fact("identity")
         if not quiet:
             click.echo(f"at most {most_calls(resolved, recorded):,} model calls (excluding retries); those answered "
@@ -258,21 +269,30 @@ def decide(folder: Path, decision: str, settings: tuple[str, ...], pattern: str,
 @_folder
 @click.option("--metric", "metrics", metavar="NAME", multiple=True,
               help="Score by this metric only, a name or '{use = \"NAME\", ...}'; by default by all of the study's.")
+@_yes
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def rescore(folder: Path, metrics: tuple[str, ...], quiet: bool) -> None:
+def rescore(folder: Path, metrics: tuple[str, ...], yes: bool, quiet: bool) -> None:
     """Score the recorded debates in DIR again, in place.
 
     By the metrics of the study, or by those named, which are added to it. No debate is run; a metric that asks a model
     pays only for calls that it has not made before.
     """
     from madplug.config.read import as_toml
+    from madplug.directory import check_facts
     from madplug.launch import launch
+    from madplug.redecide import most_calls
     from madplug.rescore import Rescorer, resolve_rescored
     from madplug.store import open_study
+    from madplug.trust import asking
 
     with open_study(folder) as recorded:
-        resolved, scores = resolve_rescored(folder, [as_toml(text) for text in metrics], Path.cwd())
+        resolved, scores = resolve_rescored(folder, [as_toml(text) for text in metrics], Path.cwd(),
+                                            asking(folder, yes=yes))
+        check_facts(recorded, folder)
         resolved.recorded_from = (recorded.fact("identity") or {}).get("recorded_from")
+        if not quiet and (most := most_calls(resolved, recorded, deciding=False)):
+            click.echo(f"at most {most:,} model calls (excluding retries); those answered before are not repeated",
+                       err=True)
         status = launch(resolved, folder, quiet=quiet, task=Rescorer(recorded, scores))
     sys.exit(status)
 

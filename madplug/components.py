@@ -135,6 +135,8 @@ class Component(ABC):
     """What another component of the cell must give: `agreement`, `confidence`, `references`, `logprobs`, ..."""
     gives: frozenset[str] = frozenset()
     """What this component gives to the others of its cell."""
+    executes: ClassVar[bool] = False
+    """Whether its options name code that is executed. Users are asked before a study from elsewhere has that done."""
     full_name: str
     """`plugin.component`; the bare name of a component that was not made from a run file."""
     written_as: str = ""
@@ -485,6 +487,13 @@ class Metric(Component):
 
     def summarise(self, results: Iterable[DebateResult]) -> Mapping[str, Any]:
         """Figures of a whole cell other than means of scores. results: its debates, streamed, so iterate once."""
+        return {}
+
+    def summarise_figures(self, rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The same from the rows of `madplug.store.Reader.figures`, for a metric that needs no texts.
+
+        Instead of `summarise`; a study of any size is then summed up without reading its debates. Iterate once.
+        """
         return {}
 
 

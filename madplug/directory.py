@@ -14,20 +14,32 @@ from madplug.config import ResolvedStudy
 from madplug.errors import UserError
 from madplug.growth import conflicts, known_cells, refusal
 from madplug.registry import versions
+from madplug.regular import read_text, write_whole
 from madplug.rows import plain
-from madplug.store import Recorder
+from madplug.seal import seal
+from madplug.store import Reader, Recorder, Scope
+from madplug.store.scope import FACT as SCOPE
 
 RECORDS = "study.db"
 CELLS = "known_cells"
 """The fact with every cell that was ever run, which exists once the study has changed."""
+
+OWN_FILES = ("study.db", "study.toml", "study.lock", "manifest.json", "summary.json", "log.jsonl")
+SEAL = "seal"
+"""The key of the manifest that shows who ran the study."""
 
 
 def check_folder(folder: Path) -> None:
     """Refuse a directory that has other files in it and no study: nothing of anybody else's is overwritten."""
     try:
         found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be used: {error.strerror}; choose another directory with --output") from None
+        (folder / RECORDS).lstat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{str(folder)!r:.200}: cannot be used: {reason}; choose another directory with --output"
+                        ) from None
     others = [name for name in found if not name.startswith(("study.db", "study.lock"))]
     if RECORDS not in found and others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
@@ -42,7 +54,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / "manifest.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path))
     except FileNotFoundError:
         return {"components": {}, "runs": []}
     except (OSError, ValueError, RecursionError):
@@ -61,6 +73,7 @@ def _are_versions(components: Any) -> bool:
 
 def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> Iterator[str]:
     """Refuse the directory of another study; warn of plugins whose version has changed."""
+    check_facts(recorder, folder)
     before, now = recorder.fact("identity"), plain(resolved.identity)
     if before is None:
         return
@@ -72,6 +85,20 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
         if name in old and old[name] != new:
             yield (f"{name} was {old[name]['distribution']} {old[name]['version']:.20} when this study began and is "
                    f"{new['distribution']} {new['version']:.20} now; results may not be comparable")
+
+
+def check_facts(recorder: Reader | Recorder, folder: Path) -> None:
+    """Refuse a study whose facts, on which a run builds, are not as madplug wrote them."""
+    for name in ("identity", CELLS, "scored"):
+        fact = recorder.fact(name)
+        cells = fact.get("cells", {}) if name == "identity" and isinstance(fact, dict) else fact
+        tables = [fact, cells, *(cells.values() if isinstance(cells, dict) else ())]
+        if fact is not None and not all(isinstance(table, dict) for table in tables):
+            raise UserError(f"{folder}: {RECORDS}: the record of the fact '{name}' cannot be read: it is not a table")
+    try:
+        Scope.from_fact(recorder.fact(SCOPE))
+    except ValueError as error:
+        raise UserError(f"{folder}: {RECORDS}: the record of the fact '{SCOPE}' cannot be read: {error}") from None
 
 
 async def keep_identity(resolved: ResolvedStudy, recorder: Recorder) -> None:
@@ -90,7 +117,8 @@ def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
 
     from madplug import __version__
 
-    write_whole(folder / "study.toml", tomli_w.dumps(_without_none(plain(resolved.expanded()))))
+    text = tomli_w.dumps(_without_none(plain(resolved.expanded())))
+    write_whole(folder / "study.toml", text)
     old = read_manifest(folder)
     run: dict[str, Any] = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "madplug": __version__,
            "python": platform.python_version(), "platform": platform.platform(), "pid": os.getpid()}
@@ -100,7 +128,8 @@ def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
     if resolved.reuse:
         run["reuse"] = [str(path) for path in resolved.reuse]
     manifest = {"madplug": old.get("madplug", __version__), "data": resolved.fingerprints,
-                "components": {**versions(resolved.offers.values()), **old["components"]}, "runs": [*old["runs"], run]}
+                "components": {**versions(resolved.offers.values()), **old["components"]}, "runs": [*old["runs"], run],
+                SEAL: seal(text)}
     write_whole(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
 
 
@@ -109,9 +138,3 @@ def _without_none(value: Any) -> Any:
         return {k: _without_none(v) for k, v in value.items() if v is not None}
     return [_without_none(v) for v in value if v is not None] if isinstance(value, list) else value
 
-
-def write_whole(path: Path, text: str) -> None:
-    """Write all or nothing: into a temporary file, which is then renamed."""
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)

@@ -116,6 +116,7 @@ class StudyDriver:
         """Called when a debate has ended, with None for one that was stopped."""
         self._ending: Ending | None = None
         self._stopped = asyncio.Event()
+        self._call_ended = asyncio.Event()
         self._observers = observers
         self._limits = limits or Limits()
         self._unlimited = self._limits.calls is self._limits.tokens is self._limits.cost_usd is None
@@ -144,7 +145,7 @@ class StudyDriver:
         for call in self.when_stopped:
             call()
 
-    async def _unless_stopped(self, waiting: Awaitable[None]) -> None:
+    async def _unless_stopped(self, waiting: Awaitable[object]) -> None:
         """Wait, but no longer than the study runs. Raises `StudyStopped` if it is being stopped."""
         tasks = [asyncio.ensure_future(waiting), asyncio.ensure_future(self._stopped.wait())]
         try:
@@ -221,11 +222,19 @@ class StudyDriver:
                     await quota.wait_rates(estimate, self._unless_stopped)
                 finally:
                     self._rate_waiters -= 1
+            await self._wait_for_calls_in_flight()
             self._check_limits()
             self._refuse_when_stopped()
         except BaseException:
             quota.slots.release()
             raise
+
+    async def _wait_for_calls_in_flight(self) -> None:
+        """Wait while calls in flight would use up the limit of calls: those that fail leave their place to others."""
+        limit = self._limits.calls
+        while limit is not None and self.totals.calls - self.in_flight < limit <= self.totals.calls:
+            self._call_ended.clear()
+            await self._unless_stopped(self._call_ended.wait())
 
     def _refuse_when_stopped(self) -> None:
         if self._ending is not None:
@@ -248,15 +257,11 @@ class StudyDriver:
         quota = self.quotas[channel]
         self._storing.add(row.key)
         try:
-            await self.recorder.keep_call(row, call)
+            await self._store(quota, row, call)
         except asyncio.CancelledError:  # its debate gave up meanwhile; storing it once more changes nothing
             storing = asyncio.ensure_future(self._store(quota, row, call))
             storing.add_done_callback(partial(self._stored_alone, quota, row.key))
             raise
-        except BaseException:
-            self._end_call(quota, row.key)
-            raise
-        self._count(quota, row.key, call)
 
     def _stored_alone(self, quota: Quota, key: bytes, storing: asyncio.Future[None]) -> None:
         """A call was stored that nobody waits for but those who share it."""
@@ -267,7 +272,7 @@ class StudyDriver:
             self.give_up(key, error or _NobodyPaid())
 
     async def _store(self, quota: Quota, row: CallRow, call: Call) -> None:
-        """Store a call that nobody waits for, and count it."""
+        """Store a call and count it; if it cannot be stored, its slot is released."""
         try:
             await self.recorder.keep_call(row, call)
         except asyncio.CancelledError:
@@ -291,6 +296,7 @@ class StudyDriver:
     def _end_call(self, quota: Quota, key: bytes) -> None:
         self._storing.discard(key)
         self.in_flight -= 1
+        self._call_ended.set()
         quota.reached()
         quota.slots.release()
 
@@ -299,6 +305,7 @@ class StudyDriver:
         quota = self.quotas[channel]
         self.totals.calls -= 1
         self.in_flight -= 1
+        self._call_ended.set()
         if isinstance(error, TransientError):
             self.retries += 1
             self._why_paused = "rate limited" if error.retry_after else f"the last attempt failed ({str(error)[:60]})"

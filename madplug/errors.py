@@ -122,10 +122,13 @@ def nearest_or_all(name: str, known: Iterable[str], most: int = 12) -> str:
     return f"; choose from {shown}" if len(known) > 1 else f"; there is only {shown}" if known else "; there are none"
 
 
-def message_of(error: BaseException) -> str:
-    """The text of an error in one line, after its type; the type alone if it has no text."""
+def message_of(error: BaseException, most: int | None = None) -> str:
+    """The text of an error in one line, after its type; the type alone if it has no text.
+
+    most: characters of the text that are kept; by default all.
+    """
     try:
-        text = " ".join(str(error).split())
+        text = " ".join(str(error).split())[:most]
     except Exception:  # a plugin's own `__str__`
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -39,7 +39,7 @@ class DebateStarted:
     sample: Sample
     references: tuple[str, ...] = ()
     order: int = 0
-    """The debate's place in the study, from 0."""
+    """The debate's place among those that this run starts, from 0."""
 
 
 @quick

@@ -6,11 +6,12 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
+from madplug.directory import OWN_FILES
 from madplug.errors import UserError
 from madplug.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message_rows, rows_of
 from madplug.rows import to_json
@@ -53,15 +54,31 @@ def export_to(folder: Path, output: Path | str, what: What = "debates", form: st
     if form not in writers or (form == "parquet" and str(output) == "-"):
         raise UserError(f"--output {output}: the name must end in .jsonl, .csv or .parquet, or be - for standard output"
                         " (--format jsonl or csv)")
+    _refuse_records(folder, output)
     with open_study(folder) as study, _writing(output) as target:
         return writers[form](what, study, target)
+
+
+def _refuse_records(folder: Path, output: Path | str) -> None:
+    """Refuse to write over a study's own files, or over any database."""
+    if str(output) == "-":
+        return
+    with suppress(OSError, ValueError):  # told when it is opened
+        target = Path(output).resolve()
+        own = target.parent == Path(folder).resolve() and (target.name in OWN_FILES or target.name.startswith("study."))
+        if own or (target.is_file() and _begins(target) == b"SQLite format 3\0"):
+            raise UserError(f"--output {output}: is a file of a study, which would be lost; choose another name")
+
+
+def _begins(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(16)
 
 
 def _rows(study: Reader, what: What) -> Iterator[Any]:
     """Debates, whole and as `_with_columns` has them, or rows of messages or calls."""
     if what == "calls":
-        uses = Uses(study.records())
-        return map(uses.of, study.calls())
+        return map(Uses(study).of, study.calls())
     if what == "messages":
         return (row for line in study.records() for row in rows_of(line, lambda record: [*message_rows(record)]))
     return (rows_of(line, _with_columns) for line in study.records())
@@ -70,6 +87,8 @@ def _rows(study: Reader, what: What) -> Iterator[Any]:
 @contextmanager
 def _writing(output: Path | str) -> Iterator[Any]:
     """What to write to: standard output, or the path of a file."""
+    if str(output) == "-" and sys.stdout is None:
+        raise UserError("--output -: standard output is closed")
     try:
         yield sys.stdout if str(output) == "-" else Path(output)
     except BrokenPipeError:  # who reads has had enough
@@ -181,7 +200,7 @@ def _schemas(pa: Any) -> dict[str, Any]:
         "cell": text, "repeat": whole, "sample": text, "message": whole, "round": whole, "wave": whole, "agent": whole,
         "persona": text, "role": text, "votes": truth, "model": text, "move": text, "stage": text, "content": text,
         "answer": text, "key": text, "changed": truth, "agreement": truth, "confidence": number,
-        "seen": pa.list_(whole), "altered": pa.list_(whole), "retracted": truth, "calls": texts})
+        "seen": pa.list_(whole), "altered": pa.list_(whole), "retracted": truth, "calls": texts, "data": text})
     calls = pa.schema({
         "key": text, "cell": text, "repeat": whole, "sample": text, "agent": whole, "purpose": text, "round": whole,
         "nth": whole, "message": whole, "uses": whole, "model": text, "request": text, "text": text, "usage": tokens,

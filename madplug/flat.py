@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, Optional, TypeVar
 
 import orjson
 
 from madplug.errors import UserError
+from madplug.store.base import DebateId, Reader
 
 T = TypeVar("T")
 
 Row = dict[str, Any]
+METRIC = "metric."
+"""How the column of a score begins in an export; in a data frame, it has the score's name alone."""
 
 DEBATE: Mapping[str, str] = {
     "cell": "the cell",
@@ -28,6 +32,7 @@ DEBATE: Mapping[str, str] = {
     "fallback": "whether a fallback gave the answer",
     "tie": "whether there was a tie",
     "undecided": "whether there is no answer",
+    "reason": "how it was decided, or why not, where the protocol says so",
     "error": "why it failed",
     "agents": "how many agents",
     "rounds": "the last round with a message",
@@ -62,13 +67,14 @@ MESSAGE: Mapping[str, str] = {
     "content": "the text",
     "answer": "the answer as text",
     "key": "its canonical form",
-    "changed": "whether the key differs from that of the agent's message before",
+    "changed": "whether the key differs from that of the agent's message before; missing in its first",
     "agreement": "with the draft it saw",
     "confidence": "between 0 and 1",
     "seen": "ids of the messages it was shown, in that order (list)",
     "altered": "of these, shown in a changed form (list)",
     "retracted": "whether it was retracted",
     "calls": "keys of the calls behind it (list)",
+    "data": "what components stored with it (table)",
 }
 """The columns of a message."""
 CALL: Mapping[str, str] = {
@@ -81,7 +87,7 @@ CALL: Mapping[str, str] = {
     "round": "from 1; 0 before round 1",
     "nth": "how often the debate had made the same request before",
     "message": "the id of the message behind which it is, in the debate that paid; missing for others",
-    "uses": "how many messages and openings of all cells rest on it",
+    "uses": "how many messages, openings and decisions of all cells rest on it",
     "model": "the `[models.NAME]` table",
     "request": "messages, parameters and form",
     "text": "the reply",
@@ -106,13 +112,14 @@ def debate_row(record: Mapping[str, Any]) -> Row:
         "question": sample["question"], "reference": next(iter(record["references"]), None),
         "references": record["references"], "answer": made.get("answer"), "key": made.get("key"),
         **{name: made.get(name) for name in ("agreed", "fallback", "tie")},
-        "undecided": record["error"] is None and made.get("key") is None, "error": record["error"],
+        "undecided": record["error"] is None and made.get("key") is None, "reason": made.get("reason"),
+        "error": record["error"],
         "agents": len(record["agents"]), "rounds": max((m["round"] for m in said), default=0), "messages": len(said),
         "first_answers": [keys[0] if keys else None for keys in histories],
         "last_answers": [keys[-1] if keys else None for keys in histories],
         "flips": sum(steps), "flipped": sum(map(bool, steps)), "calls": record["calls"], "retries": record["retries"],
         **{name: tokens[name] for name in ("prompt", "cached", "completion", "cost_usd")},
-        "seconds": record["seconds"], **{f"metric.{name}": value for name, value in record["metrics"].items()}}
+        "seconds": record["seconds"], **{f"{METRIC}{name}": value for name, value in record["metrics"].items()}}
 
 
 def _answers(said: Sequence[Mapping[str, Any]], agent: int) -> list[str | None]:
@@ -136,7 +143,8 @@ def message_rows(record: Mapping[str, Any]) -> Iterator[Row]:
                "round": m["round"], "wave": m["wave"], "agent": m["agent"], "persona": persona.get("name"),
                "role": persona.get("role"), "votes": persona.get("votes"), "model": m["model"] or agent.get("model"),
                **{name: m[name] for name in ("move", "stage", "content", "answer", "key")}, "changed": changed,
-               **{name: m[name] for name in ("agreement", "confidence", "seen", "altered", "retracted", "calls")}}
+               **{name: m[name] for name in ("agreement", "confidence", "seen", "altered", "retracted", "calls")},
+               "data": m["data"]}
         if m["agent"] is not None and not m["retracted"] and m["answer"] != "":
             before[m["agent"]] = m["key"]
 
@@ -144,34 +152,60 @@ def message_rows(record: Mapping[str, Any]) -> Iterator[Row]:
 def rows_of(line: str, read: Callable[[Any], T]) -> T:
     """What `read` makes of a line of an export. Raises `UserError` if it is damaged."""
     try:
-        return read(orjson.loads(line))
+        return read(_parse(line))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise UserError(f"the record {line[:80]}... cannot be read: {type(error).__name__}: {error}") from None
 
 
+def _parse(line: str) -> Any:
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        return json.loads(line)  # knows numbers of any size
+
+
 class Uses:
-    """Which message each call is behind, in the debate that paid for it, and how many rest on it."""
+    """Which message each call is behind, in the debate that paid for it, and how many rest on it.
 
-    def __init__(self, records: Iterable[str]) -> None:
-        self._found: dict[bytes, list[tuple[str, int, str, int | None]]] = {}
-        for line in records:
-            rows_of(line, self._add_debate)
+    Only debates on the same sample in the same repeat can use the same call, so that these are read when a call of
+    theirs comes up, and calls of any number are streamed.
+    """
 
-    def _add_debate(self, record: Mapping[str, Any]) -> None:
-        where = record["cell"], record["repeat"], record["sample"]["id"]
-        for key in record.get("opening_calls") or ():
-            self._add(key, (*where, None))
-        for message in record["messages"]:
-            for key in message["calls"]:
-                self._add(key, (*where, message["id"]))
-
-    def _add(self, key: str, use: tuple[str, int, str, int | None]) -> None:
-        self._found.setdefault(bytes.fromhex(key), []).append(use)
+    def __init__(self, study: Reader) -> None:
+        self._study = study
+        self._cells = study.cells()
+        self._read: dict[tuple[int, str], _ByKey] = {}
 
     def of(self, call: Mapping[str, Any]) -> Row:
         """The call's row with `message` and `uses`."""
-        uses = self._found.get(bytes.fromhex(call["key"]), [])
-        own = (call["cell"], call["repeat"], call["sample"])
-        message = next((m for cell, repeat, sample, m in uses if (cell, repeat, sample) == own), None)
+        uses = self._around(call["repeat"], call["sample"]).get(bytes.fromhex(call["key"]), ())
+        message = next((message for cell, message in uses if cell == call["cell"]), None)
         return {**{name: call[name] for name in CALL if name in call and name != "message"}, "message": message,
                 "uses": len(uses)}
+
+    def _around(self, repeat: int, sample: str) -> _ByKey:
+        """The uses of calls in the debates on a sample, of every cell."""
+        found = self._read.pop((repeat, sample), None)
+        if found is None:
+            found = {}
+            for cell in self._cells:
+                for line in self._study.records(DebateId(cell, repeat, sample)):
+                    rows_of(line, lambda record: _add_uses(found, record))
+            if len(self._read) >= _KEPT:
+                del self._read[next(iter(self._read))]
+        self._read[repeat, sample] = found  # the last one used comes last
+        return found
+
+
+_ByKey = dict[bytes, list[tuple[str, Optional[int]]]]  # noqa: UP045 - evaluated on Python 3.10
+"""By a call's key, the cells and messages that rest on it; None for an opening."""
+_KEPT = 1_000
+"""Samples whose uses are kept: debates that run at the same time take turns in the order of the calls."""
+
+
+def _add_uses(found: _ByKey, record: Mapping[str, Any]) -> None:
+    for key in (*(record.get("opening_calls") or ()), *(record.get("other_calls") or ())):
+        found.setdefault(bytes.fromhex(key), []).append((record["cell"], None))
+    for message in record["messages"]:
+        for key in message["calls"]:
+            found.setdefault(bytes.fromhex(key), []).append((record["cell"], message["id"]))

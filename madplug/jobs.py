@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Optional
 
@@ -19,6 +19,7 @@ from madplug.scoring import Scoring
 from madplug.setup import Sampled, Setup, sampled
 from madplug.store import DebateId, Recorder, Scope, sample_digest
 from madplug.store.scope import FACT
+from madplug.survey import Ids, Survey
 from madplug.text import count
 
 WAITING = 1_000
@@ -35,7 +36,7 @@ class Job:
     sample: Sample
     references: tuple[str, ...]
     order: int
-    """The debate's position in the study; older debates are served first."""
+    """The debate's position in the run; older debates are served first."""
     seed: int
     matched: DebateResult | None = None
     """The result of the same sample in the cell that this one is matched to."""
@@ -81,7 +82,7 @@ class JobSource:
 
     def __init__(self, setups: Mapping[str, Setup], recorder: Recorder, driver: StudyDriver, *, repeats: int, seed: int,
                  warn: Callable[[str], None], samples: Samples | None = None,
-                 rescore: Collection[str] = ()) -> None:
+                 surveys: Mapping[str, Survey] | None = None, rescore: Collection[str] = ()) -> None:
         self._setups = setups
         self._recorder = recorder
         self._driver = driver
@@ -89,12 +90,14 @@ class JobSource:
         self._seed = seed
         self._warn = warn
         self._samples = samples or samples_of
-        self._done = {id: digest for id, digest in recorder.done().items() if self._is_ours(id)}
-        self._failed = {id for id in recorder.failed() if self._is_ours(id)}
+        self._surveys = surveys or {}
+        self._counts = {place: n for place, n in recorder.done_counts().items() if self._is_ours(*place)}
+        self._failed = {id for id in recorder.failed() if self._is_ours(id.cell, id.repeat)}
         self._scope = Scope()
-        self._unseen = {*self._done, *self._failed}
+        self._digests: dict[tuple[str, int], dict[str, str]] = {}
+        self._dropped: dict[str, set[str]] = defaultdict(set)
+        self._redone: set[DebateId] = set()
         self._scoring = Scoring(setups, recorder, rescore)
-        self._changed = 0
         self._waited_for = {s.cell.match["cell"] for s in setups.values() if s.cell.match}
         self._issued: set[DebateId] = set()
         self._waiting: dict[DebateId, list[tuple[Job, _Ready]]] = defaultdict(list)
@@ -109,20 +112,18 @@ class JobSource:
         """Record which debates the study has now, and by which metrics all of them are scored."""
         self._scope = Scope.from_fact(self._recorder.fact(FACT))
         await self._recorder.keep_fact(FACT, self.scope.to_fact())
-        await self._scoring.begin({id.cell for id in self._done})
+        await self._scoring.begin({slug for slug, _ in self._counts})
 
     async def conclude(self) -> None:
         """The same, after the last job has ended."""
-        if self._unseen and self._all_read:
+        if self._dropped and self._all_read:
             await self._recorder.keep_fact(FACT, self.scope.to_fact())
         await self._scoring.conclude(complete=self._all_read and self._driver.ending is None)
 
     @property
     def scope(self) -> Scope:
         """The debates that the study has now, as far as the samples have been read."""
-        dropped: dict[str, set[str]] = defaultdict(set)
-        for id in self._unseen if self._all_read else ():
-            dropped[id.cell].add(id.sample)
+        dropped = self._dropped if self._all_read else {}
         cells = {slug: tuple(setup.cell.metrics) for slug, setup in self._setups.items()}
         return self._scope.followed_by(cells, self._repeats, dropped)
 
@@ -131,8 +132,8 @@ class JobSource:
         """Whether every sample of every cell and repeat has been read."""
         return len(self._exhausted) == len(self._setups) * self._repeats
 
-    def _is_ours(self, id: DebateId) -> bool:
-        return id.cell in self._setups and id.repeat < self._repeats
+    def _is_ours(self, cell: str, repeat: int) -> bool:
+        return cell in self._setups and repeat < self._repeats
 
     def ended(self, id: DebateId, result: DebateResult | None) -> None:
         """A debate has ended, so those matched to it can be run."""
@@ -146,7 +147,7 @@ class JobSource:
     @property
     def done(self) -> int:
         """How many debates earlier runs have finished."""
-        return len(self._done)
+        return sum(self._counts.values())
 
     def _wake(self) -> None:
         """The study is being stopped; stop waiting for debates that will not be run."""
@@ -187,7 +188,9 @@ class JobSource:
 
     def _result_of(self, id: DebateId) -> DebateResult | None:
         """The result of a matched debate, or None while it runs; a failed result if there is no such debate."""
-        result = self._recorder.result(id) if id in self._ended or id in self._done else None
+        result = self._recorder.result(id) if id in self._ended or self._counts.get(id[:2]) else None
+        if result is not None and id not in self._ended and (result.error is not None or id in self._redone):
+            result = None  # it will be run again
         if result is None and (id.cell, id.repeat) in self._exhausted and id not in self._issued:
             result = _missing(id)
         return result
@@ -202,7 +205,6 @@ class JobSource:
                 async for setup, sample, references in self._interleaved(cells, repeat, last=failed or not again):
                     id = DebateId(setup.cell.slug, repeat, sample.id)
                     order += 1
-                    self._unseen.discard(id)
                     if self._comes_last(id) is not failed:
                         continue
                     job = Job(*id[:2], sample, references, order - 1, self._seed)
@@ -212,34 +214,64 @@ class JobSource:
                         yield job
                     elif unscored := self._scoring.of(id):
                         yield replace(job, recorded=unscored[0], metrics=unscored[1])
-        if self._changed:
-            self._warn(f"{count(self._changed, 'sample')} changed since the last run; the debates are run again")
+        if self._redone:
+            self._warn(f"{count(len(self._redone), 'sample')} changed since the last run; the debates are run again")
 
     def _is_done(self, id: DebateId, sample: Sample, references: tuple[str, ...]) -> bool:
-        digest = self._done.get(id)
-        if digest is None:
+        digest = self._recorded(*id[:2]).get(id.sample)
+        if digest is None or id in self._redone:
             return False
         changed = digest not in ("", sample_digest(sample, references))
         if changed:
-            self._changed += 1
-            del self._done[id]
+            self._redone.add(id)
         return not changed
+
+    def _recorded(self, cell: str, repeat: int) -> Mapping[str, str]:
+        """The digests of the samples whose debates of a cell and repeat earlier runs have finished, by id."""
+        place = cell, repeat
+        if place not in self._digests:
+            self._digests[place] = dict(self._recorder.digests(cell, repeat)) if place in self._counts else {}
+        return self._digests[place]
+
+    def _samples_left(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+        """The samples of a cell, or only those with debates left where these are known."""
+        found = self._survey_of(setup.cell.slug)
+        return self._samples(setup, repeat) if found is None else iterate(found.left)
+
+    def _survey_of(self, cell: str) -> Survey | None:
+        """What is left of a cell, unless its recorded debates have to be looked at, too."""
+        return None if self._scoring.has_left(cell) else self._surveys.get(cell)
 
     async def _interleaved(self, cells: Sequence[Setup], repeat: int, *,
                            last: bool) -> AsyncIterator[tuple[Setup, Sample, tuple[str, ...]]]:
         """One sample of each cell in turn. last: no further pass over the samples follows."""
-        sources = [(setup, self._samples(setup, repeat)) for setup in cells]
+        sources = [(setup, self._samples_left(setup, repeat), self._unseen(setup.cell.slug, repeat) if last else set())
+                   for setup in cells]
         while sources and self._driver.ending is None:
             for source in list(sources):
-                setup, samples = source
+                setup, samples, unseen = source
                 found = await self._next(setup.cell, samples)
                 if found is not None:
+                    unseen.discard(found[0].id)
                     yield (setup, *found)
                     continue
                 sources.remove(source)
                 if last:
-                    self._exhausted.add((setup.cell.slug, repeat))
-                    self._release_missing()
+                    self._exhaust(setup.cell.slug, repeat, unseen)
+
+    def _unseen(self, cell: str, repeat: int) -> set[str]:
+        """The samples on record of which it is not known yet whether the data set still has them."""
+        if (found := self._survey_of(cell)) is not None:
+            return {*found.dropped.get(cell, ())}
+        return {*self._recorded(cell, repeat), *(id.sample for id in self._failed if id[:2] == (cell, repeat))}
+
+    def _exhaust(self, cell: str, repeat: int, dropped: Set[str]) -> None:
+        """Every sample of a cell and repeat was read; the data set no longer has those that are on record beside."""
+        if dropped:
+            self._dropped[cell].update(dropped)
+        self._digests.pop((cell, repeat), None)
+        self._exhausted.add((cell, repeat))
+        self._release_missing()
 
     async def _next(self, cell: Cell, samples: AsyncIterator[Sampled]) -> Sampled | None:
         """The next sample. Data that cannot be read ends the study; calls in flight are still stored."""
@@ -261,21 +293,6 @@ class JobSource:
 
 _Ready = asyncio.Queue[Optional[Job]]  # noqa: UP045 - evaluated on Python 3.10
 """Jobs whose matched debate has ended; None wakes the reader."""
-
-
-class Ids:
-    """Sample ids, each of which may occur only once."""
-
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
-
-    def add(self, id: object) -> None:
-        """Add an id. Raises `StudyError` if it is not a string, or was added before."""
-        if not isinstance(id, str):
-            raise StudyError(f"dataset: the sample id {id!r:.80} is not a string")
-        if id in self._seen:
-            raise StudyError(f"dataset: two samples have the id '{id}'")
-        self._seen.add(id)
 
 
 async def samples_of(setup: Setup, repeat: int) -> AsyncIterator[Sampled]:

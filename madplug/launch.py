@@ -76,7 +76,10 @@ async def _run(session: Session, terminal: Terminal) -> int:
 
 @contextmanager
 def interruptible(run: StudyRun, terminal: Terminal) -> Iterator[None]:
-    """The first interrupt lets calls in flight finish; the second ends the run at once, whatever it is doing."""
+    """The first interrupt lets calls in flight finish; the second ends the run at once, whatever it is doing.
+
+    That the terminal is closed is an interrupt too.
+    """
     loop, main, over = asyncio.get_running_loop(), asyncio.current_task(), threading.Event()
     came: list[int] = []
 
@@ -91,9 +94,15 @@ def interruptible(run: StudyRun, terminal: Terminal) -> Iterator[None]:
             return
         raise KeyboardInterrupt
 
+    def hung_up(number: int, _: object) -> None:
+        """The terminal was closed, which the shell and the system may both say."""
+        if not came:
+            interrupted(number, _)
+
     def stop() -> None:
-        terminal.say("stopping: waiting for calls in flight; press Ctrl-C again to stop at once")
         run.stop(Ending("interrupted", "interrupted"))
+        with suppress(OSError):  # the terminal may be gone
+            terminal.say("stopping: waiting for calls in flight; press Ctrl-C again to stop at once")
 
     def insist() -> None:
         """A component that never yields to the event loop cannot be cancelled: interrupt what it is doing.
@@ -110,6 +119,9 @@ def interruptible(run: StudyRun, terminal: Terminal) -> Iterator[None]:
     with suppress(ValueError):  # not outside the main thread
         for number in (signal.SIGINT, signal.SIGTERM):
             before[number] = signal.signal(number, interrupted)
+        hangup = getattr(signal, "SIGHUP", None)
+        if hangup is not None and signal.getsignal(hangup) == signal.SIG_DFL:  # under `nohup` it is ignored
+            before[hangup] = signal.signal(hangup, hung_up)
     try:
         yield
     finally:
@@ -127,7 +139,8 @@ def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, q
             click.echo(f"{textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence}\n")
     for text in summary["problems"]:
         click.echo(f"problem: {safe(text)}", err=True)
-    for error, count in failures(recorder):
+    failed = any(cell["failed"] for cell in summary["cells"])
+    for error, count in failures(recorder) if failed else ():
         click.echo(f"{count} failed: {safe(error)}", err=True)
     if summary["reason"]:
         click.echo(f"stopped: {safe(summary['reason'])}; everything so far is saved; run the same command to resume",

@@ -11,6 +11,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from madplug.regular import open_to_append
+
 _KEEPS_SECRETS = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 
 
@@ -100,7 +102,7 @@ def open_log(folder: Path) -> Iterator[Any]:
 
     Warnings of the standard library's `logging` go to the same file, so that no library garbles the progress bar.
     """
-    file = (folder / "log.jsonl").open("a", encoding="utf-8", buffering=1)
+    file = open_to_append(folder / "log.jsonl")
     try:
         with redirect_log(file.write) as logger:
             yield logger
@@ -116,13 +118,15 @@ def redirect_log(write: Callable[[str], object]) -> Iterator[Any]:
     import structlog
 
     render = structlog.processors.JSONRenderer(ensure_ascii=False)
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars, structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True), structlog.processors.format_exc_info,
-            lambda logger, method, event: redact(str(render(logger, method, event)))],
-        logger_factory=structlog.WriteLoggerFactory(_Lines(write)), cache_logger_on_first_use=False)
-    logger = structlog.get_logger()
+    processors: list[Any] = [
+        structlog.contextvars.merge_contextvars, structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True), structlog.processors.format_exc_info,
+        lambda logger, method, event: redact(str(render(logger, method, event)))]
+    lines = _Lines(write)
+    structlog.configure(processors=processors, logger_factory=structlog.WriteLoggerFactory(lines),
+                        cache_logger_on_first_use=False)
+    # Its own, so that a second study that begins or ends in this process does not get its lines.
+    logger = structlog.wrap_logger(structlog.WriteLogger(lines), processors=processors)
 
     class ToStructlog(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

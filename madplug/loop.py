@@ -112,6 +112,9 @@ async def take_turn(debate: Debate, turn: Turn, view: Sequence[Message]) -> tupl
         if calls and not reply.content.strip():
             reply = silent(reply)
         return (reply, *await debate.read(turn, reply), calls)
+    except Exception:  # the message that these calls were made for is never recorded
+        state_of(debate).other_calls += [key for key, _ in calls]
+        raise
     finally:
         turn_calls.reset(token)
 
@@ -131,6 +134,8 @@ async def review_round(debate: Debate) -> Review:
     finally:
         turn_calls.reset(token)
     review = Review() if given is None else check_hook_result(given, Review, "round_ended")
+    if review.say is None:
+        state.other_calls += [key for key, _ in calls]
     if review.redo:
         state.retract(state.transcript.of_round(state.round))
     if review.say is not None:

@@ -8,8 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from madplug.records import Agent, DebateResult, Message
-from madplug.tables import figure
+from madplug.records import DebateResult, Message, is_another_sample
+from madplug.tables import conclusion, summary_rows
 from madplug.text import count, safe
 
 MOST_CHARACTERS = 2_000
@@ -29,17 +29,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def study_page(summary: Mapping[str, Any], folder: Path | None = None) -> str:
-    """The cells of a study with their metrics, from its summary."""
-    cells = summary["cells"]
-    metrics = list(dict.fromkeys(name for cell in cells for name in cell["metrics"]))
-    rows = [[cell["cell"] + (" (oracle)" if cell["oracle"] else ""),
-             *(figure(cell["metrics"].get(name)) for name in metrics), cell["done"], cell["undecided"],
-             cell["failed"], cell["calls"], cell["tokens"]["prompt"] + cell["tokens"]["completion"]] for cell in cells]
-    head = ["cell", *metrics, "debates", "undecided", "failed", "calls", "tokens"]
-    problems = "".join(f"<p>problem: {text(problem)}</p>" for problem in summary["problems"])
+    """The same table as on the terminal, what can be concluded, and problems."""
+    rows, more = summary_rows(summary)
+    below = [*more, conclusion(summary) or "", *(f"problem: {problem}" for problem in summary["problems"])]
     where = f" &middot; {text(folder)}" if folder is not None else ""
-    return f"<div><p><b>{text(summary['study'])}</b>: {text(summary['status'])}{where}</p>{table(head, rows)}" \
-           f"{problems}</div>"
+    return (f"<div><p><b>{text(summary['study'])}</b>: {text(summary['status'])}{where}</p>"
+            f"{table(list(rows[0]), [list(row.values()) for row in rows]) if rows else ''}"
+            f"{''.join(f'<p>{text(line)}</p>' for line in below if line)}</div>")
 
 
 def reader_page(name: str, cells: Sequence[Mapping[str, Any]], left: int | None) -> str:
@@ -53,19 +49,24 @@ def reader_page(name: str, cells: Sequence[Mapping[str, Any]], left: int | None)
 def debate_page(result: DebateResult) -> str:
     """A debate: the question, what was said round by round, and the decision."""
     sample = result.sample
-    choices = "".join(f"<li>{text(choice)}</li>" for choice in sample.choices)
-    rounds = "".join(f"<p><b>Round {number}</b></p>" + "".join(_message(m, result.agents) for m in messages)
+    # Letters, since the numbering of an ordered list is a matter of the notebook's style.
+    choices = "<br>".join(f"{chr(ord('A') + i)}) {text(choice)}" for i, choice in enumerate(sample.choices))
+    rounds = "".join(f"<p><b>Round {number}</b></p>" + "".join(_message(m, result) for m in messages)
                      for number, messages in groupby(result.messages, key=lambda m: m.round))
     head = f"{text(sample.id)} &middot; {text(result.cell)}, repeat {result.repeat + 1}"
     return (f"<div><p>{head}</p><p><b>{text(sample.question)}</b></p>"
-            f"{f'<ol type=A>{choices}</ol>' if choices else ''}{rounds}<p>{_end(result)}</p></div>")
+            f"{f'<p>{choices}</p>' if choices else ''}{rounds}<p>{_end(result)}</p></div>")
 
 
-def _message(message: Message, agents: Sequence[Agent]) -> str:
-    agent = next((a for a in agents if a.id == message.agent), None)
+def _message(message: Message, result: DebateResult) -> str:
+    agent = next((a for a in result.agents if a.id == message.agent), None)
     who = agent.persona.name if agent else "(note)"
     content = message.content[:MOST_CHARACTERS] + ("..." if len(message.content) > MOST_CHARACTERS else "")
-    answer = f" &rarr; <b>{text(message.key)}</b>" if message.key is not None else ""
+    before = next((m for m in reversed(result.messages) if m.id < message.id and m.agent == message.agent
+                   and m.key is not None and not m.retracted), None)
+    keeps = not agent or before is None or before.key == message.key or is_another_sample(message, before)
+    changed = "" if keeps or before is None else f"changed from {text(before.key)} to "
+    answer = f" &rarr; {changed}<b>{text(message.key)}</b>" if message.key is not None else ""
     marked = " (retracted)" if message.retracted else ""
     return (f"<details><summary>{text(who)}{marked}{answer}</summary>"
             f"<pre style='white-space: pre-wrap'>{text(content)}</pre></details>")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from madplug.config import load
-from madplug.directory import check_folder, read_manifest, write_whole
+from madplug.directory import check_folder, read_manifest
 from madplug.errors import Problem, UserError
 from madplug.growth import conflicts
 from madplug.redecide import recorded_table
+from madplug.regular import read_text, write_whole
 from madplug.rows import plain
 from madplug.shards import FACT, KEPT, Shard
 from madplug.store import open_recorder, open_study
@@ -24,6 +24,7 @@ from madplug.store.scope import Scope
 from madplug.study import StudyRun
 from madplug.summary import summarise
 from madplug.text import count
+from madplug.trust import asking
 
 
 class Merged:
@@ -36,8 +37,11 @@ class Merged:
         """Debates that no shard has run yet, or None if that is unknown."""
 
 
-def merge(folders: Sequence[Path], output: Path) -> Merged:
-    """Make one study of all shards of it. Raises `UserError` with everything that is missing, twice or foreign."""
+def merge(folders: Sequence[Path], output: Path, *, yes: bool = True) -> Merged:
+    """Make one study of all shards of it. Raises `UserError` with everything that is missing, twice or foreign.
+
+    yes: the local files that the shards name may be executed, whoever ran them.
+    """
     if any(folder.resolve() == output.resolve() for folder in folders):
         raise UserError(f"--output {output}: is one of the shards; name another directory")
     check_folder(output)
@@ -48,13 +52,13 @@ def merge(folders: Sequence[Path], output: Path) -> Merged:
         raise UserError(problems)
     folders = sorted(facts, key=lambda folder: int(facts[folder][FACT]["number"]))
     for folder in folders:
-        recorded_table(folder, folders)  # raises for one that brings along files to be executed
+        recorded_table(folder, folders, asking(folder, yes=yes))
     copy_records(folders, output)
     first = facts[folders[0]]
     kept = {name: value for name, value in first.items() if name not in (FACT, "planned", SCOPE)}
     kept["planned"] = _sum([facts[folder].get("planned") for folder in folders])
     kept[SCOPE] = _scope([facts[folder].get(SCOPE) for folder in folders])
-    shutil.copyfile(folders[0] / "study.toml", output / "study.toml")
+    write_whole(output / "study.toml", read_text(folders[0] / "study.toml"))
     write_whole(output / "manifest.json", json.dumps(_manifest(folders), indent=2, ensure_ascii=False))
     return asyncio.run(_summarise(folders, output, kept))
 
@@ -144,8 +148,10 @@ async def _summarise(folders: Sequence[Path], output: Path, facts: Mapping[str, 
             if value is not None or name == "planned":
                 await recorder.keep_fact(name, value)
         run = StudyRun(plan, recorder)
-        figures = list(recorder.figures())
-        run.driver.failed = sum(row["error"] is not None for row in figures)
+        ended = 0
+        for row in recorder.figures():
+            ended += 1
+            run.driver.failed += row["error"] is not None
         with open_study(output) as study:
             run.problems += study.problems()
         summary = plain(summarise(run))
@@ -153,7 +159,7 @@ async def _summarise(folders: Sequence[Path], output: Path, facts: Mapping[str, 
     for cell in summary["cells"]:
         cell["prepared"] = prepared.get(cell["cell"], cell).get("prepared", cell["prepared"])
         cell["settings"] = prepared.get(cell["cell"], cell).get("settings", cell["settings"])
-    left = None if facts["planned"] is None else facts["planned"] - len(figures)
+    left = None if facts["planned"] is None else facts["planned"] - ended
     summary["status"] = "stopped" if left else summary["status"]
     write_whole(output / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False))
     return Merged(summary, left)
@@ -161,7 +167,7 @@ async def _summarise(folders: Sequence[Path], output: Path, facts: Mapping[str, 
 
 def _summary_of(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        found = json.loads(read_text(folder / "summary.json"))
     except (OSError, ValueError, RecursionError):
         return {}
     cells = found.get("cells") if isinstance(found, dict) else None

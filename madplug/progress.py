@@ -27,12 +27,21 @@ class ProgressText:
         self._seen: tuple[int, ...] = ()
         self._recent: deque[tuple[float, int, int]] = deque([(self._begin, 0, 0)])
 
-    def text(self, ended: int = 0, failed: int = 0, before: int = 0) -> str:
+    def text(self, ended: int = 0, failed: int = 0, before: int = 0, width: int | None = None) -> str:
         """One line. ended: debates that have ended, with those of earlier runs; failed: of these; before: of earlier
-        runs.
+        runs. width: the most characters; what matters least is left out.
         """
+        parts = self._parts(ended, failed, before)
+        for word in (" tokens/s", " calls/s", " left", " retries", " retry"):
+            if width is None or len(", ".join(parts)) <= width:
+                break
+            parts = [part for part in parts if not part.endswith(word)]
+        return ", ".join(parts)
+
+    def _parts(self, ended: int, failed: int, before: int) -> list[str]:
         progress, now = self._progress(), self._clock()
-        parts = [f"{progress.paid:,} answered"]
+        asks = progress.paid or progress.in_flight or ended == before
+        parts = [f"{progress.paid:,} answered"] if asks else []  # debates that ask no model end all the same
         if progress.in_flight:
             parts.append(f"{progress.in_flight:,} in flight")
         parts += self._rates(progress, now)
@@ -48,7 +57,7 @@ class ProgressText:
         if self._planned and ended > before and ended < self._planned:
             left = (self._planned - ended) * (now - self._begin) / (ended - before)
             parts.append(f"about {clock_text(left)} left")
-        return ", ".join(parts)
+        return parts
 
     def _rates(self, progress: Progress, now: float) -> list[str]:
         """Calls and tokens per second over the last seconds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ class Quota:
         """Tokens of prompts and completions in this run."""
         self.refused: set[DebateId] = set()
         """Debates of which the endpoint refused every request since it last answered one."""
-        self._requests = limiter(options.requests_per_minute, smoothly=True)
+        self._requests = request_rate(options.requests_per_minute)
         self._token_rate = limiter(options.tokens_per_minute)
         self.limited = not (self._requests is None and self._token_rate is None and self.window is None)
         """Whether there is a rate, or the endpoint's own wish, to wait for."""
@@ -134,13 +135,52 @@ class Quota:
             self.end_probe()
 
 
-def limiter(per_minute: float | None, *, smoothly: bool = False) -> AsyncLimiter | None:
+class Pace:
+    """Admits calls at a steady pace of 99 % of a rate, and never more than the rate allows in any second.
+
+    What is missed while calls wait, because the machine has other work, is made up for within a second.
+    """
+
+    def __init__(self, per_minute: float) -> None:
+        self._interval = 60 / (0.99 * per_minute)
+        self._next = 0.0
+        self._latest: deque[float] = deque(maxlen=int(per_minute / 60))
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def acquire(self) -> None:
+        """Wait until one more call can be started."""
+        late, clock = self._waiting > 0, asyncio.get_running_loop().time
+        self._waiting += 1
+        try:
+            async with self._turn:
+                now = clock()
+                self._next = max(self._next + self._interval, now - 1 if late else now)
+                full = len(self._latest) == self._latest.maxlen
+                earliest = max(self._next, self._latest[0] + 1) if full else self._next
+                if earliest > now:
+                    await asyncio.sleep(earliest - now)
+                self._latest.append(clock())
+        finally:
+            self._waiting -= 1
+
+
+def request_rate(per_minute: float | None) -> Pace | AsyncLimiter | None:
+    """What keeps to a rate of requests, or None for no limit.
+
+    Endpoints with high limits count by the second, so that from 100 requests a second on no second has more than its
+    share; below, calls are started one by one.
+    """
+    if per_minute and per_minute >= 6000:
+        return Pace(per_minute)
+    return limiter(per_minute, burst=1)
+
+
+def limiter(per_minute: float | None, *, burst: float | None = None) -> AsyncLimiter | None:
     """A limiter that allows at most `per_minute` in any 60 seconds, or None for no limit.
 
-    A leaky bucket of capacity k that leaks r a minute lets at most k + r through in any minute. Here k is a
-    hundredth of the limit, so that little of it is wasted, and r the rest. smoothly: a hundredth of what the limit
-    allows in a second, and where that is one or more, no more than that comes in any second either, because endpoints
-    with high limits count by the second.
+    A leaky bucket of capacity k that leaks r a minute lets at most k + r through in any minute. Here k is `burst`, by
+    default a hundredth of the limit, so that little of it is wasted, and r the rest.
     """
     if not per_minute:
         return None
@@ -148,9 +188,8 @@ def limiter(per_minute: float | None, *, smoothly: bool = False) -> AsyncLimiter
 
     if per_minute <= 1:
         return AsyncLimiter(1, 60 / per_minute)
-    burst = max(1.0, per_minute / (6000 if smoothly else 100))
-    reserve = 60 * burst if smoothly and per_minute >= 6000 else burst
-    return AsyncLimiter(burst, 60 * burst / max(per_minute - reserve, per_minute / 4))
+    burst = burst or max(1.0, per_minute / 100)
+    return AsyncLimiter(burst, 60 * burst / max(per_minute - burst, per_minute / 4))
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

@@ -324,6 +324,8 @@ class DebateResult:
     """Facts that components stored with the debate: flags, statistics of a phase."""
     opening_calls: tuple[str, ...] = ()
     """Keys of the calls made before round 1: personas, casting, openings."""
+    other_calls: tuple[str, ...] = ()
+    """Keys of the calls since round 1 that are behind no message: ballots, judges, phases, metrics."""
     decision_notes: tuple[tuple[str, ...], ...] = ()
     """The parts of `notes` that the decision and the phases wrote, as paths of keys."""
     scored_by: Mapping[str, str] = field(default_factory=dict)
@@ -339,3 +341,8 @@ class DebateResult:
         from madplug.markup import debate_page
 
         return debate_page(self)
+
+
+def is_another_sample(message: Message, before: Message) -> bool:
+    """Whether an agent that was shown nothing has answered again in the same round: no change of mind, but a sample."""
+    return message.round == before.round and not message.seen

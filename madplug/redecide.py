@@ -20,44 +20,76 @@ from madplug.registry import Registry
 from madplug.setup import Sampled, Setup
 from madplug.state import DebateState, without_paths
 from madplug.store.base import DebateId, Reader
+from madplug.trust import Ask, destinations, is_own
+
+_WRITTEN = frozenset({"name", "seed", "repeats", "share_completions", "oracle", "cells"})
+"""The keys of an expanded run file; observers, execution and limits belong to a run."""
+
+
+def _do_not_ask(what: list[str]) -> None:
+    """For callers that have asked already, or know who made the study."""
 
 
 def resolve_again(folder: Path, decision: str, options: Mapping[str, Any], name: str = "",
-                  pattern: str = "*") -> ResolvedStudy:
+                  pattern: str = "*", ask: Ask = _do_not_ask) -> ResolvedStudy:
     """The study in a directory, with another decision protocol in every cell.
 
     name: of the new study; by default that of the old one. pattern: only the cells whose names match it, and those
-    that they are matched to.
+    that they are matched to. ask: see `recorded_table`.
     """
-    table = recorded_table(folder)
+    table = recorded_table(folder, ask=ask)
     table["cells"] = chosen(table["cells"], pattern)
     table["name"] = name or table["name"]
     for cell in table["cells"]:
         cell.pop("dataset", None)
         cell["debate"] = overlay(cell["debate"], {"decision": {"use": decision, **options}})
-    return Resolver(table, folder, Registry(), recorded=True).resolve()
+    resolved = Resolver(table, folder, Registry(), recorded=True).resolve()
+    ask(sent_by(resolved))
+    return resolved
 
 
-def recorded_table(folder: Path, others: Sequence[Path] = ()) -> dict[str, Any]:
+def sent_by(resolved: ResolvedStudy) -> list[str]:
+    """What the models and services of a study may send, in words."""
+    services = (service for cell in resolved.plan.cells for service in cell.services.values())
+    return destinations([*resolved.plan.models.values(), *services])
+
+
+def recorded_table(folder: Path, others: Sequence[Path] = (), ask: Ask = _do_not_ask) -> dict[str, Any]:
     """The expanded run file of a study. Raises `UserError` if there is none.
 
-    It may be somebody else's, so it may not name a local file in its own directory or in those of the other studies.
-    madplug writes absolute paths, so a relative one, which could lead to a file beside the study, is refused too.
+    It may be someone else's, so it may not name a local file in its own directory or in those of the other studies.
+    madplug writes absolute paths, so a relative one, which could lead to a file beside the study, is refused too, and
+    so is what madplug does not write there. ask: is given the other local files, which will be executed.
     """
     path = folder / "study.toml"
     if not path.is_file():
         raise UserError(f"{folder}: no study here (there is no study.toml)")
     table = read(path, (), {})
+    if odd := sorted(table.keys() - _WRITTEN):
+        raise UserError(f"{path}: has '{odd[0]}', which madplug does not write there; it may be somebody's run file")
+    files = []
     for use in strings(table):
         file = file_of(use, folder)
         if file is None:
             continue
+        if "/".join(file.parts).lstrip("/").startswith(("proc/", "dev/")):
+            raise UserError(f"{path}: names {use}, which is a different file for every process; nothing is executed")
         if any(file.resolve().is_relative_to(place.resolve()) for place in (folder, *others)):
             raise UserError(f"{path}: names {use}, which is in the study's own directory, where nothing is executed")
         if not use.startswith(str(file)):
             raise UserError(f"{path}: names {use}, whose path is not absolute, so madplug did not write it; nothing "
                             "is executed")
+        files.append(f"executes {file}")
+    if not is_own(folder):
+        ask([*dict.fromkeys(files), *_executing(table)])
     return table
+
+
+def _executing(table: Mapping[str, Any]) -> list[str]:
+    """The components of an expanded run file whose options name code, in words."""
+    used = set(strings(table))
+    return [f"executes what the options of {offer.name} name" for offer in Registry().offers()
+            if offer.component.executes and used & {offer.name, offer.name.rpartition(".")[2]}]
 
 
 def chosen(cells: Sequence[dict[str, Any]], pattern: str) -> list[dict[str, Any]]:
@@ -73,13 +105,17 @@ def chosen(cells: Sequence[dict[str, Any]], pattern: str) -> list[dict[str, Any]
     return [cell for cell in cells if cell["name"] in names | partners]
 
 
-def most_calls(resolved: ResolvedStudy, recorded: Reader) -> int:
-    """The most model calls that deciding again can make: those of decisions, phases and metrics."""
+def most_calls(resolved: ResolvedStudy, recorded: Reader, *, deciding: bool = True) -> int:
+    """The most model calls that deciding again can make: those of decisions, phases and metrics.
+
+    deciding: False for scoring, which makes only those of metrics.
+    """
     debates: dict[str, int] = {}
     for row in recorded.figures():
         debates[row["cell"]] = debates.get(row["cell"], 0) + (row["error"] is None)
     return sum(debates.get(cell.slug, 0) * sum(
-        component.calls(cell.plan) for component in (cell.decision, *cell.phases, *cell.metrics.values()))
+        component.calls(cell.plan)
+        for component in (*((cell.decision, *cell.phases) if deciding else ()), *cell.metrics.values()))
         for cell in resolved.plan.cells)
 
 

@@ -15,13 +15,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import importlib_metadata
 
-from madplug import hookspecs
+from madplug import __version__, hookspecs
 from madplug.errors import Problem, UserError, message_of, nearest
 from madplug.text import a
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:  # a command of a plugin needs no component, and these are hal
 
 _BROKEN = (Exception, SystemExit)
 """What importing a third-party module may raise without affecting the others."""
+_ON_HOST = re.compile(r"\s*madplug(?![\w.-]*\w)", re.IGNORECASE)
+"""A requirement of madplug, and not of one of its plugins."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -281,34 +284,53 @@ def installed() -> Iterator[Source]:
         if (found := point.dist) is None:
             yield Source(point.name, point.load, "?", "?", point.module)
         else:
-            try:
-                name, version = found.name, found.version
-            except Exception:  # its metadata is gone, as after an uninstall that was interrupted
-                name, version = "?", "?"
+            name, version, requires = _facts(found)
             # An object of a module may have been imported there: its source says nothing.
-            yield Source(point.name, point.load, name, version, "" if point.attr else point.module,
-                         lambda found=found: found.requires)  # type: ignore[misc]
+            yield Source(point.name, point.load, name, version, "" if point.attr else point.module, requires)
+
+
+def _facts(found: importlib_metadata.Distribution) -> tuple[str, str, Callable[[], Iterable[str] | None]]:
+    """Name, version and requirements of a distribution, from the headers of its metadata.
+
+    Reading all of it as a mail message, as importlib_metadata does for each of the three, takes longer than importing
+    a plugin.
+    """
+    headers: dict[str, list[str]] = defaultdict(list)
+    try:
+        for line in (found.read_text("METADATA") or "").split("\n\n", 1)[0].splitlines():
+            field, _, value = line.partition(": ")
+            headers[field].append(value)
+        if headers["Name"] and headers["Version"]:
+            return headers["Name"][0], headers["Version"][0], lambda: headers["Requires-Dist"]
+        return found.name, found.version, lambda: found.requires
+    except Exception:  # its metadata is gone, as after an uninstall that was interrupted
+        return "?", "?", lambda: found.requires
 
 
 def _for_another(source: Source) -> str | None:
     """Why a plugin is not loaded: its distribution requires another version of madplug."""
+    for text in source.requires() or ():
+        if _ON_HOST.match(text) and (unmet := _unmet(text)):
+            specifier, newer = unmet
+            return (f"is built for madplug {specifier}, and this is {__version__}; "
+                    f"pip install --upgrade {'madplug' if newer else source.distribution}")
+    return None
+
+
+@cache
+def _unmet(text: str) -> tuple[str, bool] | None:
+    """The versions of madplug that are required, and whether they are newer; None if this one is among them."""
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.version import Version
 
-    from madplug import __version__
-
-    for text in source.requires() or ():
-        try:
-            need = Requirement(text)
-        except InvalidRequirement:
-            continue
-        if need.name.lower() != "madplug" or need.marker or need.specifier.contains(__version__, prereleases=True):
-            continue
-        lowest = [Version(s.version) for s in need.specifier if s.operator in (">=", ">", "~=")]
-        newer = any(version > Version(__version__) for version in lowest)
-        return (f"is built for madplug {need.specifier}, and this is {__version__}; "
-                f"pip install --upgrade {'madplug' if newer else source.distribution}")
-    return None
+    try:
+        need = Requirement(text)
+    except InvalidRequirement:
+        return None
+    if need.marker or need.specifier.contains(__version__, prereleases=True):
+        return None
+    lowest = [Version(s.version) for s in need.specifier if s.operator in (">=", ">", "~=")]
+    return str(need.specifier), any(version > Version(__version__) for version in lowest)
 
 
 def _mentions(module: str, word: str) -> bool:

@@ -9,19 +9,22 @@ from typing import Any
 from madplug.config import ResolvedStudy, Resolver
 from madplug.errors import UserError
 from madplug.local import absolute, file_of
-from madplug.redecide import recorded_table
+from madplug.redecide import recorded_table, sent_by
 from madplug.registry import Registry
 from madplug.setup import Sampled, Setup
 from madplug.store.base import Reader
+from madplug.trust import Ask
 
 
-def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path) -> tuple[ResolvedStudy, frozenset[str]]:
+def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path,
+                     ask: Ask) -> tuple[ResolvedStudy, frozenset[str]]:
     """The study in a directory with further metrics, and the names of the metrics that are to score it.
 
     metrics: names, or tables with `use` and options; one that a cell has already takes the other's place. Without any,
     every metric of the study scores it again. here: what the paths of local files are relative to.
+    ask: is told what the study would execute, and what it may send.
     """
-    table, registry = recorded_table(folder), Registry()
+    table, registry = recorded_table(folder, ask=ask), Registry()
     slots = [{"use": metric} if isinstance(metric, str) else metric for metric in metrics]
     if odd := next((slot for slot in slots if not isinstance(slot, Mapping)), None):
         raise UserError(f"--metric {odd}: expected a name, or {{use = \"NAME\", ...}}")
@@ -32,6 +35,7 @@ def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path) -> tuple[
         cell["metrics"] = [slot for slot in cell.get("metrics", []) if _full_name(slot["use"], registry) not in names]
         cell["metrics"] += slots
     resolved = Resolver(table, folder, registry, recorded=True).resolve()
+    ask(sent_by(resolved))
     scores = {score: metric.full_name for cell in resolved.plan.cells for score, metric in cell.metrics.items()}
     return resolved, frozenset(score for score, name in scores.items() if not names or name in names)
 

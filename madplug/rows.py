@@ -82,7 +82,7 @@ def from_row(row: Any) -> DebateResult:
         "agents": tuple(_agent(a, f"agents[{i}]") for i, a in enumerate(found.get("agents", ()))),
         "messages": tuple(_make(Message, m, f"messages[{i}]") for i, m in enumerate(found.get("messages", ()))),
         "decision": _decision(found.get("decision")), "tokens": _make(Usage, found.get("tokens") or {}, "tokens"),
-        "opening_calls": tuple(found.get("opening_calls", ())),
+        "opening_calls": tuple(found.get("opening_calls", ())), "other_calls": tuple(found.get("other_calls", ())),
         "decision_notes": tuple(map(tuple, found.get("decision_notes", ())))})
 
 

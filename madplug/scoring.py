@@ -49,6 +49,10 @@ class Scoring:
         if before:
             await self._recorder.keep_fact(FACT, {**before, **self._scored})
 
+    def has_left(self, cell: str) -> bool:
+        """Whether recorded debates of a cell may have to be scored."""
+        return cell in self._pending
+
     def of(self, id: DebateId) -> tuple[DebateResult, tuple[str, ...]] | None:
         """A recorded debate and the metrics that it lacks, or None."""
         pending = self._pending.get(id.cell)
@@ -92,14 +96,16 @@ async def score(debate: Debate, name: str, metric: Metric, references: Sequence[
 
 
 def with_scores(result: DebateResult, name: str, scores: Mapping[str, float | None], digest: str,
-                spent: Spending) -> DebateResult:
+                spent: Spending, calls: Sequence[str] = ()) -> DebateResult:
     """A recorded debate with the scores of a metric, which take the place of its earlier ones.
 
     digest: of the metric. spent: what the metric has asked for; it is added unless the metric has scored it before.
+    calls: keys of its calls.
     """
     names = {*result.scored_by, name}
     kept = {part: value for part, value in result.metrics.items() if of_metric(part, names) != name}
-    scored = replace(result, metrics={**kept, **scores}, scored_by={**result.scored_by, name: digest})
+    scored = replace(result, metrics={**kept, **scores}, scored_by={**result.scored_by, name: digest},
+                     other_calls=tuple(dict.fromkeys([*result.other_calls, *calls])))
     if name in result.scored_by or not spent.calls:
         return scored
     old, new = result.tokens, spent.usage()

@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 from madplug.components import Observer
 from madplug.config import ResolvedStudy
-from madplug.directory import check_folder, check_same_study, keep_identity, write_provenance, write_whole
+from madplug.directory import check_folder, check_same_study, keep_identity, write_provenance
 from madplug.errors import StudyError, UserError
 from madplug.log import open_log, trace
+from madplug.regular import write_whole
 from madplug.rows import plain
 from madplug.shards import Shard, check_shard
 from madplug.store import Recorder, open_recorder, open_study
@@ -72,7 +73,10 @@ class Session:
                 with suppress(OSError):  # the log lies on the same disk
                     log.error("stopped", reason=str(error))
                 raise
-        write_whole(self.folder / "summary.json", json.dumps(plain(summary), indent=2, ensure_ascii=False))
+        try:
+            write_whole(self.folder / "summary.json", json.dumps(plain(summary), indent=2, ensure_ascii=False))
+        except OSError as error:
+            raise StudyError(f"{self.folder}: summary.json cannot be written: {error}; every debate is saved") from None
         log.info("ended", status=summary["status"], reason=summary["reason"], paid=summary["paid"])
         return summary
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from madplug.aio import gather_all, maybe_await
 from madplug.cell import Cell
@@ -13,11 +13,13 @@ from madplug.checks import check_iterable, method_name, type_error
 from madplug.components import AnswerFormat
 from madplug.composition import component_to_table, models_named_by
 from madplug.debate import Debate, find_service
-from madplug.driver import Driver
 from madplug.errors import ComponentError
 from madplug.records import Completion, Sample
 from madplug.rows import plain, to_json
 from madplug.state import DebateState, ModelClient, Spending
+
+if TYPE_CHECKING:  # it imports the store, of which most components know nothing
+    from madplug.driver import Driver
 
 T = TypeVar("T")
 Sampled = tuple[Sample, tuple[str, ...]]

@@ -18,7 +18,7 @@ from madplug.rows import plain, to_json
 from madplug.setup import Sampled, Setup
 from madplug.store import CallRow, Recorder, open_study
 from madplug.store.merge import facts_of
-from madplug.study import check_rows
+from madplug.survey import check_rows
 
 FACT = "shard"
 KEPT = ("kept.", "trained.")
@@ -86,6 +86,9 @@ class Shard:
 def check_shard(shard: Shard | None, recorder: Recorder, folder: Path) -> None:
     """Refuse a directory that has another part of the study in it, or all of it."""
     has, begun = recorder.fact(FACT), recorder.fact("identity") is not None
+    if has is not None and not (isinstance(has, dict) and {"number", "of"} <= has.keys()):
+        raise UserError(f"{folder}: study.db: the record of the fact '{FACT}' cannot be read: it does not say which "
+                        "shard it is")
     before = f"shard {has['number']}/{has['of']}" if has else "the whole study"
     now = f"shard {shard}" if shard is not None and shard.number else "the whole study"
     if begun and before != now:

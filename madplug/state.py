@@ -108,6 +108,8 @@ class DebateState:
     spent: Spending = field(default_factory=Spending)
     opening_calls: list[str] = field(default_factory=list)
     """Keys of the calls made before round 1."""
+    other_calls: list[str] = field(default_factory=list)
+    """Keys of the calls since that are behind no message."""
     decision_notes: set[tuple[str, ...]] = field(default_factory=set)
     """Where in the notes the decision and the phases have written."""
     made: dict[int, int] = field(default_factory=dict)
@@ -159,8 +161,8 @@ class DebateState:
         calls = turn_calls.get()
         if calls is not None:
             calls.append((answered.key, request.model))
-        elif self.round == 0:
-            self.opening_calls.append(answered.key)
+        else:
+            (self.other_calls if self.round else self.opening_calls).append(answered.key)
         if self.emit is not None:
             self.emit(CallAnswered(self.id, caller, request, answered))
         return answered.completion
@@ -212,7 +214,7 @@ class DebateState:
             metrics=metrics or {}, scored_by=scored_by or {},
             calls=self.spent.calls, retries=self.spent.retries, tokens=self.spent.usage(), seconds=seconds,
             error=error, notes=self.notes, opening_calls=tuple(self.opening_calls),
-            decision_notes=tuple(sorted(self.decision_notes)))
+            other_calls=tuple(self.other_calls), decision_notes=tuple(sorted(self.decision_notes)))
 
     async def respond(self, debate: Any, turn: Turn, view: Sequence[Message]) -> Reply:
         """Have the first style that takes this turn respond to it."""

@@ -7,21 +7,21 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from madplug.checks import check_iterable, describe_error, method_name
-from madplug.components import Dataset, Observer
+from madplug.components import Observer
 from madplug.driver import Ending, StudyDriver
-from madplug.errors import StudyError, StudyStopped, UserError
+from madplug.errors import StudyStopped
 from madplug.events import StudyFinished, StudyStarted
-from madplug.jobs import Ids, JobSource, JobStream, Samples
+from madplug.jobs import JobSource, JobStream, Samples
 from madplug.log import redact
 from madplug.loop import run_debate
 from madplug.observers import HURRY, Observers, Progress, Run
 from madplug.plan import StudyPlan
 from madplug.schedule import stream
-from madplug.setup import Setup, sampled
+from madplug.setup import Setup
 from madplug.store.base import Reader, Recorder
 from madplug.store.scope import Scope
 from madplug.summary import summarise
+from madplug.survey import Survey, survey
 from madplug.watchdog import Watchdog
 from madplug.worker import Runner, Worker, packages_of
 
@@ -53,6 +53,7 @@ class StudyRun:
         self.driver.services = {(cell.slug, name): s for cell in plan.cells for name, s in cell.services.items()}
         self._stage = "preparing"
         self._samples = samples
+        self._surveys: Mapping[str, Survey] = {}
         self._rescore = rescore
         self.scope = Scope()
         """The debates that are reported, once the run has begun."""
@@ -109,8 +110,8 @@ class StudyRun:
         try:
             await self.observers.open(Run(self.plan.name, self.driver.folder, self.plan.repeats, self.planned,
                                           self.progress))
-            for dataset in self._datasets() if self._samples is None else ():
-                check_rows(dataset)
+            if self._samples is None:
+                self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder)
             packages = packages_of(self.plan.cells, self.plan.models)
             with Watchdog(packages, self.warn) as watchdog:
                 await self._run_debates(watchdog)
@@ -132,7 +133,7 @@ class StudyRun:
         self._stage = ""
         watchdog.begin()
         source = JobSource(self.setups, self.recorder, self.driver, repeats=self.plan.repeats, seed=self.plan.seed,
-                           warn=self.warn, samples=self._samples, rescore=self._rescore)
+                           warn=self.warn, samples=self._samples, surveys=self._surveys, rescore=self._rescore)
         await source.begin()
         self.observers.emit(StudyStarted(self.plan.name, tuple(self.setups), self.planned, source.done,
                                          {cell.slug: dict(cell.settings) for cell in self.plan.cells}))
@@ -157,26 +158,9 @@ class StudyRun:
         await asyncio.gather(*self._keeping)
         return {**summary, "problems": self.problems}
 
-    def _datasets(self) -> list[Dataset]:
-        """The data sets of the cells, each once."""
-        return list({id(cell.dataset): cell.dataset for cell in self.plan.cells if cell.dataset is not None}.values())
-
     def _by_models(self) -> dict[tuple[str, ...], list[str]]:
         """The cells that are admitted together, because they use the same models."""
         queues: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for cell in self.plan.cells:
             queues[tuple(sorted(set(cell.channels.values())))].append(cell.slug)
         return queues
-
-
-def check_rows(dataset: Dataset) -> None:
-    """Read every row once before anything is paid for. Raises `UserError` or `StudyError` for invalid data."""
-    given, ids = f"{method_name(dataset, 'samples')} gave", Ids()
-    try:
-        for row in check_iterable(dataset.samples(), f"{method_name(dataset, 'samples')} returned"):
-            ids.add(sampled(row, given)[0].id)
-    except (UserError, StudyError):
-        raise
-    except Exception as error:
-        raise StudyError(f"data set {dataset.full_name}: the samples cannot be read: "
-                         f"{describe_error(error)}") from error

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from madplug.checks import describe_error
@@ -15,6 +16,27 @@ if TYPE_CHECKING:
     from madplug.study import StudyRun
 
 
+class _Scores:
+    """The scores of a repeat by sample, in 16 bytes each, whatever the length of the samples' ids."""
+
+    def __init__(self, other: _Scores | None = None) -> None:
+        self._samples: array[int] = array("q", other._samples if other else ())
+        self._values: array[float] = array("d", other._values if other else ())
+
+    def add(self, sample: str, value: float) -> None:
+        """Add the score of a sample that has none yet."""
+        self._samples.append(hash(sample))
+        self._values.append(value)
+
+    def values(self) -> array[float]:
+        """The scores."""
+        return self._values
+
+    def items(self) -> Iterable[tuple[int, float]]:
+        """The scores, each after a number that stands for its sample."""
+        return zip(self._samples, self._values, strict=True)
+
+
 class CellFigures:
     """The sums over the debates of one cell, added one at a time."""
 
@@ -23,23 +45,29 @@ class CellFigures:
         self.prompt = self.completion = self.cached = 0
         self.cost: float | None = 0.0
         self.seconds = 0.0
-        self._scores: dict[str, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+        self._scores: dict[str, dict[int, _Scores]] = defaultdict(lambda: defaultdict(_Scores))
         self._unscored: list[tuple[int, str]] = []
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count one debate: a row of `Reader.figures`."""
-        self.failed += row["error"] is not None
-        self.done += row["error"] is None
-        self.undecided += row["error"] is None and not row["decided"]
-        for name in ("calls", "retries", "prompt", "completion", "cached"):
-            setattr(self, name, getattr(self, name) + row[name])
+        metrics, cost = row["metrics"], row["cost_usd"]
+        if row["error"] is None:
+            self.done += 1
+            self.undecided += not row["decided"]
+        else:
+            self.failed += 1
+            if not metrics:
+                self._unscored.append((row["repeat"], row["sample"]))
+        self.calls += row["calls"]
+        self.retries += row["retries"]
+        self.prompt += row["prompt"]
+        self.completion += row["completion"]
+        self.cached += row["cached"]
         self.seconds += row["seconds"]
-        self.cost = None if self.cost is None or row["cost_usd"] is None else self.cost + row["cost_usd"]
-        if row["error"] is not None and not row["metrics"]:
-            self._unscored.append((row["repeat"], row["sample"]))
-        for name, value in row["metrics"].items():
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+        for name, value in metrics.items():
             if value is not None:
-                self._scores[name][row["repeat"]][row["sample"]] = value
+                self._scores[name][row["repeat"]].add(row["sample"], value)
 
     def metrics(self, proportions: Collection[str] = (), only: Sequence[str] | None = None) -> dict[str, Any]:
         """Mean, spread over repeats, and a 95 % interval over samples, by the name of the scores; see `madplug.spread`.
@@ -54,8 +82,10 @@ class CellFigures:
 
     def _spread(self, name: str, *, proportion: bool) -> dict[str, Any]:
         scores = self._scores[name]
-        for repeat, sample in self._unscored if proportion else ():
-            scores[repeat][sample] = 0.0
+        if proportion and self._unscored:
+            scores = defaultdict(_Scores, {repeat: _Scores(found) for repeat, found in scores.items()})
+            for repeat, sample in self._unscored:
+                scores[repeat].add(sample, 0.0)
         return spread([scores[repeat] for repeat in sorted(scores)], proportion=proportion)
 
     def report(self, proportions: Collection[str] = (), only: Sequence[str] | None = None) -> dict[str, Any]:
@@ -76,10 +106,15 @@ def figures_by_cell(rows: Iterable[Mapping[str, Any]]) -> dict[str, CellFigures]
     return cells
 
 
+def _rows(run: StudyRun, cell: str | None = None) -> Iterator[Mapping[str, Any]]:
+    """The figures of the debates that the study has now, in a cell or in all."""
+    has = run.scope.has
+    return (row for row in run.recorder.figures(cell) if has(row["cell"], row["repeat"], row["sample"]))
+
+
 def summarise(run: StudyRun) -> dict[str, Any]:
     """The summary of a run: what is stored now, cell by cell."""
-    by_cell = figures_by_cell(row for row in run.recorder.figures()
-                              if run.scope.has(row["cell"], row["repeat"], row["sample"]))
+    by_cell = figures_by_cell(_rows(run))
     cells = []
     for setup in run.setups.values():
         cell, found, spent = setup.cell, by_cell[setup.cell.slug], setup.spent
@@ -102,12 +137,16 @@ def _own_figures(run: StudyRun, cell: Cell) -> dict[str, Any]:
 
     figures: dict[str, Any] = {}
     for name, metric in cell.metrics.items():
-        if type(metric).summarise is Metric.summarise:
-            continue
-        try:
-            figures[name] = dict(metric.summarise(
+        kind = type(metric)
+        for method, own in (("summarise", kind.summarise is not Metric.summarise),
+                            ("summarise_figures", kind.summarise_figures is not Metric.summarise_figures)):
+            if not own:
+                continue
+            rows = _rows(run, cell.slug) if method == "summarise_figures" else (
                 result for result in run.recorder.results(cell.slug)
-                if run.scope.has(result.cell, result.repeat, result.sample.id)))
-        except Exception as error:
-            run.problem(f"metric {name}: summarise raised {describe_error(error)}")
+                if run.scope.has(result.cell, result.repeat, result.sample.id))
+            try:
+                figures[name] = {**figures.get(name, {}), **getattr(metric, method)(rows)}
+            except Exception as error:
+                run.problem(f"metric {name}: {method} raised {describe_error(error)}")
     return {name: value for name, value in figures.items() if value}

@@ -19,14 +19,19 @@ def summary_table(summary: Mapping[str, Any], width: int = WIDTH) -> str:
     In the first of these layouts that is narrow enough: a row for each cell, a row for each figure, a paragraph for
     each cell. Metrics come first, in the order of the run file. width: characters.
     """
+    rows, more = summary_rows(summary)
+    return "\n".join([_narrow_enough(rows, width), *more])
+
+
+def summary_rows(summary: Mapping[str, Any]) -> tuple[list[dict[str, str]], list[str]]:
+    """The figures of each cell by name, and a line for each metric that has too many to be shown."""
     cells = summary["cells"]
     every = list(dict.fromkeys(name for cell in cells for name in cell["metrics"]))
     parts = Counter(name.rpartition(".")[0] for name in every if name.count(".") > 1)
     many = {whole: n for whole, n in parts.items() if n > MOST_PARTS}
     metrics = [name for name in every if name.rpartition(".")[0] not in many]
     more = [f"{whole}: {n} figures in summary.json" for whole, n in many.items()]
-    rows = [_row(cell, metrics, costs=any(cell["cost_usd"] for cell in cells)) for cell in cells]
-    return "\n".join([_narrow_enough(rows, width), *more])
+    return [_row(cell, metrics, costs=any(cell["cost_usd"] for cell in cells)) for cell in cells], more
 
 
 def _row(cell: Mapping[str, Any], metrics: Sequence[str], *, costs: bool) -> dict[str, str]:
@@ -89,9 +94,14 @@ def _sentences(name: str, found: Sequence[tuple[Mapping[str, Any], Mapping[str, 
     others = [cell["cell"] for cell, other in found[1:] if other["ci95"][1] >= low]
     if len(found) == 1:
         yield f"{name} lies between {low:.2f} and {high:.2f}, with 95% confidence, from {count(samples, 'sample')}."
+    elif found[-1][1]["mean"] == metric["mean"]:
+        yield (f"{name} is the same in {'both' if len(found) == 2 else f'all {len(found)}'} cells: "
+               f"{count(samples, 'sample')} show no difference.")
     elif others:
         whose = f"that of '{safe(others[0])}'" if len(others) == 1 else f"those of {len(others)} other cells"
-        yield (f"'{safe(best['cell'])}' has the highest {name}, but its interval overlaps {whose}: on "
+        alone = found[1][1]["mean"] < metric["mean"]
+        yield (f"'{safe(best['cell'])}' {'has' if alone else 'is among those with'} the highest {name}, but its "
+               f"interval overlaps {whose}: on "
                f"{count(samples, 'sample')} these intervals do not tell them apart.")
     else:
         yield f"'{safe(best['cell'])}' has the highest {name}, and its interval overlaps no other cell's."

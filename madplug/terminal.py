@@ -16,6 +16,8 @@ from madplug.observers import Run
 from madplug.progress import ProgressText
 from madplug.text import safe
 
+BAR = 16
+"""Characters of the bar."""
 PLAIN_EVERY = 10.0
 """Seconds without a printed line after which the progress is printed, if standard error is not a terminal."""
 
@@ -44,8 +46,9 @@ class Terminal(Observer):
         if self.quiet:
             return
         if self.console.is_terminal:
-            self._bar = Progress(TextColumn("{task.description}"), BarColumn(bar_width=16), MofNCompleteColumn(),
-                                 _Figures(self.figures), console=self.console, transient=True, refresh_per_second=4)
+            self._bar = Progress(TextColumn("{task.description}"), BarColumn(bar_width=BAR), MofNCompleteColumn(),
+                                 _Figures(self.figures, self.console), console=self.console, transient=True,
+                                 refresh_per_second=4)
             self._task = self._bar.add_task("debates", total=run.planned)
             self._bar.start()
         else:
@@ -78,10 +81,10 @@ class Terminal(Observer):
         if not self.quiet:
             self._print(Text(safe(text), style=style))
 
-    def figures(self) -> str:
-        """How far the run is, how fast, and what it waits for."""
+    def figures(self, width: int | None = None) -> str:
+        """How far the run is, how fast, and what it waits for. width: the most characters."""
         assert self._progress is not None
-        return self._progress.text(self._done + self._failed, self._failed, self._before)
+        return self._progress.text(self._done + self._failed, self._failed, self._before, width)
 
     def _advance(self) -> None:
         if self._bar:
@@ -106,9 +109,12 @@ class Terminal(Observer):
 class _Figures(ProgressColumn):
     """The current figures of a run."""
 
-    def __init__(self, figures: Callable[[], str]) -> None:
+    def __init__(self, figures: Callable[[int], str], console: Console) -> None:
         super().__init__()
         self._figures = figures
+        self._console = console
 
     def render(self, task: Task) -> Text:
-        return Text(self._figures())
+        """As much as fits on the line, after the name, the bar and the count."""
+        counted = len(f"{task.total:.0f}") * 2 + 1 if task.total is not None else len(f"{task.completed:.0f}/?")
+        return Text(self._figures(self._console.width - len("debates ") - BAR - 1 - counted - 1))

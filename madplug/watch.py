@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from madplug.events import AgentsCast, CallAnswered, DebateFinished, DebateStarted, Decided, MessageRecorded
-from madplug.records import DebateResult, Decision, Message
+from madplug.records import DebateResult, Decision, Message, is_another_sample
 from madplug.store.base import DebateId
 from madplug.terminal import Terminal
 from madplug.text import count, safe
@@ -134,16 +134,16 @@ class Watch(Terminal):
         """`B -> C after Agent 2`: how the author's answer has changed, and who had given the new one before."""
         if message.key is None or message.agent is None:
             return ""
-        own = (m.key for m in reversed(debate.messages.values())
+        own = (m for m in reversed(debate.messages.values())
                if m.agent == message.agent and m.key is not None and not m.retracted)
         before = next(own, None)
-        if before in (None, message.key):
+        if before is None or before.key == message.key or is_another_sample(message, before):
             return ""
         seen = (debate.messages[i] for i in message.seen if i in debate.messages)
         sources = dict.fromkeys(debate.names.get(m.agent, "?") for m in seen
                                 if m.key == message.key and m.agent not in (None, message.agent))
         after = f" after {', '.join(sources)}" if sources else ""
-        return f"{safe(str(before))} -> {safe(message.key)}{after}"
+        return f"{safe(str(before.key))} -> {safe(message.key)}{after}"
 
     def _end(self, result: DebateResult) -> Text:
         if result.error is not None:

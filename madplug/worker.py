@@ -172,7 +172,7 @@ class Worker:
         state.order, state.matched = job.order, job.matched
         debate, result = Debate(state), recorded
         for name in job.metrics:
-            state.spent = Spending()
+            state.spent, state.other_calls = Spending(), []
             try:
                 scores = await score(debate, name, setup.cell.metrics[name], recorded.references)
                 if state.refused:
@@ -183,7 +183,8 @@ class Worker:
             except Exception as error:
                 self._driver.problem(f"metric {name}: {self._why_failed(error)}")
             else:
-                result = with_scores(result, name, scores, setup.metric_digests[name], state.spent)
+                result = with_scores(result, name, scores, setup.metric_digests[name], state.spent,
+                                     state.other_calls)
         await self._driver.finish(state.id, result)
         return result
 

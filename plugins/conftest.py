@@ -5,15 +5,26 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from madplug.testing.endpoint import running_endpoint
+
 # No property is judged by the clock.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch, tmp_path_factory):
+    """No test writes into the user's home."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
 
 
 @pytest.fixture
@@ -44,6 +55,58 @@ def registry():
     from madplug.registry import Registry
 
     return Registry()
+
+
+TRACKED = """
+name = "small"
+[dataset]
+use = "puzzles.ordering"
+size = {size}
+[models.m]
+use = "openai.chat"
+model = "fake"
+base_url = "{url}"
+[debate]
+paradigm = "som.debate"
+agents = 2
+rounds = 2
+[[metrics]]
+use = "qa.accuracy"
+[[observers]]
+{observer}
+every = 0
+[[cells]]
+name = "two"
+[[cells]]
+name = "one"
+debate.rounds = 1
+"""
+
+
+@pytest.fixture(scope="session")
+def run_tracked():
+    """Runs a study that a tracker observes, as users do: `run_tracked(folder, observer, size, environ, *runs)`.
+
+    observer: the lines of `[[observers]]`. size: questions; a debate of the cell `two` makes 4 calls, of `one` 2. runs:
+    pairs of the most calls and the exit status, one for each run; by default one that finishes. Gives what was printed.
+    """
+    def run(folder, observer, size, environ, *runs):
+        for plugin in ("openai", "puzzles", "som", "qa", "report"):
+            pytest.importorskip(f"madplug_{plugin}")
+        printed = ""
+        with running_endpoint() as endpoint:
+            (folder / "small.toml").write_text(TRACKED.format(size=size, url=endpoint.url, observer=observer))
+            for limit, status in runs or ((1000, 0),):
+                command = [sys.executable, "-m", "madplug", "run", "small.toml", "--set", f"limits.calls={limit}"]
+                for _ in range(5):  # on a busy machine the report may come too late; the next run attaches it
+                    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, timeout=300,
+                                          check=False, env={**os.environ, **environ})
+                    printed += done.stdout + done.stderr
+                    if "the report took longer" not in done.stderr:
+                        break
+                assert done.returncode == status, printed
+        return printed
+    return run
 
 
 @pytest.fixture

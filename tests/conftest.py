@@ -18,10 +18,11 @@ sys.path.insert(0, str(KIT))  # before the tests are collected: they import from
 
 
 @pytest.fixture(autouse=True)
-def kit(monkeypatch):
+def kit(monkeypatch, tmp_path_factory):
     """The plugin `kit` is installed, here and in child processes."""
     monkeypatch.syspath_prepend(str(KIT))
     monkeypatch.setenv("PYTHONPATH", str(KIT))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
     for name in [n for n in os.environ if n.startswith("MADPLUG_")]:
         monkeypatch.delenv(name)
 

@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettin
 from madplug.config.problems import problems_of
 from madplug.config.shape import MOST_CELLS, Table, cell_table
 from madplug.errors import Problem, UserError, nearest
+from madplug.rows import storable_text
 from madplug.text import count
 
 if sys.version_info >= (3, 11):
@@ -38,7 +39,11 @@ def read(path: Path, settings: Settings = (), environ: Mapping[str, str] | None 
 
     settings: `a.b=value` each, or values by dotted key. Raises `UserError` if there is no such file or it is not TOML.
     """
-    if not path.is_file():
+    try:
+        found = path.is_file()
+    except OSError as error:
+        raise UserError(f"{path!s:.200}: cannot be read: {error.strerror}") from None
+    if not found:
         here = sorted(str(p) for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
         raise UserError(f"{path}: no such file{nearest(str(path), here)}")
     table = changed(_parse(path), settings, environ)
@@ -205,7 +210,8 @@ def cells(table: Table) -> Iterator[tuple[str, Table, Table]]:
     used: dict[str, int] = {}
     for name, change in _changes(table):
         flat = dict(dotted(change))
-        slug = first = name or ",".join(f"{k.rpartition('.')[2]}={_short(v)}" for k, v in flat.items()) or "main"
+        made = name or ",".join(f"{k.rpartition('.')[2]}={_short(v)}" for k, v in flat.items()) or "main"
+        slug = first = storable_text(made)
         while slug in used:
             used[first] += 1
             slug = f"{first}#{used[first]}"
@@ -282,16 +288,25 @@ def validate_lenient(kind: type[S], table: Table, problems: list[Problem], what:
         return kind.model_validate(table), table
     except ValidationError as error:
         problems += problems_of(error, place, kind, what, more())
-        for found in error.errors(include_input=False):
-            table = _without(table, found["loc"][:-1] if found["type"] == "missing" else found["loc"])
+        table = _without(table, [found["loc"][:-1] if found["type"] == "missing" else found["loc"]
+                                 for found in error.errors(include_input=False)])
         return validate_lenient(kind, table, problems, what, place, more)
 
 
-def _without(table: Any, place: Sequence[str | int]) -> Any:
-    """A copy of a nested table without one value."""
-    first, *rest = place or ("",)
+def _without(table: Any, places: Sequence[Sequence[str | int]]) -> Any:
+    """A copy of a nested table without some values."""
+    here, inner = set[str | int](), dict[str | int, list[Sequence[str | int]]]()
+    for first, *rest in (place or ("",) for place in places):
+        if rest:
+            inner.setdefault(first, []).append(rest)
+        else:
+            here.add(first)
+
+    def kept(key: str | int, value: Any) -> Any:
+        return _without(value, inner[key]) if key in inner else value
+
     if isinstance(table, Mapping):
-        return {k: _without(v, rest) if k == first else v for k, v in table.items() if k != first or rest}
+        return {key: kept(key, value) for key, value in table.items() if key not in here}
     if isinstance(table, list):
-        return [_without(v, rest) if i == first else v for i, v in enumerate(table) if i != first or rest]
+        return [kept(i, value) for i, value in enumerate(table) if i not in here]
     return None

@@ -154,7 +154,11 @@ class Resolver:
     def _reused(self, text: str, place: str, builder: Builder) -> Path | None:
         """The directory of another study: relative to the run file, or to the current directory."""
         candidates = list(dict.fromkeys(((self.made.folder / text).absolute(), Path(text).absolute())))
-        found = next((path for path in candidates if (path / NAME).is_file()), None)
+        try:
+            found = next((path for path in candidates if (path / NAME).is_file()), None)
+        except OSError as error:
+            builder.problem(place, f"{text:.80} cannot be read: {error.strerror}")
+            return None
         if found is None:
             builder.problem(place, f"there is no study in {' or '.join(map(str, candidates))}")
         return found

@@ -26,6 +26,7 @@ def _parts(result: DebateResult) -> Iterator[tuple[str, Iterable[Any], type | tu
     yield "references", result.references, str
     yield "sample", (*sample.choices, *sample.context, *sample.images), str
     yield "opening_calls", result.opening_calls, str
+    yield "other_calls", result.other_calls, str
     yield "metrics", result.metrics.values(), optional
     for m in result.messages:
         yield f"message {m.id}: seen", (*m.seen, *m.altered), int

@@ -116,7 +116,7 @@ def _print_json(study: Reader, found: Iterator[Outline], wanted: Wanted, console
 
 
 def _prompts(study: Reader, debate: Outline) -> dict[str, Any]:
-    keys = [*debate.opening_calls, *(key for m in debate.messages for key in m.calls)]
+    keys = [*debate.opening_calls, *(key for m in debate.messages for key in m.calls), *debate.other_calls]
     return {call["key"]: call for call in study.calls(keys=dict.fromkeys(keys))}
 
 

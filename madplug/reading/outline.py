@@ -21,7 +21,7 @@ from madplug.reading.records import (
     State,
 )
 from madplug.reading.traits import traits
-from madplug.records import DebateResult, Message
+from madplug.records import DebateResult, Message, is_another_sample
 from madplug.store import Spent
 
 RECEIVED = "received"
@@ -51,7 +51,8 @@ def outline(result: DebateResult, grades: Grades, spending: Spending | None = No
         decision=decision, right=right, traits=traits(result, right, rounds, changes, counted),
         metrics=result.metrics, calls=result.calls, retries=result.retries, prompt=tokens.prompt,
         completion=tokens.completion, cached=tokens.cached, cost_usd=tokens.cost_usd, seconds=result.seconds,
-        notes=result.notes, opening_calls=result.opening_calls)
+        notes=result.notes, opening_calls=result.opening_calls,
+        other_calls=result.other_calls)
 
 
 def _state(result: DebateResult) -> State:
@@ -88,17 +89,18 @@ def _answers(result: DebateResult, grades: Grades) -> Iterator[AnswerKey]:
 
 def _changes(messages: Sequence[Message], grades: Grades) -> Iterator[Change]:
     by_id = {m.id: m for m in messages}
-    latest: dict[int, str] = {}
+    latest: dict[int, Message] = {}
     for m in messages:
         if m.retracted or m.agent is None or m.key is None:
             continue
-        before = latest.get(m.agent)
+        last = latest.get(m.agent)
+        before = last.key if last is not None and not is_another_sample(m, last) else None
         if before is not None and before != m.key:
             sources = [by_id[i] for i in m.seen if i in by_id and by_id[i].key == m.key and by_id[i].agent != m.agent]
             agents = dict.fromkeys(s.agent for s in sources if s.agent is not None)
             yield Change(m.id, m.agent, m.round, before, m.key, grades.get(before), grades.get(m.key),
                          tuple(s.id for s in sources), tuple(agents))
-        latest[m.agent] = m.key
+        latest[m.agent] = m
 
 
 def _rounds(result: DebateResult, grades: Grades, columns: Sequence[AgentColumn], counted: set[int],

@@ -154,3 +154,5 @@ class Outline:
     notes: Mapping[str, Any] = field(default_factory=dict)
     opening_calls: tuple[str, ...] = ()
     """Keys of the calls made before round 1."""
+    other_calls: tuple[str, ...] = ()
+    """Keys of the calls since that are behind no message: ballots, judges, phases, metrics."""

@@ -24,14 +24,18 @@ def debate_text(debate: Outline, prompts: Calls | None = None) -> Iterator[Text]
     page = _Page(debate)
     yield from page.head()
     if prompts is not None:
-        yield from _calls(debate.opening_calls, prompts)
+        yield from page.calls(debate.opening_calls, prompts)
     for row in debate.rounds:
         yield Text()
         yield Text(f"Round {row.number}" if row.number else "Before round 1", style="bold")
         for id in row.messages:
             yield from page.message(page.by_id[id])
             if prompts is not None:
-                yield from _calls(page.by_id[id].calls, prompts)
+                yield from page.calls(page.by_id[id].calls, prompts)
+    if prompts is not None and debate.other_calls:
+        yield Text()
+        yield Text("Calls behind no message", style="bold")
+        yield from page.calls(debate.other_calls, prompts)
     yield from page.table()
     yield from page.changes()
     yield from page.end()
@@ -116,6 +120,19 @@ class _Page:
         colour = COLOURS[answer.nth % len(COLOURS)]
         return Text.assemble((f"[{_short(key)}]", colour), (f" {word}" if word else "", style))
 
+    def calls(self, keys: Iterable[str], prompts: Calls) -> Iterator[Text]:
+        """What was sent and what came back."""
+        for key in keys:
+            call = prompts.get(key)
+            if call is None:
+                yield Text(f"    call {safe(key)}: not on record", style="yellow")
+                continue
+            who = self.names.get(call["agent"])
+            yield Text(f"    --- {safe(str(call['purpose']))}{f', {who}' if who else ''}: sent to "
+                       f"{safe(str(call['model']))}, {call['usage']['prompt']} + {call['usage']['completion']} tokens, "
+                       f"{_number(call['seconds'])} s", style="blue")
+            yield from _call(call)
+
     def table(self) -> Iterator[Text]:
         """Answers by agent and round, and the votes they make."""
         rows = [row for row in self.debate.rounds if row.marks]
@@ -198,22 +215,13 @@ class _Page:
             yield Text("  scores: " + ", ".join(f"{_short(k)} {_number(n)}" for k, n in decision.scores.items()))
 
 
-def _calls(keys: Iterable[str], prompts: Calls) -> Iterator[Text]:
-    """What was sent and what came back."""
-    for key in keys:
-        call = prompts.get(key)
-        if call is None:
-            yield Text(f"    call {safe(key)}: not on record", style="yellow")
-            continue
-        usage = call["usage"]
-        yield Text(f"    --- sent to {safe(str(call['model']))} ({safe(str(call['purpose']))}), "
-                   f"{usage['prompt']} + {usage['completion']} tokens, {_number(call['seconds'])} s", style="blue")
-        request = call["request"] if isinstance(call["request"], Mapping) else {}
-        for message in request.get("messages") or ():
-            yield Text(f"    {safe(str(message.get('role')))}:", style="blue")
-            yield from _indented(_content(message.get("content")), 6)
-        yield Text("    --- reply", style="blue")
-        yield from _indented(str(call["text"]), 6)
+def _call(call: Mapping[str, Any]) -> Iterator[Text]:
+    request = call["request"] if isinstance(call["request"], Mapping) else {}
+    for message in request.get("messages") or ():
+        yield Text(f"    {safe(str(message.get('role')))}:", style="blue")
+        yield from _indented(_content(message.get("content")), 6)
+    yield Text("    --- reply", style="blue")
+    yield from _indented(str(call["text"]), 6)
 
 
 def _content(content: Any) -> str:

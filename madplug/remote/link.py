@@ -14,6 +14,7 @@ from madplug.errors import ComponentError, StudyError
 from madplug.events import AgentsCast, DebateStarted, Event, MessageRecorded
 from madplug.jobs import Job
 from madplug.records import Agent, Caller, DebateResult, Message
+from madplug.regular import open_to_append
 from madplug.remote.wire import Failure, Item, Outbox, to_error, to_failure, unpack
 from madplug.store.base import Call, CallRow, DebateId
 
@@ -163,7 +164,7 @@ class WorkerLink:
     def _on_log(self, line: str) -> None:
         folder = self._driver.folder
         if folder is not None:
-            with (folder / "log.jsonl").open("a", encoding="utf-8") as file:
+            with open_to_append(folder / "log.jsonl") as file:
                 file.write(line)
 
     def _on_warn(self, text: str) -> None:

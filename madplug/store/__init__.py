@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from madplug.store.base import (
     Call,
@@ -21,17 +23,31 @@ from madplug.store.base import (
     Spent,
     Totals,
 )
-from madplug.store.encode import clamp_usage, drop_unstorable, sample_digest
-from madplug.store.memory import MemoryStore
-from madplug.store.reading import SqliteReader
 from madplug.store.scope import Scope
-from madplug.store.sqlite import SqliteRecorder
+
+if TYPE_CHECKING:
+    from madplug.store.encode import clamp_usage, drop_unstorable, sample_digest
+    from madplug.store.memory import MemoryStore
+    from madplug.store.reading import SqliteReader
+    from madplug.store.sqlite import SqliteRecorder
 
 __all__ = [
     "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "Ending", "MemoryStore",
     "MetricOverview", "Order", "Outcome", "Progress", "Reader", "Recorder", "Scope", "Spent", "SqliteReader",
     "SqliteRecorder", "Totals", "clamp_usage", "drop_unstorable", "open_recorder", "open_study", "sample_digest",
 ]
+
+_HOME = {"clamp_usage": "encode", "drop_unstorable": "encode", "sample_digest": "encode", "MemoryStore": "memory",
+         "SqliteReader": "reading", "SqliteRecorder": "sqlite"}
+"""What is imported when it is first used: components know the records, and nothing of SQLite."""
+
+if not TYPE_CHECKING:  # so that a type checker knows a name that does not exist
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module 'madplug.store' has no attribute '{name}'")
+        value = getattr(import_module(f"madplug.store.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def open_study(folder: Path | str, *, everything: bool = False) -> Reader:
@@ -41,6 +57,8 @@ def open_study(folder: Path | str, *, everything: bool = False) -> Reader:
     need not be trusted: nothing in it is executed, and nothing is written. Raises `UserError` if there is no study in
     it, or none that this version can read.
     """
+    from madplug.store.reading import SqliteReader
+
     return SqliteReader(Path(folder), everything=everything)
 
 
@@ -49,4 +67,6 @@ def open_recorder(folder: Path | str) -> SqliteRecorder:
 
     Raises `UserError` if it cannot be used, or if another process is running the study.
     """
+    from madplug.store.sqlite import SqliteRecorder
+
     return SqliteRecorder(Path(folder))

@@ -208,6 +208,12 @@ class Recorder(Protocol):
     def done(self) -> Mapping[DebateId, str]:
         """The debates that need not be run again, each with its sample's digest (`sample_digest`)."""
 
+    def digests(self, cell: str, repeat: int) -> Iterator[tuple[str, str]]:
+        """The sample's id and digest of each debate of a cell and repeat that need not be run again, streamed."""
+
+    def done_counts(self) -> Mapping[tuple[str, int], int]:
+        """How many debates need not be run again, by cell and repeat; without those that have none."""
+
     def failed(self) -> set[DebateId]:
         """The debates that failed in an earlier run."""
 
@@ -217,8 +223,8 @@ class Recorder(Protocol):
     def results(self, cell: str | None = None) -> Iterator[DebateResult]:
         """The debates of a cell, or all, that have ended, streamed in the order of cell, repeat and sample id."""
 
-    def figures(self) -> Iterator[Mapping[str, Any]]:
-        """The numbers of each debate that has ended, without its messages; see `Reader.figures`."""
+    def figures(self, cell: str | None = None) -> Iterator[Mapping[str, Any]]:
+        """The numbers of each debate of a cell, or of all, that has ended; see `Reader.figures`."""
 
     def totals(self) -> Totals:
         """What has been paid for."""
@@ -245,8 +251,8 @@ class Reader(Protocol):
     def retries(self) -> int:
         """How many attempts failed, over all calls that were answered in the end."""
 
-    def figures(self) -> Iterator[Mapping[str, Any]]:
-        """One row per debate that has ended, with its numbers and without its messages.
+    def figures(self, cell: str | None = None) -> Iterator[Mapping[str, Any]]:
+        """One row per debate of a cell, or of all, that has ended, with its numbers and without its messages.
 
         Keys: `cell, repeat, sample, error, decided, agreed, rounds, calls, retries, prompt, completion, cached,
         cost_usd, seconds, metrics` (a mapping).
@@ -285,8 +291,8 @@ class Reader(Protocol):
     def spent(self, keys: Iterable[bytes | str]) -> Spent:
         """What the calls with these keys used."""
 
-    def records(self) -> Iterator[str]:
-        """The debates that have ended as lines of an export, in the order of `debates`."""
+    def records(self, id: DebateId | None = None) -> Iterator[str]:
+        """The debates that have ended, or only this one, as lines of an export, in the order of `debates`."""
 
     def calls(self, cell: str | None = None, keys: Iterable[bytes | str] | None = None) -> Iterator[Mapping[str, Any]]:
         """The answered calls of a cell, or all, or those with these keys, in the order they were answered.
@@ -295,8 +301,11 @@ class Reader(Protocol):
         model, request, text, usage, logprobs, retries, seconds, at` (seconds since 1970).
         """
 
-    def call_figures(self) -> Iterator[CallFigures]:
-        """The numbers of every answered call, in the order they were answered; reads no request and no reply."""
+    def call_figures(self, keys: Iterable[bytes | str] | None = None) -> Iterator[CallFigures]:
+        """The numbers of every answered call, in the order they were answered; reads no request and no reply.
+
+        keys: only of the calls with these keys, in the order of the keys.
+        """
 
     def call(self, key: bytes | str) -> Call | None:
         """The call recorded under a key, given as bytes or in hexadecimal digits, or None."""
@@ -313,8 +322,9 @@ class Reader(Protocol):
     def to_pandas(self, table: str = "debates", cell: str | None = None) -> Any:
         """A pandas data frame, one row for each of the `debates`, `messages`, `calls` or `figures`.
 
-        figures: the numbers of each debate that has ended. Scores have a column by name. cell: only this one. Raises
-        `UserError` if there is no such table, or pandas is not installed.
+        The columns are those of an export (`docs/export.md`), except that a score's column has just its name, tokens
+        have columns of their own, and tables are JSON. figures: the numbers of each debate that has ended. cell: only
+        this one. Raises `UserError` if there is no such table, or pandas is not installed.
         """
 
     def to_polars(self, table: str = "debates", cell: str | None = None) -> Any:

@@ -46,8 +46,8 @@ _SAMPLES = f"""SELECT cell, {_SUMS.format("mean")}, {_SUMS.format("strict")} FRO
  avg(CASE WHEN unscored THEN 0.0 ELSE score END) AS strict FROM {_SCORED} GROUP BY cell, sample) GROUP BY cell"""
 _PAIRS = """SELECT json_extract(a.metrics, ?) AS one, json_extract(b.metrics, ?) AS two, count(*) FROM debates AS a JOIN
  debates AS b ON b.cell = ? AND b.repeat = a.repeat AND b.sample = a.sample WHERE a.cell = ?
- AND a.outcome IS NOT NULL AND
- b.outcome IS NOT NULL AND one IS NOT NULL AND two IS NOT NULL GROUP BY one, two"""
+ AND a.outcome IS NOT NULL AND b.outcome IS NOT NULL AND one IS NOT NULL AND two IS NOT NULL AND {within}
+ GROUP BY one, two"""
 
 _NAMES = """WITH RECURSIVE found(cell) AS (SELECT min(cell) FROM debates UNION ALL
  SELECT (SELECT min(cell) FROM debates WHERE cell > found.cell) FROM found WHERE found.cell IS NOT NULL)
@@ -56,7 +56,8 @@ _NAMES = """WITH RECURSIVE found(cell) AS (SELECT min(cell) FROM debates UNION A
 
 def overview(rows: Rows, metric: str | None, scope: Scope | None = None) -> list[CellOverview]:
     """The sums of each cell, in the order in which the cells were started; scores as `madplug.spread` has them."""
-    within, values = _within(scope or Scope())
+    scope = scope or Scope()
+    within, values = _within(scope)
     if metric is not None:
         values.insert(0, f"$.{json.dumps(metric, ensure_ascii=False)}")
     by_cell: dict[str, list[Any]] = {}
@@ -69,25 +70,25 @@ def overview(rows: Rows, metric: str | None, scope: Scope | None = None) -> list
     cells = []
     for cell, repeats in sorted(by_cell.items(), key=lambda item: min(row[2] for row in item[1])):
         found = _add_up(cell, repeats)
-        if cell in scored:
+        if cell in scored and scope.shows(cell, metric or ""):
             sums = samples[cell] if len(repeats) > 1 else repeats[0][_SINGLE:]
             found = replace(found, score=_score(metric or "", repeats, sums))
         cells.append(found)
     return cells
 
 
-def _within(scope: Scope) -> tuple[str, list[Any]]:
-    """The condition that debates are in the scope, with its values."""
+def _within(scope: Scope, table: str = "") -> tuple[str, list[Any]]:
+    """The condition that debates are in the scope, with its values. table: `a.`, in a query of several."""
     conditions = ["TRUE"]
     values: list[Any] = []
     if scope.cells is not None:
-        conditions.append("cell IN (SELECT value FROM json_each(?))")
+        conditions.append(f"{table}cell IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(sorted(scope.cells)))
     if scope.repeats is not None:
-        conditions.append("repeat < ?")
+        conditions.append(f"{table}repeat < ?")
         values.append(scope.repeats)
     for cell, samples in scope.dropped.items():
-        conditions.append("NOT (cell = ? AND sample IN (SELECT value FROM json_each(?)))")
+        conditions.append(f"NOT ({table}cell = ? AND {table}sample IN (SELECT value FROM json_each(?)))")
         values += [cell, json.dumps(sorted(samples))]
     return " AND ".join(conditions), values
 
@@ -119,17 +120,21 @@ def cell_names(rows: Rows) -> list[str]:
     return [row[0] for row in rows(_NAMES)]
 
 
-def metric_names(rows: Rows) -> list[str]:
+def metric_names(rows: Rows, scope: Scope | None = None) -> list[str]:
     """The metrics of the study, from one debate of each cell."""
-    texts = [row for cell in cell_names(rows) for row in rows(
+    scope = scope or Scope()
+    texts = [(cell, row[0]) for cell in cell_names(rows) if scope.cells is None or cell in scope.cells for row in rows(
         "SELECT metrics FROM debates WHERE cell = ? AND outcome = 'done' LIMIT 1", (cell,))]
-    return sorted({str(name) for (text,) in texts for name in json.loads(text or "{}")})
+    return sorted({str(name) for cell, text in texts for name in scope.shown(cell, json.loads(text or "{}"))})
 
 
-def contrast(rows: Rows, first: str, second: str, metric: str) -> dict[tuple[float, float], int]:
+def contrast(rows: Rows, first: str, second: str, metric: str,
+             scope: Scope | None = None) -> dict[tuple[float, float], int]:
     """Debates on the same sample and repeat in two cells, by their scores in the first and the second."""
     path = f"$.{json.dumps(metric, ensure_ascii=False)}"
-    return {(row[0], row[1]): row[2] for row in rows(_PAIRS, (path, path, second, first))}
+    (one, values), (two, more) = (_within(scope or Scope(), table) for table in ("a.", "b."))
+    found = rows(_PAIRS.format(within=f"{one} AND {two}"), (path, path, second, first, *values, *more))
+    return {(row[0], row[1]): row[2] for row in found}
 
 
 def spent(rows: Rows, keys: Iterable[bytes]) -> Spent:

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from madplug.errors import ComponentError
+from madplug.errors import ComponentError, message_of
 from madplug.records import DebateResult, Message, Sample, Usage
 from madplug.rows import to_json
 from madplug.store.base import Call, DebateId
@@ -43,7 +43,7 @@ def encode(value: Any, *what: object) -> str:
             orjson.loads("[" * _PADDING + text + "]" * _PADDING)
         return text
     except Exception as error:  # objects of components may raise anything
-        raise ComponentError(f"{''.join(map(str, what))} cannot be recorded: {_brief(error)}") from None
+        raise ComponentError(f"{''.join(map(str, what))} cannot be recorded: {message_of(error, 200)}") from None
 
 
 def encode_content(sample: Sample, references: Sequence[str], what: object) -> str:
@@ -147,12 +147,3 @@ def _tokens(value: Any, most: int) -> int:
 
 def _cost(value: Any, most: float) -> float | None:
     return value if isinstance(value, _NUMBERS) and 0 <= value <= most else None
-
-
-def _brief(error: Exception) -> str:
-    """An error as one line, even if its `__str__` fails."""
-    try:
-        text = " ".join(str(error).split())[:200]
-    except Exception:
-        text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

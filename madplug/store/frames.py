@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from madplug import flat
 from madplug.errors import UserError, nearest_or_all
+from madplug.rows import plain
 
 if TYPE_CHECKING:
-    from madplug.records import DebateResult
     from madplug.store.base import Reader
 
 
@@ -19,8 +20,9 @@ class Frames:
     def to_pandas(self, table: str = "debates", cell: str | None = None) -> Any:
         """A pandas data frame, one row for each of the `debates`, `messages`, `calls` or `figures`.
 
-        figures: the numbers of each debate that has ended. Scores have a column by name. cell: only this one. Raises
-        `UserError` if there is no such table, or pandas is not installed.
+        The columns are those of an export (`docs/export.md`), except that a score's column has just its name, tokens
+        have columns of their own, and tables are JSON. figures: the numbers of each debate that has ended. cell: only
+        this one. Raises `UserError` if there is no such table, or pandas is not installed.
         """
         found = rows(self, table, cell)  # type: ignore[arg-type]
         return _library("pandas").DataFrame(found)
@@ -66,35 +68,21 @@ def rows(study: Reader, table: str, cell: str | None = None) -> list[dict[str, A
 
 def _debates(study: Reader, cell: str | None) -> Iterator[dict[str, Any]]:
     for result in study.debates(cell):
-        decision, sample, tokens = result.decision, result.sample, result.tokens
-        yield {**_id(result), "question": sample.question, "group": sample.group,
-               "references": list(result.references), "answer": decision.answer if decision else None,
-               "key": decision.key if decision else None, "agreed": decision.agreed if decision else None,
-               "tie": decision.tie if decision else None, "fallback": decision.fallback if decision else None,
-               "reason": decision.reason if decision else None, "error": result.error, "rounds": result.rounds,
-               "messages": len(result.messages), "calls": result.calls, "retries": result.retries,
-               "prompt": tokens.prompt, "completion": tokens.completion, "cached": tokens.cached,
-               "cost_usd": tokens.cost_usd, "seconds": result.seconds, **result.metrics}
+        row = flat.debate_row(plain(result))
+        yield {name.removeprefix(flat.METRIC): value for name, value in row.items()}
 
 
 def _messages(study: Reader, cell: str | None) -> Iterator[dict[str, Any]]:
     for result in study.debates(cell):
-        personas = {agent.id: agent.persona.name for agent in result.agents}
-        for m in result.messages:
-            yield {**_id(result), "id": m.id, "round": m.round, "wave": m.wave, "agent": m.agent,
-                   "persona": personas.get(m.agent) if m.agent is not None else None, "model": m.model,
-                   "move": m.move, "stage": m.stage, "content": m.content, "answer": m.answer, "key": m.key,
-                   "agreement": m.agreement, "confidence": m.confidence, "retracted": m.retracted,
-                   "seen": list(m.seen), "calls": list(m.calls), "data": _json(m.data)}
+        for row in flat.message_rows(plain(result)):
+            yield {**row, "data": _json(row["data"])}
 
 
 def _calls(study: Reader, cell: str | None) -> Iterator[dict[str, Any]]:
-    for row in study.calls(cell):
-        usage = row["usage"]
-        yield {**{k: v for k, v in row.items() if k not in ("usage", "request", "logprobs")},
-               "prompt": usage["prompt"], "completion": usage["completion"], "cached": usage["cached"],
-               "cost_usd": usage["cost_usd"], "request": _json(row["request"]),
-               "logprobs": None if row["logprobs"] is None else _json(row["logprobs"])}
+    for row in map(flat.Uses(study).of, study.calls(cell)):
+        usage = row.pop("usage")
+        yield {**row, **{name: usage[name] for name in ("prompt", "completion", "cached", "cost_usd")},
+               "request": _json(row["request"]), "logprobs": row["logprobs"] and _json(row["logprobs"])}
 
 
 def _figures(study: Reader, cell: str | None) -> Iterator[dict[str, Any]]:
@@ -103,11 +91,5 @@ def _figures(study: Reader, cell: str | None) -> Iterator[dict[str, Any]]:
             yield {**{k: v for k, v in row.items() if k != "metrics"}, **row["metrics"]}
 
 
-def _id(result: DebateResult) -> dict[str, Any]:
-    return {"cell": result.cell, "repeat": result.repeat, "sample": result.sample.id}
-
-
 def _json(value: Any) -> str:
-    from madplug.rows import plain
-
-    return json.dumps(plain(value), ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from contextlib import suppress
 from pathlib import Path
 
 from madplug.errors import UserError
 
 NAME = "study.db"
-VERSION = 4
+VERSION = 5
 _APPLICATION = 0x6D616470  # "madp", in the header of the file
+_NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
+"""How a journal of SQLite ends that names another one."""
 _TABLES = {
     "facts": "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "problems": "CREATE TABLE problems (at REAL NOT NULL, text TEXT NOT NULL)",
@@ -21,16 +24,18 @@ _TABLES = {
              " prompt INTEGER NOT NULL, completion INTEGER NOT NULL, cached INTEGER NOT NULL, cost_usd REAL,"
              " retries INTEGER NOT NULL, seconds REAL NOT NULL, at REAL NOT NULL, book INTEGER, raw TEXT,"
              " logprobs TEXT, text TEXT NOT NULL, request TEXT NOT NULL)",
-    # The lines to which the requests of calls with this book refer; `line` is the number of the first one in `text`.
-    "parts": "CREATE TABLE parts (book INTEGER, line INTEGER, text TEXT NOT NULL, UNIQUE (book, line))",
+    # The lines to which the requests of calls with this book refer; `line` is the number of the first one in `text`, or
+    # in the reply of the call with the key `reply`.
+    "parts": "CREATE TABLE parts (book INTEGER, line INTEGER, text TEXT, reply BLOB, UNIQUE (book, line))",
     # `outcome` is NULL while a debate runs.
     "debates": "CREATE TABLE debates (number INTEGER PRIMARY KEY, cell TEXT NOT NULL,"
                " repeat INTEGER NOT NULL, sample TEXT NOT NULL, digest TEXT NOT NULL, outcome TEXT, error TEXT,"
                " decided INTEGER, agreed INTEGER, rounds INTEGER, messages INTEGER, calls INTEGER, retries INTEGER,"
                " prompt INTEGER, completion INTEGER, cached INTEGER, cost_usd REAL, seconds REAL, metrics TEXT,"
                " opening TEXT NOT NULL, agents TEXT, record TEXT, UNIQUE (cell, repeat, sample))",
-    # `seen` has the ids that are left out of the record of a message that saw many.
-    "messages": "CREATE TABLE messages (debate INTEGER, id INTEGER, seen TEXT, record TEXT NOT NULL,"
+    # `seen` has the ids that are left out of the record of a message that saw many, `reply` the key of the call whose
+    # reply is the content that is left out.
+    "messages": "CREATE TABLE messages (debate INTEGER, id INTEGER, seen TEXT, reply BLOB, record TEXT NOT NULL,"
                 " UNIQUE (debate, id))",
     # Which debates changed, in order, for `Reader.since`: cheaper to write than an index of what changed.
     "changes": "CREATE TABLE changes (tick INTEGER PRIMARY KEY, debate INTEGER NOT NULL)",
@@ -64,11 +69,38 @@ def make_folder(folder: Path) -> None:
         _sync_folder(path.parent)
 
 
+def check_database_files(folder: Path, name: str) -> None:
+    """Refuse what would have SQLite write or delete a file elsewhere. Raises `UserError`.
+
+    It follows a link to a database. And before it writes, it completes what a journal says was interrupted; if that
+    names a journal that several databases have in common, it deletes the file of that name, wherever it is. madplug
+    makes neither.
+    """
+    for file in (folder / f"{name}{ending}" for ending in ("", "-wal", "-shm", "-journal")):
+        try:
+            mode = file.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(mode):
+            what = "a symbolic link; link the whole directory instead, or" if stat.S_ISLNK(mode) else \
+                "not a regular file;"
+            raise UserError(f"{folder}: cannot be used: {file.name} is {what} choose another directory with --output")
+    journal = folder / f"{name}-journal"
+    if journal.is_file() and _ending_of(journal) == _NAMES_ANOTHER:
+        raise UserError(f"{folder}: cannot be used: {journal.name} refers to a file elsewhere, so madplug did not make "
+                        "it; choose another directory with --output")
+
+
+def _ending_of(file: Path) -> bytes:
+    with file.open("rb") as journal:
+        journal.seek(max(0, file.stat().st_size - len(_NAMES_ANOTHER)))
+        return journal.read()
+
+
 def open_for_writing(folder: Path) -> sqlite3.Connection:
     """Open the study in a directory, or create one. Raises `UserError` if it cannot be used."""
     path = folder / NAME
-    if path.exists() and not path.is_file():
-        raise UserError(f"{folder}: cannot be used: {NAME} is not a file; choose another directory with --output")
+    check_database_files(folder, NAME)
     db = None
     try:
         db = sqlite3.connect(path, isolation_level=None)
@@ -94,7 +126,11 @@ _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 def open_for_reading(folder: Path) -> sqlite3.Connection:
     """Open the study in a directory, which may be untrusted, may be running, and may be on a read-only disk."""
     path = folder / NAME
-    if not path.is_file():
+    try:
+        found = path.is_file()
+    except OSError as error:  # a directory of somebody else, a name that is too long
+        raise UserError(f"{str(folder)!r:.200}: cannot be read: {error.strerror}") from None
+    if not found:
         raise UserError(f"{folder}: no study here (there is no {NAME})")
     wal = path.with_name(NAME + "-wal")
     try:

@@ -7,6 +7,9 @@ import sqlite3
 from pathlib import Path
 
 from madplug.errors import UserError
+from madplug.store.layout import check_database_files
+
+NAME = "study.lock"
 
 
 class StudyLock:
@@ -55,13 +58,15 @@ class StudyLock:
             self._handle = None
 
     def _lock_file(self, folder: Path) -> None:
-        self._file = sqlite3.connect(folder / "study.lock", timeout=0, isolation_level=None)
+        check_database_files(folder, NAME)
+        self._file = sqlite3.connect(folder / NAME, timeout=0, isolation_level=None)
         try:
             self._file.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             if "locked" in str(error):
                 raise _refusal(folder) from None
-            raise
+            raise UserError(f"{folder}: cannot be used: {NAME}: {error}; remove it if no process runs this study, or "
+                            "choose another directory with --output") from None
 
 
 def _refusal(folder: Path) -> UserError:

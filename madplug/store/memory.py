@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -111,6 +112,14 @@ class MemoryStore(Frames):
         return {id: sample_digest(r.sample, r.references) for id, r in self._debates.items()
                 if r.error is None and id not in self._running}
 
+    def digests(self, cell: str, repeat: int) -> Iterator[tuple[str, str]]:
+        """The sample's id and digest of each debate of a cell and repeat that need not be run again."""
+        return ((id.sample, digest) for id, digest in self.done().items() if id[:2] == (cell, repeat))
+
+    def done_counts(self) -> Mapping[tuple[str, int], int]:
+        """How many debates need not be run again, by cell and repeat."""
+        return Counter(id[:2] for id in self.done())
+
     def failed(self) -> set[DebateId]:
         """The debates that failed in an earlier run."""
         return {id for id, r in self._debates.items() if r.error is not None and id not in self._running}
@@ -131,13 +140,14 @@ class MemoryStore(Frames):
         """The debates of a cell, or all, in the order of cell, repeat and sample id, including running ones."""
         return (self._debates[id] for id in sorted(self._debates) if cell in (None, id.cell))
 
-    def records(self) -> Iterator[str]:
-        """The debates that have ended as lines of an export."""
-        return (encode(r, id_of(r)) for r in self.results())
+    def records(self, id: DebateId | None = None) -> Iterator[str]:
+        """The debates that have ended, or only this one, as lines of an export."""
+        results = self.results() if id is None else filter(None, [self.result(id)])
+        return (encode(r, id_of(r)) for r in results)
 
-    def figures(self) -> Iterator[Mapping[str, Any]]:
-        """One row per debate that has ended, with its numbers and without its messages."""
-        return map(_figures, self.results())
+    def figures(self, cell: str | None = None) -> Iterator[Mapping[str, Any]]:
+        """One row per debate of a cell, or of all, that has ended, with its numbers and without its messages."""
+        return map(_figures, self.results(cell))
 
     def overview(self, metric: str | None = None) -> list[CellOverview]:
         """The sums of each cell and, if named, a metric; cells in the order they started."""
@@ -175,9 +185,11 @@ class MemoryStore(Frames):
         return (_call_row(*found) for key, found in list(self._calls.items())
                 if cell in (None, found[0].caller.cell) and (wanted is None or key in wanted))
 
-    def call_figures(self) -> Iterator[CallFigures]:
-        """The numbers of every answered call, in the order they were answered; reads no request and no reply."""
-        for key, (row, call, _) in list(self._calls.items()):
+    def call_figures(self, keys: Iterable[bytes | str] | None = None) -> Iterator[CallFigures]:
+        """The numbers of every answered call, in the order they were answered, or of those with these keys."""
+        wanted = list(self._calls) if keys is None else [key for key in map(key_bytes, keys) if key in self._calls]
+        for key in wanted:
+            row, call, _ = self._calls[key]
             who, usage = row.caller, call.completion.usage
             yield CallFigures(key, who.cell, who.repeat, who.sample, who.agent, who.purpose, who.round, row.model,
                               usage.prompt, usage.completion, usage.cached, reasoning_tokens(usage.raw), usage.cost_usd,

@@ -59,7 +59,10 @@ def copy_records(folders: Sequence[Path], output: Path) -> None:
 
 
 def _copy(db: sqlite3.Connection, folder: Path) -> None:
-    db.execute("ATTACH ? AS shard", (f"{(folder / NAME).resolve().as_uri()}?mode=ro",))
+    try:
+        db.execute("ATTACH ? AS shard", (f"{(folder / NAME).resolve().as_uri()}?mode=ro",))
+    except sqlite3.Error as error:
+        raise UserError(f"{folder}: cannot be merged: {error}") from None
     try:
         offset = db.execute(LAST_NUMBER).fetchone()[0]
         db.execute("BEGIN IMMEDIATE")
@@ -67,12 +70,12 @@ def _copy(db: sqlite3.Connection, folder: Path) -> None:
         calls = ", ".join(name for name in _columns(db, "calls")[1:] if name != "book")
         db.execute(f"INSERT OR IGNORE INTO calls (number, book, {calls}) SELECT NULL, book + ?, {calls} "
                    "FROM shard.calls ORDER BY number", (offset,))
-        db.execute("INSERT INTO parts (book, line, text) SELECT book + ?, line, text FROM shard.parts "
+        db.execute("INSERT INTO parts (book, line, text, reply) SELECT book + ?, line, text, reply FROM shard.parts "
                    "ORDER BY book, line", (offset,))
         debates = ", ".join(_columns(db, "debates")[1:])
         db.execute(f"INSERT INTO debates (number, {debates}) SELECT number + ?, {debates} FROM shard.debates "
                    "WHERE outcome IS NOT NULL ORDER BY number", (offset,))
-        db.execute("INSERT INTO messages (debate, id, seen, record) SELECT debate + ?, id, seen, record "
+        db.execute("INSERT INTO messages (debate, id, seen, reply, record) SELECT debate + ?, id, seen, reply, record "
                    f"FROM shard.messages WHERE debate IN ({_ENDED}) ORDER BY debate, id", (offset,))
         db.execute(f"INSERT INTO changes (tick, debate) SELECT NULL, number + ? FROM ({_ENDED} ORDER BY number)",
                    (offset,))

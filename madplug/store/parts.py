@@ -1,14 +1,20 @@
-"""The requests of a debate, each line of them stored once.
+"""The requests and messages of a debate, each line of them stored once.
 
 Most of a request is what earlier requests of the same debate contained. A long request is recorded as a series of
 references to a book of the debate's lines, to which its new lines are added: what is stored grows with what is new.
+Lines that a model has written are not added: the book refers to the call with this reply, and so does a message.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Optional
 
+from madplug.rows import to_json
+
+REFER_FROM = 100
+"""Characters from which on a reply is referred to."""
 FOLD_FROM = 1_000
 """Characters from which on a request is recorded as references."""
 SPELL_OUT = 16
@@ -27,15 +33,20 @@ _SAYS, _LONGEST_NAME = ": ", 60
 """What follows the name of a speaker; an agent's own messages are shown to it without."""
 
 
+Part = tuple[int, Optional[str], Optional[bytes]]  # noqa: UP045 - evaluated on Python 3.10
+"""Lines of a book: the number of the first one, and their text, or else the key of the call with this reply."""
+
+
 class Book:
     """The lines of a debate's requests, in the order in which they first occurred."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._first: dict[str, int] = {}
+        self._replies: dict[str, tuple[bytes, list[str]]] = {}
 
-    def fold(self, request: str) -> tuple[str, int, str]:
-        """A request as references, and the text to add to the book with the number of its first line."""
+    def fold(self, request: str) -> tuple[str, list[Part]]:
+        """A request as references, and what to add to the book."""
         lines, before = divide(request), len(self._lines)
         ranges: list[tuple[int, int]] = []
         new = at = 0  # lines[new:at] were not found so far
@@ -50,7 +61,27 @@ class Book:
             ranges += [self._add(lines[new:at]), (known, length)]
             at = new = at + length
         ranges.append(self._add(lines[new:]))
-        return _written(ranges), before, SEPARATOR.join(self._lines[before:])
+        return _written(ranges), list(self._parts(before))
+
+    def expect(self, key: bytes, reply: str) -> None:
+        """A reply that later requests may show; the book then refers to it."""
+        lines = reply_lines(reply)
+        self._replies.setdefault(lines[0], (key, lines))
+
+    def _parts(self, start: int) -> Iterator[Part]:
+        """The lines from a number on: replies by their key, the others as text."""
+        lines, at = self._lines, start if self._replies else len(self._lines)
+        while at < len(lines):
+            key, reply = self._replies.get(lines[at], (None, []))
+            if key is not None and lines[at:at + len(reply)] == reply:
+                if start < at:
+                    yield start, SEPARATOR.join(lines[start:at]), None
+                yield at, None, key
+                start = at = at + len(reply)
+            else:
+                at += 1
+        if start < at:
+            yield start, SEPARATOR.join(lines[start:at]), None
 
     def _add(self, lines: Sequence[str]) -> tuple[int, int]:
         start = len(self._lines)
@@ -74,6 +105,25 @@ def divide(text: str) -> list[str]:
         found.append(_BREAK)
     found.pop()
     return found
+
+
+def reply_lines(text: str) -> list[str]:
+    """The pieces of a reply as they occur in a request that shows it, and what stands between them."""
+    first, *others = to_json(text)[1:-1].split(_BREAK)
+    return [piece for piece in (first, *(piece for line in others for piece in (_BREAK, line))) if piece]
+
+
+def lines_of(parts: Iterable[tuple[int, str | None, str | None]]) -> list[str]:
+    """The lines of a book: of each part the number of its first line, its text, and the reply that it refers to.
+
+    Raises `ValueError` if some are missing.
+    """
+    lines: list[str] = []
+    for line, text, reply in parts:
+        if line != len(lines) or (text is None) == (reply is None):
+            raise ValueError("lines of its requests are missing")
+        lines += reply_lines(reply) if text is None else text.split(SEPARATOR)  # type: ignore[arg-type]
+    return lines
 
 
 def unfold(references: str, lines: Sequence[str]) -> str:
@@ -113,6 +163,17 @@ def with_seen(record: str, seen: str) -> str:
             raise ValueError("it has seen too much")
         ids += map(str, range(start, start + count))
     return record.replace('"seen":[]', f'"seen":[{",".join(ids)}]', 1)
+
+
+def restore(record: str, seen: str | None, reply: bytes | None, text: str | None) -> str:
+    """The JSON of a message with what was left out of it. text: of the call that it refers to. Raises `ValueError`."""
+    if seen is not None:
+        record = with_seen(record, seen)
+    if reply is None:
+        return record
+    if not isinstance(text, str):
+        raise ValueError("the call whose reply it is is not there")
+    return record.replace('"content":""', f'"content":{to_json(text)}', 1)
 
 
 def _common(book: Sequence[str], first: int, lines: Sequence[str], at: int) -> int:

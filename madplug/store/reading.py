@@ -7,7 +7,10 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from madplug.errors import UserError
@@ -31,13 +34,14 @@ from madplug.store.base import (
 from madplug.store.encode import join
 from madplug.store.frames import Frames
 from madplug.store.layout import NAME, open_for_reading
-from madplug.store.parts import SEPARATOR, last_line, unfold, with_seen
+from madplug.store.parts import last_line, lines_of, restore, unfold
 from madplug.store.scope import FACT, Scope
 
 T = TypeVar("T")
 _TEXT_OR_NULL = {str, type(None)}
 _DEBATES = """SELECT cell, repeat, sample, opening, agents, metrics, record, (SELECT group_concat(record) FROM
- (SELECT CASE WHEN seen IS NULL THEN record ELSE with_seen(record, seen) END AS record FROM messages
+ (SELECT CASE WHEN seen IS NULL AND reply IS NULL THEN record ELSE restore(record, seen, reply,
+ (SELECT text FROM calls WHERE key = reply)) END AS record FROM messages
  WHERE debate = debates.number ORDER BY id)) FROM debates"""
 _ORDER = " ORDER BY cell, repeat, sample"
 _FIGURES: Mapping[str, tuple[type, ...]] = {
@@ -55,6 +59,8 @@ _PAID = """SELECT count(*), coalesce(sum(prompt + completion), 0), coalesce(sum(
 _PAID_BEFORE = "SELECT number, calls, tokens, cost_usd, retries FROM paid ORDER BY number DESC LIMIT 1"
 _CHANGED = """SELECT cell, repeat, sample, outcome, coalesce(messages, (SELECT count(*) FROM messages WHERE debate =
  debates.number)) FROM debates WHERE number IN (SELECT debate FROM changes WHERE tick > ?) ORDER BY number"""
+_PARTS = """SELECT line, text, CASE WHEN reply IS NOT NULL THEN (SELECT text FROM calls WHERE key = reply) END
+ FROM parts WHERE book = ? ORDER BY line"""
 _TOPS = "SELECT (SELECT max(tick) FROM changes), (SELECT max(number) FROM calls)"
 
 
@@ -68,7 +74,7 @@ class SqliteReader(Frames):
         self.folder = folder
         self._everything = everything
         self._db = db or open_for_reading(folder)
-        self._db.create_function("with_seen", 2, with_seen, deterministic=True)
+        self._db.create_function("restore", 4, restore, deterministic=True)
         self._books: dict[int, list[str]] = {}
 
     def fact(self, name: str) -> Any:
@@ -89,20 +95,31 @@ class SqliteReader(Frames):
         """How many attempts failed, over all calls that were answered in the end."""
         return self._paid()[3]
 
-    def figures(self) -> Iterator[Mapping[str, Any]]:
-        """One row per debate that has ended, with its numbers and without its messages."""
+    def figures(self, cell: str | None = None) -> Iterator[Mapping[str, Any]]:
+        """One row per debate of a cell, or of all, that has ended, with its numbers and without its messages."""
         scope = self.scope
-        for row in self._rows(f"SELECT {', '.join(_FIGURES)} FROM debates WHERE outcome IS NOT NULL{_ORDER}"):
-            if not scope.has(*row[:3]):
+        where, values = _of_cell(cell)
+        sql = f"SELECT {', '.join(_FIGURES)} FROM debates{where or ' WHERE TRUE'} AND outcome IS NOT NULL{_ORDER}"
+        seen: set[tuple[type, ...]] = set()
+        for row in self._rows(sql, values):
+            if not (scope.everything or scope.has(*row[:3])):
                 continue
-            found = dict(zip(_FIGURES, row, strict=True))
-            what = DebateId(*row[:3])
-            for name, kinds in _FIGURES.items():
-                if not isinstance(found[name], kinds):
-                    raise self._broken(what, f"'{name}' is not as expected")
-            scores = self._parsed(lambda row=row: _metrics(row[-1]), what)  # type: ignore[misc]
+            found = dict(zip(_FIGURES, row))  # noqa: B905 - this is done for every debate
+            if (kinds := tuple(map(type, row))) not in seen:  # a few combinations in all
+                self._check_figures(found)
+                seen.add(kinds)
+            try:
+                scores = _scores(row[-1])
+            except (ValueError, TypeError, RecursionError) as error:
+                raise self._broken(DebateId(*row[:3]), str(error)) from None
             found["metrics"] = scope.shown(row[0], scores)
             yield found
+
+    def _check_figures(self, found: Mapping[str, Any]) -> None:
+        for name, kinds in _FIGURES.items():
+            if not isinstance(found[name], kinds):
+                raise self._broken(DebateId(found["cell"], found["repeat"], found["sample"]),
+                                   f"'{name}' is not as expected")
 
     def debates(self, cell: str | None = None) -> Iterator[DebateResult]:
         """The debates of a cell, or all, in the order of cell, repeat and sample id, including running ones."""
@@ -110,7 +127,7 @@ class SqliteReader(Frames):
 
     def debate(self, id: DebateId) -> DebateResult | None:
         """One debate, even if it is running, or None."""
-        return next(self._debates(" WHERE cell = ? AND repeat = ? AND sample = ?", tuple(id)), None)
+        return next(self._debates(" WHERE cell = ? AND repeat = ? AND sample = ?", tuple(id), self.scope), None)
 
     def results(self, cell: str | None = None) -> Iterator[DebateResult]:
         """The debates that have ended, in the order of `debates`."""
@@ -120,7 +137,7 @@ class SqliteReader(Frames):
     def result(self, id: DebateId) -> DebateResult | None:
         """A debate that has ended, or None."""
         where = " WHERE cell = ? AND repeat = ? AND sample = ? AND outcome IS NOT NULL"
-        return next(self._debates(where, tuple(id)), None)
+        return next(self._debates(where, tuple(id), self.scope), None)
 
     def overview(self, metric: str | None = None) -> list[CellOverview]:
         """The sums of each cell and, if named, a metric, without reading a debate; cells in the order they started."""
@@ -134,25 +151,29 @@ class SqliteReader(Frames):
 
     def metric_names(self) -> list[str]:
         """The metrics that debates of the study have been scored by."""
-        return self._parsed(lambda: browsing.metric_names(self._rows), "the metrics")
+        scope = self.scope
+        return self._parsed(lambda: browsing.metric_names(self._rows, scope), "the metrics")
 
     def walk(self, cell: str, order: Order = "sample", *, descending: bool = False,
              after: str | None = None, ending: Ending | None = None) -> Iterator[tuple[str, DebateId]]:
         """The debates of a cell one after the other, each with a cursor; given as `after`, it continues behind it."""
-        return browsing.walk(self._rows, cell, order, descending, after, ending)
+        found, scope = browsing.walk(self._rows, cell, order, descending, after, ending), self.scope
+        return ((cursor, id) for cursor, id in found if scope.has(*id))
 
     def contrast(self, first: str, second: str, metric: str) -> dict[tuple[float, float], int]:
         """Debates on the same sample and repeat in two cells, by a metric's scores in the first and the second."""
-        return self._parsed(lambda: browsing.contrast(self._rows, first, second, metric), "the metrics")
+        scope = self.scope
+        return self._parsed(lambda: browsing.contrast(self._rows, first, second, metric, scope), "the metrics")
 
     def spent(self, keys: Iterable[bytes | str]) -> Spent:
         """What the calls with these keys used."""
-        return browsing.spent(self._rows, map(key_bytes, keys))
+        return self._parsed(lambda: browsing.spent(self._rows, map(key_bytes, keys)), "the calls")
 
-    def records(self) -> Iterator[str]:
-        """The debates that have ended as lines of an export, in the order of `debates`."""
+    def records(self, id: DebateId | None = None) -> Iterator[str]:
+        """The debates that have ended, or only this one, as lines of an export, in the order of `debates`."""
         scope = self.scope
-        for row in self._rows(f"{_DEBATES} WHERE outcome IS NOT NULL{_ORDER}"):
+        one = "" if id is None else " AND cell = ? AND repeat = ? AND sample = ?"
+        for row in self._rows(f"{_DEBATES} WHERE outcome IS NOT NULL{one}{_ORDER}", id or ()):
             if scope.has(*row[:3]):
                 yield self._line(row) if not scope.hidden.get(row[0]) else self._line(self._shown(row, scope))
 
@@ -164,12 +185,17 @@ class SqliteReader(Frames):
         found = (self._one(f"{sql} WHERE key = ?", (key_bytes(key),)) for key in keys)
         return iter(sorted((self._call_row(row) for row in found if row), key=lambda row: row["at"]))
 
-    def call_figures(self) -> Iterator[CallFigures]:
-        """The numbers of every answered call, in the order they were answered; reads no request and no reply."""
-        for row in self._rows(f"SELECT {_CALL_FIGURES} FROM calls ORDER BY number"):
+    def call_figures(self, keys: Iterable[bytes | str] | None = None) -> Iterator[CallFigures]:
+        """The numbers of every answered call, in the order they were answered, or of those with these keys."""
+        sql = f"SELECT {_CALL_FIGURES} FROM calls"
+        rows = self._rows(f"{sql} ORDER BY number") if keys is None else chain.from_iterable(
+            self._rows(f"{sql} WHERE key = ?", (key_bytes(key),)) for key in keys)
+        for row in rows:
             raw, *numbers = row
             if not isinstance(row[1], bytes) or not all(isinstance(n, int) for n in numbers[8:11]):
                 raise self._broken(f"the call {row[1]!r:.40}", "its numbers are not as expected")
+            if not type(numbers[5]) is type(numbers[7]) is str:
+                raise self._broken(f"the call {row[1].hex()}", "its purpose and its model are not text")
             reasoned = 0
             if isinstance(raw, str) and "reasoning_tokens" in raw:
                 reasoned = self._parsed(lambda raw=raw: reasoning_tokens(json.loads(raw)),  # type: ignore[misc]
@@ -214,7 +240,8 @@ class SqliteReader(Frames):
         """The debates that are reported."""
         if self._everything:
             return Scope()
-        return self._parsed(lambda: Scope.from_fact(self.fact(FACT)), f"the fact '{FACT}'")
+        row = self._one("SELECT value FROM facts WHERE name = ?", (FACT,))
+        return Scope() if row is None else self._parsed(lambda: _scope(row[0]), f"the fact '{FACT}'")
 
     def _paid(self) -> tuple[int, int, float, int]:
         """Calls, tokens, cost (USD) and failed attempts, from the sums on record and the calls since."""
@@ -268,8 +295,7 @@ class SqliteReader(Frames):
         """A request from the lines it refers to."""
         lines = self._books.get(book, [])
         if len(lines) < last_line(references):  # it was not read yet, or has grown since
-            rows = self._rows("SELECT line, text FROM parts WHERE book = ? ORDER BY line", (book,))
-            lines = _lines(rows)
+            lines = lines_of(self._rows(_PARTS, (book,)))
             self._books.pop(book, None)
             self._books[book] = lines
             if len(self._books) > _BOOKS:
@@ -315,16 +341,6 @@ class SqliteReader(Frames):
         return UserError(f"{self.folder}: {NAME}: the record of {what} cannot be read: {why}")
 
 
-def _lines(rows: Iterable[tuple[int, str]]) -> list[str]:
-    """The lines of a book. Raises `ValueError` if some are missing."""
-    lines: list[str] = []
-    for line, text in rows:
-        if line != len(lines):
-            raise ValueError("lines of its requests are missing")
-        lines += text.split(SEPARATOR)
-    return lines
-
-
 def _of_cell(cell: str | None) -> tuple[str, tuple[str, ...]]:
     return ("", ()) if cell is None else (" WHERE cell = ?", (cell,))
 
@@ -336,7 +352,22 @@ def _metrics(text: str) -> Mapping[str, float | None]:
     return found
 
 
+@lru_cache(maxsize=4)
+def _scope(text: str) -> Scope:
+    """The scope from the text of its fact, which may name thousands of samples."""
+    return Scope.from_fact(json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def _scores(text: str) -> Mapping[str, float | None]:
+    """The metrics of a debate, which are the same in many; not to be changed."""
+    return MappingProxyType(dict(_metrics(text)))
+
+
 def _call(row: Sequence[Any]) -> Call:
     text, prompt, completion, cached, cost, raw, logprobs, retries, seconds = row
+    whole = all(type(n) is int and n >= 0 for n in (prompt, completion, cached, retries))
+    if not (whole and type(text) is str and type(seconds) is float and (cost is None or type(cost) is float)):
+        raise ValueError("its text or its numbers are not as expected")
     usage = Usage(prompt, completion, cached, cost, json.loads(raw) if raw else {})
     return Call(Completion(text, usage, tuple(json.loads(logprobs)) if logprobs else None), retries, seconds)

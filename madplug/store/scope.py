@@ -25,6 +25,11 @@ class Scope:
     hidden: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By cell, the names of metrics that it no longer has."""
 
+    @property
+    def everything(self) -> bool:
+        """Whether every debate is reported."""
+        return self.cells is None and self.repeats is None and not self.dropped
+
     def has(self, cell: str, repeat: int, sample: str) -> bool:
         """Whether a debate is reported. A row that is damaged is, so that whatever reads it says so."""
         dropped_repeat = self.repeats is not None and isinstance(repeat, int) and repeat >= self.repeats
@@ -38,6 +43,10 @@ class Scope:
             return scores
         names = {*hidden, *self.metrics.get(cell, ())}
         return {part: value for part, value in scores.items() if of_metric(part, names) not in hidden}
+
+    def shows(self, cell: str, score: str) -> bool:
+        """Whether a score of the cell's debates is of a metric that it still has."""
+        return bool(self.shown(cell, {score: None}))
 
     def followed_by(self, cells: Mapping[str, Sequence[str]], repeats: int,
                     dropped: Mapping[str, Collection[str]]) -> Scope:

@@ -7,7 +7,7 @@ debate that made it goes on.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from madplug.store.encode import (
 )
 from madplug.store.layout import ADD_UP_CALLS, LAST_NUMBER, make_folder, open_for_writing
 from madplug.store.lock import StudyLock
-from madplug.store.parts import FOLD_FROM, SEPARATOR, SPELL_OUT, Book, fold_ids
+from madplug.store.parts import FOLD_FROM, REFER_FROM, SEPARATOR, SPELL_OUT, Book, fold_ids
 from madplug.store.reading import SqliteReader
 from madplug.store.writer import Row, Write, Writer
 
@@ -40,11 +40,11 @@ _PAID_EVERY = 4096
 """Calls after which their sums are recorded."""
 _FILTER = 1 << 23
 """Places of the filter that tells most of the calls that are not on record: one bit each."""
-_PART = "INSERT INTO parts VALUES (?, ?, ?)"
+_PART = "INSERT INTO parts VALUES (?, ?, ?, ?)"
 _OLD = "DELETE FROM messages WHERE debate = (SELECT number FROM debates WHERE cell = ? AND repeat = ? AND sample = ?)"
 _START = "INSERT OR REPLACE INTO debates (number, cell, repeat, sample, digest, opening) VALUES (?, ?, ?, ?, ?, ?)"
 _AGENTS = "UPDATE debates SET agents = ? WHERE number = ?"
-_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?)"
+_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?)"
 _CHANGE = "INSERT INTO changes VALUES (NULL, ?)"
 _DROP = "DELETE FROM messages WHERE debate = ? AND id = ?"
 _FINISH = ("UPDATE debates SET outcome = ?, error = ?, decided = ?, agreed = ?, rounds = ?, messages = ?,"
@@ -64,6 +64,8 @@ class _Started:
     agents_text: str = "[]"
     messages: dict[int, Message] = field(default_factory=dict)
 
+    replies: dict[str, str] = field(default_factory=dict)
+    """By key, the replies that were recorded while it ran."""
     book: Book = field(default_factory=Book)
     change: tuple[tuple[str, tuple[int]], ...] = ()
     """The row that makes it appear in `Reader.since`."""
@@ -77,10 +79,27 @@ class _Started:
 
     def row(self, message: Message) -> tuple[str, Row]:
         """The row of a message."""
-        seen = None
+        seen = reply = None
+        content = message.content
+        if len(content) >= REFER_FROM:
+            reply = next((key for key in message.calls if self.replies.get(key) == content), None)
+        if reply is not None:
+            message = replace(message, content="")
         if len(message.seen) > SPELL_OUT and all(type(id) is int for id in message.seen):
             seen, message = fold_ids(message.seen), replace(message, seen=())
-        return _MESSAGE, (self.number, message.id, seen, encode_message(message, self.id))
+        return _MESSAGE, (self.number, message.id, seen, reply and bytes.fromhex(reply),
+                          encode_message(message, self.id))
+
+    def add_reply(self, key: bytes, text: str) -> None:
+        """A reply that messages and requests may refer to, because it is on record."""
+        if len(text) >= REFER_FROM:
+            self.replies[key.hex()] = text
+            self.book.expect(key, text)
+
+    def fold(self, request: str) -> tuple[str, list[tuple[str, Row]]]:
+        """A request as it is recorded, and the rows of what it adds to the book."""
+        references, parts = self.book.fold(request)
+        return references, [(_PART, (self.number, *part)) for part in parts]
 
 
 _ADD_UP = Write(lambda: "the sums of the calls", statements=[(ADD_UP_CALLS, ())])
@@ -119,7 +138,9 @@ class SqliteRecorder(SqliteReader):
     async def keep_call(self, row: CallRow, call: Call) -> None:
         """Record a call; returns when it is durable."""
         call = clamp_call(call)
-        book, request = self._fold(row)
+        started = self._started.get(DebateId(row.caller.cell, row.caller.repeat, row.caller.sample))
+        book, request = self._fold(started, row)
+        text = storable_text(call.completion.text)
         caller, usage, logprobs = row.caller, call.completion.usage, call.completion.logprobs
         values = (
             row.key, caller.cell, caller.repeat, storable_text(caller.sample), caller.agent,
@@ -127,8 +148,10 @@ class SqliteRecorder(SqliteReader):
             usage.completion, usage.cached, usage.cost_usd, call.retries, call.seconds, time.time(), book,
             encode(usage.raw, _Of(row), ": the usage") if usage.raw else None,
             encode(logprobs, _Of(row), ": the log probabilities") if logprobs else None,
-            storable_text(call.completion.text), request)
+            text, request)
         await self._writer.write(Write(_Of(row).call, [(_CALL, values)]))
+        if started is not None:
+            started.add_reply(row.key, text)
         if not self._recorded:
             place = int.from_bytes(row.key[:4], "big") % _FILTER
             self._filter[place >> 3] |= 1 << (place & 7)
@@ -136,15 +159,13 @@ class SqliteRecorder(SqliteReader):
         if self._kept % _PAID_EVERY == 0:
             self._writer.queue(_ADD_UP)
 
-    def _fold(self, row: CallRow) -> tuple[int | None, str]:
+    def _fold(self, started: _Started | None, row: CallRow) -> tuple[int | None, str]:
         """A request as it is recorded, and the book that it refers to."""
-        caller = row.caller
-        started = self._started.get(DebateId(caller.cell, caller.repeat, caller.sample))
         if started is None or len(row.request) < FOLD_FROM or SEPARATOR in row.request:
             return None, row.request
-        request, line, added = started.book.fold(row.request)
-        if added:  # not with the call, which may be refused, while others refer to these lines
-            self._writer.queue(Write(started.name, ((_PART, (started.number, line, added)),)))
+        request, rows = started.fold(row.request)
+        if rows:  # not with the call, which may be refused, while others refer to these lines
+            self._writer.queue(Write(started.name, rows))
         return started.number, request
 
     def start_debate(self, id: DebateId, sample: Sample, references: Sequence[str]) -> None:
@@ -201,6 +222,16 @@ class SqliteRecorder(SqliteReader):
         """The debates that need not be run again, each with its sample's digest."""
         rows = self._rows("SELECT cell, repeat, sample, digest FROM debates WHERE outcome = 'done'")
         return {DebateId(*row[:3]): row[3] for row in rows}
+
+    def digests(self, cell: str, repeat: int) -> Iterator[tuple[str, str]]:
+        """The sample's id and digest of each debate of a cell and repeat that need not be run again, streamed."""
+        return self._rows("SELECT sample, digest FROM debates WHERE cell = ? AND repeat = ? AND outcome = 'done'",
+                          (cell, repeat))
+
+    def done_counts(self) -> Mapping[tuple[str, int], int]:
+        """How many debates need not be run again, by cell and repeat."""
+        rows = self._rows("SELECT cell, repeat, count(*) FROM debates WHERE outcome = 'done' GROUP BY cell, repeat")
+        return {(cell, repeat): number for cell, repeat, number in rows}
 
     def failed(self) -> set[DebateId]:
         """The debates that failed in an earlier run."""

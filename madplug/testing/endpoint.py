@@ -52,6 +52,8 @@ class Settings:
     """Placeholders: `{letter}` A to D, `{number}` 0 to 99, `{hash}`."""
     cap: int = 0
     """More requests than this at the same time are answered with 429; 0 for no limit."""
+    per_minute: int = 0
+    """More requests than this in any 60 seconds are answered with 429; 0 for no limit."""
     gather: int = 0
     """No request is answered before this many are waiting, to test that so many are sent at the same time."""
     faults: Sequence[str | None] = ()
@@ -90,6 +92,7 @@ class Endpoint:
         self.faults: Counter[str] = Counter()
         self.tries: Counter[bytes] = Counter()
         self.answered: Counter[bytes] = Counter()
+        self._arrived: deque[float] = deque()
         self.gathered: list[Callable[[], None]] = []
         self.seen: deque[Seen] = deque(maxlen=self.settings.keep)
         self.in_flight = self.max_in_flight = 0
@@ -136,6 +139,8 @@ class Endpoint:
         s = self.settings
         if s.cap and self.in_flight > s.cap:
             return "429"
+        if s.per_minute and self._exceeds(s.per_minute):
+            return "429"
         if s.share < 1 and int.from_bytes(digest[4:8], "big") >= s.share * 2**32:
             return None
         turn = tried if s.by == "body" else arrived
@@ -150,6 +155,16 @@ class Endpoint:
                 return kind
             drawn -= rate
         return None
+
+    def _exceeds(self, per_minute: int) -> bool:
+        """Whether a request that arrives now is one too many; only those that are not count later."""
+        now = time.monotonic()
+        while self._arrived and self._arrived[0] <= now - 60:
+            self._arrived.popleft()
+        if len(self._arrived) >= per_minute:
+            return True
+        self._arrived.append(now)
+        return False
 
     def reply(self, body: bytes, digest: bytes) -> bytes:
         """The body of the answer to a request."""

@@ -110,8 +110,8 @@ _BODIES: dict[str, Callable[[bytes], bytes]] = {
     "duplicate_keys": lambda good: b'{"choices": [], "usage": null, ' + good[1:],
     "nan_usage": lambda good: good.replace(b'"prompt_tokens": ', b'"prompt_tokens": NaN, "x": '),
     "endless_usage": lambda good: good.replace(b'"prompt_tokens": ', b'"prompt_tokens": 1e999, "x": '),
-    "deep_usage": lambda good: good.replace(b'"prompt_tokens": ', b'"x": %s, "prompt_tokens": ' % _deep(400)),
-    "deeper_usage": lambda good: good.replace(b'"prompt_tokens": ', b'"x": %s, "prompt_tokens": ' % _deep(900)),
+    "deep_usage": lambda good: good.replace(b'"prompt_tokens": ', b'"x": %s, "prompt_tokens": ' % _deep(90)),
+    "deeper_usage": lambda good: good.replace(b'"prompt_tokens": ', b'"x": %s, "prompt_tokens": ' % _deep(110)),
 }
 
 

@@ -1,4 +1,4 @@
-"""Measures the figures that README quotes, each as a ratio or a count: `tox run -e bench`."""
+"""Measures the figures of docs/figures.md, each as a ratio or a count: `tox run -e bench`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from tests.benchmarks.finished import measure as finished
 from tests.benchmarks.makespan import CASES, measure
 from tests.benchmarks.observers import ratios
 from tests.benchmarks.throughput import apart
+from tests.benchmarks.viewing import following
+from tests.benchmarks.viewing import measure as viewing
 
 ROUNDS = 5
 LONG_REPLY = ("Case {hash}. " + "The premise holds, since a careful check of every option shows that nothing else "
@@ -27,7 +29,8 @@ Row = tuple[str, str, str]
 def main() -> None:
     """Print a table: what, measured, reach."""
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores\n")
-    for what, measured, reach in chain(schedule(), calls(), observed(), starts(), findings(), finished(100_000)):
+    rows = chain(schedule(), calls(), observed(), starts(), findings(), finished(100_000), viewing(), followed())
+    for what, measured, reach in rows:
         print(f"{what:<62} {measured:<34} {reach}", flush=True)
 
 
@@ -75,6 +78,12 @@ def observed() -> Iterator[Row]:
     with running_endpoint(process=True) as endpoint:
         for case, ratio in ratios(endpoint.url):
             yield f"CPU per call with {names[case][0]}", f"{ratio:.2f} x", names[case][1]
+
+
+def followed() -> Iterator[Row]:
+    """What following costs a run, at an endpoint without latency: the worst case."""
+    with running_endpoint(process=True) as endpoint:
+        yield from following(endpoint.url)
 
 
 def starts() -> Iterator[Row]:

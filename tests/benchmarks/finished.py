@@ -25,30 +25,12 @@ from madplug.rows import to_json
 from madplug.setup import sampled
 from madplug.store import Call, CallRow, open_recorder
 from madplug.testing.endpoint import running_endpoint
+from tests.benchmarks.scale import CALLS
 
 TEXT = "the answer follows from each premise since a careful check of every option shows it. "
 AGENTS, ROUNDS = 3, 2
 AT_ONCE = 500
-FILE = """
-name = "finished"
-[dataset]
-use = "files.table"
-path = "questions.jsonl"
-answers = "choice"
-[models.m]
-use = "openai.chat"
-model = "fake"
-base_url = "{url}"
-[debate]
-agents = 3
-rounds = 2
-styles = ["styles.simple"]
-turns = "turns.simultaneous"
-visibility = "visibility.previous_round"
-decision = "voting.plurality"
-[[metrics]]
-use = "qa.accuracy"
-"""
+FILE = CALLS.replace('"calls"', '"finished"') + '[[metrics]]\nuse = "qa.accuracy"\n'
 
 
 def program(folder: Path, *words: str) -> tuple[float, float]:
@@ -118,8 +100,12 @@ def measure(debates: int) -> Iterator[tuple[str, str, str]]:
         yield what + "status", f"{program(folder, 'status', run)[0]:.2f} s CPU", "0.3 s"
         first = program(folder, "export", run, "--output", "-")[1]
         yield what + "first row of an export", f"{first:.2f} s", "0.5 s"
+        first = program(folder, "export", run, "--calls", "--output", "-")[1]
+        yield what + "first row of exported calls", f"{first:.2f} s", "0.5 s"
         resumed = program(folder, "run", "study.toml", "--quiet")[0]
-        yield what + "resume, the whole command", f"{resumed:.1f} s CPU", "2 s"
+        yield what + "resume with one left, the whole command", f"{resumed:.1f} s CPU", "2 s"
+        again = program(folder, "run", "study.toml", "--quiet")[0]
+        yield what + "resume with none left", f"{again:.1f} s CPU", "2 s"
 
 
 if __name__ == "__main__":

@@ -70,14 +70,14 @@ class CountOpen(Observer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.open = self.most = 0
+        self.running = self.most = 0
 
     async def debate_started(self, event):
-        self.open += 1
-        self.most = max(self.most, self.open)
+        self.running += 1
+        self.most = max(self.most, self.running)
 
     async def debate_finished(self, event):
-        self.open -= 1
+        self.running -= 1
 
 
 def measure(debates: int, agents: int, rounds: int, cells: int = 1) -> Outcome:

@@ -1,4 +1,7 @@
-"""Studies whose debates run in several processes: equal results, and nothing lost when a process is killed."""
+"""Studies whose debates run in several processes: equal results, and nothing lost when a process is killed.
+
+    KILLS=20 pytest tests/faults/test_processes.py -k kill      kills a worker at 20 moments, and the driver at 20
+"""
 
 import json
 import os
@@ -17,6 +20,7 @@ from tests.faults import studies
 pytest.importorskip("madplug_processes", reason="madplug-processes is not installed")
 POOL = 'execution={use="processes.pool", workers=2}'
 IN_FLIGHT = 20
+KILLS = int(os.environ.get("KILLS", "1"))
 SETTINGS = ("dataset.size=40", f"models.m.max_in_flight={IN_FLIGHT}", POOL)
 
 
@@ -96,12 +100,14 @@ def test_a_limit_is_kept_across_processes(tmp_path):
         assert endpoint.stats()["requests"] == endpoint.stats()["ok"] == 160
 
 
-def test_the_debates_of_killed_workers_are_run_again_and_calls_in_flight_at_most_are_paid_twice(tmp_path, whole):
+@pytest.mark.parametrize("number", range((KILLS + 1) // 2))
+def test_the_debates_of_killed_workers_are_run_again_and_calls_in_flight_at_most_are_paid_twice(tmp_path, whole,
+                                                                                                number):
     endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 40, "--text", "{letter}")
     endpoint.start()
     try:
         study = start(tmp_path / "study", endpoint.url)
-        for moment in (10, 90):  # a debate that is lost three times fails
+        for moment in (10 + number, 90 + 3 * number):  # a debate that is lost three times fails
             studies.wait_until(lambda moment=moment: len(endpoint.answered()) > moment)
             studies.wait_until(lambda: len(workers_of(study)) == 2)
             os.kill(random.choice(workers_of(study)), signal.SIGKILL)
@@ -112,28 +118,33 @@ def test_the_debates_of_killed_workers_are_run_again_and_calls_in_flight_at_most
     answered = endpoint.answered()
     assert len(studies.calls(tmp_path / "study")) == len(set(answered)) == whole[2]
     assert len(answered) - whole[2] <= 2 * IN_FLIGHT
+    print(f"{len(answered) - whole[2]} calls paid again")
     assert studies.debates(tmp_path / "study") == whole[0]
     assert studies.summary(tmp_path / "study") == whole[1]
     assert "was killed by SIGKILL" in (tmp_path / "study" / "log.jsonl").read_text()
 
 
-def test_no_worker_outlives_its_driver_and_the_study_is_resumed(tmp_path, whole):
+@pytest.mark.parametrize("number", range(KILLS))
+def test_no_worker_outlives_a_killed_driver_and_the_study_is_resumed(tmp_path, whole, number):
     endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 40, "--text", "{letter}")
     endpoint.start()
     try:
         study = start(tmp_path / "study", endpoint.url)
-        studies.wait_until(lambda: len(endpoint.answered()) > 40)
+        studies.wait_until(lambda: len(endpoint.answered()) > 40 + 5 * number)
         workers = workers_of(study)
         assert len(workers) == 2
         study.kill()
+        killed = time.monotonic()
         study.communicate()
-        studies.wait_until(lambda: not any(map(is_alive, workers)), 5)
+        studies.wait_until(lambda: not any(map(is_alive, workers)))
+        print(f"the last worker ended {time.monotonic() - killed:.2f} s after the driver")
         study = start(tmp_path / "study", endpoint.url)
         _, errors = study.communicate(timeout=120)
     finally:
         endpoint.kill()
     assert study.returncode == 0, errors
     assert len(endpoint.answered()) - whole[2] <= IN_FLIGHT
+    print(f"{len(endpoint.answered()) - whole[2]} calls paid again")
     assert studies.debates(tmp_path / "study") == whole[0]
 
 
@@ -169,7 +180,7 @@ def test_a_second_interrupt_ends_every_process(tmp_path):
             time.sleep(0.5)
         study.communicate(timeout=60)
     assert study.returncode == 130
-    studies.wait_until(lambda: not any(map(is_alive, workers)), 5)
+    studies.wait_until(lambda: not any(map(is_alive, workers)))
 
 
 def test_a_debate_that_takes_its_worker_down_fails_by_name_and_the_others_are_run(tmp_path, madplug_plugin):

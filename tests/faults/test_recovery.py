@@ -108,3 +108,12 @@ def test_a_redirect_is_not_followed_with_the_key(tmp_path, monkeypatch):
             assert endpoint.stats()["requests"] > 0
         assert elsewhere.stats()["requests"] == 0
     assert "name the final one" in str(studies.debates(tmp_path / "study"))
+
+
+def test_a_limit_of_calls_is_used_up_exactly_where_attempts_fail(tmp_path):
+    with running_endpoint(text="{letter}", latency_ms=20, faults=["503"], by="body", share=0.5) as endpoint:
+        settings = "dataset.size=60", "limits.calls=50"
+        assert studies.run(tmp_path / "study", endpoint.url, *settings, max_in_flight=30) == 3
+        stats = endpoint.stats()
+    assert stats["faults"]["503"] > 0
+    assert stats["ok"] == len(studies.calls(tmp_path / "study")) == 50

@@ -1,6 +1,7 @@
 """Studies from Python: run and resumed as with the command, in scripts and inside a running event loop."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,8 @@ import pytest
 from tests_support import RUN
 
 import madplug
-from madplug import Decision, DecisionProtocol, Metric, Observer, UserError
+from madplug import Dataset, Decision, DecisionProtocol, Metric, Observer, Sample, UserError
+from madplug.flat import CALL, MESSAGE, debate_row
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -216,6 +218,9 @@ def test_records_as_pandas_frames():
         "kit.right"]["per_repeat"]
     messages, calls = result.to_pandas("messages"), result.to_pandas("calls")
     assert (len(messages), len(calls)) == (48, 48)
+    names = {name.removeprefix("metric.") for name in debate_row(next(map(json.loads, result.open().records())))}
+    assert (set(debates), set(messages)) == (names, set(MESSAGE))
+    assert set(calls) == {*CALL, "prompt", "completion", "cached", "cost_usd"} - {"usage"}
     joined = messages.explode("calls").merge(calls, left_on="calls", right_on="key", suffixes=("", "_call"))
     assert (joined["content"] == joined["text"]).all()
     with madplug.open_study(result.folder) as study:
@@ -267,9 +272,72 @@ def test_a_debate_and_a_study_are_shown_escaped():
     assert "Round 2" in pages[0]
 
 
+def test_a_notebook_shows_the_table_and_the_conclusion_of_the_terminal():
+    from madplug.tables import conclusion, summary_rows
+
+    result = madplug.run(STUDY)
+    page = result._repr_html_()
+    for row in summary_rows(result.summary)[0]:
+        assert "".join(f"<td>{value}</td>" for value in row.values()) in page
+    assert conclusion(result.summary) in page
+
+
+def test_a_debate_in_a_notebook_has_letters_and_marks_changes_of_mind():
+    from dataclasses import replace
+
+    debate = madplug.run(STUDY).debates()[0]
+    sample = replace(debate.sample, choices=("red", "blue"))
+    agent, first = debate.agents[0], debate.messages[0]
+    said = tuple(replace(first, id=i, round=i + 1, agent=agent.id, key=key) for i, key in enumerate("ABB"))
+    page = replace(debate, sample=sample, messages=said)._repr_html_()
+    assert "A) red<br>B) blue" in page
+    assert page.count("changed from A to <b>B</b>") == 1
+
+
 def test_nothing_heavy_is_imported_by_the_package():
     code = ("import sys, madplug; madplug.run, madplug.StudyResult; "
             "print([m for m in ('pandas', 'polars', 'IPython', 'matplotlib', 'aiohttp') if m in sys.modules])")
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
     code = "import sys, madplug; print([m for m in ('pydantic', 'rich', 'asyncio') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_studies_that_run_at_the_same_time_log_what_is_theirs(tmp_path):
+    async def both():
+        await asyncio.gather(*(madplug.arun(STUDY, settings={"name": f"s{i}", "models.m.latency": 0.01 * i},
+                                            output=tmp_path / f"s{i}", quiet=True) for i in range(3)))
+
+    asyncio.run(both())
+    for i in range(3):
+        logged = [json.loads(line) for line in (tmp_path / f"s{i}" / "log.jsonl").read_text().splitlines()]
+        assert [(line["event"], line.get("study")) for line in logged] == [("run", f"s{i}"), ("ended", None)]
+
+
+class Surrogate(Dataset):
+    answers = "kit.stripped"
+
+    def samples(self, split=None):
+        yield Sample("fine", "?"), ()
+        yield Sample("\ud800", "?"), ()
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ({"observers": [3]}, "observers: 3 is not an observer"),
+    ({"observers": [Observer]}, "is not an observer"),
+    ({"output": "a\0b"}, "cannot be used: embedded null byte"),
+    ({"source": "x" * 5000}, "cannot be read: File name too long")])
+def test_arguments_that_cannot_be_used_are_user_errors(arguments, words):
+    with pytest.raises(UserError, match=words):
+        madplug.run(**{"source": STUDY, **arguments})
+
+
+def test_an_id_that_cannot_be_stored_is_refused_before_anything_is_paid(tmp_path):
+    with pytest.raises(madplug.StudyError, match="has a character that cannot be stored"):
+        madplug.run({**STUDY, "dataset": "Surrogate"}, components=[Surrogate],
+                    settings={"models.m.ledger": "calls.txt"})
+    assert not (tmp_path / "calls.txt").exists()
+
+
+def test_a_cell_of_any_text_can_be_stored():
+    result = madplug.run({**STUDY, "sweep": {"models.m.letters": ["AB", "A\ud800"]}})
+    assert list(result.metrics) == ["letters=AB", "letters=A?"]

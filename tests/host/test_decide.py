@@ -133,6 +133,8 @@ def test_the_same_protocol_gives_the_same_decision_and_notes_without_a_call():
     assert (result.decision, result.notes, result.calls) == (
         played.result.decision, played.result.notes, played.result.calls)
     assert result.tokens == played.result.tokens
+    assert result.other_calls == played.result.other_calls
+    assert len(result.other_calls) == len(result.agents)
 
 
 def test_what_the_old_decision_left_and_cost_does_not_stay():

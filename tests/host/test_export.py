@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,8 +14,8 @@ import pytest
 
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample, UserError
 from madplug.export import export_to
-from madplug.flat import CALL, DEBATE, MESSAGE, debate_row
-from madplug.store import open_recorder
+from madplug.flat import CALL, DEBATE, MESSAGE, Uses, debate_row
+from madplug.store import open_recorder, open_study
 from madplug.testing import wait_for
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "export.md"
@@ -85,6 +86,23 @@ def test_a_message_is_one_row_and_its_calls_can_be_joined(exported):
     assert sum(int(row["uses"]) for row in calls) >= joined
 
 
+def test_calls_are_exported_without_reading_every_debate_first(exported, tmp_path, monkeypatch):
+    """If this fails: the first row of a large study's calls takes as long as the whole export."""
+    exported("c.csv", "--calls")
+    read = []
+    with open_study(tmp_path / "runs" / "study") as study:
+        records = study.records
+        monkeypatch.setattr(study, "records", lambda id=None: read.append(id) or records(id))
+        uses, calls = Uses(study), study.calls()
+        uses.of(next(calls))
+        assert 0 < len(read) <= len(study.cells())
+        for call in calls:
+            uses.of(call)
+        debates = sum(1 for _ in records())
+    assert None not in read
+    assert len(read) == debates  # each once
+
+
 def test_rows_go_to_standard_output_and_nothing_else_does(exported):
     lines = exported("-").splitlines()
     assert [json.loads(line)["cell"] for line in lines]
@@ -144,3 +162,22 @@ def test_a_damaged_record_is_a_message(tmp_path, what, damage):
     for form in ("csv", "parquet"):
         with suppress(UserError):
             export_to(tmp_path / "study", tmp_path / f"rows.{form}", what)
+
+
+def test_a_whole_number_of_thousands_of_digits_can_be_exported():
+    from madplug.flat import rows_of
+
+    assert rows_of(f'{{"n": {10**3000}}}', lambda record: record["n"]) == 10**3000
+
+
+@pytest.mark.parametrize("name", ["runs/study/study.db", "runs/study/log.jsonl", "runs/study/study.db-wal", "other.db",
+                                  "link/../runs/study/manifest.json", "link"])
+def test_no_file_of_a_study_is_written_over(program, write, tmp_path, name):
+    assert program("run", write()).returncode == 0
+    shutil.copy(tmp_path / "runs/study/study.db", tmp_path / "other.db")
+    (tmp_path / "link").symlink_to(tmp_path / "runs/study/study.db" if name == "link" else tmp_path / "runs")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    done = program("export", "runs/study", "--output", name.replace("link/../", ""), "--format", "csv")
+    assert done.returncode == 2
+    assert "is a file of a study, which would be lost" in done.stderr
+    assert before == {path: path.read_bytes() for path in before}

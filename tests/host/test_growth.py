@@ -228,6 +228,9 @@ def test_rescore_with_another_metric_adds_it_to_the_study(program, write, tmp_pa
     assert list(cell["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
     status = json.loads(program("status", "runs/study", "--json").stdout)
     assert (status["done"], status["left"]) == (half["done"], half["left"]), "no debate was run"
+    with open_study(tmp_path / "runs/study") as study:
+        asked = {call.key.hex() for call in study.call_figures() if call.purpose == "grade"}
+        assert {key for result in study.results() for key in result.other_calls} == asked
     assert "strictly" in (tmp_path / "runs/study/study.toml").read_text()
     same = ("--set", 'metrics=["kit.right", {use="kit.graded", rubric="strictly"}]')
     before = paid(tmp_path)

@@ -4,13 +4,14 @@ import asyncio
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from madplug import AccessError, ComponentError, Decision, ModelError, Sample, StudyError, StudyStopped, TransientError
 from madplug.driver import Ending
-from madplug.jobs import Job
+from madplug.jobs import Ids, Job
 from madplug.records import Caller, Completion, DebateResult, Usage
 from madplug.store import Call, CallRow
 
@@ -24,6 +25,19 @@ APART = Path(__file__).parents[1] / "third_party" / "madplug-apart"
     CallRow(b"k", Caller("c", 0, "q"), "m", "{}"), Call(Completion("x", Usage(1, 2)), 1, 0.5)])
 def test_what_travels_can_be_pickled(value):
     assert pickle.loads(pickle.dumps(value)) == value
+
+
+def test_the_ids_of_many_samples_take_little_memory_and_an_equal_one_is_found():
+    ids = Ids()
+    tracemalloc.start()
+    for i in range(40_000):
+        ids.add(f"a long name of a sample, as some data sets have it: {i}")
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used < 40 * 40_000
+    for i in (0, 1, 39_999):
+        with pytest.raises(StudyError, match="two samples have the id"):
+            ids.add(f"a long name of a sample, as some data sets have it: {i}")
 
 
 @pytest.mark.parametrize("error", [TransientError("503", retry_after=2.0), AccessError("401"), ModelError("gave up"),

@@ -48,11 +48,11 @@ def test_a_secret_between_two_portions_is_hidden(before):
 def test_the_time_to_hide_grows_with_the_length_and_no_faster(unit):
     def seconds(length):
         text = (unit * length)[:length]
-        return min(_timed(text) for _ in range(3))
+        return min(_timed(text) for _ in range(5))
 
     def _timed(text):
-        began = time.perf_counter()
+        began = time.process_time()
         hide(text, [KEY])
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     assert seconds(400_000) < 12 * max(seconds(100_000), 1e-4)

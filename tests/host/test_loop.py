@@ -248,6 +248,10 @@ def test_a_phase_may_replace_the_decision_and_leave_notes():
 
     played = play(replies={0: ["A", "B"], 1: ["A"]}, agents=2, phases=[Doubt()])
     assert (played.decision.key, played.result.notes) == ("B", {"doubt": {"was": "A"}})
+    behind_messages = {key for message in played.messages for key in message.calls}
+    assert len(played.result.other_calls) == 1, "the call is behind no message, and is on record all the same"
+    assert not behind_messages & set(played.result.other_calls)
+    assert len(behind_messages) + len(played.result.other_calls) == played.result.calls
 
 
 @pytest.mark.parametrize(("kind", "method", "value"), [

@@ -50,6 +50,10 @@ def test_an_answer_that_nothing_shown_gave_has_no_source():
     assert (change.after, change.sources, change.agents) == ("C", (), ())
 
 
+def test_a_further_sample_in_the_same_round_is_no_change_of_mind():
+    assert not outline(told("1 0 A\n1 0 B"), GRADES).changes
+
+
 def test_an_unread_answer_between_two_is_not_a_change_and_a_retracted_one_does_not_count():
     assert not outline(told("1 0 A\n2 0 -\n3 0 B retracted\n3 0 A"), GRADES).changes
 

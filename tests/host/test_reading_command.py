@@ -121,7 +121,8 @@ def test_what_was_sent_and_replied_is_shown_on_request(madplug, write):
     assert madplug("run", write(), "--quiet").returncode == 0
     plain, full = (madplug("read", "runs/study", "q0000", *more).stdout for more in ([], ["--prompts"]))
     assert "sent to m" not in plain
-    assert full.count("--- sent to m (discuss), 10 + 1 tokens") == 4
+    assert full.count("sent to m, 10 + 1 tokens") == 4
+    assert "--- discuss, Agent 1: sent to m" in full
     assert full.count("--- reply") == 4
     assert "user:" in full
     found = json.loads(madplug("read", "runs/study", "q0000", "--prompts", "--json").stdout)

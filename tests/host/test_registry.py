@@ -157,6 +157,20 @@ def test_a_suggestion_that_fails_is_a_message_and_not_a_failed_run(madplug, madp
     assert "Traceback" not in done.stderr
 
 
+def test_a_run_looks_for_plugins_once(madplug_plugin, program, write, monkeypatch):
+    madplug_plugin("opener", HINTS.format(body="return ['open it']"))
+    looked, look = [], Registry.__init__
+
+    def counted(self):
+        looked.append(self)
+        look(self)
+
+    monkeypatch.setattr(Registry, "__init__", counted)
+    done = program("run", write())
+    assert (done.returncode, len(looked)) == (0, 1)
+    assert "open it\n" in done.stdout
+
+
 COMMANDS = """
 from madplug import hookimpl
 @hookimpl

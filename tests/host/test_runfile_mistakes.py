@@ -1,5 +1,7 @@
 """Mistakes in run files: each is a message with its place, and none is a traceback."""
 
+import time
+
 import pytest
 from tests_support import RUN
 
@@ -251,3 +253,15 @@ def test_options_are_read_once_more_as_they_were_written():
         truth: bool = False
 
     assert Some.model_validate({"whole": 2, "number": 3, "truth": True}).number == 3.0
+
+
+def test_many_unknown_keys_take_time_in_proportion(write):
+    def seconds(count):
+        text = "".join(f"key{i} = 1\n" for i in range(count)) + RUN
+        started = time.process_time()
+        with pytest.raises(UserError) as error:
+            load(write(text))
+        assert len(error.value.problems) == count
+        return time.process_time() - started
+
+    assert seconds(4000) < 32 * (seconds(1000) + 0.01)

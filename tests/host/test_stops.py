@@ -34,7 +34,7 @@ def resumes_without_paying_twice(madplug, file, tmp_path):
     assert (status["left"], status["calls"]) == (0, len(calls))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_keeps_every_call_in_flight(madplug, write, tmp_path, number):
     file = write()
     process = subprocess.Popen([sys.executable, "-m", "madplug", "run", file, *WIDE], cwd=tmp_path,

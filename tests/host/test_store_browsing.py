@@ -1,6 +1,8 @@
 """What pages show of a store: sums by cell, and the debates of a cell a few at a time."""
 
+import asyncio
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -100,6 +102,24 @@ def test_what_calls_used_is_added_up(reader):
     assert reader.spent([b"k", b"unknown", "not hexadecimal"]) == Spent(1, 3, 4, 0.5, 1.5, 2)
     assert reader.spent([b"k".hex(), b"free"]) == Spent(2, 3, 4, None, 1.5, 2)
     assert reader.spent([]) == Spent()
+
+
+@pytest.mark.parametrize(("damage", "read"), [
+    ("UPDATE calls SET retries = 'x'", lambda study: study.spent([b"k"])),
+    ("UPDATE calls SET purpose = x'00'", lambda study: list(study.call_figures()))])
+def test_damaged_calls_are_told(tmp_path, damage, read):
+    with open_recorder(tmp_path) as recorder:
+        row = CallRow(b"k", Caller("b", 0, "q", 0, "discuss"), "m", "{}")
+        asyncio.run(recorder.keep_call(row, Call(Completion("A"), 0, 0.1)))
+    with closing(sqlite3.connect(tmp_path / "study.db")) as db, db:
+        db.execute(damage)
+    with open_study(tmp_path) as study, pytest.raises(UserError, match="call"):
+        read(study)
+
+
+def test_a_directory_that_cannot_be_looked_into_is_told(tmp_path):
+    with pytest.raises(UserError, match="cannot be read"):
+        open_study(tmp_path / ("x" * 300))
 
 
 def test_two_cells_are_contrasted_by_the_scores_of_the_same_debates(reader):

@@ -220,6 +220,7 @@ def test_the_numbers_of_calls_are_read_without_their_texts(store):
     assert first == (b"\x01", "c", 0, "q", 1, "discuss", 2, "m", 20, 9, 4, 7, 0.5, 0.25)
     assert (first.prompt, first.completion, first.cached, first.reasoning) == (20, 9, 4, 7)
     assert (second.reasoning, second.cost_usd) == (0, None)
+    assert [found.key for found in store.reader.call_figures([b"\x02", "ff", "01"])] == [b"\x02", b"\x01"]
 
 
 def test_the_calls_of_a_message_are_found_by_the_keys_it_names(store):

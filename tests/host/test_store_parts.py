@@ -4,17 +4,18 @@ import asyncio
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from madplug import DebateResult, Message, Sample, UserError
-from madplug.rows import to_json
+from madplug.rows import storable_text, to_json
 from madplug.store import DebateId, open_recorder, open_study
 from madplug.store.merge import copy_records
-from madplug.store.parts import SEPARATOR, Book, fold_ids, unfold, with_seen
-from madplug.testing import play
+from madplug.store.parts import Book, fold_ids, lines_of, unfold, with_seen
+from madplug.testing import StrippedText, play
 
 LONG = "an argument that goes on for a while, "
 PIECES = ("a line that is long enough to be found", "short", "", "\n", "\n\n", '"},{', "\\n", "\\", '"', "ü", "A" * 40)
@@ -22,15 +23,18 @@ requests = st.lists(st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
 
 
 @settings(deadline=None, derandomize=True)
-@given(st.lists(requests, min_size=1, max_size=6))
-def test_what_is_folded_is_unfolded_to_the_same_text(made):
-    book, lines = Book(), []
+@given(st.lists(requests, min_size=1, max_size=6), st.lists(st.sampled_from(PIECES), max_size=3).map("".join))
+def test_what_is_folded_is_unfolded_to_the_same_text(made, reply):
+    book, lines, reply = Book(), [], f"the reply{reply}"
     folded = []
+    book.expect(b"key", reply)
     for contents in made:
+        contents = *contents, f"A: {reply}", reply
         request = to_json({"messages": [{"role": "user", "content": c} for c in contents], "params": {}, "form": None})
-        references, start, added = book.fold(request)
-        assert start == len(lines)
-        lines += added.split(SEPARATOR) if added else []
+        references, parts = book.fold(request)
+        for start, text, key in parts:
+            assert start == len(lines)
+            lines += lines_of([(0, text, key and reply)])
         folded.append((request, references))
     assert [unfold(references, lines) for _, references in folded] == [request for request, _ in folded]
 
@@ -85,7 +89,7 @@ def test_what_is_stored_grows_with_what_is_said(tmp_path):
                 "sum(length(request)) FROM calls", "sum(length(text)) FROM parts", "sum(length(record)) FROM messages"))
         sizes.append(requests + parts + messages)
         said = sum(len(m.content) for m in played.messages)
-        assert requests + parts < 1.5 * said
+        assert requests + parts < 0.6 * said
     assert sizes[1] < 2.2 * sizes[0]
 
 
@@ -116,13 +120,57 @@ def test_requests_of_merged_studies_are_whole(tmp_path):
     "UPDATE calls SET request = '0+999999999' WHERE book IS NOT NULL",
     "UPDATE calls SET request = '0,x' WHERE book IS NOT NULL", "DELETE FROM parts",
     "UPDATE parts SET line = line + 1000",
-    "UPDATE parts SET text = x'ff'", "UPDATE calls SET book = 'one' WHERE book IS NOT NULL"])
+    "UPDATE parts SET text = x'ff'", "UPDATE parts SET reply = x'00' WHERE reply IS NOT NULL",
+    "UPDATE parts SET text = 'both'", "UPDATE calls SET book = 'one' WHERE book IS NOT NULL"])
 def test_damaged_references_are_named(tmp_path, change):
     of_one_debate(tmp_path, agents=4, rounds=3)
     with closing(sqlite3.connect(tmp_path / "study.db", isolation_level=None)) as db:
         db.execute(change)
     with open_study(tmp_path) as reader, pytest.raises(UserError, match="cannot be read"):
         list(reader.calls())
+
+
+def test_a_message_whose_call_is_gone_is_named(tmp_path):
+    of_one_debate(tmp_path, agents=2, rounds=1)
+    with closing(sqlite3.connect(tmp_path / "study.db", isolation_level=None)) as db:
+        db.execute("DELETE FROM calls")
+    with open_study(tmp_path) as reader, pytest.raises(UserError, match="cannot be read"):
+        list(reader.debates())
+
+
+@pytest.mark.parametrize("replies", [
+    lambda request: f"{LONG * 6}\n\nAnd: \"{request.seed}\"", lambda request: f"Case {request.seed}: {LONG * 6}",
+    lambda request: f"  {LONG * 6}{request.seed}  \n", lambda request: "é\ud800" * 80,
+    lambda request: f"{LONG * 6}\x00{request.agent}", lambda request: f'"content":"","seen":[]{LONG * 6}'])
+def test_a_reply_that_is_referred_to_is_read_back_as_it_was(tmp_path, replies):
+    played, asked = of_one_debate(tmp_path, replies, agents=3, rounds=3)
+    with open_study(tmp_path) as reader:
+        assert next(iter(reader.debates())).messages == tuple(json_round(played.messages))
+        requests = [to_json(row["request"]["messages"]) for row in reader.calls()]
+    assert sorted(requests) == sorted(to_json(r.messages) for r in asked)
+
+
+def json_round(messages):
+    """Messages as JSON can have them, without lone surrogates."""
+    return [replace(m, **{name: value and storable_text(value) for name, value in (
+        ("content", m.content), ("answer", m.answer), ("key", m.key))}) for m in messages]
+
+
+def test_a_reply_is_stored_once(tmp_path):
+    played, _ = of_one_debate(tmp_path, lambda request: f"{LONG * 20}{request.seed}", agents=5, rounds=4,
+                              answers=LastWord())
+    with closing(sqlite3.connect(tmp_path / "study.db")) as db:
+        texts = [row[0] for sql in ("SELECT text FROM calls", "SELECT text FROM parts WHERE text IS NOT NULL",
+                                    "SELECT record FROM messages") for row in db.execute(sql)]
+    for message in played.messages:
+        assert sum(message.content in text for text in texts) == 1
+
+
+class LastWord(StrippedText):
+    """Takes the last word for the answer."""
+
+    def extract(self, debate, turn, text):
+        return text.split()[-1]
 
 
 @pytest.mark.parametrize("seen", ["'x'", "'0+99999999999'", "x'00'"])

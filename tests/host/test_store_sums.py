@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -122,3 +123,31 @@ def test_counting_the_debates_of_cells_reads_an_index_alone(tmp_path):
     with closing(sqlite3.connect(tmp_path / "study.db")) as db:
         plan = db.execute("EXPLAIN QUERY PLAN " + browsing._UNSCORED.format(within="TRUE")).fetchall()
     assert [row[3] for row in plan] == ["SCAN debates USING COVERING INDEX debate_numbers"]
+
+
+def scored(cell, sample, repeat=0, **metrics):
+    return replace(ended(cell, repeat, sample), metrics=metrics)
+
+
+def test_what_left_the_run_file_is_not_browsed(tmp_path):
+    scope = Scope(frozenset("ab"), 1, {"a": frozenset({"q1"})}, {"b": ("new",)}, {"b": frozenset({"old"})})
+    with closing(open_recorder(tmp_path)) as recorder:
+        for cell in "abc":
+            for sample, right in (("q0", 1.0), ("q1", 0.0)):
+                wait_for(recorder.finish_debate(scored(cell, sample, new=right, old=right)))
+                wait_for(recorder.finish_debate(scored(cell, sample, 1, new=right)))
+        wait_for(recorder.keep_fact(FACT, scope.to_fact()))
+        assert recorder.debate(DebateId("c", 1, "q1")) is not None, "a run may need it again"
+    with open_study(tmp_path) as study:
+        assert [id for _, id in study.walk("a", "seconds")] == [("a", 0, "q0")]
+        assert [id.sample for _, id in study.walk("b")] == ["q0", "q1"]
+        assert list(study.walk("c")) == []
+        assert [study.debate(DebateId(*id)) for id in (("a", 0, "q1"), ("a", 1, "q0"), ("c", 0, "q0"))] == [None] * 3
+        assert study.debate(DebateId("b", 0, "q1")).metrics == {"new": 0.0}
+        assert study.contrast("a", "b", "new") == study.contrast("b", "a", "new") == {(1.0, 1.0): 1}
+        assert study.metric_names() == ["new", "old"]
+        assert [cell.score and cell.score.mean for cell in study.overview("old")] == [1.0, None]
+        assert [cell.score.mean for cell in study.overview("new")] == [1.0, 0.5]
+    with open_study(tmp_path, everything=True) as study:
+        assert len(list(study.walk("c"))) == 4
+        assert study.contrast("a", "b", "old") == {(1.0, 1.0): 1, (0.0, 0.0): 1}

@@ -80,6 +80,22 @@ def test_rates_are_of_the_last_seconds(line):
     assert "calls/s" not in last
 
 
+def test_a_line_that_is_too_long_leaves_out_what_matters_least(clock):
+    text = ProgressText(lambda: clock.state, 10, clock)
+    clock.now += 60.0
+    clock.state = Progress(5, 8, 1, 100, 0.5)
+    whole = text.text(5)
+    assert whole == "5 answered, 8 in flight, 0.1 calls/s, 2 tokens/s, $0.5000, 1 retry, 1:00 elapsed, about 1:00 left"
+    assert text.text(5, width=len(whole)) == whole
+    assert text.text(5, width=80) == "5 answered, 8 in flight, $0.5000, 1 retry, 1:00 elapsed, about 1:00 left"
+    assert text.text(5, width=50) == "5 answered, 8 in flight, $0.5000, 1:00 elapsed"
+
+
+def test_of_calls_nothing_is_said_while_debates_end_without_any(line):
+    assert line(1.0).startswith("0 answered, ")
+    assert line(1.0, ended=4) == "0:02 elapsed, about 0:03 left"
+
+
 def test_elapsed_and_remaining_time_failures_cost_and_retries(line):
     assert line(60.0, 5, 0, 1, 0, 0.5, ended=5) == (
         "5 answered, 0.1 calls/s, 0 tokens/s, $0.5000, 1 retry, 1:00 elapsed, about 1:00 left")
@@ -162,6 +178,10 @@ def test_a_change_of_mind_is_marked_with_whom_it_follows():
     assert "    C -> B\n" in text
 
 
+def test_a_further_sample_of_an_agent_that_was_shown_nothing_is_no_change_of_mind():
+    assert "->" not in shown(started("a"), cast("a"), said("a", 0, 0, "B"), said("a", 1, 0, "C"))
+
+
 def test_a_decision_is_right_or_wrong():
     assert "decision: A (agreed), wrong (reference: B); 3 calls" in shown(started("a"), ended("a", "A"))
     assert "failed: no answer came" in shown(started("a"), ended("a", error="no answer came"))
@@ -228,6 +248,8 @@ def test_a_table_is_readable_at_eighty_columns(cells, first):
      "'b' has the highest qa.accuracy, but its interval overlaps that of 'a': on 20 samples these intervals do not "
      "tell them apart."),
     ([cell("a", MEANS), cell("b", {"qa.accuracy": 0.6}), cell("c", {"qa.accuracy": 0.55})], "those of 2 other cells"),
+    ([cell("a", MEANS), cell("b", MEANS)], "qa.accuracy is the same in both cells: 20 samples show no difference."),
+    ([cell("a", MEANS), cell("b", MEANS), cell("c", {"qa.accuracy": 0.45})], "'a' is among those with the highest"),
     ([cell("a", MEANS), cell("b", {"qa.accuracy": 0.9})], "'b' has the highest qa.accuracy, and its interval overlaps "
      "no other cell's."),
     ([cell("a", MEANS, oracle=True)], "Components saw the references, so this is not about models.")])

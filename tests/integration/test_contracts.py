@@ -29,6 +29,7 @@ OPTIONS = {
     "cassette.replay": {"path": RECORDED / "calls.jsonl"}, "openai.chat": {"model": "small"},
     "litellm.chat": {"model": "openai/small"}, "files.table": {"path": RECORDED / "questions.jsonl"},
     "replay.trajectories": {"path": RECORDED / "debates.jsonl"},
+    "replay.replies": {"path": RECORDED / "replies.jsonl", "questions": RECORDED / "questions.jsonl"},
     "retrieval.bm25": {"path": RECORDED / "questions.jsonl", "column": "question"},
     "madc.order": {"inner": SeeAll()}, "serve.conversations": {"like": Ordering()},
     "inspect.dataset": {"source": "inspect_ai.dataset:example_dataset", "args": {"name": "theory_of_mind"}},

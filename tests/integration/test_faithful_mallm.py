@@ -123,7 +123,7 @@ def test_a_consensus_in_the_first_round_asks_the_agent_that_agreed_last(tmp_path
     calls, [result] = exchange(tmp_path, debate, Said(), CHOICE)
     assert [(request.purpose, request.agent) for request, _ in calls] == [
         ("discuss", 0), ("discuss", 1), ("extract", 1)]
-    assert calls[-1][1]["messages"][0] == {"role": "system", "content": "You are Agent 2."}
+    assert calls[-1][1]["messages"][0] == {"role": "system", "content": "Your role: Agent 2."}
     assert result.decision.key == "B"
 
 
@@ -176,7 +176,7 @@ def test_the_papers_preset_asks_every_voter_before_every_decision(tmp_path, deci
     for request, body in calls:
         if request.purpose == "extract":
             system, task, said, asked = body["messages"]
-            assert system == {"role": "system", "content": f"You are Agent {request.agent + 1}."}
+            assert system == {"role": "system", "content": f"Your role: Agent {request.agent + 1}."}
             assert (task["role"], said["role"]) == ("user", "assistant")
             assert "copy your previous solution" in asked["content"]
 
@@ -223,8 +223,8 @@ def test_the_persona_stands_in_the_system_message_of_every_prompt_of_an_agent(tm
         debate = f'paradigm = "mallm.{paradigm}"\nrounds = 2\ndecision = {{use = "voting.simple", final = "ask"}}'
         calls, _ = exchange(folder, debate, Said(vote="1"), CHOICE)
         for request, body in calls:
-            assert body["messages"][0] == {"role": "system", "content": f"You are Agent {request.agent + 1}."}
-            assert sum(m["content"].count("You are Agent") for m in body["messages"]) == 1
+            assert body["messages"][0] == {"role": "system", "content": f"Your role: Agent {request.agent + 1}."}
+            assert sum(m["content"].count("Your role: Agent") for m in body["messages"]) == 1
 
 
 def test_solutions_are_numbered_from_one_and_no_ballot_is_an_example(tmp_path):

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRESS = re.compile(r"^\d+(/\d+)? debates  .*\n", re.MULTILINE)
-"""Shown every few seconds of a run: not what a document is about."""
+PROGRESS = re.compile(r"^(\d+(/\d+)? debates  .*|.* blocked every debate for [\d.]+ s; .*)\n", re.MULTILINE)
+"""Shown every few seconds of a run, and on a machine that is busy with something else: not what a document is about."""
 FILE = re.compile(r"^```\w+ title=\"([\w./-]+)\"\n(.*?)^```", re.DOTALL | re.MULTILINE)
 ENDPOINT = re.compile(r"<!-- endpoint: (\d+) -->")
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
@@ -79,6 +79,8 @@ def endpoint_of(document: str) -> Iterator[None]:
         try:
             while not listening.exists() and server.poll() is None:
                 time.sleep(0.05)
+            if server.poll() is not None:  # whatever answers at that port would not be ours
+                raise RuntimeError(f"the endpoint at port {port[1]} of 127.0.0.1 does not start; is the port in use?")
             yield
         finally:
             server.terminate()

@@ -13,6 +13,7 @@ from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.marks import LINE, announced, announcements, boxed, closing
 from madplug_answers.own import compatible, parse_reply, plain
+from madplug_common.patterns import regex
 from madplug_common.prompts import fill, letter
 
 ASK_ONE = ("When you have decided, end your reply with one line that gives the letter of your choice, in this form: "
@@ -21,25 +22,25 @@ ASK_SEVERAL = ("When you have decided, end your reply with one line that gives t
                "be right, in this form: {form}")
 ALONE_SEVERAL = "Give only the letters of all options you take to be right, separated by commas."
 
-_WRAPPED = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf)\s?\{")
-_AFTER_MARK = re.compile(
+_WRAPPED = regex(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf)\s?\{")
+_AFTER_MARK = regex(
     r"(?i)[\s>\"'$\\(\[{]{0,40}(?:(?:is|be|the|option|choice|letter|answer)(?![a-z])[\s:\"'$(\[{]{1,6}){0,3}"
     r"([a-z]{1,2})(?![a-z])")
-_NO_ANSWER = re.compile(
+_NO_ANSWER = regex(
     r"(?i)[\s(\[\"']{0,4}(?:not[ ](?:given|provided|listed|available|present|included|among|one[ ]of|in[ ]the)"
     r"|none(?![a-z])|n/?a(?![a-z])|unknown|undetermined|cannot[ ]be[ ]determined)")
-_MENTIONS = re.compile(
+_MENTIONS = regex(
     # (B) or [B], but no f(B); in small letters only at an end, since "(a) first" counts something else
     r"(?<![\w)\]}\\])[(\[][ ]?"
     r"(?P<inside>[A-Z]{1,2}(?=[ ]?[)\]](?!\w))|[a-z]{1,2}(?=[ ]?[)\]][ ]?(?:[.,;!?\n]|\Z)))[ ]?[)\]]"
     # B) outside of brackets
     r"|(?:(?<=[\s\"'])|^)(?P<before>[A-Z]{1,2}(?=\)(?:[\s.,;:!?\"']|\Z))|[a-z]{1,2}(?=\)[ ]?(?:[.,;!?\n]|\Z)))\)"
     r"|(?P<open>[(\[])|(?P<close>[)\]])|(?P<line>\n)", re.M)
-_NAMED = re.compile(r"(?<!\w)(?i:option|choice)[ ]([A-Z]{1,2})(?![\w'’])")
-_LAST_LINE = re.compile(r"(?:\([^()\n]{1,12}\)\s?)?[\s\"'(\[{$\\]{0,6}([A-Za-z]{1,2})[\s\"')\]}$.!\\]{0,6}\Z")
-_LABEL = re.compile(r"\s{0,9}\(?([A-Z]{1,2})[.:)]\s")
-_SEVERAL = re.compile(r"(?i)[\s(\[{,;&\"']{0,6}(?:and[ ])?[ (\[]{0,3}([a-z]{1,2})(?![a-z])[)\]\"']{0,2}")
-_RUN = re.compile(r"[A-Za-z]{1,26}\Z")
+_NAMED = regex(r"(?<!\w)(?i:option|choice)[ ]([A-Z]{1,2})(?![\w'’])")
+_LAST_LINE = regex(r"(?:\([^()\n]{1,12}\)\s?)?[\s\"'(\[{$\\]{0,6}([A-Za-z]{1,2})[\s\"')\]}$.!\\]{0,6}\Z")
+_LABEL = regex(r"\s{0,9}\(?([A-Z]{1,2})[.:)]\s")
+_SEVERAL = regex(r"(?i)[\s(\[{,;&\"']{0,6}(?:and[ ])?[ (\[]{0,3}([a-z]{1,2})(?![a-z])[)\]\"']{0,2}")
+_RUN = regex(r"[A-Za-z]{1,26}\Z")
 
 
 def labels(sample: Sample) -> tuple[str, ...]:

@@ -10,25 +10,26 @@ import re
 from fractions import Fraction
 
 from madplug_answers.number import LONGEST, shortest
+from madplug_common.patterns import regex
 
-_SPACES = re.compile(r"\\[,!;: ]|\\(?:quad|qquad|left|right|displaystyle|limits)(?![A-Za-z])|[\s~$]")
-_FRACTIONS = re.compile(r"\\[dtc]frac(?![A-Za-z])")
-_DEGREES = re.compile(r"\^\{?\\circ\}?|\\degree(?![A-Za-z])|°")
-_UNIT = re.compile(r"(?<=[0-9}\s])\s{0,2}\\(?:text|mbox|textrm|mathrm|textbf)\s?\{\s?[A-Za-z][^{}]{0,40}\}"
-                   r"(?:\^\{?[23]\}?)?[\s.$]{0,4}\Z")
-_NAMED_UNIT = re.compile(r"(-?\$?[0-9][0-9,]{0,40}(?:\.[0-9]{1,40})?)\s{1,3}[A-Za-z][A-Za-z ]{1,40}\Z")
-_TEXT = re.compile(r"\\(?:text|mbox|textrm|textbf|textit|mathrm|mathbf|operatorname)\s?\{([^{}]{0,400})\}")
-_NAME = re.compile(r"[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?(?:\([a-z]\))?\Z")
-_COMMAND = re.compile(r"\\[A-Za-z]+")
-_BARE_ROOT = re.compile(r"\\sqrt(?=[0-9A-Za-z])([0-9A-Za-z])")
+_SPACES = regex(r"\\[,!;: ]|\\(?:quad|qquad|left|right|displaystyle|limits)(?![A-Za-z])|[\s~$]")
+_FRACTIONS = regex(r"\\[dtc]frac(?![A-Za-z])")
+_DEGREES = regex(r"\^\{?\\circ\}?|\\degree(?![A-Za-z])|°")
+_UNIT = regex(r"(?<=[0-9}\s])\s{0,2}\\(?:text|mbox|textrm|mathrm|textbf)\s?\{\s?[A-Za-z][^{}]{0,40}\}"
+              r"(?:\^\{?[23]\}?)?[\s.$]{0,4}\Z")
+_NAMED_UNIT = regex(r"(-?\$?[0-9][0-9,]{0,40}(?:\.[0-9]{1,40})?)\s{1,3}[A-Za-z][A-Za-z ]{1,40}\Z")
+_TEXT = regex(r"\\(?:text|mbox|textrm|textbf|textit|mathrm|mathbf|operatorname)\s?\{([^{}]{0,400})\}")
+_NAME = regex(r"[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?(?:\([a-z]\))?\Z")
+_COMMAND = regex(r"\\[A-Za-z]+")
+_BARE_ROOT = regex(r"\\sqrt(?=[0-9A-Za-z])([0-9A-Za-z])")
 _GROUP = r"(\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\})"
-_BARE_FRACTION = re.compile(rf"\\frac(?:([0-9])([0-9])|([0-9]){_GROUP}|{_GROUP}([0-9]))")
-_SLASH = re.compile(r"(?<![\w/.)])([0-9]{1,40})/([0-9]{1,40})(?![\w/.])")
-_ROWS = (re.compile(r"\\+(?=\\[A-Za-z])"), re.compile(r"\\{2,}"))
-_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?\Z")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\Z")
-_RATIO = re.compile(r"(-?)\\frac\{(-?[0-9]+)\}\{(-?[0-9]+)\}\Z")
-_WORD = re.compile(r"[A-Za-z]{3,}\Z")
+_BARE_FRACTION = regex(rf"\\frac(?:([0-9])([0-9])|([0-9]){_GROUP}|{_GROUP}([0-9]))")
+_SLASH = regex(r"(?<![\w/.)])([0-9]{1,40})/([0-9]{1,40})(?![\w/.])")
+_ROWS = (regex(r"\\+(?=\\[A-Za-z])"), regex(r"\\{2,}"))
+_THOUSANDS = regex(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?\Z")
+_DECIMAL = regex(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\Z")
+_RATIO = regex(r"(-?)\\frac\{(-?[0-9]+)\}\{(-?[0-9]+)\}\Z")
+_WORD = regex(r"[A-Za-z]{3,}\Z")
 _ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
          "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")

@@ -9,25 +9,27 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from madplug_common.patterns import regex
+
 LINE = "Final answer:"
 """How the line that every format asks for begins."""
 
-MARKER = re.compile(
+MARKER = regex(
     r"(?i)(?<![a-z])(?:final[ \t]{1,3}(?:answer|solution)(?![a-z])"
     r"|(?:answer|solution|choice|option)[ \t]{1,3}(?:is|would[ ]be)(?![a-z])"
     r"|answer(?=[ \t]?[:=])|\#\#\#\#)")
 """An announcement of the answer."""
 
-ANNOUNCED_HERE = re.compile(
+ANNOUNCED_HERE = regex(
     MARKER.pattern + r"(?:[ \t]{0,3}is(?![a-z]))?[ \t]{0,3}[:=]?[\s$(\[{]{0,6}\Z"
     r"|(?i:\bI[ ](?:choose|chose|pick|select|say|answer|vote[ ]for|go[ ]with|propose)(?:[ ]option)?[:\s(\[]{0,4}\Z)")
 """A text that ends with an announcement of the author's answer."""
 
-_JOINT = re.compile(r"(?i)(?:[ \t]{0,3}is(?![a-z]))?[ \t]{0,3}[:=]?\s{0,4}")
-_CLOSING = re.compile(r"(?im)^(?:(?:[^\S\n]|[>#_*])*final[ \t]{1,3}answer[ \t]{0,3}:\**)+")
-_BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
+_JOINT = regex(r"(?i)(?:[ \t]{0,3}is(?![a-z]))?[ \t]{0,3}[:=]?\s{0,4}")
+_CLOSING = regex(r"(?im)^(?:(?:[^\S\n]|[>#_*])*final[ \t]{1,3}answer[ \t]{0,3}:\**)+")
+_BOX = regex(r"\\(?:boxed|fbox)\s{0,3}\{")
 _BOXES_TRIED = 8
-_BRACE = re.compile(r"\\.|[{}]", re.S)
+_BRACE = regex(r"\\.|[{}]", re.S)
 _LONGEST_BOX = 4000
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -16,21 +15,22 @@ from madplug_answers.latex import normalise
 from madplug_answers.marks import LINE, announcements, ascii_digits, boxed, closing_after_boxes
 from madplug_answers.number import last, tidy
 from madplug_answers.own import parse_reply
+from madplug_common.patterns import regex
 from madplug_common.prompts import fill
 
 ASK = "When you have decided, end your reply with one line that gives your answer in LaTeX, in this form: {form}"
 LONGEST = 2000
 """Longer expressions are not answers."""
 
-_FORMULA = re.compile(r"\$\$?([^$]{1,2000})\$|\\\(([^\n]{1,2000}?)\\\)|\\\[([^\n]{1,2000}?)\\\]")
-_END = re.compile(r"[.;](?=\s|\Z)|\n\s*\n")
-_MARKER = re.compile(
+_FORMULA = regex(r"\$\$?([^$]{1,2000})\$|\\\(([^\n]{1,2000}?)\\\)|\\\[([^\n]{1,2000}?)\\\]")
+_END = regex(r"[.;](?=\s|\Z)|\n\s*\n")
+_MARKER = regex(
     r"(?i)(?<![a-z])(?:final[ \t]{1,3}answer(?![a-z])|answer[ \t]{1,3}is(?![a-z])|answer(?=[ \t]?[:=])|\#\#\#\#)")
-_REMARK = re.compile(r"(?i)(?<!\\)\b(?:correct|incorrect|right|wrong|valid|the|this|that|not|as|above|given)\b")
-_DENIED = re.compile(r"(?i)not(?!\w)(?:[^\n]{1,200}?[ ]but(?:[ ]rather)?[ ](.{1,200}))?")
+_REMARK = regex(r"(?i)(?<!\\)\b(?:correct|incorrect|right|wrong|valid|the|this|that|not|as|above|given)\b")
+_DENIED = regex(r"(?i)not(?!\w)(?:[^\n]{1,200}?[ ]but(?:[ ]rather)?[ ](.{1,200}))?")
 _TRIED = 8
-_COMMAND = re.compile(r"\\(?:text|mbox|textrm|textbf|mathrm)\s?\{[^{}]{0,400}\}|\\[A-Za-z]+")
-_WORDS = re.compile(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,;:!?]|\Z)")
+_COMMAND = regex(r"\\(?:text|mbox|textrm|textbf|mathrm)\s?\{[^{}]{0,400}\}|\\[A-Za-z]+")
+_WORDS = regex(r"(?<!\S)[A-Za-z]{2,}(?=[\s.,;:!?]|\Z)")
 
 
 class Math(Reading):

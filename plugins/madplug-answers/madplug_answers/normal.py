@@ -6,25 +6,27 @@ import re
 import string
 import unicodedata
 
-_SPACED_GROUPS = re.compile(r"(?<![\w.,])([0-9]{1,3}(?:[ \u00a0\u2009\u202f][0-9]{3})+)(?![0-9])")
-_GROUPS = re.compile(r"(?<![\w.,])(?:[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:['’][0-9]{3})+|(?:_[0-9]{3})+|(?:\.[0-9]{3}){2,})"
-                     r"|[0-9]{1,2}(?:,[0-9]{2}){1,9},[0-9]{3})(?![0-9]|,[0-9])")
-_VULGAR = re.compile(r"(?<=[0-9])(?=[¼-¾⅐-⅞])")
-_SUPERSCRIPT = re.compile(r"(?<=[0-9])(?=[⁰¹²³⁴-⁹⁻])")
+from madplug_common.patterns import regex
+
+_SPACED_GROUPS = regex(r"(?<![\w.,])([0-9]{1,3}(?:[ \u00a0\u2009\u202f][0-9]{3})+)(?![0-9])")
+_GROUPS = regex(r"(?<![\w.,])(?:[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:['’][0-9]{3})+|(?:_[0-9]{3})+|(?:\.[0-9]{3}){2,})"
+                r"|[0-9]{1,2}(?:,[0-9]{2}){1,9},[0-9]{3})(?![0-9]|,[0-9])")
+_VULGAR = regex(r"(?<=[0-9])(?=[¼-¾⅐-⅞])")
+_SUPERSCRIPT = regex(r"(?<=[0-9])(?=[⁰¹²³⁴-⁹⁻])")
 _SIGNS = str.maketrans({
     "−": "-", "‐": "-", "‑": "-", "‒": "-", "–": "-", "⁄": "/", "∕": "/", "’": "'", "٫": ".", "٬": ","})
-_POINT = re.compile(r"(?<![\w.])\.(?=[0-9])")
-_PERCENT = re.compile(r"(?<=[0-9])\s{0,3}(?:%|per\s?cent(?![a-z]))")
-_CURRENCY = re.compile(r"(?<![\w.,])(-?[0-9][0-9.,]{0,40}(?<![.,]))\s?([$€£¥])")
-_SIGNED_CURRENCY = re.compile(r"([$€£¥])\s?-(?=[0-9])")
-_SPACE_AFTER_CURRENCY = re.compile(r"(?<=[$€£¥])\s(?=[0-9])")
-_UNIT = re.compile(
+_POINT = regex(r"(?<![\w.])\.(?=[0-9])")
+_PERCENT = regex(r"(?<=[0-9])\s{0,3}(?:%|per\s?cent(?![a-z]))")
+_CURRENCY = regex(r"(?<![\w.,])(-?[0-9][0-9.,]{0,40}(?<![.,]))\s?([$€£¥])")
+_SIGNED_CURRENCY = regex(r"([$€£¥])\s?-(?=[0-9])")
+_SPACE_AFTER_CURRENCY = regex(r"(?<=[$€£¥])\s(?=[0-9])")
+_UNIT = regex(
     r"(?<![\w.])([$€£¥]?-?[0-9](?:[0-9.,/]{0,40}[0-9])?)\s{0,3}"
     r"(?=(?:[kcmµ]?m|k?g|mg|lbs?|oz|ft|mi|mph|kph|km/h|m/s|m?l|ms|min|[kmg]?hz|[km]?w|kwh|[kmgt]b|°\s?[cf]?|°)(?![\w]))")
-_DEGREES = re.compile(r"°\s(?=[cf](?!\w))")
-_MARK = re.compile("[" + re.escape(string.punctuation) + "“”‘’«»„…–—]")
+_DEGREES = regex(r"°\s(?=[cf](?!\w))")
+_MARK = regex("[" + re.escape(string.punctuation) + "“”‘’«»„…–—]")
 _BETWEEN_DIGITS = frozenset(".,:/-^*")
-_ARTICLES = re.compile(r"(?<![\w.$€£¥])(?:a|an|the)(?![\w%+#])")
+_ARTICLES = regex(r"(?<![\w.$€£¥])(?:a|an|the)(?![\w%+#])")
 
 
 def normalised(text: str) -> str:

@@ -14,6 +14,7 @@ from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.marks import LINE, announcements, ascii_digits, boxed, closing_after_boxes
 from madplug_answers.own import parse_reply
+from madplug_common.patterns import regex
 from madplug_common.prompts import fill
 
 ASK = ("When you have decided, end your reply with one line that gives your answer as a plain number, without a "
@@ -29,12 +30,12 @@ _TIMES_POWER = (r"(?:[eE](?P<e>[+-]?[0-9]+)(?![0-9A-Za-z.])"
                 r"|[ ]?(?:\\times|\\cdot|×|x)[ ]?10\^\{?(?P<ten>-?[0-9]+)\}?)?")
 _RAISED = r"(?P<raised>(?:\^[{(]{0,2}-?[0-9]+)+[)}]*)?"
 _RATIO = r"(?:(?P<date>(?:/[0-9]{1,4}){2})|[ ]?/[ ]?(?P<below>[0-9]+)(?![0-9/]|[.,][0-9]))?"
-_NUMBER = re.compile(
+_NUMBER = regex(
     rf"(?<![\w.^])(?<!\^[{{(])(?:0[xX](?P<hex>[0-9a-fA-F]+)(?!\w)|(?P<top>{_PLAIN}){_TIMES_POWER}{_RAISED}{_RATIO})")
-_EXPONENT = re.compile(r"-?[0-9]+")
-_FRAC = re.compile(r"([\w)]?)\\[dtc]?frac\s?\{\s?(-?)\s?([0-9]{1,400})\s?\}\s?\{\s?([0-9]{1,400})\s?\}")
-_OPERAND = re.compile(r"[\w)\]}%.]")
-_WORKED_OUT = re.compile(r"\A(?:(?:[^A-Za-z=.\n]|\.(?=[0-9])){1,80}=){1,3}")
+_EXPONENT = regex(r"-?[0-9]+")
+_FRAC = regex(r"([\w)]?)\\[dtc]?frac\s?\{\s?(-?)\s?([0-9]{1,400})\s?\}\s?\{\s?([0-9]{1,400})\s?\}")
+_OPERAND = regex(r"[\w)\]}%.]")
+_WORKED_OUT = regex(r"\A(?:(?:[^A-Za-z=.\n]|\.(?=[0-9])){1,80}=){1,3}")
 _BEFORE_SIGN = "=(:,[{<>~≈≤≥+*/"
 
 

@@ -14,25 +14,26 @@ from typing import NamedTuple
 
 from madplug_answers.marks import ANNOUNCED_HERE, MARKER
 from madplug_answers.reports import blank, blank_reports
+from madplug_common.patterns import regex
 from madplug_common.replies import STANCE, without_thoughts
 
-_EMPHASIS = re.compile(r"(?<![0-9)])(?<![0-9)] )\*+|\*+(?! ?[0-9(\\])|`+")
+_EMPHASIS = regex(r"(?<![0-9)])(?<![0-9)] )\*+|\*+(?! ?[0-9(\\])|`+")
 """A star between factors is not emphasis."""
-_TOKEN = re.compile(r"[\w.,/%-]+")
+_TOKEN = regex(r"[\w.,/%-]+")
 """A text in which nothing can be quoted, reported or emphasised."""
-_QUOTE = re.compile("[\"“„«'‘]")
-_FENCE = re.compile(r"`{3,}|^[ ]{0,3}~{3,}", re.M)
-_FENCED = re.compile(r"\s*(`{3,}|~{3,})[ \t]*[\w+-]{0,20}[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z", re.S)
-_BLOCK_QUOTE = re.compile(r"^[ \t]{0,3}>[^\n]*(?:\n[ \t]{0,3}>[^\n]*)*", re.M)
-_QUOTED = re.compile(
+_QUOTE = regex("[\"“„«'‘]")
+_FENCE = regex(r"`{3,}|^[ ]{0,3}~{3,}", re.M)
+_FENCED = regex(r"\s*(`{3,}|~{3,})[ \t]*[\w+-]{0,20}[ \t]*\n(.*)\n[ \t]*\1[`~]*\s*\Z", re.S)
+_BLOCK_QUOTE = regex(r"^[ \t]{0,3}>[^\n]*(?:\n[ \t]{0,3}>[^\n]*)*", re.M)
+_QUOTED = regex(
     r'(?<![\w)\]])"(?=\S)(?P<straight>(?:[^"\n]|\n(?![ \t]{0,9}\n)){1,2000})"(?!\w)'
     r"|“(?P<curly>[^“”]{1,2000})”|„(?P<low>[^„“”]{1,2000})[“”]|«(?P<angle>[^«»]{1,2000})»"
     r"|(?<!\w)'(?=[A-Za-z(\[])(?P<single>(?:[^'\n]|(?<=\w)'(?=\w)){1,400})'(?!\w)"
     r"|‘(?P<round>(?:[^‘’\n]|’(?=\w)){1,400})’(?!\w)")
-_UTTERANCE = re.compile(r"(?i)\b(?:answer|solution|I|we)\b|\\boxed")
-_OPTION = re.compile(r"(?:\(X\) ?)?\(?[A-Z]\) ")
+_UTTERANCE = regex(r"(?i)\b(?:answer|solution|I|we)\b|\\boxed")
+_OPTION = regex(r"(?:\(X\) ?)?\(?[A-Z]\) ")
 _LONGEST_NAME = 40
-_INTRODUCED = re.compile(
+_INTRODUCED = regex(
     r"(?:\b(?:I|[Mm]y)\b|\b(?:updated|revised|final)\b)(?:(?!\b(?:agent|other|their|his|her)s?\b)[^\n.!?]){0,100}"
     r"\b(?:answer|solution|choice|response)\b(?:(?!\b(?:agent|other)s?\b)[^\n.!?]){0,100}:\s{0,4}\Z")
 _BEFORE, _CLOSE = 240, 60

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from madplug_common.patterns import regex
+
 _LABEL = r"(?:[ ]#?(?:[0-9]{1,3}|[A-Z])(?!\w|['’](?!s)))"
 _AND_MORE = r"(?:(?:,[ ]|,?[ ](?:and|&)[ ])(?:[Aa]gent[ ])?#?[0-9]{1,3}(?!\w)){0,6}"
 _ROLE = (r"(?:[Aa]gent|[Aa]ssistant|[Pp]articipant|[Pp]anell?ist|[Dd]ebater|[Pp]eer|[Oo]pponent|[Ee]xpert|[Ss]peaker"
@@ -33,7 +35,7 @@ _NAME = (r"(?!(?:I|We|You|This|That|It|Which|So|As|And|But|Having|Evidence|Analy
          r"[A-Z][a-z]{1,20}(?:[ ](?:also|still|then|now))?"
          r"[ ](?:says|said|claim(?:s|ed)|argue[sd]|thinks|believe[sd]|insist(?:s|ed)|writes|wrote|maintain(?:s|ed)"
          r"|assert(?:s|ed)|replied|answered|proposed|voted)")
-_REPORT = re.compile(
+_REPORT = regex(
     r"(?<!\w)(?:"
     # Agent 2 says; the other participants chose; two agents got
     rf"{_AGENT}(?:[ ](?!(?:I|and|we)[ ])[\w,]{{1,15}}){{0,4}}?[ ](?:{_SAYS}|{_REACHES})(?![\w']|,[ ])"
@@ -56,13 +58,13 @@ _OF_REPORTS = (
     " maintain", " assert", " choos", " chose", " pick", " select", " answers", " answered", " vot", " prefer",
     " conclud", " respond", " repl", " favo", " opt for", " opts for", " opted for", " disagree")
 _OF_NEGATIONS = ("ot ", "ever ", "either ", "or ", "annot be", "ather than", "nstead of", "n't", "n’t")
-_END = re.compile(
+_END = regex(
     r"[.!?;](?=\s|\Z|[\"'”’)])|\n|,?[ ](?:but|however|whereas|while|so|therefore|thus|hence|yet|although|though)(?!\w)"
     r"|(?<=[ ,])(?:I|[Mm]y)(?![\w'])|,[ ](?:think|believe|conclude|maintain)(?!\w)"
     r"|(?<=[ ])(?:wrong|incorrect|mistaken|flawed|false)(?!\w)")
-_SENTENCE_END = re.compile(r"[.!?](?=\s|\Z)|\n")
-_NEXT_LINE = re.compile(r"\s*\n[^\n]*")
-_ENDORSED = re.compile(
+_SENTENCE_END = regex(r"[.!?](?=\s|\Z)|\n")
+_NEXT_LINE = regex(r"\s*\n[^\n]*")
+_ENDORSED = regex(
     r"(?i)(?<!\w)(?:(?<!not )(?<!n't )(?<!n’t )(?:agree|concur|accept|support|confirm|converge)(?:s|d|ed)?"
     r"|(?:has|have|had|got|gave|found|identified|reached|provided|arrived at|came to) the (?:correct|right)"
     r"|(?<!not )(?<!n't )(?<!n’t )(?:correctly|rightly|convincingly"
@@ -75,18 +77,18 @@ _NEGATION = (r"(?<![\w'’])(?:[Nn]ot|[Nn]ever|[Nn]either|[Nn]or|[Cc]annot[ ]be|
              r"|n['’]t(?:[ ]be)?")
 _TOKEN = (r"(?:[(\[\"'${\\]{0,3}(?:[A-Z]{1,2}(?![\w'’])|(?<=[(\[])[a-z](?=[)\]])"
           r"|-?[0-9][0-9,.]{0,40}(?<![,.])(?!\w))[)\]\"'$}]{0,3})")
-_NEGATED = re.compile(
+_NEGATED = regex(
     rf"(?P<not>{_NEGATION})(?P<what>[ ]{{1,2}}(?:the[ ])?(?:(?:[Oo]ption|[Cc]hoice|[Aa]nswer|[Ll]etter)[ ])?{_TOKEN}"
     rf"(?:[ ]?(?:,|or|nor|and)[ ]{_TOKEN}){{0,6}}(?P<but>,?[ ]but(?:[ ]rather)?(?![\w']))?)")
-_REFUTED = re.compile(
+_REFUTED = regex(
     r"(?:\(?(?<!\w)[A-Z]\)(?:,[ ]|[ ](?:and|or)[ ]|,[ ](?:and|or)[ ])){0,9}\(?(?<!\w)[A-Z]\)[ ]"
     r"(?=(?:is|are|was|were|looks?|seems?|would[ ]be|can(?:not|['’]t)[ ]be)[ ]"
     r"(?:(?:also|clearly|therefore|both|all)[ ]){0,2}"
     r"(?:wrong|incorrect|false|impossible|implausible|eliminated|excluded|ruled[ ]out"
     r"|not[ ](?:the[ ]|a[ ])?(?:right|correct|answer|best|true|valid|possible|it(?!\w))))")
-_NUMBERED = re.compile(r"(?<!\w)(?:[Aa]gent|[Aa]ssistant|[Pp]articipant|[Pp]anell?ist|[Dd]ebater|[Ee]xpert|[Ss]peaker)"
-                       rf"s?(?:[ ]solutions?)?{_LABEL}{_AND_MORE}")
-_VISIBLE = re.compile(r"[^\s*`]")
+_NUMBERED = regex(r"(?<!\w)(?:[Aa]gent|[Aa]ssistant|[Pp]articipant|[Pp]anell?ist|[Dd]ebater|[Ee]xpert|[Ss]peaker)"
+                  rf"s?(?:[ ]solutions?)?{_LABEL}{_AND_MORE}")
+_VISIBLE = regex(r"[^\s*`]")
 
 
 def blank(text: str) -> str:

@@ -14,6 +14,7 @@ from madplug_answers.marks import LINE, announcements, closing_at
 from madplug_answers.normal import normalised
 from madplug_answers.own import parse_reply, spoken, unquoted
 from madplug_answers.vectors import AnswerVectors
+from madplug_common.patterns import regex
 from madplug_common.prompts import fill
 from madplug_common.vectors import cosine
 
@@ -26,16 +27,16 @@ ASK_FREE = ("When you have decided, end your reply with a line that says `{form}
 _TRIED = 8
 _READINGS = 8
 """How often an answer is read again until it reads as itself."""
-_NOT_BUT = re.compile(r"(?i)not[ ](?P<not>[^\n]{1,120}?)(?:,?[ ]but(?:[ ]rather)?[ ](?P<but>[^\n]{1,300}))?[.!]?\Z")
-_EMPTY_REMARK = re.compile(r"[(\[]\s{1,400}[)\]][\s.]{0,9}\Z")
-_UNKNOWN = re.compile(
+_NOT_BUT = regex(r"(?i)not[ ](?P<not>[^\n]{1,120}?)(?:,?[ ]but(?:[ ]rather)?[ ](?P<but>[^\n]{1,300}))?[.!]?\Z")
+_EMPTY_REMARK = regex(r"[(\[]\s{1,400}[)\]][\s.]{0,9}\Z")
+_UNKNOWN = regex(
     r"(?:(?:it|that|this|they|(?:final )?answer|(?:answer to )?(?:this|that|question)(?: question)?) "
     r"(?:is|are|was|remains|must remain|must be) )?(?:(?:still|currently|simply|completely|entirely) )?unknown"
     r"(?: (?:to|from|in|by|for|given|based|according|because|since|as|at|here|with|without|so|due|and)"
     r"(?: .{0,300})?)?\Z")
-_CONTRAST = re.compile(r" (?:but|however|though|although|yet) ")
-_LISTED = re.compile(r"(?m)^[ \t]{0,9}\(?([A-Z])[.):][ \t]{1,9}([^\n]{1,300})$")
-_LABELLED = re.compile(r"\(?([A-Z])(?:[.):]|\)[.:])[ \t]{1,9}([^\n]{1,300})\Z")
+_CONTRAST = regex(r" (?:but|however|though|although|yet) ")
+_LISTED = regex(r"(?m)^[ \t]{0,9}\(?([A-Z])[.):][ \t]{1,9}([^\n]{1,300})$")
+_LABELLED = regex(r"\(?([A-Z])(?:[.):]|\)[.:])[ \t]{1,9}([^\n]{1,300})\Z")
 
 
 class Text(Reading):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from pydantic import Field
@@ -12,23 +11,24 @@ from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.marks import LINE, announcements, boxed, closing_after_boxes
 from madplug_answers.own import compatible, parse_reply
+from madplug_common.patterns import regex
 from madplug_common.prompts import fill
 
 ASK_YESNO = "When you have decided, end your reply with one line that says yes or no, in this form: {form}"
 
-_BOTH = re.compile(r"(?i)(?<![\w'’])(?:yes(?:[ ]or[ ]|/)no|true(?:[ ]or[ ]|/)false)(?![\w'’])")
-_WORD = re.compile(
+_BOTH = regex(r"(?i)(?<![\w'’])(?:yes(?:[ ]or[ ]|/)no|true(?:[ ]or[ ]|/)false)(?![\w'’])")
+_WORD = regex(
     r"(?i)(?P<not>(?:(?<!\w)(?:not|never|cannot)|n['’]t)[ \t]{1,3}"
     r"(?:(?:be|been|a|the|simply|entirely|quite|really|necessarily|strictly|completely|always|actually)[ \t]{1,3}){0,2}"
     r")?(?<!\w)(?<!\w['’])(?P<word>yes|no|true|false)(?!\w|['’-]\w)")
-_NUMBERED = re.compile(r"\.[ \t]?[0-9]")
-_NEXT_WORD = re.compile(r"[ \t]{1,9}([A-Za-z]{1,20})")
+_NUMBERED = regex(r"\.[ \t]?[0-9]")
+_NEXT_WORD = regex(r"[ \t]{1,9}([A-Za-z]{1,20})")
 _AFTER_NO = frozenset((
     "because", "since", "as", "for", "it", "he", "she", "they", "this", "that", "these", "those", "there", "the", "we",
     "i", "you", "but", "and", "or", "not", "due", "given", "based", "if", "when", "while", "though", "although",
     "unless", "so", "thus", "hence", "however", "is", "was", "would", "in", "according"))
 """Words that may follow the answer "no"; before any other word, "no" belongs to that word ("no doubt")."""
-_SENTENCE = re.compile(r"[.!?](?=\s)|\n")
+_SENTENCE = regex(r"[.!?](?=\s)|\n")
 _TRIED = 8
 
 

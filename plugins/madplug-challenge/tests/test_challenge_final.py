@@ -72,7 +72,7 @@ def test_the_answer_alone_is_shown():
     prompt = played.prompts[3]
     assert "the question" in prompt
     assert "The final answer to the task is: x" in prompt
-    assert prompt.startswith("You are Agent 1.")
+    assert prompt.startswith("Your role: Agent 1.")
     assert played.requests[3].messages[0]["role"] == "system"
     assert "Agent 2" not in prompt
     assert played.requests[3].form == {"regex": "AGREE|DISAGREE"}
@@ -191,7 +191,7 @@ class Panel(PersonaGenerator):
 def test_only_voters_are_asked():
     played = play(phases=[Final(settings=["only_solution"])], personas=[Panel()], replies=say(["?", "AGREE"]))
     assert [r.agent for r in asked(played)] == [1]
-    assert "You are Ann. a cook" in played.prompts[-1]
+    assert "Your role: Ann. a cook" in played.prompts[-1]
 
 
 def test_text_with_braces_stays_text():

@@ -13,6 +13,7 @@ from madplug import Message, Options, Persona, PersonaGenerator, Reply, Style, T
 from madplug_chateval.pairs import LabelOptions, PairOptions, pair_of
 from madplug_common.asking import LengthOptions
 from madplug_common.prompts import fill, question_parts, transcribe, user
+from madplug_common.replies import spoken
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -143,7 +144,7 @@ class Referee(Style):
         parts = [shown(debate, o), fill(o.discussion, messages=said) if view else "", asked]
         prompt = user(debate.sample, "\n\n".join(p for p in parts if p))
         form = debate.answers.form(debate.sample, body=o.max_characters) if final and not pair else None
-        text = (await debate.ask([prompt], agent=turn.agent, purpose="discuss", form=form)).text
+        text = spoken((await debate.ask([prompt], agent=turn.agent, purpose="discuss", form=form)).text)
         if not final:
             return Reply(text, "")
         return judged(text, o.labels) if pair else Reply(text)
@@ -174,7 +175,7 @@ class Summariser(Style):
         before = fill(o.before, summary=own[-1].content) if own else ""
         parts = [shown(debate, o), fill(o.discussion, messages=said), fill(o.summary, before=before)]
         prompt = user(debate.sample, "\n\n".join(parts))
-        return Reply((await debate.ask([prompt], agent=turn.agent, purpose="summarise")).text, "")
+        return Reply(spoken((await debate.ask([prompt], agent=turn.agent, purpose="summarise")).text), "")
 
 
 def shown(debate: Debate, options: RefereeOptions | SummariserOptions) -> str:

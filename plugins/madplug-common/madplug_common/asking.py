@@ -9,6 +9,7 @@ from pydantic import Field
 
 from madplug import Options, Turn
 from madplug_common.prompts import Chat
+from madplug_common.replies import spoken
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -22,9 +23,9 @@ class LengthOptions(Options):
 
 
 async def ask_for_answer(debate: Debate, turn: Turn, chat: Sequence[Chat], max_characters: int | None = None) -> str:
-    """What the agent of the turn replies; a model that can be constrained ends with the line of the answer format.
+    """What the agent of the turn says; a model that can be constrained ends with the line of the answer format.
 
-    max_characters: the longest text before that line; None for any length.
+    Thoughts (`<think>`) are not part of it. max_characters: the longest text before that line; None for any length.
     """
     form = debate.answers.form(debate.sample, body=max_characters)
-    return (await debate.ask(chat, agent=turn.agent, purpose="discuss", form=form)).text
+    return spoken((await debate.ask(chat, agent=turn.agent, purpose="discuss", form=form)).text)

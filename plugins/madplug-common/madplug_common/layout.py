@@ -13,7 +13,7 @@ from madplug_common import prompts
 if TYPE_CHECKING:
     from madplug import Debate
 
-PERSONA = "You are {name}. {description}"
+PERSONA = "Your role: {name}. {description}"
 """Who an agent is, unless the run file words it."""
 IN_PERSONA = "{name}, {description}"
 IN_TASK = ("{question}: instruction, passages, question and choices; {instruction}, {context}: the data set's "

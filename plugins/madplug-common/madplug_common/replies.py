@@ -8,25 +8,36 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, Literal
 
+from madplug_common.patterns import regex
+
 if TYPE_CHECKING:
     from madplug import Debate
 
 AgreementRule = Literal["tag", "legacy"]
 
-_TAG = re.compile(r"\[\s{0,9}(agree|disagree)(?:d|s|ment)?\s{0,9}\]")
-STANCE = re.compile(r"(?i)[*_]{0,2}\[\s{0,9}(?:dis)?agree(?:d|s|ment)?\s{0,9}\]"
-                    r"[*_]{0,2}(?:[ \t]{0,9}(?:[:.,;]|[-–—](?=\s)))?[*_]{0,2}[ \t]{0,9}")
+_TAG = regex(r"\[\s{0,9}(agree|disagree)(?:d|s|ment)?\s{0,9}\]")
+STANCE = regex(r"(?i)[*_]{0,2}\[\s{0,9}(?:dis)?agree(?:d|s|ment)?\s{0,9}\]"
+               r"[*_]{0,2}(?:[ \t]{0,9}(?:[:.,;]|[-–—](?=\s)))?[*_]{0,2}[ \t]{0,9}")
 """The tag of an agreement or a disagreement, with the emphasis around it and the mark that sets it apart."""
 _AGREEING = r"(?:agree\b|in (?:full |complete |total |general )?agreement\b)"
-_NEGATED = rf"(?:\bnot|n't|n’t|\bnever|\bcannot)\s{{1,9}}(?:\w{{1,20}}\s{{1,9}}){{0,2}}{_AGREEING}"
-_DISAGREES = re.compile(rf"\bdisagree|{_NEGATED}")
+_NEGATED = (r"(?:\bnot|n't|n’t|\bnever|\bcannot|\bno longer|\b(?:hardly|barely|scarcely|nobody|none|neither)"
+            r"|\b(?:refus(?:e[sd]?|ing)|unable|unwilling|reluctant|fail(?:s|ed)?|impossible|hard|difficult) to)"
+            rf"\s{{1,9}}(?:\w{{1,20}}\s{{1,9}}){{0,2}}{_AGREEING}")
+_DISAGREES = regex(rf"\bdisagree|{_NEGATED}")
+_NOT_SAID = regex(r"\b(?:do|does|can|could|should|would|will|might|may)\s{1,9}(?:\w{1,20}\s{1,9}){0,2}agree\b"
+                  r"[^.!?\n]{0,200}(?:\?|\bif\b|\bonly\b|\bbut\b)|\bwhether\b[^.!?\n]{0,100}\bagree\b")
+"""An agreement that is asked about, or depends on something."""
+_QUOTED_LINE = regex(r"(?m)^[ \t]{0,9}>.*$")
+_QUOTATION = regex(r"[\"“„«][^\"“”„«»\n]{0,2000}[\"”“»]|(?<!\w)['‘][^'‘’\n]{0,2000}['’](?!\w)")
 # "agreed" alone may be about others: it counts where a sentence begins with it, or after its subject.
-_AGREES = re.compile(
+_AGREES = regex(
     rf"\b{_AGREEING}|(?:(?:\A|[.!?:\n])[\s*_\"']{{0,9}}|\b(?:i|we|i'm|i am|we are|i have|i've)\s)agreed\b")
-_THOUGHT = re.compile(r"(?i)<(/?)think(?:ing)?>")
-_OPENING = re.compile(r"[{\[]")
+_THOUGHT = regex(r"(?i)<(/?)think(?:ing)?>")
+_IS_SAID = regex(r"[ ,]{0,3}(?:is|was|were|said|says|wrote|writes|claim|as)\b")
+_WORD = regex(r"\w")
+_OPENING = regex(r"[{\[]")
 # A string is matched as a whole, so that a comma in it is left alone; one that is never closed reaches to the end.
-_STRING_OR_STRAY_COMMA = re.compile(r'("(?:[^"\\]|\\.)*"?)|,(?=\s{0,99}[}\]])', re.DOTALL)
+_STRING_OR_STRAY_COMMA = regex(r'("(?:[^"\\]|\\.)*"?)|,(?=\s{0,99}[}\]])', re.DOTALL)
 _READ_AT_MOST = 100_000
 _REPAIR_AT_MOST = 20_000
 _DEEPEST = 300
@@ -36,17 +47,19 @@ def read_agreement(text: str, how: AgreementRule = "tag") -> tuple[bool, bool]:
     """Whether a reply agrees, and whether that could not be read (it then counts as no agreement).
 
     `tag`: the last `[AGREE]` or `[DISAGREE]` wins; without a tag, the words do (`agree`, `agreed`, `in agreement`,
-    `disagree`), and a negated agreement is a disagreement. Thoughts do not count. `legacy`: agrees if "agree" occurs
+    `disagree`), and a negated agreement is a disagreement. Thoughts and quotations do not count, nor does an agreement
+    that is asked about or depends on something. `legacy`: agrees if "agree" occurs
     anywhere and "disagree" nowhere.
     """
     text = (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
     if how == "legacy":
         disagrees = "disagree" in text
         return "agree" in text and not disagrees, "agree" not in text
-    text = without_thoughts(text)
+    text = without_quotations(without_thoughts(text), _TAG)
     tags = _TAG.findall(text)
     if tags:
         return tags[-1] == "agree", False
+    text = _NOT_SAID.sub(" ", text)
     disagrees = _DISAGREES.search(text) is not None
     agrees = _AGREES.search(text) is not None
     return agrees and not disagrees, not (agrees or disagrees)
@@ -66,6 +79,28 @@ def without_thoughts(text: str) -> str:
             kept.append(text[start:tag.start()])
             thinking = True
     return "\n".join(kept if thinking else [*kept, text[start:]])
+
+
+def spoken(text: str) -> str:
+    """What an agent says to the others: the text without its thoughts, and otherwise as it is.
+
+    A transcript has what was said, so no later prompt repeats thoughts; the record of the call has the whole reply.
+    """
+    return without_thoughts(text).strip() if _THOUGHT.search(text) else text
+
+
+def without_quotations(text: str, of: re.Pattern[str]) -> str:
+    """The text without what it quotes: lines that begin with `>`, and text in quotation marks that has more in it.
+
+    of: what is looked for. A quotation that is nothing but that stays, because models put their own answer in quotation
+    marks, too; and so does all, where nothing but quotations would be left.
+    """
+    def shortened(quotation: re.Match[str]) -> str:
+        inner = quotation[0][1:-1].strip()
+        return quotation[0] if of.fullmatch(inner) and not _IS_SAID.match(text, quotation.end()) else " "
+
+    rest = _QUOTATION.sub(shortened, _QUOTED_LINE.sub("", text))
+    return rest if of.search(rest) or _WORD.search(rest) else text
 
 
 def without_stances(text: str) -> str:

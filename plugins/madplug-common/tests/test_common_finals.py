@@ -78,7 +78,7 @@ def test_a_voter_sees_the_task_its_last_message_and_the_request():
 
     finals(debate([["A"]], reply), "ask")
     assert [(m["role"], m["content"]) for m in requests[0].messages] == [
-        ("system", "You are Agent 1."), ("user", "the question"), ("assistant", "I say A"),
+        ("system", "Your role: Agent 1."), ("user", "the question"), ("assistant", "I say A"),
         ("user", "Write it down.\nAnswer with one capital letter.")]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from madplug_common.replies import read_agreement, read_json, read_share, without_stances
+from madplug_common.replies import read_agreement, read_json, read_share, spoken, without_stances
 
 
 @pytest.mark.parametrize(("text", "agrees"), [
@@ -32,6 +32,21 @@ from madplug_common.replies import read_agreement, read_json, read_share, withou
 ])
 def test_the_last_tag_decides_and_words_only_without_a_tag(text: str, agrees: bool) -> None:
     assert read_agreement(text)[0] is agrees
+
+
+@pytest.mark.parametrize("text", [
+    "> [AGREE]\n\nNo, that is wrong.", "\"[AGREE]\" is what Bob said. I do not.", "Ann: 'I agree.' She is wrong.",
+    "[DISAGREE]\n\n> Bob: [AGREE]", "I no longer agree.", "I hardly agree", "I refuse to agree", "I am unable to agree",
+    "Do I agree? No.", "I would agree if it were right", "It is unclear whether they agree",
+    "Nobody can agree"])
+def test_what_is_quoted_asked_or_conditional_is_no_agreement(text: str) -> None:
+    assert read_agreement(text)[0] is False
+
+
+@pytest.mark.parametrize("text", ["'[AGREE]'", "\"[AGREE]\"", "> [AGREE]", "Ann says \"no\". [AGREE]", "I'd agree.",
+                                  "I agree, and would agree again.", "\"I agree.\""])
+def test_marks_around_the_own_agreement_do_no_harm(text: str) -> None:
+    assert read_agreement(text)[0] is True
 
 
 @pytest.mark.parametrize(("text", "agrees"), [
@@ -94,3 +109,10 @@ def test_confidence_is_a_share_or_nothing(value: object, share: float | None) ->
 
 def test_stances_are_no_part_of_an_answer() -> None:
     assert without_stances("**[DISAGREE]** The choir. [agree]") == "The choir."
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("  It is B. ", "  It is B. "), ("<think>A?</think>\n\nIt is B.", "It is B."), ("A?</think>It is B.", "It is B."),
+    ("<thinking>A? B", ""), ("It is B.<think>or not</think>", "It is B.")])
+def test_what_is_said_has_no_thoughts(text, said):
+    assert spoken(text) == said

@@ -10,6 +10,7 @@ from pydantic import Field, create_model
 from madplug import Message, Options, Persona, PersonaGenerator, Plan, Reply, Style, Turn
 from madplug_common.asking import LengthOptions
 from madplug_common.prompts import Chat, fill, merged, question_parts, transcribe, user
+from madplug_common.replies import spoken
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -111,7 +112,7 @@ class Method(Style):
         """
         form = debate.answers.form(debate.sample, body=self.body) if purpose == "discuss" else None
         said = await debate.ask(self.chat(debate, turn, view, asked), agent=turn.agent, purpose=purpose, form=form)
-        return said.text
+        return spoken(said.text)
 
     @property
     def body(self) -> int | None:

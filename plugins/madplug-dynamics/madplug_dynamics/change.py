@@ -48,12 +48,13 @@ class Flips(Metric):
         return parts if not right else {**parts, **_against(debate, rows, right)}
 
     def summarise(self, results: Iterable[DebateResult]) -> Mapping[str, Any]:
-        """Rates of all debates together."""
+        """Rates of all debates together; those of `score` are of single debates."""
         scores = own_scores(self, results)
         n = {part: total(scores, part) for part in (*KINDS, *(f"group_{kind}" for kind in KINDS))}
-        return {"to_wrong": ratio(n["TF"], n["TT"] + n["TF"]), "to_right": ratio(n["FT"], n["FT"] + n["FF"]),
-                "group_to_wrong": ratio(n["group_TF"], n["group_TT"] + n["group_TF"]),
-                "group_to_right": ratio(n["group_FT"], n["group_FT"] + n["group_FF"])} if any(n.values()) else {}
+        return {"pooled_to_wrong": ratio(n["TF"], n["TT"] + n["TF"]),
+                "pooled_to_right": ratio(n["FT"], n["FT"] + n["FF"]),
+                "pooled_group_to_wrong": ratio(n["group_TF"], n["group_TT"] + n["group_TF"]),
+                "pooled_group_to_right": ratio(n["group_FT"], n["group_FT"] + n["group_FF"])} if any(n.values()) else {}
 
 
 class Conformity(Metric):
@@ -82,10 +83,11 @@ class Conformity(Metric):
         return parts
 
     def summarise(self, results: Iterable[DebateResult]) -> Mapping[str, Any]:
-        """The rate of all debates together."""
+        """The rate of all debates together; `rate` is of a single debate."""
         scores = own_scores(self, results)
         chances, taken = total(scores, "opportunities"), total(scores, "conforming")
-        return {"opportunities": chances, "conforming": taken, "rate": ratio(taken, chances)} if scores else {}
+        return {"all_opportunities": chances, "all_conforming": taken,
+                "pooled_rate": ratio(taken, chances)} if scores else {}
 
 
 def opportunities(debate: Debate, agent: Agent) -> Iterable[tuple[str, str, str | None]]:

@@ -79,8 +79,8 @@ class LogLikelihood(Metric):
             sums[score["repeat"]] += [] if score["skipped"] else [score["log2p"]]
         by_repeat = [fsum(values) for _, values in sorted(sums.items())]
         return {"log_likelihood": fmean(by_repeat), "per_repeat": by_repeat, "debates": len(scores),
-                "skipped": sum(score["skipped"] == 1 for score in scores),
-                "smoothed": fmean(score["smoothed"] for score in scores)}
+                "skipped_debates": sum(score["skipped"] == 1 for score in scores),
+                "pooled_smoothed": fmean(score["smoothed"] for score in scores)}
 
 
 def entropy(keys: Keys, none_as_answer: bool = False) -> float:

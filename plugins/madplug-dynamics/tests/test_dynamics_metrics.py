@@ -94,8 +94,8 @@ class TestLogLikelihood:
                       replies=lambda r: said[r.messages[0]["content"].split("\n")[1]][r.agent])
         figures = played.summary["cells"][0]["figures"]["log_likelihood"]
         assert figures["log_likelihood"] == pytest.approx(-1.1520, abs=5e-5)
-        assert (figures["debates"], figures["skipped"]) == (3, 1)
-        assert figures["smoothed"] == pytest.approx((log2(9.5 / 11) + log2(5.5 / 11) + log2(0.5 / 11)) / 3)
+        assert (figures["debates"], figures["skipped_debates"]) == (3, 1)
+        assert figures["pooled_smoothed"] == pytest.approx((log2(9.5 / 11) + log2(5.5 / 11) + log2(0.5 / 11)) / 3)
 
 
 TABLES = [  # rows, reference, TT TF FT FF, changes, opportunities, conforming, harmful, helpful
@@ -167,7 +167,8 @@ class TestFlips:
         played = play(sample=[Sample(name, name) for name in said], agents=2, rounds=2, references=["A"],
                       metrics={"flips": Flips()}, replies=lambda r: _script(said, r))
         assert played.summary["cells"][0]["figures"]["flips"] == {
-            "to_wrong": pytest.approx(1 / 3), "to_right": 0.0, "group_to_wrong": 0.5, "group_to_right": None}
+            "pooled_to_wrong": pytest.approx(1 / 3), "pooled_to_right": 0.0, "pooled_group_to_wrong": 0.5,
+            "pooled_group_to_right": None}
 
 
 def _script(said, request):
@@ -208,7 +209,8 @@ class TestConformity:
                       replies={0: ["A", "B"], 1: ["B", "B"], 2: ["B", "B"]})
         assert played.metrics == {f"conformity.{name}": value for name, value in
                                   {"opportunities": 1, "conforming": 1, "rate": 1, "harmful": 0, "helpful": 1}.items()}
-        assert played.summary["cells"][0]["figures"]["conformity"] == {"opportunities": 1, "conforming": 1, "rate": 1}
+        assert played.summary["cells"][0]["figures"]["conformity"] == {
+            "all_opportunities": 1, "all_conforming": 1, "pooled_rate": 1}
 
 
 class TestAgreement:

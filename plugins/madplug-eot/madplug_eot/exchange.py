@@ -21,7 +21,7 @@ STUDENTS = (
     ("Peter", "A creative student: you look at a question from a side that others overlook."),
 )
 
-SYSTEM = "You are {name}. {description}"
+SYSTEM = "Your role: {name}. {description}"
 DRAFT = """{question}
 
 Think step by step. {format}"""

@@ -17,6 +17,8 @@ def as_text(value: Any) -> str:
 
     Raises `ValueError` for an empty cell and for bytes other than UTF-8.
     """
+    if type(value) is str and value.isascii() and value and not value.isspace():  # nearly every cell
+        return value
     if is_empty(value):
         raise ValueError("is empty")
     if isinstance(value, str):

@@ -18,6 +18,7 @@ from madplug_files.references import Choices, Wanted, as_choices, references
 from madplug_files.sampling import SamplingOptions
 
 T = TypeVar("T")
+Take = Callable[[str, Callable[[Any], Any], Any], Any]
 Row = Mapping[str, Any]
 PARTS = ("id", "question", "choices", "reference", "context", "images", "group")
 REQUIRED = ("question", "reference")
@@ -90,24 +91,39 @@ class Columns:
 
     def build(self, cells: Mapping[str, Any], row: Row, place: str, name: str) -> tuple[Sample, tuple[str, ...]]:
         """As `sample`, from the cells of a row by part."""
-        take = _Cells(self, cells, row, place)
+        try:  # nearly every row is in order
+            return self._assemble(lambda part, read, default: read(cells.get(part)), cells, name, self._kept(row))
+        except (ValueError, RecursionError):
+            careful = _Cells(self, cells, row, place)
+            found = self._assemble(careful, cells, name, careful.metadata())
+            if careful.problems:
+                raise UserError(careful.problems) from None
+            return found
+
+    def _assemble(self, take: Take, cells: Mapping[str, Any], name: str,
+                  metadata: Mapping[str, Any]) -> tuple[Sample, tuple[str, ...]]:
+        """The sample and its references. take: reads the cell of a part with a function, or returns the default."""
         none: tuple[str, ...] = ()
         choices = take("choices", as_choices, Choices())
         sample = Sample(
             take("id", as_word, name) if "id" in cells else name, take("question", as_text, ""), choices.texts,
-            take("context", lambda value: tuple(map(as_text, as_list(value))), none),
-            take("images", lambda value: tuple(map(self.images.address, as_list(value))), none),
-            take("group", lambda value: "" if is_empty(value) else as_word(value), ""), take.metadata())
-        right = take("reference", lambda value: references(value, choices, self.wanted), none)
-        if take.problems:
-            raise UserError(take.problems)
-        return sample, right
+            take("context", lambda value: tuple(map(as_text, as_list(value))), none) if "context" in cells else none,
+            take("images", lambda value: tuple(map(self.images.address, as_list(value))), none)
+            if "images" in cells else none,
+            take("group", lambda value: "" if is_empty(value) else as_word(value), "") if "group" in cells else "",
+            metadata)
+        return sample, take("reference", lambda value: references(value, choices, self.wanted), none)
+
+    def _kept(self, row: Row) -> dict[str, Any]:
+        """The columns that the option `metadata` names."""
+        return {column: as_metadata(_at(row, column)) for column in self.kept if _has(row, column)}
 
     def value(self, row: Row, part: str) -> Any:
         """The cell of a part: the value of its column, or the list of several columns' values."""
         names = self.named.get(part, ())
         if len(names) == 1:
-            return _at(row, names[0])
+            name = names[0]
+            return row[name] if type(row) is dict and name in row else _at(row, name)
         values = [_at(row, name) for name in names]
         return [value for value in values if not is_empty(value)] if values else None
 

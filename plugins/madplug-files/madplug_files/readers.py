@@ -10,6 +10,7 @@ import json
 import random
 from abc import ABC, abstractmethod
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -72,7 +73,11 @@ def source(path: Path, delimiter: str | None = None) -> Source:
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise problem(str(path), f"has the ending '{ending}'; expected {', '.join(ENDINGS)}")
-    if not path.exists():
+    try:
+        exists = path.exists()
+    except OSError as error:
+        raise problem(f"{path!s:.200}", f"cannot be read: {error.strerror}") from None
+    if not exists:
         beside = sorted(p.name for p in path.parent.glob("*") if p.suffix in ENDINGS)
         raise problem(str(path), f"there is no such file{nearest(path.name, beside)}")
     if not path.is_file():
@@ -148,6 +153,21 @@ class Text(Source):
 class Lines(Text):
     """One JSON object per line."""
 
+    def rows(self, report: Report = refuse) -> Iterator[Numbered]:
+        """Line by line, without seeking."""
+        number = 0
+        with self._open() as file:
+            for line, raw in enumerate(file, start=1):
+                if not raw.strip():
+                    continue
+                number += 1
+                try:
+                    row = self._object(self._decoded(raw, line), line)
+                except UserError as error:
+                    report(error)
+                    continue
+                yield number, self.place(line), row
+
     def marks(self, file: IO[bytes]) -> Iterator[tuple[int, int]]:
         """Every line that is not blank."""
         position = 0
@@ -184,9 +204,8 @@ class Csv(Text):
         if isinstance(names, UserError):
             raise names
         self.header = [name.strip() for name in names]
-        twice = sorted({name for name in self.header if self.header.count(name) > 1})
-        if twice:
-            raise problem(self.place(1), f"the header names '{twice[0]}' twice")
+        if twice := named_twice(self.header):
+            raise problem(self.place(1), f"the header names '{twice}' twice")
 
     def marks(self, file: IO[bytes]) -> Iterator[tuple[int, int]]:
         """Every record after the header; a record may span lines."""
@@ -306,8 +325,8 @@ class Parquet(Source):
     def _batch(self, batch: Any, before: int, report: Report) -> Iterator[Numbered]:
         """The rows of a batch, at once where all its values can be read."""
         try:
-            rows = batch.to_pylist()
-        except (ValueError, OverflowError, TypeError):
+            rows = batch.to_pylist(maps_as_pydicts="strict")
+        except (ValueError, OverflowError, TypeError, KeyError):
             for i in range(batch.num_rows):
                 yield from self._row(batch, i, before + i + 1, report)
             return
@@ -319,8 +338,8 @@ class Parquet(Source):
         place, row = f"{self.path}: row {number}", {}
         for name, column in zip(table.schema.names, table.columns, strict=True):
             try:
-                row[name] = column[i].as_py()
-            except (ValueError, OverflowError, TypeError) as error:  # ArrowInvalid is a ValueError
+                row[name] = column[i].as_py(maps_as_pydicts="strict")
+            except (ValueError, OverflowError, TypeError, KeyError) as error:  # ArrowInvalid is a ValueError
                 report(problem(f"{place}, column '{name}'", f"cannot be read: {error}"))
                 return
         yield number, place, row
@@ -341,9 +360,18 @@ class Parquet(Source):
         except ImportError:
             raise UserError("Parquet files are read with pyarrow; pip install 'madplug-files[parquet]'") from None
         try:
-            return ParquetFile(self.path)
+            file = ParquetFile(self.path)
         except (ArrowException, OSError) as error:
             raise problem(str(self.path), f"is not a Parquet file: {error}") from None
+        if twice := named_twice(file.schema_arrow.names):
+            file.close()
+            raise problem(str(self.path), f"has two columns named '{twice}'")
+        return file
+
+
+def named_twice(names: Sequence[str]) -> str | None:
+    """The first name, in alphabetical order, that occurs more than once."""
+    return min((name for name, times in Counter(names).items() if times > 1), default=None)
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from madplug_files.cells import as_word, is_empty, parse
 
+_TEXT = {str}
 Wanted = Literal["auto", "letter", "index", "position", "text", "verbatim"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LETTERS = [tuple(LETTERS[:number]) for number in range(len(LETTERS) + 1)]
 
 
-@dataclass(frozen=True)
-class Choices:
+class Choices(NamedTuple):
     """The choices of a row."""
 
     texts: tuple[str, ...] = ()
@@ -25,15 +25,15 @@ class Choices:
     def readings(self, value: Any, text: str) -> dict[str, int]:
         """Which choice a reference could mean, by how it is read."""
         found: dict[str, int] = {}
-        label, letters = text.strip("()[]{}.: ").upper(), self.labels or tuple(LETTERS[:len(self.texts)])
+        label, letters = text.strip("()[]{}.: ").upper(), self.labels or _LETTERS[len(self.texts)]
         if label in letters:
             found["letter"] = letters.index(label)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        folded = text.casefold()
-        same = [i for i, choice in enumerate(self.texts) if choice == text] or \
-            [i for i, choice in enumerate(self.texts) if choice.casefold() == folded]
-        if len(same) == 1 and (self.numbers or not number):
-            found["text"] = same[0]
+        number = type(value) is not str and isinstance(value, int | float) and not isinstance(value, bool)
+        texts, wanted = self.texts, text
+        if text not in texts:
+            texts, wanted = tuple([choice.casefold() for choice in texts]), text.casefold()
+        if (self.numbers or not number) and texts.count(wanted) == 1:
+            found["text"] = texts.index(wanted)
         if (number or text.isdecimal()) and len(text) < 8:
             index = int(float(text))
             found |= {"index": index} if 0 <= index < len(self.texts) else {}
@@ -47,7 +47,7 @@ class Choices:
         """
         if self.labels and "letter" in found:
             return found["letter"]
-        found = {how: choice for how, choice in found.items() if how != "position"}
+        found = {how: choice for how, choice in found.items() if how != "position"} if "position" in found else found
         if len(set(found.values())) > 1:
             meant = " or ".join(f"{how} {LETTERS[choice]}" for how, choice in found.items())
             raise ValueError(f"the reference {value!r:.80} can be read as {meant}; say which with reference_as")
@@ -56,6 +56,10 @@ class Choices:
 
 def as_choices(value: Any) -> Choices:
     """The choices in a cell: a list, a table of label to text, lists of `label` and `text`, or these as JSON."""
+    if type(value) is list and 2 <= len(value) <= len(LETTERS) and {*map(type, value)} == _TEXT:  # nearly every row
+        texts = tuple(map(as_word, value)) if all(map(str.strip, value)) else ()
+        if texts:
+            return Choices(texts)
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         value = parse(value)
     if is_empty(value):

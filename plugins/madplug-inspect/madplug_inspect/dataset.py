@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import mimetypes
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
@@ -17,11 +16,14 @@ from pydantic import Field
 from madplug import Dataset, Options, RunPath, Sample, StudyError, UserError, nearest
 from madplug.errors import message_of
 from madplug.rows import plain, to_json
+from madplug_files.images import KNOWN, kind_of
 from madplug_inspect.needed import NEEDED, is_installed
 
 if TYPE_CHECKING:
     from inspect_ai.dataset import Sample as InspectSample
 
+MOST_BYTES = 20 * 2**20
+"""Of one image in a file."""
 SPEAKERS = {"system": "System", "user": "User", "assistant": "Assistant", "tool": "Tool"}
 
 
@@ -46,6 +48,7 @@ class Imported(Dataset):
     """
 
     name = "dataset"
+    executes = True
     Options = ImportedOptions
 
     @cached_property
@@ -155,14 +158,23 @@ def _images(row: InspectSample) -> Iterator[str]:
 
 
 def _address(image: str) -> str:
-    """An image as an address: a file becomes part of it."""
+    """An image as an address: a file becomes part of it, only if it is an image.
+
+    The path may come from a row of somebody else's data, and the file is sent to a model's provider.
+    """
     if image.startswith(("data:", "https://", "http://")):
         return image
-    path = Path(image)
-    kind = mimetypes.guess_type(path.name)[0] or ""
-    if not kind.startswith("image/"):
-        raise StudyError(f"inspect.dataset: '{image:.100}' is not an image")
     try:
-        return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
-    except OSError as error:
-        raise StudyError(f"inspect.dataset: the image '{image:.100}' cannot be read: {error.strerror}") from error
+        path = Path(image)
+        if not path.is_file():  # a pipe or a device would keep the reader waiting
+            raise StudyError(f"inspect.dataset: the image '{image:.100}' is not a file")
+        if path.stat().st_size > MOST_BYTES:
+            raise StudyError(f"inspect.dataset: the image '{image:.100}' is larger than {MOST_BYTES // 2**20} MB")
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise StudyError(f"inspect.dataset: the image '{image:.100}' cannot be read: {reason}") from error
+    kind = kind_of(content)
+    if kind is None:
+        raise StudyError(f"inspect.dataset: '{image:.100}' is not an image by its first bytes; {KNOWN}")
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

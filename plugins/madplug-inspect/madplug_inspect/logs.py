@@ -26,6 +26,8 @@ from inspect_ai.model import ModelUsage
 
 from madplug import Reader, UserError, open_study
 from madplug.directory import read_manifest
+from madplug.errors import message_of
+from madplug.regular import read_text
 from madplug.summary import CellFigures, figures_by_cell
 from madplug_inspect.samples import to_eval_sample
 
@@ -36,15 +38,21 @@ MOST_NAMED = 1_000
 def write_logs(folder: Path, target: Path, summary: Mapping[str, Any] | None = None) -> list[Path]:
     """Write a log for each cell of the study in a folder, also while it runs. Raises `UserError`.
 
-    summary: of a run that is about to end; by default the one in the folder.
+    summary: of a run that is about to end; by default the one in the folder. The study may be somebody else's: no link
+    in its directory is followed.
     """
+    if target.is_symlink() and target.absolute().parent == folder.absolute():
+        raise UserError(f"{target}: is a symbolic link, which is not followed; name another directory")
     with open_study(folder) as study:
-        facts = _Facts(folder, study, _read_summary(folder / "summary.json") if summary is None else summary)
         try:
+            facts = _Facts(folder, study, _read_summary(folder / "summary.json") if summary is None else summary)
             target.mkdir(parents=True, exist_ok=True)
             return [_write(facts, study, cell, target) for cell in facts.cells]
         except OSError as error:
             raise UserError(f"{target}: cannot be written: {error.strerror or error}") from None
+        except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
+            why = message_of(error, 200)
+            raise UserError(f"{folder}: its records are not as madplug writes them: {why}") from error
 
 
 class _Facts:
@@ -70,8 +78,8 @@ class _Facts:
 
 def _read_summary(path: Path) -> Mapping[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(read_text(path))
+    except (OSError, ValueError, RecursionError):
         return {}  # the study is still running
     return found if isinstance(found, dict) else {}
 
@@ -81,8 +89,11 @@ def _write(facts: _Facts, study: Reader, cell: str, target: Path) -> Path:
     path = target / f"{''.join(c if c.isalnum() or c in '-_.=,' else '-' for c in cell)[:80]}_{facts.id_of(cell)}.eval"
     log = EvalLog(
         status=_status(facts), eval=_spec(facts, cell, samples), samples=samples, stats=_stats(facts, samples),
-        results=_results(facts.figures.get(cell, CellFigures()), samples))
-    write_eval_log(log, path, format="eval")
+        results=_results(facts.figures.get(cell, CellFigures()), samples, _told_shares(facts.summary, cell)))
+    part = path.with_name(f"{path.name}.part")
+    part.unlink(missing_ok=True)  # it would be written through a link
+    write_eval_log(log, part, format="eval")
+    part.replace(path)
     return path
 
 
@@ -132,10 +143,20 @@ def _stats(facts: _Facts, samples: Sequence[EvalSample]) -> EvalStats:
     return EvalStats(started_at=facts.created, completed_at=ended, model_usage=usage)
 
 
-def _results(figures: CellFigures, samples: Sequence[EvalSample]) -> EvalResults:
+def _told_shares(summary: Mapping[str, Any], cell: str) -> dict[str, bool]:
+    """Of each metric of a cell whether it is a share of right answers, as far as the summary says."""
+    found: Mapping[str, Any] = next((c for c in summary.get("cells") or () if c.get("cell") == cell), {})
+    return {name: metric["proportion"] for name, metric in (found.get("metrics") or {}).items()
+            if "proportion" in metric}
+
+
+def _results(figures: CellFigures, samples: Sequence[EvalSample], told: Mapping[str, bool]) -> EvalResults:
+    """The metrics of a cell, with the intervals of the summary; until there is one, scores of 0 and 1 are a share."""
     scored = Counter(name for sample in samples for name in sample.scores or {})
+    others = {name for sample in samples for name, score in (sample.scores or {}).items() if score.value not in (0, 1)}
+    shares = [name for name in scored if told.get(name, name not in others)]
     scores = []
-    for name, metric in figures.metrics().items():
+    for name, metric in figures.metrics(shares).items():
         interval = metric["ci95"] or []
         values = {"mean": metric["mean"], **dict(zip(("ci95_low", "ci95_high"), interval, strict=False))}
         scores.append(EvalScore(

@@ -1,5 +1,8 @@
 """Data sets of inspect_ai in a study."""
 
+import os
+from base64 import b64encode
+
 import pytest
 
 from madplug import StudyError, UserError
@@ -7,6 +10,7 @@ from madplug import StudyError, UserError
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed: tox run -e integrations")
 from madplug_inspect.dataset import Imported
 
+DOT = b"\x89PNG\r\n\x1a\n0000"
 FILE = '''
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -37,7 +41,7 @@ def fails():
 
 @pytest.fixture
 def file(tmp_path):
-    (tmp_path / "dot.png").write_bytes(b"png")
+    (tmp_path / "dot.png").write_bytes(DOT)
     path = tmp_path / "tasks.py"
     path.write_text(FILE.replace("PLACE", str(tmp_path / "dot.png")))
     return path
@@ -57,7 +61,8 @@ def test_messages_images_and_several_targets(file):
     data = Imported(file=file, source="chats")
     (one, a_or_b), (seven, both) = data.samples()
     assert (one.id, one.question, a_or_b) == ("one", "Be brief.\n\nWhy?", ("a", "b"))
-    assert (seven.question, seven.images, both) == ("What is it?", ("data:image/png;base64,cG5n",), ("A, C",))
+    assert (seven.question, both) == ("What is it?", ("A, C",))
+    assert seven.images == (f"data:image/png;base64,{b64encode(DOT).decode()}",)
     assert data.has_images
 
 
@@ -85,3 +90,14 @@ def test_a_missing_file_and_a_split_are_told(tmp_path, file):
         Imported(file=tmp_path / "other.py", source="x").size()
     with pytest.raises(StudyError, match="has no split 'train'"):
         list(Imported(file=file, source="capitals").samples("train"))
+
+
+@pytest.mark.parametrize("content", [b"private notes", None])
+def test_only_an_image_is_read_and_sent(file, tmp_path, content):
+    (tmp_path / "dot.png").unlink()
+    if content is not None:
+        (tmp_path / "dot.png").write_bytes(content)
+    elif hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "dot.png")
+    with pytest.raises(StudyError, match=r"dot.png' is not an image by its first bytes|dot.png' is not a file"):
+        list(Imported(file=file, source="chats").samples())

@@ -2,19 +2,24 @@
 
 import json
 import os
+import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
 
+from madplug import UserError
 from madplug.testing.endpoint import completion, running_endpoint
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed: tox run -e integrations")
+from madplug_inspect.logs import write_logs
 
 KEY = "sk-inspect-0123456789"
 STUDY = """
@@ -180,3 +185,43 @@ def get(url, process):
                 raise
             time.sleep(0.1)
     raise AssertionError(f"{url} does not answer")
+
+
+def test_no_link_of_somebody_elses_study_is_followed(study, tmp_path):
+    theirs, mine, own = tmp_path / study.name, tmp_path / "mine", tmp_path / "own.txt"
+    shutil.copytree(study, theirs)
+    log = sorted((theirs / "inspect").iterdir())[0]
+    own.write_text("own")
+    mine.mkdir()
+    for name in (log, log.with_name(f"{log.name}.part")):
+        log.unlink()
+        name.symlink_to(own)
+        write_logs(theirs, theirs / "inspect")
+        assert own.read_text() == "own"
+        assert {path.suffix for path in (theirs / "inspect").iterdir()} == {".eval"}
+    shutil.rmtree(theirs / "inspect")
+    (theirs / "inspect").symlink_to(mine)
+    with pytest.raises(UserError, match="symbolic link"):
+        write_logs(theirs, theirs / "inspect")
+    assert not list(mine.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_in_a_study_does_not_keep_the_reader_waiting(study, tmp_path):
+    shutil.copytree(study, tmp_path / study.name)
+    (tmp_path / study.name / "summary.json").unlink()
+    os.mkfifo(tmp_path / study.name / "summary.json")
+    assert len(write_logs(tmp_path / study.name, tmp_path / "logs")) == 2
+
+
+@pytest.mark.parametrize("damage", [
+    "UPDATE calls SET at = 1e300", "UPDATE calls SET seconds = 'x'", "UPDATE calls SET request = '[]', book = NULL",
+    "UPDATE messages SET record = replace(record, '\"agent\":1', '\"agent\":99')",
+    "UPDATE facts SET value = '{\"cells\": {\"main\": 5}}' WHERE name = 'identity'",
+    "UPDATE facts SET value = '{\"repeats\": \"x\"}' WHERE name = 'identity'"])
+def test_damaged_records_are_told(study, tmp_path, damage):
+    shutil.copytree(study, tmp_path / "study")
+    with closing(sqlite3.connect(tmp_path / "study" / "study.db")) as db, db:
+        db.execute(damage)
+    with pytest.raises(UserError, match="not as madplug writes them"):
+        write_logs(tmp_path / "study", tmp_path / "logs")

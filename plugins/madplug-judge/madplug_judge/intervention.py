@@ -13,7 +13,7 @@ from madplug import Extension, ModelName, Options, Plan, Review, hookimpl, maybe
 from madplug_common import prompts
 from madplug_common.finals import FinalAnswer, recorded_answers
 from madplug_common.layout import IN_TASK
-from madplug_common.replies import without_thoughts
+from madplug_common.replies import without_quotations, without_thoughts
 from madplug_judge.candidates import plurality
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _ALONE = re.compile(r"\W*(?:answer|option)?\W*([AB])\W*", re.IGNORECASE)
 _STATED = re.compile(r"\b(?:better|best|prefer\w*|choose|verdict|choice)\b\W{0,5}(?:answer|option|is|one|:)?"
                      r"\W{0,5}(?:answer|option|is|:)?\W{0,5}\b([AB])\b")
 _LETTER = re.compile(r"\b([AB])\b")
+_DENIED = re.compile(r"(?:\b[Nn]ot|\b[Nn]ever|n't) (?:\w{1,9} ){0,3}[AB]\b")
 
 
 class InterventionOptions(Options):
@@ -137,7 +138,7 @@ def statement(debate: Debate, answer: FinalAnswer, round: int) -> str:
 
 def read_preference(text: str) -> str | None:
     """The letter a reply decides on: alone, after a word such as `better`, or the only one there is."""
-    text = without_thoughts(text)
+    text = _DENIED.sub(" ", without_quotations(without_thoughts(text), _LETTER))
     alone = _ALONE.fullmatch(text.strip()[:40]) if len(text.strip()) <= 40 else None
     if alone:
         return alone[1].upper()

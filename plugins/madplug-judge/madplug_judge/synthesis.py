@@ -13,7 +13,7 @@ from madplug import Decision, DecisionProtocol, ModelName, Plan, Reply, Turn
 from madplug_common import prompts
 from madplug_common.finals import FinalAnswer, FinalOptions, final_answers
 from madplug_common.layout import IN_TASK
-from madplug_common.replies import read_json, without_thoughts
+from madplug_common.replies import read_json, without_quotations, without_thoughts
 from madplug_common.ties import Tie
 from madplug_judge.candidates import plurality
 
@@ -133,10 +133,11 @@ class Synthesis(DecisionProtocol):
 def read_number(text: str, count: int, base: int = 0) -> int | None:
     """The position of the solution that a reply names; None if it names none that exists, or several.
 
-    base: the number of the first. Thoughts are not read.
+    base: the number of the first. Thoughts and quotations are not read.
     """
     fields = read_json(text)
-    text = " ".join(prompts.as_text(v) for v in fields.values()) if fields else without_thoughts(text)
+    text = " ".join(prompts.as_text(v) for v in fields.values()) if fields else \
+        without_quotations(without_thoughts(text), _NUMBER)
     named = {int(n) for n in _NAMED.findall(text)} or {int(n) for n in _NUMBER.findall(text)}
     position = named.pop() - base if len(named) == 1 else count
     return position if 0 <= position < count else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Annotated, Any, Literal
 
@@ -21,6 +21,7 @@ from madplug import (
     UnreachableError,
     Volatile,
 )
+from madplug.streaming import begin
 from madplug_litellm.library import chain, load, never_reached, response_class, unload
 from madplug_litellm.prices import price_of
 from madplug_openai.bodies import MEGABYTE
@@ -108,8 +109,11 @@ class Chat(Model):
 
     async def complete(self, request: Request) -> Completion:
         """One call of litellm."""
+        shown = begin(request)
         try:
-            reply = await self._litellm.acompletion(**self.arguments(request))
+            reply = await self._reply(self.arguments(request), shown)
+        except ModelError:
+            raise
         except Exception as error:
             raise self._meaning(error) from None
         # A price in the run file is applied by the host.
@@ -119,6 +123,29 @@ class Chat(Model):
                                               keep_reasoning=self.options.keep_reasoning, cost=cost), self._keys)
         except Shapeless as found:
             raise TransientError(f"the reply {found}") from None
+
+    async def _reply(self, given: Mapping[str, Any], shown: Callable[[str], None] | None) -> Any:
+        """The reply as litellm makes it; shown while it is written, if something listens and the endpoint streams."""
+        if shown is not None and "logprobs" not in given:
+            reply = await self._show(given, shown)
+            if reply is not None:
+                return reply
+        return await self._litellm.acompletion(**given)
+
+    async def _show(self, given: Mapping[str, Any], shown: Callable[[str], None]) -> Any:
+        """A reply put together from its pieces, or None if the endpoint does not send pieces."""
+        stream = await self._litellm.acompletion(**given, stream=True, stream_options={"include_usage": True})
+        pieces = []
+        async for piece in stream:
+            pieces.append(piece)
+            if text := (piece.choices[0].delta.content if piece.choices else None):
+                shown(text)
+        # litellm ends every stream with a reason of its own, also one that has broken off.
+        if stream.received_finish_reason or stream.intermittent_finish_reason:
+            return self._litellm.stream_chunk_builder(pieces, messages=given["messages"])
+        if any(piece.choices and piece.choices[0].delta.content for piece in pieces):
+            raise TransientError("the connection broke in the middle of the reply")
+        return None
 
     def arguments(self, request: Request) -> dict[str, Any]:
         """What litellm is called with. It rewrites messages in place, so it gets its own."""

@@ -23,6 +23,7 @@ def load(connections: int) -> Any:
 
     # Of its own types, to its own developers; raised when a call first needs them.
     warnings.filterwarnings("ignore", message=r"(?s)Item '.*' on TypedDict class", category=UserWarning)
+    warnings.filterwarnings("ignore", message=r"Accessing the 'model_\w+' attribute on the instance is deprecated")
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.num_retries = 0

@@ -1,13 +1,16 @@
 """Calls through litellm, over real HTTP to the repository's own endpoint."""
 
 import asyncio
+import json
 import logging
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from importlib.util import find_spec
 
 import pytest
+from aiohttp import web
 from pydantic import ValidationError
 
 from madplug import (
@@ -21,6 +24,7 @@ from madplug import (
     UnreachableError,
     Volatile,
 )
+from madplug.streaming import listening_to
 from madplug.testing.endpoint import completion, running_endpoint
 from madplug_litellm import Chat
 from madplug_litellm.prices import price_of
@@ -270,6 +274,75 @@ def test_cached_tokens_and_reasoning_are_kept():
 def test_log_probabilities_come_where_they_are_asked_for():
     answered = exchange(lambda asked: completion("a b", 1, asked.get("logprobs", False)), params={"logprobs": 1})[2]
     assert answered.logprobs == (-0.5, -1 / 3)
+
+
+# Replies that are shown while they are written
+
+def piece(text=None, finish=None, **more):
+    return {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "small", **more,
+            "choices": [{"index": 0, "delta": {"content": text} if text else {}, "finish_reason": finish}]}
+
+
+PIECES = [piece("Final "), piece("answer: "), piece("B"), piece(finish="stop"),
+          {**piece(), "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}}]
+
+
+def listen(events, *, listening=True, model="openai/gpt-4o-mini"):
+    """The outcome, what was shown, and what was asked for, of an endpoint that streams these events."""
+    asked, shown = [], []
+
+    async def answer(request):
+        asked.append(await request.json())
+        if events is None or not asked[-1].get("stream"):
+            return web.json_response(completion("Final answer: B", 7))
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for event in events:
+            await response.write(f"data: {json.dumps(event)}\n\n".encode())
+        return response
+
+    async def main():
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        chat = Chat(model=model, api_base=f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
+        await chat.open()
+        try:
+            return await _outcome(chat, Request((QUESTION,), "discuss", "m"))
+        finally:
+            await chat.close()
+            await runner.cleanup()
+
+    with listening_to(lambda request: shown.append) if listening else nullcontext():
+        return asyncio.run(main()), shown, asked
+
+
+def test_a_reply_is_shown_piece_by_piece_with_its_usage_and_cost():
+    streamed, shown, asked = listen(PIECES)
+    assert isinstance(streamed, Completion), streamed
+    assert (streamed.text, shown) == ("Final answer: B", ["Final ", "answer: ", "B"])
+    assert (streamed.usage.prompt, streamed.usage.completion) == (7, 3)
+    assert streamed.usage.cost_usd == pytest.approx((7 * 0.15 + 3 * 0.60) / 1e6)
+    assert asked[0]["stream"]
+
+
+def test_nothing_streams_while_nothing_listens():
+    answered, _, asked = listen(PIECES, listening=False)
+    assert (answered.text, "stream" in asked[0]) == ("Final answer: B", False)
+
+
+def test_an_endpoint_that_does_not_stream_is_asked_for_the_whole_reply():
+    answered, shown, asked = listen(None)
+    assert (answered.text, shown, len(asked)) == ("Final answer: B", [], 2)
+
+
+@pytest.mark.parametrize("events", [PIECES[:2], [piece("Fin"), {"error": {"message": "overloaded", "code": 503}}]])
+def test_a_stream_that_breaks_off_may_be_tried_again(events):
+    error, _, _ = listen(events)
+    assert isinstance(error, TransientError), error
 
 
 # Prices and the import

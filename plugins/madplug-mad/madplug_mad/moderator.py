@@ -10,7 +10,7 @@ from pydantic import Field
 
 from madplug import Message, Options, Plan, Reply, Style, Turn
 from madplug_common.prompts import Chat, as_text, fill, instruction_alone, merged, question_parts, transcribe, user
-from madplug_common.replies import read_json
+from madplug_common.replies import read_json, spoken
 from madplug_mad.sides import PAPER
 
 if TYPE_CHECKING:
@@ -82,12 +82,12 @@ class Moderator(Style):
         text, found = await ask_for_json(ask, self.chat(debate, turn, view), again, self.options.retries,
                                          ("answer",))
         if found is None:
-            return Reply(text, "", data={"mad": {"unparsed": True}})
+            return Reply(spoken(text), "", data={"mad": {"unparsed": True}})
         prefers = as_text(found.get("preference")).lower() in ("yes", "true")
         answer = as_text(found["answer"])
         if not prefers and answer.lower().rstrip(".") in NONE_YET:
             answer = ""
-        return Reply(text, answer, data={"mad": {
+        return Reply(spoken(text), answer, data={"mad": {
             "preference": prefers, "supported_side": as_text(found.get("supported_side")),
             "reason": as_text(found.get("reason"))}})
 

@@ -22,6 +22,7 @@ from madplug import (
 )
 from madplug_common.asking import LengthOptions, ask_for_answer
 from madplug_common.prompts import Chat, fill, merged, question_parts, transcribe, user
+from madplug_common.replies import spoken
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -189,7 +190,7 @@ class Side(Style):
         chat, data = self.chat(debate, turn, view), {}
         if self.options.base and turn.move == "draft" and len(chat) == 2:
             text = self._fill(debate, self.options.draft)
-            base = (await debate.ask([user(debate.sample, text)], agent=turn.agent, purpose="base")).text
+            base = spoken((await debate.ask([user(debate.sample, text)], agent=turn.agent, purpose="base")).text)
             opening = self._fill(debate, self.options.opening) + fill(self.options.defend, base=base)
             chat[1], data = user(debate.sample, opening), {"mad": {"base": base}}
         return Reply(await ask_for_answer(debate, turn, chat, self.options.max_characters), data=data)

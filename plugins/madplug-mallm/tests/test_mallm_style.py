@@ -24,7 +24,7 @@ def test_the_first_answer_is_given_alone():
 def test_later_own_answer_comes_first_then_the_others_by_name_then_the_request():
     messages = run().requests[4].messages
     assert [(m["role"], m["content"].splitlines()[0]) for m in messages[:4]] == [
-        ("system", "You are Agent 2."), ("user", "the question"), ("assistant", "answer of 1"),
+        ("system", "Your role: Agent 2."), ("user", "the question"), ("assistant", "answer of 1"),
         ("user", "Agent 1: answer of 0")]
     assert "Agent 3: answer of 2" in messages[3]["content"]
     assert "improve your answer" in messages[3]["content"]
@@ -33,7 +33,7 @@ def test_later_own_answer_comes_first_then_the_others_by_name_then_the_request()
 def test_the_persona_can_stand_last_so_that_prompts_share_their_beginning():
     [first, *_] = run(Collective(persona_place="last"), rounds=1).requests
     assert [m["role"] for m in first.messages] == ["user"]
-    assert "the question\n\nYou are Agent 1." in first.messages[0]["content"]
+    assert "the question\n\nYour role: Agent 1." in first.messages[0]["content"]
 
 
 def test_only_the_round_before_is_shown():

@@ -22,6 +22,7 @@ from madplug import (
     maybe_await,
 )
 from madplug_common.prompts import Chat, fill, question_parts, user
+from madplug_common.replies import spoken
 from madplug_common.ties import break_tie
 from madplug_metadebate.criteria import Criteria, criteria_of
 from madplug_metadebate.options import CastOptions
@@ -201,7 +202,7 @@ class Cast(Casting):
                     format=debate.answers.instruction(debate.sample))
         chat = [*_system(self.options.system, facts), user(debate.sample, text)]
         said = await debate.ask(chat, model=model, purpose="propose")
-        return Proposal(model, said.text, context=context)
+        return Proposal(model, spoken(said.text), context=context)
 
     def _context(self, before: Sequence[Role], model: str) -> str:
         """What a model is shown of the roles before."""

@@ -1,44 +1,14 @@
 """A study in MLflow's own store, read by MLflow's own client."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from madplug.testing import play
-from madplug.testing.endpoint import running_endpoint
 from madplug_mlflow import Runs
 from madplug_mlflow.runs import allowed
 
 pytestmark = pytest.mark.filterwarnings("ignore::Warning:mlflow", "ignore::Warning:sqlalchemy",
                                         "ignore:.*noload.*")
 KEY = "sk-mlflow-0123456789"
-STUDY = """
-name = "small"
-[dataset]
-use = "puzzles.ordering"
-size = 4
-[models.m]
-use = "openai.chat"
-model = "fake"
-base_url = "{url}"
-[debate]
-paradigm = "som.debate"
-agents = 2
-rounds = 2
-[[metrics]]
-use = "qa.accuracy"
-[[observers]]
-use = "mlflow.runs"
-uri = "{uri}"
-every = 0
-[[cells]]
-name = "two"
-[[cells]]
-name = "one"
-debate.rounds = 1
-"""
 mlflow = pytest.mark.skipif("not __import__('importlib.util').util.find_spec('mlflow')",
                             reason="mlflow is not installed: tox run -e integrations")
 
@@ -58,19 +28,10 @@ def test_names_have_only_characters_that_mlflow_allows():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    for plugin in ("openai", "puzzles", "som", "qa", "report"):
-        pytest.importorskip(f"madplug_{plugin}")
+def folder(tmp_path_factory, run_tracked):
     folder = tmp_path_factory.mktemp("mlflow")
-    with running_endpoint() as endpoint:
-        text = STUDY.format(url=endpoint.url, uri=f"sqlite:///{folder}/m.db")
-        (folder / "small.toml").write_text(text)
-        environ = {**os.environ, "OPENAI_API_KEY": KEY, "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
-        for limit, status in ((6, 3), (1000, 0)):  # stopped, and resumed
-            done = subprocess.run([sys.executable, "-m", "madplug", "run", "small.toml", "--set",
-                                   f"limits.calls={limit}"], cwd=folder, text=True, capture_output=True, timeout=300,
-                                  check=False, env=environ)
-            assert done.returncode == status, done.stdout + done.stderr
+    environ = {"OPENAI_API_KEY": KEY, "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+    run_tracked(folder, f'use = "mlflow.runs"\nuri = "sqlite:///{folder}/m.db"', 4, environ, (6, 3), (1000, 0))
     return folder
 
 

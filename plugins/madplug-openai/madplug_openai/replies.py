@@ -10,6 +10,9 @@ from typing import Any
 from madplug import Completion, EmptyReplyError, ModelError, RefusedError, Usage
 from madplug.log import hide
 
+_MOST_LEVELS = 100
+"""Levels of nesting in an account of the usage."""
+
 
 class Shapeless(Exception):
     """The response has no choice with a message in it, or cannot be read for another reason, which it says."""
@@ -41,10 +44,7 @@ def without_keys(completion: Completion, keys: Iterable[str]) -> Completion:
     keys, usage = tuple(keys), completion.usage
     if not keys and _is_shallow(usage.raw):
         return completion
-    try:
-        raw = _hidden(usage.raw, keys)
-    except RecursionError:
-        raise Shapeless("is nested too deeply") from None
+    raw = _hidden(usage.raw, keys, _MOST_LEVELS)
     text = hide(completion.text, keys, "[key]")
     if text == completion.text and raw == usage.raw:
         return completion
@@ -57,12 +57,14 @@ def _is_shallow(raw: Mapping[str, Any]) -> bool:
                    for inner in (value.values() if type(value) is dict else value))
 
 
-def _hidden(value: Any, keys: tuple[str, ...]) -> Any:
+def _hidden(value: Any, keys: tuple[str, ...], levels: int) -> Any:
     if isinstance(value, str):
         return hide(value, keys, "[key]")
+    if not levels:
+        raise Shapeless("is nested too deeply")
     if isinstance(value, Mapping):
-        return {hide(str(name), keys, "[key]"): _hidden(inner, keys) for name, inner in value.items()}
-    return [_hidden(inner, keys) for inner in value] if isinstance(value, list | tuple) else value
+        return {hide(str(name), keys, "[key]"): _hidden(inner, keys, levels - 1) for name, inner in value.items()}
+    return [_hidden(inner, keys, levels - 1) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _usage(raw: dict[str, Any], cost: float | None) -> Usage:

@@ -17,8 +17,9 @@ LOST_DRIVER = 70
 
 def main(connection: int, watched: int) -> None:
     """Run jobs until the driver closes the worker, or is gone. Arguments: file descriptors."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # the driver stops the study; its workers finish calls in flight
-        signal.signal(number, signal.SIG_IGN)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the driver stops the study; its workers finish calls in flight
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     threading.Thread(target=_end_with_driver, args=(watched,), daemon=True).start()
     asyncio.run(_work(connection))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import ComponentError, DebateResult, Metric, Options
+from madplug import ComponentError, Metric, Options
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -56,13 +56,12 @@ class Accuracy(Metric):
             return float(is_right(debate, next(iter(said.most_common(1)), (None, 0))[0], right))
         return fmean(is_right(debate, key, right) for key in keys) if keys else 0.0
 
-    def summarise(self, results: Iterable[DebateResult]) -> Mapping[str, Any]:
+    def summarise_figures(self, rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Accuracy of the decided debates, and how many there are."""
         if self.options.of != "decision":
             return {}
         name = self.score_name or self.name
-        scored = [(r.decision is not None and r.decision.key is not None, value)
-                  for r in results if (value := r.metrics.get(name)) is not None]
+        scored = [(row["decided"], value) for row in rows if (value := row["metrics"].get(name)) is not None]
         decided = [value for is_decided, value in scored if is_decided]
         return {"accuracy_all": fmean(v for _, v in scored), "accuracy_decided": fmean(decided) if decided else None,
                 "debates": len(scored), "undecided": len(scored) - len(decided)} if scored else {}

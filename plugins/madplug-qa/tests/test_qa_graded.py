@@ -130,6 +130,23 @@ def test_agreement_kappa_and_bias():
     assert (same["agreement"], same["kappa"], same["bias"]) == (1.0, None, 0.0)
 
 
+def test_kappa_agrees_with_statsmodels_on_random_grades():
+    numpy = pytest.importorskip("numpy", reason="numpy is not installed")
+    raters = pytest.importorskip("statsmodels.stats.inter_rater", reason="statsmodels is not installed")
+    dice, names = numpy.random.default_rng(7), ["right", "partly", "wrong"]
+    for _ in range(300):
+        chances = dice.dirichlet([1, 1, 1], size=4)
+        people = dice.choice(3, size=(n := int(dice.integers(3, 60))), p=chances[0])
+        given = [int(dice.choice(3, p=chances[1 + grade])) for grade in people]
+        table = numpy.zeros((3, 3))
+        numpy.add.at(table, (people, given), 1)
+        found = agreement([Label(None, "", (), names[g]) for g in people], [names[g] for g in given],
+                          dict(zip(names, (1.0, 0.5, 0.0), strict=True)))
+        assert found["agreement"] == pytest.approx(numpy.trace(table) / n)
+        if found["kappa"] is not None:
+            assert found["kappa"] == pytest.approx(raters.cohens_kappa(table, return_results=False), abs=1e-12)
+
+
 def test_the_grader_is_calibrated_before_the_first_debate_and_the_mean_corrected(labels):
     path = labels(row("Paris", "right"), row("Lyon", "wrong"), "", row("It is Paris", "Right"), row("Nice", "wrong"))
     metric = Graded(labels=path)

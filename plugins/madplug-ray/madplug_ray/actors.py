@@ -20,6 +20,8 @@ from madplug import StudyError
 from madplug.remote import WorkerLost
 from madplug_ray.worker import RayWorker
 
+PATIENCE = 30.0
+"""Seconds that a cluster has to accept a connection."""
 CONCURRENCY = 100
 """Methods of an actor that may run at the same time: one waits for what the worker sends, one delivers."""
 
@@ -32,9 +34,13 @@ async def connected(address: str) -> AsyncIterator[None]:
         return
     before = signal.getsignal(signal.SIGTERM)
     try:
+        await _check_listening(address)
         await asyncio.to_thread(ray.init, address, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise StudyError(f"ray.cluster: no cluster at address '{address}': {error}; start one with `ray start --head`, "
+    except Exception as error:  # a node that does not start in time raises just that
+        why = str(error) or f"it did not answer within {PATIENCE:g} s"
+        if address == "local":
+            raise StudyError(f"ray.cluster: Ray could not be started here: {why}") from None
+        raise StudyError(f"ray.cluster: no cluster at address '{address}': {why}; start one with `ray start --head`, "
                          "or use address = \"local\"") from None
     with suppress(ValueError):  # not outside the main thread
         signal.signal(signal.SIGTERM, before)
@@ -42,6 +48,14 @@ async def connected(address: str) -> AsyncIterator[None]:
         yield
     finally:
         await asyncio.to_thread(ray.shutdown)
+
+
+async def _check_listening(address: str) -> None:
+    """Raises `OSError` if nothing can be connected to at host:port: Ray would try for minutes, and end the process."""
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdigit() and "/" not in host:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), PATIENCE)
+        writer.close()
 
 
 class Actors:

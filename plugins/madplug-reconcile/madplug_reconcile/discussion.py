@@ -42,7 +42,7 @@ EXAMPLE = """An explanation that has convinced another participant before:
 
 {explanation}
 Answer: {answer}"""
-PERSONA = "You are {name}. {description}\n\n"
+PERSONA = "Your role: {name}. {description}\n\n"
 CORRECT = """{question}
 
 An expert explains it like this:

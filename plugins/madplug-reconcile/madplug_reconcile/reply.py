@@ -9,7 +9,7 @@ from typing import Any
 
 from madplug import Reply
 from madplug_common.prompts import as_text
-from madplug_common.replies import read_json
+from madplug_common.replies import read_json, spoken
 
 SCHEMA: Mapping[str, Any] = {
     "type": "object", "additionalProperties": False, "required": ["reasoning", "answer", "confidence"],
@@ -22,7 +22,7 @@ def read(text: str) -> Reply:
     found = read_json(text)
     if found is None or "answer" not in found:
         # What looks like an object has a confidence in it, which is a number that could be taken for the answer.
-        return Reply(text, "" if "{" in text else None, data={"reconcile": {"unparsed": True}})
+        return Reply(spoken(text), "" if "{" in text else None, data={"reconcile": {"unparsed": True}})
     answer, confidence = as_text(found["answer"]), share(found.get("confidence"))
     lines = [as_text(found.get("reasoning")), f"Answer: {answer or '(none)'}",
              "" if confidence is None else f"Confidence: {confidence:g}"]

@@ -1,13 +1,14 @@
-"""Recorded debates as a data set and as agents, and prior answers on record before a debate."""
+"""Recorded debates as a data set, as agents and as a model, and prior answers on record before a debate."""
 
 from __future__ import annotations
 
-from madplug import Dataset, Extension, Paradigm, PersonaGenerator, Style, TurnOrder, hookimpl
+from madplug import Dataset, Extension, Model, Paradigm, PersonaGenerator, Style, TurnOrder, hookimpl
 from madplug_replay.debaters import Personas, Recorded, Rounds
+from madplug_replay.replies import Replies
 from madplug_replay.seeds import SeedMessages
 from madplug_replay.trajectories import Trajectories, recorded
 
-__all__ = ["Personas", "Recorded", "ReplayDebate", "Rounds", "SeedMessages", "Trajectories", "recorded"]
+__all__ = ["Personas", "Recorded", "ReplayDebate", "Replies", "Rounds", "SeedMessages", "Trajectories", "recorded"]
 
 
 class ReplayDebate(Paradigm):
@@ -27,6 +28,12 @@ class ReplayDebate(Paradigm):
 def madplug_register_datasets() -> list[type[Dataset]]:
     """Register recorded debates as a data set."""
     return [Trajectories]
+
+
+@hookimpl
+def madplug_register_models() -> list[type[Model]]:
+    """Register the model that answers with recorded replies."""
+    return [Replies]
 
 
 @hookimpl

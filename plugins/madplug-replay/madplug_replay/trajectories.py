@@ -85,7 +85,7 @@ class Trajectories(Dataset):
     def rows(self, report: Report = refuse) -> Iterator[Numbered]:
         """The selected rows, with their numbers and places."""
         for numbered in Lines(self.options.path).rows(report):
-            if all(_has(numbered[2].get(name), wanted) for name, wanted in self.options.select.items()):
+            if has_values(numbered[2], self.options.select):
                 yield numbered
 
     def size(self) -> int:
@@ -158,6 +158,11 @@ def recorded(sample: Sample) -> list[list[str | None]]:
     if answers is None:
         raise ComponentError(f"sample '{sample.id}' has no recorded answers; use the data set replay.trajectories")
     return answers
+
+
+def has_values(row: Row, select: Mapping[str, Scalar | tuple[Scalar, ...]]) -> bool:
+    """Whether a row is selected."""
+    return all(_has(row.get(name), wanted) for name, wanted in select.items())
 
 
 def _has(value: Any, wanted: Scalar | tuple[Scalar, ...]) -> bool:

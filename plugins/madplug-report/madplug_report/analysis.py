@@ -93,7 +93,7 @@ class Analysis:
 
     def _choose_metrics(self, wanted: Sequence[str]) -> None:
         known = self.debates.metrics
-        pairs = [text.partition("=")[::2] if "=" in text else ("", text) for text in wanted]
+        pairs = [text.rpartition("=")[::2] if "=" in text else ("", text) for text in wanted]
         if known:
             self._check_metrics(pairs)
         for group in self.groups:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from madplug_report.costing import costs, paid, spending
 from madplug_report.tables import (
     NOTHING,
     Table,
@@ -31,7 +33,8 @@ def tables(report: Mapping[str, Any]) -> list[Table]:
 
 def more_tables(report: Mapping[str, Any]) -> list[Table]:
     """These, and what metrics found about cells as a whole: for pages, which have room."""
-    return [*tables(report), *(table for table in (spending(report), of_cells(report)) if table.rows)]
+    more = (rounds(report), spending(report), of_cells(report))
+    return [*tables(report), *(table for table in more if table.rows)]
 
 
 def pivot(report: Mapping[str, Any], table: Mapping[str, Any], *, compact: bool = False) -> Table:
@@ -49,8 +52,10 @@ def pivot(report: Mapping[str, Any], table: Mapping[str, Any], *, compact: bool 
         texts = [_texts(report, field, compact) for field in fields]
         strong |= {(y, 1 + i * len(t)) for i, (f, t) in enumerate(zip(fields, texts, strict=True)) if f and f["best"]}
         rows.append([table["rows"][y]["label"], *(text for t in texts for text in t), *_ends(line)])
-    return Table(_pivot_title(report, table), [*head, "undecided", "failed"], rows, spans=[*spans, ("", 1), ("", 1)],
-                 below=[*below, "undecided", "failed"], strong=frozenset(strong), notes=_pivot_notes(report, table))
+    named = any(text for text, _ in spans[1:])
+    return Table(_pivot_title(report, table), [*head, "undecided", "failed"], rows,
+                 spans=[*spans, ("", 1), ("", 1)] if named else (), strong=frozenset(strong),
+                 below=[*below, "undecided", "failed"] if named else (), notes=_pivot_notes(report, table))
 
 
 def _column(report: Mapping[str, Any], column: Mapping[str, Any]) -> str:
@@ -196,53 +201,22 @@ def published(report: Mapping[str, Any]) -> Table:
     return Table(f"Beside {found['source']}", head, rows or [[NOTHING] * len(head)], notes=notes)
 
 
-def costs(report: Mapping[str, Any]) -> Table:
-    """What each cell spent per debate, and in all."""
-    prices = [p["name"] for p in report["prices"]]
-    recounted = [f"written ({report['tokenizer']})"] if report["tokenizer"] else []
-    head = ["cell", "calls", "read", "cached", "written", *recounted, "reasoned", "longest chain", "seconds of it",
-            "USD in all", *(f"USD at {name}" for name in prices), "undecided", "failed"]
-    rows = []
-    for cell in report["cells"]:
-        own, n = cell["spending"], cell["debates"] or 1
-        chain, known = own["critical"] or {}, own["in_messages"] or {}
-        rows.append([label(cell), number(cell["calls"], 1), number(cell["read"], 0), number(cell["cached"], 0),
-                     number(cell["written"], 0), *(number(_per(known.get("written"), n), 0) for _ in recounted),
-                     number(_per(own["reasoned"], n), 0), number(chain.get("calls"), 1),
-                     number(chain.get("seconds"), 1), number(cell["cost_usd"], 4),
-                     *(number(own["at_price"][name], 4) for name in prices), percent(cell["undecided"]),
-                     percent(cell["failed"])])
-    spent = any(cell["calls"] for cell in report["cells"])
-    return Table("Cost", head, rows if spent else [], notes=[
-        "tokens and calls are means per debate, whichever cell paid; the longest chain is of calls that wait for each "
-        "other, without those of the decision"])
-
-
-def _per(whole: float | None, n: int) -> float | None:
-    return None if whole is None else whole / n
-
-
-def paid(report: Mapping[str, Any]) -> Table:
-    """What was paid for, each call once."""
-    prices = [p["name"] for p in report["prices"]]
-    rows = [[row["model"], row["purpose"], *(f"{row[name]:,}" for name in ("calls", "read", "cached", "written",
-             "reasoned")), number(row["cost_usd"], 4), *(number(row["at_price"][name], 4) for name in prices)]
-            for row in report["paid"]]
-    return Table("Paid", ["model", "for", "calls", "read", "cached", "written", "reasoned", "USD",
-                          *(f"USD at {name}" for name in prices)], rows)
-
-
-def spending(report: Mapping[str, Any]) -> Table:
-    """What the debates of each cell used by round, role and model, per debate."""
-    rows = []
-    for cell in report["cells"]:
-        for row in cell["spending"]["rows"]:
-            n = cell["debates"] or 1
-            rows.append([label(cell), row["by"], row["value"], number(row["calls"] / n, 1),
-                         *(number(_per(row[name], n), 0) for name in ("read", "cached", "written", "reasoned")),
-                         number(row["cost_usd"], 4)])
-    return Table("Cost by round, role and model", ["cell", "by", "", "calls", "read", "cached", "written", "reasoned",
-                                                   "USD in all"], rows)
+def rounds(report: Mapping[str, Any]) -> Table:
+    """After how many rounds the debates of each row of the tables by factors had ended: shares of those that ran."""
+    by_name = {cell["cell"]: cell for cell in report["cells"]}
+    found = []
+    for table in report["pivots"]:
+        for row, line in zip(table["rows"], table["fields"], strict=True):
+            names = dict.fromkeys(name for field in line if field for name in field["cells"])
+            ran: Counter[int] = Counter()
+            for name in names:
+                ran.update({int(n): k for n, k in by_name[name]["rounds"].items()})
+            found.append((", ".join([*table["by"].values(), row["label"]]), ran, line))
+    every = sorted({n for _, ran, _ in found for n in ran})
+    rows = [[name, *(percent(ran[n] / ran.total() if ran.total() else None) for n in every), *_ends(line)]
+            for name, ran, line in found]
+    return Table("Rounds until the end", ["cell", *map(str, every), "undecided", "failed"],
+                 rows if len(every) > 1 else [], notes=["the share of debates whose last round is this one"])
 
 
 def other_metrics(report: Mapping[str, Any]) -> Table:

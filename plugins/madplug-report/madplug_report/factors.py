@@ -14,7 +14,7 @@ from madplug_report.studies import CellFacts
 
 STUDY = "study"
 ABSENT = "–"
-_TEXT = 24
+_TEXT = 32
 """A longer value, such as a prompt, is cut."""
 _MISSING: Any = object()
 _SAMPLES = {"use", "path", "subset", "subsets", "config", "split", "id", "name", "revision"}

@@ -23,7 +23,8 @@ thead th{border-bottom:2px solid var(--quiet);position:sticky;top:0;background:v
 tbody th{font-weight:400}th:first-child{text-align:left}
 th[colspan]{text-align:center}td.best{font-weight:700}
 figure{margin:1rem 0 2.5rem}figcaption{color:var(--quiet);font-size:13px;max-width:60rem}
-svg{width:100%;max-width:60rem;height:auto;display:block}svg text{font-family:'DejaVu Sans',Verdana,sans-serif}
+svg{width:100%;max-width:60rem;min-width:38rem;height:auto;display:block}
+svg text{font-family:'DejaVu Sans',Verdana,sans-serif}
 footer,.method{color:var(--quiet);font-size:13px;max-width:60rem}
 """
 
@@ -57,7 +58,7 @@ def _notes(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _charts(made: Sequence[Chart]) -> Iterator[str]:
     for chart in made:
-        yield (f'<figure id="{chart.name}"><h2>{in_html(chart.title)}</h2>{chart.svg}'
+        yield (f'<figure id="{chart.name}"><h2>{in_html(chart.title)}</h2><div class="wide">{chart.svg}</div>'
                f"<figcaption>{in_html(chart.caption)}</figcaption></figure>\n")
 
 

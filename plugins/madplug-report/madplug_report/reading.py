@@ -90,6 +90,7 @@ class _Debate(msgspec.Struct, gc=False):
     seconds: float
     error: str | None
     opening_calls: msgspec.Raw = msgspec.Raw(b"[]")
+    other_calls: msgspec.Raw = msgspec.Raw(b"[]")
     notes: msgspec.Raw = msgspec.Raw(b"{}")
 
 
@@ -135,13 +136,13 @@ class Debates:
             for record in reader.records():
                 try:
                     debate = self._read_one(record)
-                except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+                    cell = position.get(debate.cell)
+                    if cell is None:  # one that appeared since the study was opened waits for the next report
+                        continue
+                    self._add(cell, debate)
+                except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
                     raise UserError(f"{study.folder}: study.db: the record {record[:100]}... cannot be read: "
                                     f"{error}") from None
-                cell = position.get(debate.cell)
-                if cell is None:  # one that appeared since the study was opened waits for the next report
-                    continue
-                self._add(cell, debate)
                 if UNPARSED in record:
                     self.rounds[cell].flagged += sum(UNPARSED.encode() in bytes(m.data) for m in debate.messages)
 
@@ -165,7 +166,8 @@ class Debates:
         self.cost.append(UNKNOWN if debate.tokens.cost_usd is None else debate.tokens.cost_usd)
         if len(self.spent):
             self.used.add(len(self), cell, {a.id: a.persona.role for a in debate.agents}, _keys(debate.opening_calls),
-                          ((m.round, m.wave, m.agent, _keys(m.calls)) for m in debate.messages))
+                          ((m.round, m.wave, m.agent, _keys(m.calls)) for m in debate.messages),
+                          _keys(debate.other_calls))
         voters = {a.id for a in debate.agents if a.persona.votes}
         said = [m for m in debate.messages if not m.retracted]
         self.rounds_run.append(max((m.round for m in said), default=0))

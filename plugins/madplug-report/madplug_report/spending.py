@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 OPENING = "before round 1"
 REST = "decision, phases, metrics"
+UNKNOWN = "behind no message"
+CLOSING = -1
+"""The round of calls that are behind no message of a round."""
+_LAST = np.iinfo(np.intc).max
 AMOUNTS = ("calls", "read", "cached", "written", "reasoned", "cost_usd")
 
 
@@ -129,13 +133,14 @@ class Used:
         return len(self._keys)
 
     def add(self, debate: int, cell: int, roles: Mapping[int, str], opening: Sequence[int],
-            said: Iterable[tuple[int, int, int | None, Sequence[int]]]) -> None:
-        """The calls of one debate: keys of those before round 1, and (round, wave, agent, keys) of each message."""
+            said: Iterable[tuple[int, int, int | None, Sequence[int]]], closing: Sequence[int] = ()) -> None:
+        """The calls of one debate: keys of those before round 1, (round, wave, agent, keys) of each message, and keys
+        of those that are behind no message."""
         before: tuple[int, int] | None = None
         for key in opening:
             self._waves += 1
             self._messages += 1
-            self._append(debate, cell, 0, OPENING, key)
+            self._append(debate, cell, 0, "", key)
         for number, wave, agent, keys in said:
             self._waves += (number, wave) != before
             self._messages += 1
@@ -143,6 +148,8 @@ class Used:
             role = "" if agent is None else roles.get(agent, "")
             for key in keys:
                 self._append(debate, cell, number, role, key)
+        for key in closing:
+            self._append(debate, cell, CLOSING, "", key)
 
     def _append(self, debate: int, cell: int, number: int, role: str, key: int) -> None:
         self._debate.append(debate)
@@ -169,19 +176,36 @@ class UsedFigures:
         self._calls, self._at, self._columns, self._roles = calls, at, columns, roles
 
     def rows(self, cell: int) -> Iterator[dict[str, Any]]:
-        """What a cell used by round, by role and by model: totals over its debates."""
+        """What a cell used by round, by role and by model: totals over its debates.
+
+        A call before round 1 or behind no message has the purpose for which it was made as its role.
+        """
         own = np.flatnonzero(self._columns["cell"] == cell)
-        models = list(self._calls.models)
-        kinds: dict[str, tuple[NDArray[Any], Any]] = {
-            "round": (self._columns["round"][own], lambda n: OPENING if n == 0 else f"{n}"),
-            "role": (self._columns["role"][own], lambda n: self._roles[n] or "no agent"),
-            "model": (self._calls.model[self._at[own]], lambda n: models[n])}
+        rounds, roles = self._columns["round"][own], self._columns["role"][own]
+        outside = rounds <= 0
+        purposes = np.where(outside, len(self._roles) + self._calls.purpose[self._at[own]], roles)
+        kinds: dict[str, tuple[Any, Callable[[int], str]]] = {
+            "round": (np.where(rounds == CLOSING, _LAST, rounds), self._round_name),
+            "role": (purposes, self._role_name),
+            "model": (self._calls.model[self._at[own]], list(self._calls.models).__getitem__)}
         for by, (values, name) in kinds.items():
+            by_name: dict[str, list[int]] = {}
             for value in np.unique(values):
-                yield {"by": by, "value": name(int(value)), **self._calls.amounts(self._at[own[values == value]])}
+                by_name.setdefault(name(int(value)), []).append(int(value))
+            for text, alike in by_name.items():
+                yield {"by": by, "value": text, **self._calls.amounts(self._at[own[np.isin(values, alike)]])}
+
+    def _round_name(self, number: int) -> str:
+        return OPENING if number == 0 else REST if number == _LAST else f"{number}"
+
+    def _role_name(self, number: int) -> str:
+        """Of an agent, or of a purpose, which are numbered after the roles."""
+        if number < len(self._roles):
+            return self._roles[number] or "no agent"
+        return list(self._calls.purposes)[number - len(self._roles)]
 
     def total(self, cell: int) -> dict[str, Any]:
-        """What a cell used for its messages and before round 1."""
+        """What a cell used, as far as it is known call by call."""
         return self._calls.amounts(self._at[self._columns["cell"] == cell])
 
     def critical(self, cell: int) -> dict[str, float] | None:
@@ -190,7 +214,7 @@ class UsedFigures:
         Calls of a message follow each other, messages of a wave run at the same time, waves follow each other. Calls
         of the decision are not in it.
         """
-        own = np.flatnonzero(self._columns["cell"] == cell)
+        own = np.flatnonzero((self._columns["cell"] == cell) & (self._columns["round"] != CLOSING))
         if not len(own):
             return None
         seconds = self._calls.numbers["seconds"][self._at[own]]
@@ -214,10 +238,10 @@ def spend(analysis: Analysis, prices: Sequence[Price]) -> None:
         whole = {name: int(analysis.column(name, i).sum()) for name in ("calls", "read", "cached", "written")}
         rows, known = list(used.rows(i)), used.total(i)
         rest = {name: whole[name] - known[name] for name in ("calls", "read", "cached")}
-        if rest["calls"] > 0 and rows:
-            rows.append({"by": "round", "value": REST, **rest, "written": None, "reasoned": None, "cost_usd": None})
+        if rest["calls"] > 0 and rows:  # of a message that was not recorded, or in a study of an earlier version
+            rows.append({"by": "round", "value": UNKNOWN, **rest, "written": None, "reasoned": None, "cost_usd": None})
         cell["spending"] = {
-            **whole, "reasoned": known["reasoned"] if rows else None, "in_messages": known if rows else None,
+            **whole, "reasoned": known["reasoned"] if rows else None, "by_call": known if rows else None,
             "critical": used.critical(i), "rows": rows,
             "at_price": {p.name: p.of(whole["read"], whole["cached"], whole["written"]) for p in prices}}
 

@@ -15,8 +15,14 @@ NAME = 60
 """At most this many characters of a cell's name are shown in a terminal."""
 LONG = 40
 """A LaTeX table with more rows runs over several pages, and a terminal shows no more of them."""
-BROAD = 10
-"""A LaTeX table with more columns is scaled to the width of the page."""
+_TEXT_WIDTH = 120
+"""In characters: about one and a half times the width of a page's text, to which such a table is scaled."""
+_SMALL = r"\scriptsize\setlength{\tabcolsep}{3pt}"
+_SMALL_WIDTH = 85
+"""In characters at this size, for a table over several pages, which cannot be scaled."""
+_FITTED = r"""\sbox0{%%
+%s}%%
+\ifdim\wd0>\textwidth\resizebox{\textwidth}{!}{\usebox0}\else\usebox0\fi"""
 
 
 @dataclass(frozen=True)
@@ -80,38 +86,90 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """For `booktabs`, and for `longtable` where it is long; without the columns that would not fit on a page."""
-    kept = [i for i, name in enumerate(table.head) if name not in table.wide]
-    spec = "l" + "r" * (len(kept) - 1)
-    head = _latex_head(table, kept)
-    rows = [_latex_row([rf"\textbf{{{in_latex(row[i])}}}" if (y, i) in table.strong else in_latex(row[i])
-                        for i in kept]) for y, row in enumerate(table.rows)]
-    body = "\n".join([r"\toprule", *head, r"\midrule", *rows, r"\bottomrule"])
-    caption = f"\\caption{{{in_latex('. '.join([table.title, *table.notes]))}}}"
-    if len(rows) > LONG:
-        return f"{{{_TIGHT}\n\\begin{{longtable}}{{{spec}}}\n{caption} \\\\\n{body}\n\\end{{longtable}}}}"
-    whole = f"\\begin{{tabular}}{{{spec}}}\n{body}\n\\end{{tabular}}"
-    if len(kept) > BROAD and table.spans:
-        whole = f"\\resizebox{{\\textwidth}}{{!}}{{%\n{whole}}}"
-    return f"\\begin{{table}}\n\\centering{_TIGHT}\n{caption}\n{whole}\n\\end{{table}}"
+    """For `booktabs` and `graphicx`, and for `longtable` where it is long; without columns for which it has no room.
+
+    A table too wide for a page is split, with its first column repeated, and scaled to the width of the text.
+    """
+    long = len(table.rows) > LONG
+    parts = _latex_parts(table, _SMALL_WIDTH if long else _TEXT_WIDTH)
+    notes = in_latex(". ".join([table.title, *table.notes]))
+    if long:
+        more = f"{in_latex(table.title)}, continued"
+        return "\n\n".join(_longtable(table, part, more if k else notes) for k, part in enumerate(parts))
+    fitted = "\n\\par\\medskip\n".join(_FITTED % _tabular(table, part) for part in parts)
+    return f"\\begin{{table}}\n\\centering{_TIGHT}\n\\caption{{{notes}}}\n{fitted}\n\\end{{table}}"
+
+
+def _latex_parts(table: Table, width: int) -> list[list[int]]:
+    """The columns of each part that is not wider than so many characters; columns below one text stay together.
+
+    The parts are about equally wide.
+    """
+    rows = [table.below or table.head, *table.rows]
+    blocks, at = [], 0
+    for _, wide in table.spans or [("", 1)] * len(table.head):
+        columns = [i for i in range(at, at + wide) if table.head[i] not in table.wide]
+        blocks.append([i for i in columns if i == 0 or any(row[i] != NOTHING for row in table.rows)])
+        at += wide
+    widths = [sum(2 + max(len(row[i]) for row in rows) for i in block) for block in blocks]
+    parts = _packed(blocks, widths, width)
+    narrower = (_packed(blocks, widths, limit) for limit in range(widths[0] + max(widths[1:], default=0), width))
+    return next((found for found in narrower if len(found) == len(parts)), parts)
+
+
+def _packed(blocks: Sequence[Sequence[int]], widths: Sequence[int], width: int) -> list[list[int]]:
+    """As many blocks of columns in each part as there is room for, after the first column."""
+    parts, used = [[0]], widths[0]
+    for block, own in zip(blocks[1:], widths[1:], strict=True):
+        if used + own > width and len(parts[-1]) > 1:
+            parts.append([0])
+            used = widths[0]
+        parts[-1] += block
+        used += own
+    return parts
+
+
+def _tabular(table: Table, part: Sequence[int]) -> str:
+    body = [r"\toprule", *_latex_head(table, part), r"\midrule", *_latex_rows(table, part), r"\bottomrule"]
+    return "\n".join([f"\\begin{{tabular}}{{{_spec(part)}}}", *body, r"\end{tabular}"])
+
+
+def _longtable(table: Table, part: Sequence[int], caption: str) -> str:
+    """A table that runs over pages, each with its head."""
+    head = [r"\toprule", *_latex_head(table, part), r"\midrule"]
+    return "\n".join([f"{{{_SMALL}\n\\begin{{longtable}}{{{_spec(part)}}}", f"\\caption{{{caption}}} \\\\", *head,
+                      r"\endfirsthead", *head, r"\endhead", *_latex_rows(table, part), r"\bottomrule",
+                      r"\end{longtable}}"])
+
+
+def _spec(part: Sequence[int]) -> str:
+    return "l" + "r" * (len(part) - 1)
+
+
+def _latex_rows(table: Table, part: Sequence[int]) -> list[str]:
+    return [_latex_row([rf"\textbf{{{in_latex(row[i])}}}" if (y, i) in table.strong else in_latex(row[i])
+                        for i in part]) for y, row in enumerate(table.rows)]
 
 
 def _latex_row(texts: Sequence[str]) -> str:
     return " & ".join(texts) + r" \\"
 
 
-def _latex_head(table: Table, kept: Sequence[int]) -> list[str]:
+def _latex_head(table: Table, part: Sequence[int]) -> list[str]:
     """One line, or two with rules between them."""
     if not table.spans:
-        return [_latex_row([in_latex(table.head[i]) for i in kept])]
-    upper, rules, at = [], [], 1
+        return [_latex_row([in_latex(table.head[i]) for i in part])]
+    upper, rules, start, at = [], [], 0, 1
     for text, wide in table.spans:
-        upper.append(in_latex(text) if wide == 1 else rf"\multicolumn{{{wide}}}{{c}}{{{in_latex(text)}}}")
-        if wide > 1:
-            rules.append(rf"\cmidrule(lr){{{at}-{at + wide - 1}}}")
-        at += wide
+        own = len(set(range(start, start + wide)) & set(part))
+        start += wide
+        if own:
+            upper.append(in_latex(text) if own == 1 else rf"\multicolumn{{{own}}}{{c}}{{{in_latex(text)}}}")
+        if own > 1:
+            rules.append(rf"\cmidrule(lr){{{at}-{at + own - 1}}}")
+        at += own
     return [_latex_row(upper), *([" ".join(rules)] if rules else []),
-            _latex_row([in_latex(text) for text in table.below])]
+            _latex_row([in_latex(table.below[i]) for i in part])]
 
 
 def html(table: Table) -> str:

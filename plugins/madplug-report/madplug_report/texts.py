@@ -40,7 +40,7 @@ def markdown_file(report: Mapping[str, Any]) -> str:
 
 def latex_file(report: Mapping[str, Any]) -> str:
     """As LaTeX to `\\input`."""
-    head = ["needs \\usepackage{booktabs}, longtable for long tables, graphicx for wide ones; letters beyond "
+    head = ["needs \\usepackage{booktabs}, graphicx, and longtable for long tables; letters beyond "
             "Latin need LuaLaTeX", headline(report), *(note["text"] for note in report["notes"])]
     parts = ["\n".join(f"% {line(text)}" for text in head)]
     for table in contents.tables(report):

@@ -39,7 +39,7 @@ def hexed(*names):
     return tuple(key(name).hex() for name in names)
 
 
-def debate(cell, share):
+def debate(cell, share, closing=("vote",)):
     """One debate of two waves and a vote; of the second cell the first round only, with the same calls."""
     said = [Message(0, 1, 0, 0, "draft", "x", key="A", model="small", calls=hexed("a1")),
             Message(1, 1, 0, 1, "draft", "x", key="A", model="large", calls=hexed("b1", "b1 again")),
@@ -50,7 +50,8 @@ def debate(cell, share):
     tokens = Usage(sum(u.prompt for u in used), sum(u.completion for u in used), sum(u.cached for u in used),
                    sum(u.cost_usd for u in used))
     return DebateResult(cell, 0, Sample("q", "?"), ("A",), (A, B, MODERATOR), tuple(said), Decision("A"),
-                        {"qa.accuracy": 1.0}, calls=len(names), tokens=tokens, opening_calls=hexed("persona"))
+                        {"qa.accuracy": 1.0}, calls=len(names), tokens=tokens, opening_calls=hexed("persona"),
+                        other_calls=() if share else hexed(*closing))
 
 
 @pytest.fixture
@@ -85,13 +86,26 @@ def test_what_was_used_is_known_by_round_role_and_model(folder):
     first = of_cell(build([folder]), "first")
     rounds = by(first, "round")
     assert {name: row["written"] for name, row in rounds.items()} == {
-        "before round 1": 5, "1": 80, "2": 40, "decision, phases, metrics": None}
+        "before round 1": 5, "1": 80, "2": 40, "decision, phases, metrics": 1}
     assert rounds["decision, phases, metrics"]["calls"] == 1
     assert rounds["1"]["reasoned"] == 5
     assert {name: row["calls"] for name, row in by(first, "role").items()} == {
-        "before round 1": 1, "participant": 3, "moderator": 1}
-    assert {name: row["read"] for name, row in by(first, "model").items()} == {"small": 110, "large": 800}
+        "persona": 1, "participant": 3, "moderator": 1, "vote": 1}
+    assert {name: row["read"] for name, row in by(first, "model").items()} == {"small": 160, "large": 800}
     assert by(first, "model")["large"]["cost_usd"] == pytest.approx(0.08)
+
+
+def test_a_call_of_which_a_debate_does_not_say_what_it_was_for_is_counted_all_the_same(tmp_path):
+    async def keep():
+        store = open_recorder(tmp_path / "study")
+        for row, answered in CALLS:
+            await store.keep_call(row, answered)
+        await store.finish_debate(debate("first", False, closing=()))
+        store.close()
+    asyncio.run(keep())
+    rounds = by(of_cell(build([tmp_path / "study"]), "first"), "round")
+    assert (rounds["behind no message"]["calls"], rounds["behind no message"]["written"]) == (1, None)
+    assert "decision, phases, metrics" not in rounds
 
 
 def test_the_longest_chain_adds_waves_and_takes_the_longest_of_each(folder):
@@ -132,9 +146,9 @@ def test_what_was_written_can_be_counted_with_one_tokenizer(folder, tmp_path):
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     words.save(str(tmp_path / "tokenizer.json"))
     report = build([folder], Wanted(tokenizer=str(tmp_path / "tokenizer.json")))
-    own = of_cell(report, "first")["spending"]["in_messages"]
+    own = of_cell(report, "first")["spending"]["by_call"]
     assert own["written"] == sum(len(f"the words of {name}".split()) for name in (
-        "persona", "a1", "b1", "b1 again", "m2"))
+        "persona", "a1", "b1", "b1 again", "m2", "vote"))
     assert any("tokenizer.json" in name for name in costs(report).head)
 
 

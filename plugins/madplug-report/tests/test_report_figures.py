@@ -280,7 +280,8 @@ def test_no_study_is_an_error_and_so_is_a_file_that_is_no_study(madplug, tmp_pat
 @pytest.mark.parametrize("change", [
     "UPDATE debates SET record = 'x'", "UPDATE messages SET record = '7'", "UPDATE debates SET opening = x'ff'",
     "UPDATE debates SET metrics = '{\"qa.accuracy\":\"all\"}'", "UPDATE facts SET value = '[7]'",
-    "UPDATE debates SET metrics = '{\"a\":" + "[" * 100_000 + "]" * 100_000 + "}'", "DROP TABLE messages"])
+    "UPDATE debates SET metrics = '{\"a\":" + "[" * 100_000 + "]" * 100_000 + "}'", "DROP TABLE messages",
+    "UPDATE messages SET record = replace(record, '\"round\":1', '\"round\":99999999999')"])
 def test_a_hostile_study_is_a_message(madplug, study, kit, change):
     folder = study([kit.Drawn("a")], samples=3)
     db = sqlite3.connect(folder / "study.db", isolation_level=None)

@@ -10,10 +10,14 @@ from scipy import stats
 
 from madplug import open_study
 from madplug.summary import figures_by_cell
+from madplug_report.analysis import Analysis
 from madplug_report.building import Wanted, build
-from madplug_report.contents import pivot
-from madplug_report.factors import label_levels
+from madplug_report.combining import combine
+from madplug_report.contents import pivot, rounds
+from madplug_report.factors import find_factors, label_levels
+from madplug_report.reading import Debates
 from madplug_report.sizes import to_settle
+from madplug_report.studies import open_studies
 from madplug_report.tables import latex, markdown
 
 DATA = {"bbh": {"use": "benchmarks.bbh", "path": "data/bbh_ordering.jsonl"},
@@ -71,7 +75,7 @@ def test_labels_are_only_what_differs(crossed):
     ([True, False], ["true", "false"]),
     ([{"use": "m.chat", "model": "qwen", "temperature": 1.0}, {"use": "m.chat", "model": "llama", "temperature": 1.0}],
      ["qwen", "llama"]),
-    (["x" * 40 + "a", "x" * 40 + "b"], ["x" * 23 + "… #1", "x" * 23 + "… #2"]),
+    (["x" * 40 + "a", "x" * 40 + "b"], ["x" * 31 + "… #1", "x" * 31 + "… #2"]),
 ])
 def test_levels_are_called_after_what_sets_them_apart(values, labels):
     assert label_levels(values) == labels
@@ -186,6 +190,53 @@ def test_numbers_are_those_of_the_summary(study, kit, tmp_path):
         for name, metric in cell["metrics"].items():
             for part in ("mean", "std", "ci95", "per_repeat", "n"):
                 assert own["metrics"][name][part] == pytest.approx(metric[part], abs=1e-12), (name, part)
+
+
+def test_the_round_in_which_debates_end_is_a_table_with_a_row_for_each_level(study, kit):
+    cells = [kit.Drawn(f"decision={d},seed={s}", skill=0.9 if d == "early" else 0.4, stop_when_agreed=d == "early",
+                       rounds=3, settings={"debate.decision": f"x.{d}", "dataset.seed": s})
+             for d in ("early", "late") for s in (0, 1)]
+    report = build([study(cells, samples=20)], Wanted(rows=("decision",)))
+    made = rounds(report)
+    assert made.head == ["cell", "1", "2", "3", "undecided", "failed"]
+    assert [row[0] for row in made.rows] == ["early", "late"]
+    assert made.rows[1][1:4] == ["0.0%", "0.0%", "100.0%"]
+    early = [c["rounds"] for c in report["cells"] if c["factors"]["decision"] == "early"]
+    assert made.rows[0][1] == f"{100 * sum(c[1] for c in early) / 40:.1f}%"
+    assert rounds(build([study(cells[2:], samples=3, name="fixed")])).rows == []
+
+
+def test_a_metric_can_be_for_a_level_with_an_equals_sign(study, kit):
+    data = [{"use": "puzzles.ordering", "seed": s} for s in (0, 1)]
+    cells = [kit.Drawn(f"c{d['seed']}", settings={"dataset": d}, table={"dataset": d}) for d in data]
+    folder = study(cells, samples=3, change=lambda d: kit.replace(d, metrics={**d.metrics, "qa.f1": 0.25}))
+    report = build([folder], Wanted(metrics=("qa.accuracy", "seed=1=qa.f1")))
+    assert [c["metric"] for c in report["cells"]] == ["qa.accuracy", "qa.f1"]
+
+
+def test_marginal_means_have_the_cluster_robust_errors_of_statsmodels(study, kit):
+    """A regression on the cells, clustered by sample, without its correction for the number of coefficients."""
+    api = pytest.importorskip("statsmodels.api", reason="statsmodels is not installed")
+    dice = np.random.default_rng(3)
+    for case in range(6):
+        cells = [kit.Drawn(f"decision={d},agents={a}", agents=1, rounds=1, skill=0.3 + 0.05 * case,
+                           settings={"debate.decision": d, "debate.agents": a}) for d in "xyz" for a in (1, 2)]
+        gone = {(c.name, f"q{s:05}") for c in cells for s in range(30) if dice.random() < 0.15 * (case % 3)}
+        folder = study(cells, samples=30, repeats=1, name=f"case{case}",
+                       change=lambda d, gone=gone: None if (d.cell, d.sample.id) in gone else d)
+        debates = Debates(open_studies([folder]))
+        analysis = Analysis(debates, find_factors(debates.cells))
+        weights = dict(enumerate(dice.normal(size=len(cells))))
+        rows = [(i, sample, value) for i in weights for sample, value in zip(
+            analysis.scores("qa.accuracy", i).ids, analysis.scores("qa.accuracy", i).values, strict=True)]
+        design = np.eye(len(cells))[[i for i, _, _ in rows]]
+        fitted = api.OLS([v for _, _, v in rows], design).fit(
+            cov_type="cluster", cov_kwds={"groups": [s for _, s, _ in rows]})
+        theirs = fitted.t_test(np.array(list(weights.values())))
+        ours = combine(analysis, weights, share=False)
+        correction = (len(rows) - 1) / (len(rows) - len(cells))
+        assert ours["mean"] == pytest.approx(float(theirs.effect[0]))
+        assert ours["error"] == pytest.approx(float(theirs.sd[0, 0]) / correction**0.5)
 
 
 def test_data_sets_can_have_metrics_of_their_own(crossed, kit, study, madplug, tmp_path):

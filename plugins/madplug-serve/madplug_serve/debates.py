@@ -67,6 +67,8 @@ class Debates(Executor):
         self._worker: Worker | None = None
         self._taken: set[DebateId] = set()
         """The debates that are done or under way."""
+        self._free: dict[tuple[str, str], int] = {}
+        """By cell and conversation, a number below which none is free."""
         self._running: dict[DebateId, asyncio.Event] = {}
         self._order = 0
         self._seed = 0
@@ -100,14 +102,22 @@ class Debates(Executor):
         if asked.seed is not None:
             return [DebateId(cell, 0, f"{asked.digest}-seed-{asked.seed}-{i + 1}") for i in range(asked.n)]
         found: list[DebateId] = []
-        number = 0
+        number = self._free.get((cell, asked.digest), 1)
         while len(found) < asked.n:
-            number += 1
             id = DebateId(cell, 0, f"{asked.digest}-{number}")
+            number += 1
             if id not in self._taken:
                 self._taken.add(id)
                 found.append(id)
+        self._free[cell, asked.digest] = number
         return found
+
+    def _give_back(self, id: DebateId) -> None:
+        """A debate has not ended, so the next request for its conversation goes on with it."""
+        self._taken.discard(id)
+        digest, _, number = id.sample.rpartition("-")
+        if (id.cell, digest) in self._free:
+            self._free[id.cell, digest] = min(self._free[id.cell, digest], int(number))
 
     async def debate(self, id: DebateId, asked: Asked) -> DebateResult:
         """Run a debate, or wait for the one under way. Raises `RequestError` if it fails or is stopped."""
@@ -121,7 +131,7 @@ class Debates(Executor):
             self._taken.add(id)
             return result
         except BaseException:
-            self._taken.discard(id)
+            self._give_back(id)
             raise
         finally:
             del self._running[id]

@@ -18,13 +18,14 @@ from aiohttp import web
 from madplug import DebateResult, Observer
 from madplug.config import ResolvedStudy, Resolver
 from madplug.config.read import read
-from madplug.directory import check_folder, check_same_study, write_provenance, write_whole
+from madplug.directory import check_folder, check_same_study, keep_identity, write_provenance
 from madplug.driver import Ending
 from madplug.errors import UserError
 from madplug.events import DebateFinished
 from madplug.launch import INTERRUPTED, LIMIT, SOME_FAILED, collect_rarely
 from madplug.log import open_log
 from madplug.registry import Registry
+from madplug.regular import write_whole
 from madplug.rows import plain
 from madplug.store import Recorder, open_recorder
 from madplug.study import StudyRun
@@ -147,8 +148,7 @@ class _Server:
 
     async def run(self) -> dict[str, Any]:
         """Serve, and return the summary of the study."""
-        if self._recorder.fact("identity") is None:
-            await self._recorder.keep_fact("identity", self._resolved.identity)
+        await keep_identity(self._resolved, self._recorder)
         await self._recorder.forget_problems()
         plan = replace(self._resolved.plan, executor=self.debates)
         run = StudyRun(plan, self._recorder, [self.debates.relay, _Report(self.say)],

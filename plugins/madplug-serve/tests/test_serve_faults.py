@@ -10,10 +10,19 @@ import pytest
 from click.testing import CliRunner
 
 from madplug.cli import main
+from madplug_serve.conversation import Asked
+from madplug_serve.debates import Debates
 
 KEY = "serve-key-0123456789"
 
 
+GROWN = """
+[[cells]]
+name = "main"
+[[cells]]
+name = "short"
+debate.rounds = 1
+"""
 PLAIN = """answers = "answers.choice"
 [debate]
 paradigm = "som.debate"
@@ -210,3 +219,27 @@ def test_the_served_study_is_not_the_one_that_was_run(tmp_path, registry):
     assert cell.dataset.full_name == "serve.conversations"
     assert cell.answers.full_name == run.plan.cells[0].answers.full_name
     assert list(cell.dataset.samples()) == list(run.plan.cells[0].dataset.samples()), "for components that prepare"
+
+
+def test_a_changed_cell_is_refused_also_if_it_came_later(serve, tmp_path):
+    with serve() as served:
+        assert served.stop() == 0
+    with serve(more=GROWN) as served:
+        assert post(served, body(model="short", seed=1))[0] == 200
+        assert served.stop() == 0
+    changed = (tmp_path / "served.toml").read_text().replace("debate.rounds = 1", "debate.agents = 5")
+    (tmp_path / "served.toml").write_text(changed)
+    done = CliRunner().invoke(main, ["serve", str(tmp_path / "served.toml"), "--port", "0", "--output",
+                                     str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert "debate.rounds was 1 and is now 2" in done.stderr
+
+
+def test_the_next_debate_of_a_conversation_is_found_without_trying_all():
+    debates = Debates()
+    debates.check_open = lambda: None  # no study runs
+    asked = Asked("main", "What?", n=128)
+    ids = [id for _ in range(300) for id in debates.allot(asked, "main")]
+    assert len(set(ids)) == 300 * 128
+    debates._give_back(ids[7])
+    assert debates.allot(Asked("main", "What?", n=2), "main") == [ids[7], (*ids[0][:2], f"{asked.digest}-38401")]

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from madplug import Extension, Message, ModelName, Options, Plan, Request, Review, Turn, hookimpl, maybe_await
 from madplug_common.prompts import fill, question_parts, speaker, user
+from madplug_common.replies import spoken
 from madplug_som.exchange import is_note
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Summary(Extension):
         summary = await debate.ask(
             [user(debate.sample, prompt)], purpose="summarise", model=self.options.model,
             agent=None if self.options.model else debate.agents[0])
-        return Review(say=summary.text)
+        return Review(say=spoken(summary.text))
 
     @hookimpl(wrapper=True)
     def madplug_view(self, debate: Debate, turn: Turn) -> Around[Sequence[Message]]:

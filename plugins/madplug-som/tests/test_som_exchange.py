@@ -237,3 +237,10 @@ def test_agreement_intensity_of_zero_says_so():
 def test_the_preset_debates_once():
     assert SomDebate.debate["rounds"] == 2
     assert SomDebate.debate["decision"]["tie"] == "first"
+
+
+def test_an_agent_is_shown_neither_its_own_thoughts_nor_those_of_others():
+    played = play(styles=[Exchange()], agents=2, rounds=2,
+                  replies=["<think>maybe B</think>A"] * 4)
+    assert [m.content for m in played.messages] == ["A"] * 4
+    assert not any("maybe B" in str(request.messages) for request in played.requests)

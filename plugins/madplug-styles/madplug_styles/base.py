@@ -11,7 +11,7 @@ from madplug import Message, Plan, Reply, Style, Turn
 from madplug_common import prompts
 from madplug_common.asking import LengthOptions
 from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
-from madplug_common.replies import AgreementRule, read_agreement, read_json, read_share, states_answer
+from madplug_common.replies import AgreementRule, read_agreement, read_json, read_share, spoken, states_answer
 from madplug_common.solutions import current_solution, is_opening
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class DiscussionStyle(Style):
         elif turn.move != "draft" and self.options.agreement != "none":
             agreement = False
         marked = agreement if asks and "agreement" not in unread else None
-        content = text if fields is None else write_out(fields, marked)
+        content = spoken(text) if fields is None else write_out(fields, marked)
         answer = self.answer(debate, text, fields, draft if agreement else None) if solves else ""
         data: dict[str, Any] = {f"unparsed_{what}": True for what in sorted(unread)}
         data |= {"unparsed": True} if unread else {}

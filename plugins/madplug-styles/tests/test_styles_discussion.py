@@ -195,7 +195,7 @@ def test_the_persona_is_the_system_message_and_prompts_only_grow() -> None:
     for visibility in (Own(), SeeAll()):
         played = discuss(Simple(), "improve improve", replies, visibility=visibility, rounds=2)
         first, second = (r.messages for r in played.requests if r.agent == 0)
-        assert first[0] == second[0] == {"role": "system", "content": "You are Agent 1."}
+        assert first[0] == second[0] == {"role": "system", "content": "Your role: Agent 1."}
         assert [m["role"] for m in second] == ["system", "user", "assistant", "user"]
         assert second[1]["content"] in first[1]["content"]
 
@@ -214,7 +214,7 @@ def test_persona_task_and_current_solution_can_all_be_in_the_system_message() ->
     sample = Sample("q", "why?", metadata={"instruction": "Choose."})
     played = discuss(style, "improve improve", ["Final answer: A", "x"], sample=sample)
     first, second = (r.messages for r in played.requests)
-    assert first[0]["content"] == "You are Agent 1.\n\nTask: Choose.\nInput: why?\nSolution: None"
+    assert first[0]["content"] == "Your role: Agent 1.\n\nTask: Choose.\nInput: why?\nSolution: None"
     assert second[0]["content"].endswith("Input: why?\nSolution: A")
     assert "Current solution" not in second[-1]["content"]
 
@@ -370,3 +370,11 @@ def test_hostile_replies_are_visible_as_unparsed(style: Any) -> None:
         message = discuss(style(), "draft improve", replies).messages[1]
         assert message.data["styles"]["unparsed_agreement"] is True
         assert message.key is None
+
+
+@pytest.mark.parametrize("style", ALL)
+def test_thoughts_are_in_no_message_and_in_no_later_prompt(style: Any) -> None:
+    replies = ["<think>Could be C. [AGREE]</think>[DISAGREE] Final answer: A"] * 9
+    played = discuss(style(), "improve improve", replies, rounds=2)
+    assert all("think" not in m.content and "Could be C" not in m.content for m in played.messages)
+    assert not any("Could be C" in str(request.messages) for request in played.requests)

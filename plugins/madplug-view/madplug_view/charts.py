@@ -23,8 +23,11 @@ def draw(folder: Path) -> list[dict[str, Any]]:
     """The charts of a study: `name`, `title`, `caption`, `svg`. Raises `UserError` with what the report said."""
     if not can_draw():
         raise UserError("the charts are madplug-report's: pip install madplug-report")
-    done = subprocess.run([sys.executable, "-m", __name__, str(folder)], capture_output=True, text=True, check=False,
-                          timeout=MOST_SECONDS)
+    command = [sys.executable, "-m", __name__, str(folder)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise UserError(f"the charts take more than {MOST_SECONDS} s; draw them with madplug report") from None
     if done.returncode:
         raise UserError(f"the charts cannot be drawn: {(done.stderr.strip().splitlines() or ['unknown error'])[-1]}")
     found: list[dict[str, Any]] = json.loads(done.stdout)

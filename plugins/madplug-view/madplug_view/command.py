@@ -55,9 +55,12 @@ def serve(studies: Sequence[Study], host: str, port: int, *, browser: bool) -> N
     listener = listen(host, port)
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(24)
-    app: Any = Guard(application(studies), token, port, host_names(host))
+    pages = application(studies)
+    app: Any = Guard(pages, token, port, host_names(host))
     config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off",
-                            timeout_graceful_shutdown=1, ws="none")
+                            timeout_graceful_shutdown=10, ws="none")
+    server = uvicorn.Server(config)
+    pages.state.ending = lambda: server.should_exit
     if not is_loopback(host):
         click.echo(f"madplug: listening at {host}: anyone who has the address below can read these studies over the "
                    "network, and it is not encrypted", err=True)
@@ -68,7 +71,7 @@ def serve(studies: Sequence[Study], host: str, port: int, *, browser: bool) -> N
         threading.Thread(target=study.prepare, daemon=True).start()
     if browser and has_browser():
         click.launch(address)
-    uvicorn.Server(config).run(sockets=[listener])
+    server.run(sockets=[listener])
 
 
 def listen(host: str, port: int) -> socket.socket:

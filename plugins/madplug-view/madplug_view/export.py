@@ -17,8 +17,10 @@ from madplug.rows import plain, to_json
 from madplug.store import DebateId, Reader, open_study
 from madplug.text import count
 from madplug_view.bundle import bundle
+from madplug_view.charts import can_draw
+from madplug_view.rows import calls_behind, cut_call, row_of, texts_of
 from madplug_view.server import PAGE_FOLDER
-from madplug_view.studies import Study, cut_call, key_of, main_metric, row_of, texts_of
+from madplug_view.studies import Study, key_of, main_metric
 from madplug_view.texts import cut_texts
 
 ONE_PAGE = 8_000_000
@@ -62,7 +64,7 @@ def export(studies: Sequence[Study], output: Path, part: Part | None = None) -> 
     except OSError as error:
         raise UserError(f"--export {output}: cannot be written: {error.strerror}") from None
     more = f", with its data in {count(chunks.written, 'file')}" if chunks.whole is None else ""
-    return f"{count(debates, 'debate')} in {page}{more}"
+    return "\n".join([f"{count(debates, 'debate')} in {page}{more}", *chunks.problems])
 
 
 @dataclass
@@ -74,6 +76,7 @@ class _Chunks:
     whole: dict[str, str] | None = field(default_factory=dict)
     size: int = 0
     written: int = 0
+    problems: list[str] = field(default_factory=list)
 
     def add(self, name: str, value: Any) -> None:
         """Add a chunk."""
@@ -116,8 +119,23 @@ def _export_study(number: int, study: Study, chunks: _Chunks, part: Part) -> int
                 debates += len(rows)
         names = reader.metric_names()
     overviews = {name: _of_cells(study.overview(name or None), cells, part) for name in names or [""]}
-    chunks.add(f"study-{number}", {"cells": cells, "overviews": overviews, "metric": main_metric(names)})
+    charts = _charts(study, chunks) if cells and not part.cells and not part.samples else []
+    if charts:
+        chunks.add(f"charts-{number}", charts)
+    chunks.add(f"study-{number}", {"cells": cells, "overviews": overviews, "metric": main_metric(names),
+                                   "charts": bool(charts)})
     return debates
+
+
+def _charts(study: Study, chunks: _Chunks) -> list[dict[str, Any]]:
+    """The report's charts; an export without them is better than none."""
+    if not can_draw():
+        return []
+    try:
+        return study.charts()
+    except UserError as error:
+        chunks.problems.append(f"{study.name}: without charts: {error}")
+        return []
 
 
 def _of_cells(overview: dict[str, Any], cells: Collection[str], part: Part) -> dict[str, Any]:
@@ -148,12 +166,13 @@ def _export_cell(study: Study, reader: Reader, cell: str, name: str, chunks: _Ch
 
 
 def _entry(study: Study, reader: Reader, found: Outline) -> dict[str, Any]:
-    keys = dict.fromkeys([*found.opening_calls, *(key for m in found.messages for key in m.calls)])
+    keys = dict.fromkeys([*found.opening_calls, *(key for m in found.messages for key in m.calls), *found.other_calls])
     calls = {row["key"]: cut_call(row) for row in reader.calls(keys=keys)}
     debate = cut_texts(plain(found))
     for message in debate["messages"]:
         message["length"] = len(message["content"])  # the rest is not there to be asked for
-    return {"debate": {**debate, "ungraded": study.ungraded(found.cell), "cells": study.others(reader, found)},
+    return {"debate": {**debate, "ungraded": study.ungraded(found.cell), "cells": study.others(reader, found),
+                      "behind": calls_behind(reader, found)},
             "calls": calls}
 
 

@@ -118,7 +118,8 @@ class Api:
 
     async def chart(self, request: Request) -> Response:
         """One chart as a picture."""
-        return Response(self._study(request).chart(request.path_params["name"]), media_type="image/svg+xml")
+        svg = await run_in_threadpool(self._study(request).chart, request.path_params["name"])
+        return Response(svg, media_type="image/svg+xml")
 
     async def events(self, request: Request) -> Response:
         """What is recorded from now on, whichever process writes it."""
@@ -137,11 +138,12 @@ class Api:
 
 
 async def follow(study: Study, request: Request) -> AsyncIterator[str]:
-    """Server-sent events: which debates have changed."""
+    """Server-sent events: which debates have changed; they end with the page that listens, or with the server."""
+    ending: Callable[[], bool] = getattr(request.app.state, "ending", bool)
     cursor = await run_in_threadpool(_latest, study)
     silent = 0.0
     yield "retry: 1000\n\n"
-    while not await request.is_disconnected():
+    while not ending() and not await request.is_disconnected():
         await asyncio.sleep(POLL)
         silent += POLL
         try:
@@ -175,7 +177,7 @@ def search_of(query: Mapping[str, str]) -> Search:
     chosen = query.get("field")
     if chosen is not None and chosen not in FIELDS:
         raise UserError(f"there is no field '{chosen}'; fields are {', '.join(FIELDS)}")
-    return Search(required(query, "cell"), order, query.get("descending") == "1", query.get("after"),
+    return Search(query.get("cell", ""), order, query.get("descending") == "1", query.get("after"),
                   frozenset(filter(None, query.get("traits", "").split(","))), query.get("text", ""),
                   query.get("other"), chosen, query.get("metric"))
 

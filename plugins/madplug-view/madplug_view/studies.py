@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,8 @@ from madplug.records import DebateResult
 from madplug.rows import plain
 from madplug.store import DebateId, Ending, Order, Reader, open_study
 from madplug_view.charts import can_draw, draw
-from madplug_view.texts import cut, cut_texts
+from madplug_view.rows import MORE, calls_behind, cut_call, row_of, texts_of
+from madplug_view.texts import cut_texts
 
 PAGE = 50
 """Rows of a page."""
@@ -33,6 +34,7 @@ class Search:
     """Which debates of a cell, and in which order."""
 
     cell: str
+    """An empty string for all cells, one after the other."""
     order: Order = "sample"
     descending: bool = False
     after: str | None = None
@@ -59,11 +61,12 @@ class Study:
     _charts: tuple[str, list[dict[str, Any]]] | None = field(default=None, repr=False)
     """The latest charts, and what they are of."""
     _drawing: Lock = field(default_factory=Lock, repr=False)
+    _adding_up: Lock = field(default_factory=Lock, repr=False)
     _grading: Lock = field(default_factory=Lock, repr=False)
 
     def overview(self, metric: str | None = None) -> dict[str, Any]:
         """The cells with their sums and the scores of a metric; added up again only if something was recorded."""
-        with open_study(self.folder) as reader:
+        with self._adding_up, open_study(self.folder) as reader:  # several may ask at the start
             latest, status = reader.latest(), self._status()
             if self._known.get(metric, (None, None, None))[:2] != (latest, status):
                 self._known[metric] = (latest, status, self._overview(reader, metric))
@@ -108,8 +111,7 @@ class Study:
             rows: list[dict[str, Any]] = []
             until, scanned, cursor = None, 0, search.after
             fits = self._filter(reader, search)
-            for cursor, id in reader.walk(search.cell, search.order, descending=search.descending, after=search.after,
-                                          ending=ending_of(search.traits)):
+            for cursor, id in self._walk(reader, search):
                 result, scanned = reader.debate(id), scanned + 1
                 if result is not None:
                     found = outline(result, self.grade(reader, result))
@@ -120,12 +122,29 @@ class Study:
                     return {"rows": rows, "next": cursor, "scanned": scanned}
             return {"rows": rows, "next": None, "scanned": scanned}
 
+    def _walk(self, reader: Reader, search: Search) -> Iterator[tuple[str, DebateId]]:
+        """The debates to look at, each with the cursor of what follows."""
+        def walk(cell: str, after: str | None) -> Iterator[tuple[str, DebateId]]:
+            return reader.walk(cell, search.order, descending=search.descending, after=after,
+                               ending=ending_of(search.traits))
+
+        if search.cell:
+            yield from walk(search.cell, search.after)
+            return
+        cells = [cell["cell"] for cell in self.overview()["cells"]]
+        first, after = read_cursor(search.after, cells)
+        for cell in cells[first:]:
+            for cursor, id in walk(cell, after):
+                yield json.dumps([cell, cursor]), id
+            after = None
+
     def debate(self, id: DebateId) -> dict[str, Any]:
         """The outline of a debate, its long texts cut. Raises `UserError` if it is not on record."""
         with open_study(self.folder) as reader:
             result = self._result(reader, id)
             found = outline(result, self.grade(reader, result), reader.spent)
-            return {**cut_texts(plain(found)), "ungraded": self.ungraded(id.cell), "cells": self.others(reader, found)}
+            return {**cut_texts(plain(found)), "ungraded": self.ungraded(id.cell), "cells": self.others(reader, found),
+                    "behind": calls_behind(reader, found)}
 
     def ungraded(self, cell: str) -> str | None:
         """Why the answer format of a cell does not say what is right, or None."""
@@ -210,8 +229,15 @@ class Study:
         return found if isinstance(found, dict) else {}
 
 
-MORE = 200_000
-"""Characters of a part of a text."""
+def read_cursor(text: str | None, cells: list[str]) -> tuple[int, str | None]:
+    """Where a walk through all cells goes on: the place of the cell, and the cursor in it."""
+    if text is None:
+        return 0, None
+    try:
+        cell, cursor = json.loads(text)
+        return cells.index(cell), str(cursor)
+    except (ValueError, TypeError, RecursionError):
+        raise UserError(f"{text!r:.40} is not a cursor of debates") from None
 
 
 def ending_of(traits: Collection[str]) -> Ending | None:
@@ -232,71 +258,6 @@ def key_of(result: DebateResult) -> str | None:
 def main_metric(names: Collection[str]) -> str | None:
     """The metric to show first."""
     return "qa.accuracy" if "qa.accuracy" in names else next(iter(names), None)
-
-
-def texts_of(found: Outline) -> Iterator[str]:
-    """The texts of a debate that a search looks through."""
-    yield found.sample.id
-    yield found.sample.question
-    yield from found.sample.choices
-    for message in found.messages:
-        yield message.content
-        yield message.answer or ""
-    if found.error is not None:
-        yield found.error
-
-
-GRADES = {True: "r", False: "w", None: "a"}
-CODES = {"answer": "a", "unread": "u", "none": "n", "silent": "s"}
-
-
-def row_of(found: Outline) -> dict[str, Any]:
-    """A debate as a row of a cell's page.
-
-    `marks` has a pair of strings per round, with a character per agent: r right, w wrong, a answered, u unread, n no
-    answer asked for, s silent, as a capital letter after a change of mind; and the answer's place, in base 36.
-    """
-    places = {answer.key: answer.nth for answer in found.answers}
-    decision = found.decision
-    key = decision.key if decision is not None else None
-    marks = []
-    for row in found.rounds:
-        if not row.marks:
-            continue
-        codes = [GRADES[m.right] if m.key is not None else CODES[m.state] for m in row.marks]
-        marks.append(["".join(c.upper() if m.changed else c for c, m in zip(codes, row.marks, strict=True)),
-                      "".join(place(places.get(m.key)) if m.key is not None else "-" for m in row.marks)])
-    return {"cell": found.cell, "repeat": found.repeat, "sample": found.sample.id,
-            "question": cut(found.sample.question, 300), "state": found.state, "right": found.right,
-            "answer": None if key is None else cut(key, 60), "nth": None if key is None else places.get(key),
-            "traits": found.traits, "marks": marks, "agents": [cut(a.name, 40) for a in found.agents],
-            "changes": len(found.changes), "calls": found.calls, "tokens": found.prompt + found.completion,
-            "cost_usd": found.cost_usd, "seconds": found.seconds, "error": cut(found.error or "", 300)}
-
-
-def place(nth: int | None) -> str:
-    """The place of an answer as one character; from the 36th on they look alike."""
-    return "-" if nth is None else "0123456789abcdefghijklmnopqrstuvwxyz"[min(nth, 35)]
-
-
-def cut_call(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A call for a page: its messages as roles and texts."""
-    request = row["request"] if isinstance(row["request"], dict) else {}
-    messages = request.get("messages")
-    sent = [m for m in messages if isinstance(m, dict)] if isinstance(messages, list) else []
-    return {"key": row["key"], "purpose": row["purpose"], "model": row["model"], "agent": row["agent"],
-            "seconds": row["seconds"], "retries": row["retries"], "prompt": row["usage"]["prompt"],
-            "completion": row["usage"]["completion"], "cost_usd": row["usage"]["cost_usd"],
-            "params": request.get("params") or {}, "reply": cut(str(row["text"]), MORE),
-            "messages": [{"role": str(m.get("role")), "text": cut(text_of(m.get("content")), MORE)} for m in sent]}
-
-
-def text_of(content: Any) -> str:
-    """The text of a message as it was sent; images are named."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(str(p["text"]) if isinstance(p, dict) and "text" in p else "(an image)" for p in parts)
 
 
 def open_studies(folders: Collection[Path]) -> list[Study]:

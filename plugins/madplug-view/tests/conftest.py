@@ -13,12 +13,14 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from madplug import Agent, Caller, Completion, DebateResult, Decision, Message, Persona, Sample, Usage
+from madplug.records import Vote
 from madplug.store import Call, CallRow, open_recorder
 
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn")
@@ -46,6 +48,22 @@ def debate(cell, sample, repeat=0, *, keys=TALKED_OUT, decision="B", text="I say
     return DebateResult(cell, repeat, **parts)
 
 
+def asked(cell, sample, repeat, purpose, agent, round):
+    """The key of a call behind no message, as text."""
+    return f"{purpose}/{agent}/{round}/{cell}/{sample}/{repeat}".encode().hex()
+
+
+def calls_behind(result):
+    """The calls behind no message of a debate, which their keys describe."""
+    for text in (*result.opening_calls, *result.other_calls):
+        purpose, agent, number, *_ = bytes.fromhex(text).decode().split("/")
+        request = {"messages": [{"role": "user", "content": f"prompt of {purpose} {agent}"}], "params": {}}
+        caller = Caller(result.cell, result.repeat, result.sample.id, int(agent) if agent != "None" else None, purpose,
+                        round=int(number))
+        call = Call(Completion(f"reply of {purpose} {agent}", Usage(50, 5)), seconds=0.25)
+        yield CallRow(bytes.fromhex(text), caller, "small", json.dumps(request)), call
+
+
 def votes(row):
     """Votes by answer."""
     return {key: float(row.count(key)) for key in row if key is not None}
@@ -56,7 +74,7 @@ def call_key(cell, sample, repeat, message):
     return f"{cell}/{sample}/{repeat}/{message}".encode()
 
 
-def write(folder: Path, debates, *, calls=True, planned=None, status="finished") -> Path:
+def write(folder: Path, debates, *, calls=True, planned=None, status="finished", prompt="prompt of") -> Path:
     """A study's directory with these debates, each message with a call."""
     async def keep():
         store, waiting = open_recorder(folder), []
@@ -65,11 +83,12 @@ def write(folder: Path, debates, *, calls=True, planned=None, status="finished")
         for result in debates:
             for m in result.messages if calls else ():
                 request = {"messages": [{"role": "system", "content": "You debate."}, {
-                    "role": "user", "content": f"prompt of message {m.id} of {result.sample.id}"}], "params": {}}
+                    "role": "user", "content": f"{prompt} message {m.id} of {result.sample.id}"}], "params": {}}
                 key = call_key(result.cell, result.sample.id, result.repeat, m.id)
                 caller = Caller(result.cell, result.repeat, result.sample.id, m.agent, "discuss", round=m.round)
                 call = Call(Completion(m.content, Usage(100, 10, cost_usd=0.001)), seconds=0.5)
                 waiting.append(store.keep_call(CallRow(key, caller, "small", json.dumps(request)), call))
+            waiting += [store.keep_call(*found) for found in calls_behind(result) if calls]
             waiting.append(store.finish_debate(result))
             if len(waiting) > 2000:
                 await asyncio.gather(*waiting)
@@ -84,6 +103,13 @@ def write(folder: Path, debates, *, calls=True, planned=None, status="finished")
     return folder
 
 
+def keep_fact(folder, name, value):
+    """Record a fact of a study."""
+    store = open_recorder(folder)
+    asyncio.run(store.keep_fact(name, value))
+    store.close()
+
+
 def some(cell, n, seed=0):
     """Debates of three agents and two rounds, drawn from a seed."""
     dice = random.Random(f"{seed} {cell}")
@@ -93,10 +119,18 @@ def some(cell, n, seed=0):
         yield debate(cell, f"q{i:05}", keys=(first, then), decision=max(set(then), key=then.count))
 
 
+def voted(cell, sample):
+    """A debate with personas that a model made, and with ballots."""
+    found = debate(cell, sample)
+    decision = replace(found.decision, votes=tuple(Vote(a.id, {"B": 1.0}) for a in found.agents))
+    return replace(found, decision=decision, opening_calls=(asked(cell, sample, 0, "persona", None, 0),),
+                   other_calls=tuple(asked(cell, sample, 0, "vote", a.id, 2) for a in found.agents))
+
+
 def small_study(folder):
     """Two cells with a debate of every kind."""
     return write(folder, [
-        debate("plain", "talked-out"), debate("plain", "agreed", keys=(("A", "A", "A"),), decision="A"),
+        voted("plain", "talked-out"), debate("plain", "agreed", keys=(("A", "A", "A"),), decision="A"),
         debate("plain", "corrected", keys=(("B", "A", "A"), ("A", "A", "A")), decision="A"),
         debate("plain", "split", keys=(("A", "B", None),), decision=None),
         debate("plain", "broken", keys=(("A", "B", "B"),), decision=None, error="ModelError: the endpoint is gone"),
@@ -197,8 +231,14 @@ def server(folder):
         yield found
 
 
+@pytest.fixture
+def without_charts(monkeypatch):
+    """As if the report were not installed: drawing charts takes seconds."""
+    monkeypatch.setattr("madplug_view.export.can_draw", lambda: False)
+
+
 @pytest.fixture(scope="session")
 def kit():
     """The functions above."""
-    return SimpleNamespace(debate=debate, write=write, some=some, serving=serving, serving_here=serving_here,
-                           wait_until=wait_until, request=request, small_study=small_study)
+    return SimpleNamespace(debate=debate, write=write, keep=keep_fact, some=some, serving=serving,
+                           serving_here=serving_here, wait_until=wait_until, request=request, small_study=small_study)

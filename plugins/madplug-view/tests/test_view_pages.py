@@ -16,7 +16,8 @@ expect = sync_api.expect
 expect.set_options(timeout=30_000)
 TALKED_OUT = "#/debate/0/plain/0/talked-out"
 PAGES = {
-    "study": "#/study/0", "cell": "#/cell/0/plain", "filtered": "#/cell/0/plain?traits=failed", "debate": TALKED_OUT,
+    "study": "#/study/0", "all": "#/cell/0/", "cell": "#/cell/0/plain",
+    "filtered": "#/cell/0/plain?traits=failed", "debate": TALKED_OUT,
     "replay": f"{TALKED_OUT}?at=4", "failed": "#/debate/0/plain/0/broken", "compare": "#/compare/0/plain/other%20way",
     "pair": "#/pair/0/plain/other%20way/0/talked-out"}
 
@@ -114,6 +115,66 @@ def test_from_the_study_to_the_prompt_behind_a_change_of_mind(show):
     expect(dialog).to_contain_text("I say B.")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
+
+
+def test_ballots_and_personas_are_one_click_from_their_prompts(show):
+    page = show(TALKED_OUT)
+    page.locator(".verdict .behind").get_by_role("button", name="vote (3)").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator("details")).to_have_count(3)
+    expect(dialog.locator("details").nth(1)).to_contain_text(
+        re.compile(r"vote · Ben, round 2 reply of vote 1.*prompt of vote 1"))
+    page.keyboard.press("Escape")
+    page.get_by_text("3 ballots").click()
+    page.get_by_role("button", name="prompt and reply").nth(2).click()
+    expect(dialog).to_contain_text("Asked of Cleo")
+    expect(dialog).to_contain_text("prompt of vote 2")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="persona").click()
+    expect(dialog).to_contain_text("prompt of persona None")
+
+
+def test_a_prompt_says_whose_messages_it_quotes(kit, tmp_path, serve, open_page):
+    said = kit.debate("c", "q", text="I say {key} after long thought.")
+    folder = kit.write(tmp_path / "quoting", [said], prompt="Before.\n\nI say A after long thought.\n\nAfter.")
+    page = open_page(serve(folder))
+    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+    page.locator("#m3").get_by_role("button", name="prompt").click()
+    whose = re.compile(r"^Ada, round 1 A\s?✓ \(right\)I say A after long thought\.$")
+    expect(page.locator(".quote")).to_have_text(whose)
+    expect(page.locator(".sent.user")).to_contain_text("After.")
+
+
+def test_all_debates_are_filtered_together(show):
+    page = show()
+    page.get_by_role("link", name="All debates").click()
+    expect(page.locator("a.row")).to_have_count(7)
+    page.get_by_role("button", name="changed mind").click()
+    expect(page.locator("a.row")).to_have_count(3)
+    expect(page.locator("a.row").last).to_contain_text("other way · talked-out")
+    page.locator("a.row").first.click()
+    expect(page.locator("h1")).to_contain_text("corrected")
+    page.keyboard.press("n")
+    expect(page.locator("h1")).to_contain_text("talked-out")
+    page.keyboard.press("n")
+    expect(page.locator(".crumbs")).to_contain_text("other way")
+
+
+def test_cells_are_sorted_and_filtered_by_name(kit, tmp_path, serve, open_page):
+    debates = [kit.debate(f"agents={n}", "q", decision="A" if n == 3 else "B") for n in range(1, 11)]
+    page = open_page(serve(kit.write(tmp_path / "many", debates, calls=False)))
+    first = page.locator(".cells tbody a").first
+    expect(first).to_have_text("agents=1")
+    page.get_by_role("button", name="qa.accuracy").click()
+    expect(first).to_have_text("agents=3")
+    expect(page.locator("th[aria-sort=descending]")).to_contain_text("qa.accuracy")
+    page.get_by_role("button", name="cell", exact=True).click()
+    page.get_by_role("button", name="cell", exact=True).click()
+    expect(first).to_have_text("agents=10")
+    page.get_by_placeholder("Filter by name").fill("=2")
+    expect(page.locator(".cells tbody tr")).to_have_count(1)
+    page.reload()
+    expect(page.locator(".cells tbody tr")).to_have_count(1)
 
 
 def test_filters_add_up_and_stay_in_the_address(show, open_page):
@@ -319,6 +380,7 @@ def test_text_of_a_model_is_shown_and_inert(kit, tmp_path, serve, open_page):
     assert page.evaluate("window.hacked") is None
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_an_export_of_hostile_text_is_inert(kit, tmp_path, serve, open_page):
     from madplug_view.export import export
     from madplug_view.studies import open_studies
@@ -355,6 +417,7 @@ def test_ten_megabytes_are_read_in_parts(kit, tmp_path, serve, open_page):
 
 # Export
 
+@pytest.mark.usefixtures("without_charts")
 @pytest.mark.parametrize("limit", [8_000_000, 1000], ids=["one page", "chunks"])
 def test_an_export_opens_from_disk(kit, folder, tmp_path, open_page, monkeypatch, limit):
     from madplug_view import export
@@ -373,12 +436,33 @@ def test_an_export_opens_from_disk(kit, folder, tmp_path, open_page, monkeypatch
     page.get_by_role("button", name="the prompt it saw").click()
     expect(page.get_by_role("dialog")).to_contain_text("prompt of message 3 of talked-out")
     page.keyboard.press("Escape")
+    page.evaluate("hash => { location.hash = hash }", PAGES["all"])
+    expect(page.locator("a.row")).to_have_count(7)
     page.evaluate("hash => { location.hash = hash }", PAGES["compare"])
     expect(page.locator(".fourfold .count").first).to_have_text("1")
     assert page.locator(".fourfold .count").all_inner_texts() == ["1", "0", "1", "0"]
     page.locator(".fourfold .lost .count").click()
     page.locator("a.row").click()
     expect(page.locator(".half")).to_have_count(2)
+
+
+@pytest.mark.parametrize("limit", [8_000_000, 1000], ids=["one page", "chunks"])
+def test_an_export_has_the_charts_and_the_ballots(folder, tmp_path, open_page, monkeypatch, limit):
+    from madplug_view import export, studies
+
+    svg = ('<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><style>path{fill:red}</style>'
+           '<path d="M0 0h9v9z"/></svg>')
+    chart = {"name": "ends", "title": "How debates ended", "caption": "All of them.", "svg": svg}
+    monkeypatch.setattr(export, "can_draw", lambda: True)
+    monkeypatch.setattr(studies, "draw", lambda folder: [chart])
+    monkeypatch.setattr(export, "ONE_PAGE", limit)
+    export.export(studies.open_studies([folder]), tmp_path / "out")
+    page = open_page((tmp_path / "out" / "index.html").as_uri())
+    expect(page.get_by_role("img", name="How debates ended")).to_be_visible()
+    page.wait_for_function("document.querySelector('.charts img').naturalWidth === 40")
+    page.evaluate("hash => { location.hash = hash }", TALKED_OUT)
+    page.get_by_role("button", name="vote (3)").click()
+    expect(page.get_by_role("dialog")).to_contain_text("prompt of vote 2")
 
 
 # How it looks
@@ -412,6 +496,15 @@ def test_axe_finds_nothing_serious(show, looks, names):
         found = axe.Axe().run(page).response["violations"]
         serious = [(v["id"], v["nodes"][0]["html"][:200]) for v in found if v["impact"] in ("serious", "critical")]
         assert not serious, (name, json.dumps(serious, indent=1))
+
+
+def test_axe_finds_nothing_serious_in_the_prompts(show):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python has axe-core")
+    page = show(TALKED_OUT)
+    page.get_by_role("button", name="vote (3)").click()
+    expect(page.get_by_role("dialog")).to_contain_text("prompt of vote 2")
+    found = axe.Axe().run(page).response["violations"]
+    assert not [v["id"] for v in found if v["impact"] in ("serious", "critical")]
 
 
 def test_nothing_moves_for_those_who_ask_for_calm(show):

@@ -42,6 +42,23 @@ def test_a_cell_is_filtered_sorted_and_searched(server, query, wanted):
     assert samples(server, query) == wanted
 
 
+def test_all_cells_are_searched_one_after_the_other(server, kit, folder, monkeypatch):
+    from madplug_view import studies
+
+    found = server.api("/0/page?traits=changed")["rows"]
+    assert [(row["cell"], row["sample"]) for row in found] == [
+        ("plain", "corrected"), ("plain", "talked-out"), ("other way", "talked-out")]
+    monkeypatch.setattr(studies, "PAGE", 2)
+    study, search, ids = studies.open_studies([folder])[0], studies.Search(""), []
+    while True:
+        part = study.page(search)
+        ids += [(row["cell"], row["sample"]) for row in part["rows"]]
+        if part["next"] is None:
+            break
+        search = replace(search, after=part["next"])
+    assert len(set(ids)) == len(ids) == 7
+
+
 def test_a_row_has_the_answers_of_every_agent_and_round(server):
     row = server.api("/0/page?cell=plain&traits=right_to_wrong")["rows"][0]
     assert row["marks"] == [["rww", "011"], ["Www", "111"]]
@@ -63,6 +80,14 @@ def test_what_was_sent_and_replied_is_found_by_the_keys_of_a_message(server):
     assert call["reply"] == "I say B."
 
 
+def test_the_calls_behind_no_message_are_named_without_their_texts(server):
+    behind = server.api(f"/0/debate?{DEBATE}")["behind"]
+    assert [(c["purpose"], c["agent"], c["round"], c["opening"]) for c in behind] == [
+        ("persona", None, 0, True), ("vote", 0, 2, False), ("vote", 1, 2, False), ("vote", 2, 2, False)]
+    call, = server.api(f"/0/calls?keys={behind[2]['key']}")
+    assert (call["messages"][0]["text"], call["reply"], call["round"]) == ("prompt of vote 1", "reply of vote 1", 2)
+
+
 def test_two_cells_make_a_four_fold_table(server):
     found = server.api(f"/0/contrast?first=plain&second={quote('other way')}")
     assert (found["both"], found["first"], found["second"], found["neither"]) == (1, 0, 1, 0)
@@ -71,7 +96,8 @@ def test_two_cells_make_a_four_fold_table(server):
 @pytest.mark.parametrize("path", [
     "/9", f"/{'9' * 4301}", "/-1", "/0x0",
     "/0/debate?cell=plain", "/0/debate?cell=plain&repeat=0&sample=none", "/0/debate?cell=plain&repeat=x&sample=s",
-    "/0/page?cell=plain&after=[", "/0/page?cell=plain&order=colour", "/0/page", "/0/page?cell=plain&other=x&field=y",
+    "/0/page?cell=plain&after=[", "/0/page?cell=plain&order=colour",
+    "/0/page?after=[", '/0/page?after=["none","x"]', "/0/page?cell=plain&other=x&field=y",
     "/0/text?cell=a&repeat=0&sample=b&message=-1", f"/0/text?{DEBATE}&message=99&offset=0"])
 def test_a_wrong_address_is_a_message(server, path):
     answer = server.get(f"/api/studies{path}")
@@ -100,7 +126,7 @@ def test_a_page_of_a_long_cell_costs_its_rows_and_a_rare_thing_is_searched_for_i
 
 
 def test_a_text_of_ten_megabytes_is_shown_in_parts(kit, tmp_path):
-    from madplug_view import studies
+    from madplug_view import rows
 
     text = "0123456789" * 1_000_000
     folder = kit.write(tmp_path / "big", [kit.debate("c", "q", text=text, keys=(("A",),))], calls=False)
@@ -108,7 +134,41 @@ def test_a_text_of_ten_megabytes_is_shown_in_parts(kit, tmp_path):
         found = server.api("/0/debate?cell=c&repeat=0&sample=q")
         assert (len(found["messages"][0]["content"]), found["messages"][0]["length"]) == (20_000, 10_000_000)
         part = server.api("/0/text?cell=c&repeat=0&sample=q&message=0&offset=20003")
-        assert part["text"] == text[20_003:20_003 + studies.MORE]
+        assert part["text"] == text[20_003:20_003 + rows.MORE]
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_what_left_the_run_file_is_not_shown(kit, tmp_path):
+    from madplug.errors import UserError
+    from madplug.store import DebateId, Scope
+    from madplug.store.scope import FACT
+    from madplug_view.export import export
+    from madplug_view.studies import Search, open_studies
+
+    folder = kit.small_study(tmp_path / "study")
+    scope = Scope(frozenset({"plain"}), 1, {"plain": frozenset({"talked-out"})})
+    kit.keep(folder, FACT, scope.to_fact())
+    study, = open_studies([folder])
+    assert [c["cell"] for c in study.overview()["cells"]] == ["plain"]
+    assert [row["sample"] for row in study.page(Search("plain"))["rows"]] == ["agreed", "broken", "corrected", "split"]
+    assert study.page(Search("other way"))["rows"] == []
+    with pytest.raises(UserError, match="there is no debate of"):
+        study.debate(DebateId("plain", 0, "talked-out"))
+    assert study.debate(DebateId("plain", 0, "agreed"))["cells"] == []
+    assert export([study], tmp_path / "page.html").startswith("4 debates in ")
+
+
+def test_charts_that_cannot_be_drawn_are_a_note_under_an_export(folder, tmp_path, monkeypatch):
+    from madplug.errors import UserError
+    from madplug_view import export, studies
+
+    def draw(folder):
+        raise UserError("the charts cannot be drawn: no ink")
+
+    monkeypatch.setattr(export, "can_draw", lambda: True)
+    monkeypatch.setattr(studies, "draw", draw)
+    said = export.export(studies.open_studies([folder]), tmp_path / "page.html").splitlines()
+    assert said[1] == "small: without charts: the charts cannot be drawn: no ink"
 
 
 def test_without_the_report_the_charts_are_a_message(folder, monkeypatch):
@@ -243,11 +303,19 @@ def test_a_port_that_is_taken_is_a_message(folder):
     assert "cannot listen there" in done.stderr
 
 
-def test_an_interrupt_ends_it(kit, folder):
+def test_an_interrupt_ends_it_although_a_page_is_open(kit, folder):
     with kit.serving(folder) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection.request("GET", "/api/studies/0/events", headers={
+            "Host": f"127.0.0.1:{server.port}", "Cookie": f"madplug-view-{server.port}={server.token}"})
+        stream = connection.getresponse()
+        assert stream.readline() == b"retry: 1000\n"
         os.kill(server.process.pid, 2)
-        assert server.process.wait(20) in (0, 130)
-        assert "Traceback" not in server.process.stderr.read()
+        status = server.process.wait(60)
+        said = server.process.stderr.read()  # nothing, where this was started with interrupts ignored, as by `nohup`
+        assert (status, said) in ((130, "madplug: interrupted\n"), (0, ""))
+        stream.close()
+        connection.close()
 
 
 WRITER = """
@@ -290,6 +358,7 @@ def test_a_pipe_in_the_place_of_a_summary_is_not_waited_for(tmp_path, kit):
     folder = kit.small_study(tmp_path / "study")
     (folder / "summary.json").unlink()
     os.mkfifo(folder / "summary.json")
-    command = [sys.executable, "-m", "madplug", "view", str(folder), "--export", str(tmp_path / "page.html")]
+    command = [sys.executable, "-m", "madplug", "view", str(folder), "--export", str(tmp_path / "page.html"),
+               "--cell", "plain"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from madplug_common.patterns import regex
 from madplug_common.replies import read_json, without_thoughts
 
 ENDS = 4000
@@ -25,18 +26,20 @@ class Refused(ValueError):
 # A number of the list, with the noun and the brackets around it, is written as `@2` before anything is looked for.
 _NOUN = r"(?:solutions?|candidates?|options?|choices?|answers?|proposals?)"
 _NUMBER = r"(?:numbers?|no\.|nr\.|#)"
-_ITEM = re.compile(rf"(?:{_NOUN} ?)?(?:{_NUMBER} ?)?[#(\[\"'`]{{0,2}}"
-                   r"(?<![\w.\-])(-?\d{1,6})(?!\w|\.\d|%)[)\]\"'`]{0,2}")
+_ITEM = regex(rf"(?:{_NOUN} ?)?(?:{_NUMBER} ?)?[#(\[\"'`]{{0,2}}"
+              r"(?<![\w.\-])(-?\d{1,6})(?!\w|\.\d|%| ?[-–] ?\d)[)\]\"'`]{0,2}")
 # What follows a number in brackets and names no other: `1 (green)`; or denies one: `1 (not 2)`.
-_REMARK = re.compile(r"(?<![\w.\-])(\d{1,6}[)\]\"'`]{0,2}) ?\((?:[^()\d\n]{1,200}|(?:not|and not) [^()\n]{1,60})\)")
+_REMARK = regex(r"(?<![\w.\-])(\d{1,6}[)\]\"'`]{0,2}) ?\((?:[^()\d\n]{1,200}|(?:not|and not) [^()\n]{1,60})\)")
 _RUN = r"@-?\d+(?:(?: ?(?:, ?and|,|;|>|&|\n|\band\b) ?| )@-?\d+)*"
-_QUOTED = re.compile(r"[\"“„«][^\"“”„«»\n]*[a-z] [^\"“”„«»\n]*[\"”“»]")
-_DENIED = re.compile(r"(?:\b(?:not|never|no|cannot|against|instead of|rather than)\b|n't)[^.,;:\n]{0,25}$")
+_QUOTED = regex(r"[\"“„«][^\"“”„«»\n]*[a-z] [^\"“”„«»\n]*[\"”“»]"
+                r"|(?<!\w)'[^'\n]{0,300}[a-z][ :][^'\n]{0,300}'(?!\w)")
+_QUOTED_LINE = regex(r"(?m)^ ?>.*\n?")
+_DENIED = regex(r"(?:\b(?:not|never|no|cannot|against|instead of|rather than)\b|n't)[^.,;:\n]{0,25}$")
 
 
 # One solution
 
-_VOTES = tuple(re.compile(words + r"(?: (?:is|goes|to|for|the|with|in|favou?r|of)\b)*[ :=\-]*@(-?\d+)") for words in (
+_VOTES = tuple(regex(words + r"(?: (?:is|goes|to|for|the|with|in|favou?r|of)\b)*[ :=\-]*@(-?\d+)") for words in (
     # What is called final counts before what is said in the first person, and that before the rest.
     r"\bfinal (?:vote|ballot|answer|choice|decision)",
     r"\b(?:my (?:vote|ballot|choice)|i(?:'ll|'d|'m| am)?(?: (?:will|would|do|must|can|now|therefore|thus|hereby))*"
@@ -44,12 +47,12 @@ _VOTES = tuple(re.compile(words + r"(?: (?:is|goes|to|for|the|with|in|favou?r|of
     r"\bvot(?:e|es|ing)",
     r"\b(?:best|right|correct) (?:solution|one|answer|candidate|option)",
 ))
-_BEST = re.compile(r"@(-?\d+) (?:is|seems|looks) (?:clearly |definitely )?(?:the )?(?:best|right|correct)\b")
-_REASON = re.compile(r"[\W_]*@(-?\d+)(?:,? (?:because|since|as|due)\b|,? not @)")
-_ANSWER = re.compile(r"\b(?:answer|solution|choice)(?: (?:is|to|for|the|this|that|would|be)\b)*[ :=\-]*@(-?\d+)")
-_FIRST = re.compile(r"[\W_]*@(-?\d+)(?: ?[.,:;\n\-–—]|\Z)")
-_LONE = re.compile(r"[\W_]*(?:(?:final |my )?vote(?: for)?[ :=]*)?@(-?\d+)[\W_]*")
-_ANOTHER = re.compile(r" ?(?:,? ?\b(?:or|and)\b|,|/|&) ?(?:maybe |perhaps |also )?@(-?\d+)")
+_BEST = regex(r"@(-?\d+) (?:is|seems|looks) (?:clearly |definitely )?(?:the )?(?:best|right|correct)\b")
+_REASON = regex(r"[\W_]*@(-?\d+)(?:,? (?:because|since|as|due)\b|,? not @)")
+_ANSWER = regex(r"\b(?:answer|solution|choice)(?: (?:is|to|for|the|this|that|would|be)\b)*[ :=\-]*@(-?\d+)")
+_FIRST = regex(r"[\W_]*@(-?\d+)(?: ?[.,:;\n\-–—]|\Z)")
+_LONE = regex(r"[\W_]*(?:(?:final |my )?vote(?: for)?[ :=]*)?@(-?\d+)[\W_]*")
+_ANOTHER = regex(r" ?(?:,? ?\b(?:or|and)\b|,|/|&) ?(?:maybe |perhaps |also )?@(-?\d+)")
 
 
 def one(text: str, allowed: Collection[int]) -> int:
@@ -92,21 +95,26 @@ def _alone(text: str) -> list[int]:
 
 # Several solutions
 
-_APPROVES = re.compile(r"\b(?:approv(?:e|es|ed|al|als|ing)|accept)(?: (?:of|is|are|for|both|the|to)\b)*[ :=]*"
-                       rf"({_RUN})")
-_RANKS = re.compile(r"\b(?:rank(?:s|ed|ing)?|order)"
-                    r"(?: (?:the|of|is|are|would|be|as|them|solutions|from|best|to|worst)\b)*"
-                    rf"[ :=]*({_RUN})")
-_LIST = re.compile(rf"[^\w@]*({_RUN})[^\w@]*")
-_GIVES = re.compile(r"\b(?:answers?|votes?|ballot|choices?|selection|picks?)(?: (?:is|are|goes|go|to|for)\b)*[ :=]*"
-                    rf"({_RUN})")
-_ALL = re.compile(
+_APPROVES = regex(r"\b(?:approv(?:e|ed|al|als|ing)|accept)(?: (?:of|is|are|for|both|the|to)\b)*[ :=]*"
+                  rf"({_RUN})")
+_RANKS = regex(r"\b(?:rank(?:s|ed|ing)?|order)"
+               r"(?: (?:the|of|is|are|would|be|as|them|solutions|from|best|to|worst)\b)*"
+               rf"[ :=]*({_RUN})")
+_LIST = regex(rf"[^\w@]*({_RUN})[^\w@]*")
+_GIVES = regex(r"\b(?:answers?|votes?|ballot|choices?|selection|picks?)(?: (?:is|are|goes|go|to|for)\b)*[ :=]*"
+               rf"({_RUN})")
+_NAMES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ALL = regex(
     r"[^\w\n]*(?:i |we )?(?:vote for |(?:approve|accept|choose|support)(?: of)? )?(?P<how>all|every|each|both)(?: of)?"
-    r"(?: (?:the|these|those|them|one|two|three|four|five|six|seven|eight|nine|ten|\d+|proposed|given|listed))*"
+    rf"(?: (?:the|these|those|them|{'|'.join(_NAMES)}|\d+|proposed|given|listed))*"
     rf"(?: {_NOUN})?"
     r"(?: (?:is|are|seem|seems|look|looks) (?:acceptable|approved|fine|good|right|correct|valid|reasonable|ok|okay))?"
     r"[^\w\n]*")
-_PLACED = re.compile(r"@(\d+)\W*@(-?\d+)\W*")
+_PLACED = regex(r"@(\d+)\W*@(-?\d+)\W*")
+
+
+_REVERSED = regex(r"\b(?:revers\w+|inverse) (?:order|rank\w*)|\brank(?:s|ed|ing)?(?: the)? worst"
+                  r"|\b(?:from )?(?:the )?worst(?: one)?,? (?:first|to(?: the)? best)")
 
 
 def several(text: str, allowed: Collection[int]) -> list[int]:
@@ -128,7 +136,13 @@ def several(text: str, allowed: Collection[int]) -> list[int]:
 def _approves_all(text: str, allowed: Collection[int]) -> bool:
     """Whether the reply, or its first line or last, says no more than that all are approved."""
     said = [match for line in [text, *_outer_lines(text)] if (match := _ALL.fullmatch(line))]
-    return any(match["how"] != "both" or len(allowed) == 2 for match in said)
+    return any((match["how"] != "both" or len(allowed) == 2) and _fits(match[0], len(allowed)) for match in said)
+
+
+def _fits(text: str, count: int) -> bool:
+    """Whether a number of solutions that is named, as in "all three", is theirs."""
+    named = [int(n) for n in re.findall(r"\d+", text)] + [i for i, word in enumerate(_NAMES, 1) if word in text.split()]
+    return all(number == count for number in named)
 
 
 def ranking(text: str, allowed: Collection[int], longest: int) -> list[int]:
@@ -138,6 +152,8 @@ def ranking(text: str, allowed: Collection[int], longest: int) -> list[int]:
     found = _from_json(text, "ranking", "rank", "ranked", "order", "vote", "ballot")
     found = found or _numbered(whole) or _list(whole)
     if not found:
+        if _REVERSED.search(text):
+            raise Refused("it may begin with the worst")
         runs = list(dict.fromkeys(map(tuple, _runs(_RANKS, text))))
         if len(runs) > 1:
             raise Refused("it gives more than one ranking")
@@ -185,9 +201,9 @@ def _numbered(text: str) -> list[int]:
 
 # Points
 
-_PAIR = re.compile(rf"[\"'`(]?(?:{_NOUN} ?)?(?:{_NUMBER} ?)?#?(-?\d{{1,6}})[\"'`)]{{0,2}} ?[:=] ?[\"'`]?"
-                   r"(-?\d{1,9}(?:\.\d{1,9})?)[\"'`]?(?: points?)?(?![\w.])")
-_BRACES = re.compile(r"\{([^{}]{0,2000})\}")
+_PAIR = regex(rf"[\"'`(]?(?:{_NOUN} ?)?(?:{_NUMBER} ?)?#?(-?\d{{1,6}})[\"'`)]{{0,2}} ?[:=] ?[\"'`]?"
+              r"(-?\d{1,9}(?:\.\d{1,9})?)[\"'`]?(?: points?)?(?![\w.])")
+_BRACES = regex(r"\{([^{}]{0,2000})\}")
 
 
 def points(text: str, allowed: Collection[int]) -> dict[int, int]:
@@ -234,7 +250,7 @@ def _in_json(text: str) -> list[tuple[int, float]]:
 # Shared
 
 def clean(text: str) -> str:
-    """What was said, without thoughts and remarks in brackets.
+    """What was said, without thoughts, quoted lines and remarks in brackets.
 
     In lower case, with digits of any script as 0 to 9 and single spaces; of a very long reply both ends.
     """
@@ -243,6 +259,7 @@ def clean(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).lower().translate({0x2019: "'", 0x2212: "-", ord("*"): ""})
     text = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text.replace("\\boxed", ""))
     text = re.sub(r" ?\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text)).strip()
+    text = _QUOTED_LINE.sub("", text).strip() or text
     return _REMARK.sub(r"\1", re.sub(r"(?m)^[\-•] ", "", text))
 
 

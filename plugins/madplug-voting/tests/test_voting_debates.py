@@ -112,7 +112,7 @@ def test_agents_see_the_task_and_the_numbered_answers_but_neither_names_nor_disc
     assert "the question" in prompt
     assert "Solution 0: the x\n\nSolution 1: the y\n\nSolution 2: the z" in prompt
     assert [m["role"] for m in played.requests[-1].messages] == ["system", "user"]
-    assert played.requests[-1].messages[0]["content"] == "You are Agent 3."
+    assert played.requests[-1].messages[0]["content"] == "Your role: Agent 3."
     assert "Agent" not in played.requests[-1].messages[1]["content"]
     assert "Vote for the best solution" in prompt
 
@@ -216,7 +216,7 @@ def test_only_voters_are_nominated_and_vote():
     assert [v.agent for v in played.decision.votes] == [1, 2]
     assert played.decision.key == "b"
     assert "Solution 0: a\n\nSolution 1: b" in played.prompts[-1]
-    assert "You are Ann. a cook" in played.prompts[-2]
+    assert "Your role: Ann. a cook" in played.prompts[-2]
 
 
 def test_the_fallback_is_the_first_voter_with_an_answer():

@@ -1,44 +1,18 @@
 """A study in offline runs of Weights & Biases, read with its own reader."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from madplug.testing import play
-from madplug.testing.endpoint import running_endpoint
 from madplug_wandb import Runs
 from madplug_wandb.runs import allowed
 
 KEY, OWN = "sk-wandb-0123456789", "0123456789abcdef0123456789abcdef01234567"
-STUDY = """
-name = "small"
-[dataset]
-use = "puzzles.ordering"
-size = 3
-[models.m]
-use = "openai.chat"
-model = "fake"
-base_url = "{url}"
-[debate]
-paradigm = "som.debate"
-agents = 2
-rounds = 2
-[[metrics]]
-use = "qa.accuracy"
-[[observers]]
-use = "wandb.runs"
-every = 0
-[[cells]]
-name = "two"
-[[cells]]
-name = "one"
-debate.rounds = 1
-"""
 wandb = pytest.mark.skipif("not __import__('importlib.util').util.find_spec('wandb')",
                            reason="wandb is not installed: tox run -e integrations")
+
+
 def test_without_wandb_the_study_says_what_to_install(monkeypatch):
     from madplug_wandb import runs
 
@@ -53,17 +27,11 @@ def test_names_have_only_characters_that_are_allowed():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    for plugin in ("openai", "puzzles", "som", "qa", "report"):
-        pytest.importorskip(f"madplug_{plugin}")
+def folder(tmp_path_factory, run_tracked):
     folder = tmp_path_factory.mktemp("wandb")
-    with running_endpoint() as endpoint:
-        (folder / "small.toml").write_text(STUDY.format(url=endpoint.url))
-        environ = {**os.environ, "OPENAI_API_KEY": KEY, "WANDB_API_KEY": OWN, "WANDB_ERROR_REPORTING": "false"}
-        done = subprocess.run([sys.executable, "-m", "madplug", "run", "small.toml"], cwd=folder, text=True,
-                              capture_output=True, timeout=300, check=False, env=environ)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "wandb" not in done.stdout + done.stderr, "nothing of it on the terminal"
+    environ = {"OPENAI_API_KEY": KEY, "WANDB_API_KEY": OWN, "WANDB_ERROR_REPORTING": "false"}
+    printed = run_tracked(folder, 'use = "wandb.runs"', 3, environ)
+    assert "wandb" not in printed, "nothing of it on the terminal"
     return folder
 
 

@@ -35,8 +35,11 @@ function measure(board, message, visibleIds) {
     const [x1, x2] = [from.x + from.w / 2, to.x + to.w / 2];
     const above = from.y + from.h <= to.y + 4;
     const [y1, y2] = above ? [from.y + from.h, to.y] : [from.y + 12, to.y + 12];
-    const bend = above ? Math.max(18, (y2 - y1) / 2) : 0;
+    const bend = Math.max(18, (y2 - y1) / 2);
     if (above) return [kind, `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`];
+    if (Math.abs(from.y - to.y) < 4 && Math.abs(x2 - x1) > to.w * 1.5) { // over the cards between
+      return [kind, `M${x1} ${from.y}C${x1} ${from.y - 24} ${x2} ${to.y - 24} ${x2} ${to.y}`];
+    }
     const [a, b] = from.x < to.x ? [from.x + from.w, to.x] : [from.x, to.x + to.w];
     return [kind, `M${a} ${y1}L${b} ${y2}`];
   }).filter(Boolean) : [];

@@ -17,13 +17,13 @@ export function Card({ study, debate, message: m, answers, state, show, open }) 
     onMouseEnter=${() => show(m.id)} onMouseLeave=${() => show(null)} onFocusIn=${() => show(m.id)} onFocusOut=${() => show(null)}>
     <header><span class="who">${who}</span><span class="move quiet small">${m.agent === null ? '' : brief(m.move, 30)}${
       m.stage ? ` · ${brief(m.stage, 30)}` : ''}</span>
-      ${(answer || (m.agent !== null && m.answer !== '')) && html`<${Chip} answer=${answer} name="unread" />`}</header>
+      ${(answer || (m.agent !== null && m.answer !== '')) && html`<${Chip} answer=${answer} name="unreadable" />`}</header>
     <${Badges} debate=${debate} message=${m} />
     <${Body} study=${study} debate=${debate} message=${m} />
     <${Received} debate=${debate} message=${m} />
-    <footer><span class="quiet small">${spent(m, agent)}</span>
+    ${(m.calls.length > 0 || m.seen.length > 0) && html`<footer><span class="quiet small">${spent(m, agent)}</span>
       <button type="button" class="link" onClick=${() => open(m.id)} tabindex=${state === 'later' ? -1 : 0}>${
-        m.calls.length ? 'prompt and reply' : 'what it was shown'}</button></footer></article>`;
+        m.calls.length ? 'prompt and reply' : 'what it was shown'}</button></footer>`}</article>`;
 }
 
 function Badges({ debate, message: m }) {
@@ -74,7 +74,7 @@ function spent(m, agent) {
   if (m.model && m.model !== agent?.model) facts.push(brief(m.model, 24));
   if (m.spent?.calls) {
     facts.push(`${whole(m.spent.prompt)} + ${whole(m.spent.completion)} tokens`, duration(m.spent.seconds));
-    if (m.spent.retries) facts.push(plural(m.spent.retries, 'retry').replace('retrys', 'retries'));
+    if (m.spent.retries) facts.push(plural(m.spent.retries, 'failed attempt'));
   }
   return facts.join(' · ');
 }

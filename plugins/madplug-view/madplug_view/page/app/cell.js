@@ -11,7 +11,7 @@ import { useFollowed } from './study.js';
 const FILTERS = {
   wrong: 'wrong', right: 'right', changed: 'changed mind', right_to_wrong: 'right turned wrong',
   wrong_to_right: 'wrong turned right', minority_right: 'majority wrong, a minority right', undecided: 'undecided',
-  failed: 'failed', unread: 'unread answers', retracted: 'retracted', altered: 'altered', running: 'not ended',
+  failed: 'failed', unread: 'unreadable answers', retracted: 'retracted', altered: 'altered', running: 'not ended',
 };
 const ORDERS = {
   sample: 'sample', started: 'start', rounds: 'rounds', messages: 'messages', calls: 'calls', tokens: 'tokens',
@@ -31,15 +31,22 @@ export function CellPage({ study, cell, query }) {
   list.rows = found.rows;
   if (about.error) return html`<${Problem} error=${about.error} />`;
   if (!overview) return html`<p class="loading">Loading…</p>`;
-  const facts = overview.cells.find((c) => c.cell === cell);
+  const facts = cell ? overview.cells.find((c) => c.cell === cell) : together(overview.cells);
   if (!facts) return html`<${Problem} error=${`This study has no cell '${cell}'.`} />`;
   return html`<${Crumbs} links=${[[overview.name, toStudy(study)]]} /><main>
-    <${Title} window=${cell}>${brief(cell, 100)}<//>
+    <${Title} window=${cell || 'All debates'}>${cell ? brief(cell, 100) : 'All debates'}<//>
     <${Facts} cell=${facts} metric=${overview.metric} />
-    <${Filters} study=${study} cell=${cell} query=${query} traits=${overview.traits} cells=${overview.cells.map((c) => c.cell)} />
+    <${Filters} study=${study} cell=${cell} facts=${facts} query=${query} traits=${overview.traits} cells=${overview.cells.map((c) => c.cell)} />
     <${Legend} />
-    <${Rows} study=${study} query=${query} found=${found} cell=${facts} />
+    <${Rows} study=${study} query=${query} found=${found} cell=${facts} named=${!cell} />
   </main>`;
+}
+
+// The sums of all cells, as of one.
+function together(cells) {
+  const sum = (name) => cells.reduce((n, c) => n + c[name], 0);
+  const names = ['done', 'failed', 'running', 'undecided', 'calls', 'cost_usd'];
+  return { ...Object.fromEntries(names.map((name) => [name, sum(name)])), repeats: Math.max(1, ...cells.map((c) => c.repeats)) };
 }
 
 function Facts({ cell, metric }) {
@@ -58,26 +65,32 @@ function Facts({ cell, metric }) {
 
 const chosen = (query) => (query.traits ? query.traits.split(',') : []);
 
-function Filters({ study, cell, query, traits, cells }) {
+// Filters that no debate of a cell can fit are left out: the sums of the cell say so.
+function usable(facts, on) {
+  const none = { undecided: !facts.undecided, failed: !facts.failed, running: !facts.running };
+  return (name) => on.includes(name) || !none[name];
+}
+
+function Filters({ study, cell, facts, query, traits, cells }) {
   const on = chosen(query);
-  const others = cells.filter((c) => c !== cell);
+  const others = cell ? cells.filter((c) => c !== cell) : [];
   const set = (change) => replaceQuery({ ...query, ...change });
   const toggle = (name) => set({ traits: (on.includes(name) ? on.filter((t) => t !== name) : [...on, name]).join(',') });
   return html`<form class="filters" role="search" onSubmit=${(e) => e.preventDefault()}>
-    <div class="toggles" role="group" aria-label="Show only debates">${Object.keys(FILTERS).filter((t) => t in traits).map((name) => html`
+    <div class="toggles" role="group" aria-label="Show only debates">${Object.keys(FILTERS).filter((t) => t in traits).filter(usable(facts, on)).map((name) => html`
       <button type="button" key=${name} class="toggle" aria-pressed=${String(on.includes(name))} title=${traits[name]}
         onClick=${() => toggle(name)}>${FILTERS[name]}</button>`)}</div>
     <div class="bar start">
       <${SearchField} value=${query.text ?? ''} set=${(text) => set({ text })} />
       ${others.length > 0 && html`<label>Differs from <select value=${query.other ?? ''}
-        onChange=${(e) => set({ other: e.target.value, field: '' })}><option value="">any cell</option>${
+        onChange=${(e) => set({ other: e.target.value, field: '' })}><option value="">a cell…</option>${
         others.map((c) => html`<option value=${c}>${brief(c, 50)}</option>`)}</select></label>`}
       ${query.field && html`<button type="button" class="toggle" aria-pressed="true" onClick=${() => set({ field: '' })}>${
         FIELD_NAMES[query.field] ?? query.field}</button>`}
-      <label>Sort by <select value=${query.order ?? 'sample'} onChange=${(e) => set({ order: e.target.value })}>${
+      ${cell && html`<label>Sort by <select value=${query.order ?? 'sample'} onChange=${(e) => set({ order: e.target.value })}>${
         Object.entries(ORDERS).map(([name, text]) => html`<option value=${name}>${text}</option>`)}</select></label>
       <button type="button" class="toggle" aria-pressed=${String(query.descending === '1')}
-        onClick=${() => set({ descending: query.descending === '1' ? '' : '1' })}>descending</button>
+        onClick=${() => set({ descending: query.descending === '1' ? '' : '1' })}>descending</button>`}
       ${(on.length > 0 || query.text || query.other) && html`<button type="button" class="link"
         onClick=${() => replaceQuery({ metric: query.metric })}>clear all</button>`}
       ${query.other && html`<a href=${toContrast(study, cell, query.other)}>four-fold table</a>`}
@@ -134,7 +147,7 @@ function useRows(study, cell, query) {
   } };
 }
 
-function Rows({ study, query, found, cell }) {
+function Rows({ study, query, found, cell, named }) {
   const total = cell.done + cell.failed + cell.running;
   const end = useRef(null);
   useEffect(() => {
@@ -145,10 +158,10 @@ function Rows({ study, query, found, cell }) {
   });
   const filtered = chosen(query).length > 0 || query.text || query.other;
   return html`<section aria-label="Debates" aria-busy=${String(found.busy)}>
-    <p class="quiet small" role="status">${status(found, total, filtered)}</p>
+    <div class="bar"><p class="quiet small" role="status">${status(found, total, filtered)}</p><p class="quiet small hint"><kbd>j</kbd> <kbd>k</kbd> next and previous, <kbd>Enter</kbd> opens, <kbd>/</kbd> searches</p></div>
     ${found.error && html`<${Problem} error=${found.error} />`}
-    <ol class=${`list${found.fresh ? '' : ' stale'}`}>${found.rows.map((row) => html`<${Row} key=${`${row.repeat} ${row.sample}`} study=${study}
-      row=${row} query=${query} repeats=${cell.repeats} />`)}</ol>
+    <ol class=${`list${found.fresh ? '' : ' stale'}`}>${found.rows.map((row) => html`<${Row} key=${`${row.cell} ${row.repeat} ${row.sample}`} study=${study}
+      row=${row} query=${query} repeats=${cell.repeats} named=${named} />`)}</ol>
     ${found.next !== null && html`<p ref=${end}><button type="button" class="button" onClick=${found.more} disabled=${found.busy}>Show more</button></p>`}
   </section>`;
 }
@@ -161,18 +174,19 @@ function status({ rows, next, scanned, busy }, total, filtered) {
   return busy ? `${all}; ${whole(scanned)} looked at…` : all;
 }
 
-function Row({ study, row, query, repeats }) {
+function Row({ study, row, query, repeats, named }) {
   const to = query.other ? toPair(study, row.cell, query.other, row) : toDebate(study, row);
   const answer = row.answer === null ? null : { key: row.answer, text: row.answer, nth: row.nth ?? 0, right: row.right };
   return html`<li><a class="row" href=${to}>
-    <span class="what"><span class="quiet small">${brief(row.sample, 60)}${repeats > 1 ? ` · repeat ${row.repeat}` : ''}</span>
+    <span class="what"><span class="quiet small">${named && `${brief(row.cell, 60)} · `}${brief(row.sample, 60)}${repeats > 1 ? ` · repeat ${row.repeat}` : ''}</span>
       <span class="question"><bdi>${brief(row.question, 160)}</bdi></span></span>
     <span class="how"><${Marks} marks=${row.marks} agents=${row.agents} /></span>
     <span class="end">${row.state === 'failed' ? html`<span class="chip failed">failed</span>`
       : row.state === 'running' ? html`<span class="chip none">not ended</span>`
-        : html`<${Chip} answer=${answer} name="undecided" />`}</span>
+        : html`<${Chip} answer=${answer} name="undecided" />`}${row.reference && row.right !== true && html` <span class="quiet small reference-of">reference <bdi>${
+          brief(row.reference, 24)}</bdi></span>`}</span>
     <span class="cost quiet small">${row.changes ? html`<span>${plural(row.changes, 'change')}</span>` : null}${
-      row.tokens ? html`<span>${whole(row.tokens)} tokens</span>` : null}</span></a>${row.error && html`<p class="quiet small">${brief(row.error, 200)}</p>`}</li>`;
+      row.tokens ? html`<span>${whole(row.tokens)} tokens</span>` : null}</span>${row.error && html`<span class="error quiet small">${brief(row.error, 200)}</span>`}</a></li>`;
 }
 
 // j and k or the arrows go from row to row, / goes to the search.

@@ -25,11 +25,11 @@ export function ContrastPage({ study, first, second, query }) {
     <${Title} window=${`${one} and ${two}`}>Two cells compared<//>
     <p class="facts">${plural(total, 'debate')} on the same samples, by <b>${found.metric ?? 'no metric'}</b>. Every number opens its debates.</p>
     <div class="wide" role="region" aria-label="Four-fold table" tabindex="0"><table class="fourfold">
-      <thead><tr><td></td><th scope="col"><span class="quiet small block">${two}</span>right there</th><th scope="col"><span class="quiet small block">${two}</span>wrong there</th></tr></thead>
-      <tbody><tr><th scope="row"><span class="quiet small block">${one}</span>right here</th>${field('both', 'same', 'right in both')}${field('first', 'won', 'right only here')}</tr>
-      <tr><th scope="row"><span class="quiet small block">${one}</span>wrong here</th>${field('second', 'lost', 'right only there')}${field('neither', 'same', 'wrong in both')}</tr></tbody></table></div>
+      <thead><tr><td></td><th scope="col"><span class="quiet small block">${two}</span>right</th><th scope="col"><span class="quiet small block">${two}</span>wrong</th></tr></thead>
+      <tbody><tr><th scope="row"><span class="quiet small block">${one}</span>right</th>${field('both', 'same', 'both right')}${field('first', 'won', 'only the first right')}</tr>
+      <tr><th scope="row"><span class="quiet small block">${one}</span>wrong</th>${field('second', 'lost', 'only the second right')}${field('neither', 'same', 'both wrong')}</tr></tbody></table></div>
     ${found.left_out > 0 && html`<p class="quiet small">${plural(found.left_out, 'pair')} with a score other than 0 or 1 left out</p>`}
-    <p class="bar start"><a class="button" href=${toCell(study, first, { other: second })}>All debates that were decided differently</a>
+    <p class="bar start after"><a class="button" href=${toCell(study, first, { other: second })}>All debates that were decided differently</a>
       <a href=${toContrast(study, second, first, { metric })}>the other way round</a></p></main>`;
 }
 

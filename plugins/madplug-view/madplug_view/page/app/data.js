@@ -3,6 +3,7 @@
 import { fileData } from './files.js';
 
 const ROOT = 'api/studies';
+const CALLS = 50; // calls of one question
 
 async function get(path, query = {}) {
   const kept = Object.entries(query).filter(([, v]) => v !== undefined && v !== null && v !== '' && v !== false);
@@ -19,10 +20,14 @@ const serverData = {
   overview: (study, metric) => get(`/${study}`, { metric }),
   page: (study, search) => get(`/${study}/page`, { ...search, traits: (search.traits ?? []).join(',') }),
   debate: (study, id) => get(`/${study}/debate`, id),
-  calls: (study, keys) => (keys.length ? get(`/${study}/calls`, { keys: keys.join(',') }) : Promise.resolve([])),
+  async calls(study, keys) {
+    const found = [];
+    for (let i = 0; i < keys.length; i += CALLS) found.push(...await get(`/${study}/calls`, { keys: keys.slice(i, i + CALLS).join(',') }));
+    return found;
+  },
   text: (study, id, message, offset) => get(`/${study}/text`, { ...id, message, offset }),
   charts: (study) => get(`/${study}/charts`),
-  chartAddress: (study, name) => `${ROOT}/${study}/charts/${encodeURIComponent(name)}.svg`,
+  chartAddress: (study, chart) => `${ROOT}/${study}/charts/${encodeURIComponent(chart.name)}.svg?${chart.at}`,
   contrast: (study, first, second, metric) => get(`/${study}/contrast`, { first, second, metric }),
 
   // Calls `changed` with the debates that something was recorded of; returns a function that stops it.

@@ -36,7 +36,7 @@ function Whole({ study, debate, id, query }) {
   useReplayKeys(replay);
   useNeighbourKeys(study, id);
   const { moment } = replay;
-  const open = useCallback((mid) => setPrompt(mid === 'opening' ? mid : debate.messages.find((m) => m.id === mid)), [debate]);
+  const open = useCallback((asked) => setPrompt(typeof asked === 'object' ? asked : { message: debate.messages.find((m) => m.id === asked) }), [debate]);
   const ended = moment === replay.last;
   const columns = useMemo(() => Math.min(debate.agents.length, 20), [debate]);
   return html`<main class="debate">
@@ -44,14 +44,13 @@ function Whole({ study, debate, id, query }) {
       id.repeat ? html`<span class="quiet"> · repeat ${id.repeat}</span>` : null}<//><${Neighbours} study=${study} id=${id} cells=${debate.cells} /></div>
     <div class="top"><div><${Question} debate=${debate} />
       <${Strip} debate=${debate} moment=${moment} answers=${answers} jump=${jumpTo(replay, debate)} /></div><div>
-      <${Verdict} debate=${debate} answers=${answers} reached=${ended} />
+      <${Verdict} debate=${debate} answers=${answers} reached=${ended} open=${open} />
       <${Changes} debate=${debate} answers=${answers} moment=${moment} jump=${jumpTo(replay, debate)} open=${open} /></div></div>
     <${Board} study=${study} debate=${debate} answers=${answers} replay=${replay} open=${open} columns=${columns} />
     <${Facts} debate=${debate} answers=${answers} open=${open} />
-    <p class="quiet small keys"><kbd>space</kbd> plays and pauses, <kbd>←</kbd> <kbd>→</kbd> step, <kbd>Home</kbd> <kbd>End</kbd>,
-      <kbd>+</kbd> <kbd>−</kbd> speed, <kbd>n</kbd> <kbd>p</kbd> next and previous debate</p>
+    <p class="quiet small keys"><kbd>space</kbd> plays and pauses, <kbd>←</kbd> <kbd>→</kbd> step, <kbd>Home</kbd> <kbd>End</kbd> ends, <kbd>+</kbd> <kbd>−</kbd> speed, <kbd>n</kbd> <kbd>p</kbd> next and previous debate</p>
     <${ReplayBar} debate=${debate} replay=${replay} answers=${answers} />
-    ${prompt && html`<${PromptDialog} study=${study} debate=${debate} message=${prompt} answers=${answers} close=${() => setPrompt(null)} />`}
+    ${prompt && html`<${PromptDialog} study=${study} debate=${debate} asked=${prompt} answers=${answers} close=${() => setPrompt(null)} />`}
   </main>`;
 }
 
@@ -108,26 +107,42 @@ export function Question({ debate }) {
       right.has(letterOf(i)) || right.has(text) ? 'reference' : ''}><b>${letterOf(i)}</b> <bdi>${brief(text, 600)}</bdi>${
       right.has(letterOf(i)) || right.has(text) ? html` <${Grade} right=${true} />` : null}</li>`)}</ol>`}
     ${references.length > 0 && html`<p class="quiet small">reference: <bdi>${brief(references.join(' | '), 300)}</bdi></p>`}
-    ${debate.ungraded && html`<p class="quiet small">Right and wrong are judged by spelling: ${brief(debate.ungraded, 200)}</p>`}</section>`;
+    ${debate.ungraded && html`<p class="quiet small">An answer counts as right if it is spelled like the reference: the study's answer format cannot be used (${
+      brief(debate.ungraded, 200)}).</p>`}</section>`;
 }
 
 // How the debate ended; while a replay has not come to it, that it has not.
-export function Verdict({ debate, answers, reached = true }) {
+export function Verdict({ debate, answers, reached = true, open }) {
   const { decision, error, state } = debate;
   if (!reached) return html`<section class="verdict" aria-label="Decision"><h2>Decision</h2><p class="quiet">not reached at this moment of the replay</p></section>`;
-  if (error !== null) return html`<section class="verdict"><h2>Failed</h2><${Text} text=${error} /></section>`;
+  if (error !== null) return html`<section class="verdict" aria-label="Decision"><h2>Failed</h2><div class="problem"><${Text} text=${error} /></div>
+    <${Behind} debate=${debate} open=${open} /></section>`;
   if (state === 'running') return html`<section class="verdict"><h2>Decision</h2><p class="quiet">none yet: the debate is running, or was stopped</p></section>`;
   const how = [decision.agreed && 'agreed', decision.tie && 'a tie', decision.fallback && 'chosen by a fallback'].filter(Boolean);
   const answer = decision.key === null ? null : answers.get(decision.key);
   return html`<section class="verdict" aria-label="Decision"><h2>Decision</h2>
     <p class="bar start"><${Chip} answer=${answer} big=${true} name="undecided" />${debate.right !== null && html`<span class=${
-      debate.right ? 'right' : 'wrong'}>${debate.right ? 'right' : 'wrong'}</span>`}<span class="quiet">${how.join(', ')}${
+      debate.right ? 'right' : 'wrong'}>${debate.right ? 'right' : 'wrong'}</span>`}${debate.right === false && debate.references.length > 0 && html`<span>the reference is <bdi>${
+      brief(debate.references.join(' or '), 60)}</bdi></span>`}<span class="quiet">${how.join(', ')}${
       decision.reason ? `${how.length ? ': ' : ''}${brief(decision.reason, 200)}` : ''}</span></p>
     ${answer && decision.answer && decision.answer !== decision.key && html`<div class="folded"><${Text} text=${decision.answer.slice(0, 2000)} /></div>`}
-    <${Votes} debate=${debate} answers=${answers} /></section>`;
+    <${Votes} debate=${debate} answers=${answers} open=${open} />
+    <${Behind} debate=${debate} open=${open} /></section>`;
 }
 
-function Votes({ debate, answers }) {
+// Links to the prompts and replies behind no message: ballots, judges, phases, metrics; or what was asked before round 1.
+function Behind({ debate, open, opening = false }) {
+  const groups = new Map();
+  for (const call of debate.behind) {
+    if (call.opening === opening) groups.set(call.purpose, [...(groups.get(call.purpose) ?? []), call.key]);
+  }
+  if (!open || !groups.size) return null;
+  return html`<p class="behind"><span class="quiet small">prompts and replies${opening ? ' before round 1' : ''}:</span>${[...groups].map(([purpose, keys]) => html` <button
+    type="button" class="link" onClick=${() => open({ title: `${brief(purpose, 40)}${opening ? ', before round 1' : ''}`, keys })}>${
+      brief(purpose, 40)}${keys.length > 1 ? ` (${whole(keys.length)})` : ''}</button>`)}</p>`;
+}
+
+function Votes({ debate, answers, open }) {
   const { votes, scores } = debate.decision;
   const most = Math.max(...Object.values(scores), 0);
   const total = Object.entries(scores).sort((a, b) => b[1] - a[1]);
@@ -136,7 +151,14 @@ function Votes({ debate, answers }) {
       Number(n.toPrecision(4))}</span>`)}</div>`}
     ${votes.length > 0 && html`<details><summary>${plural(votes.length, 'ballot')}</summary><ul class="plain">${votes.map((v) => html`<li>${
       namesOf(debate, [v.agent])}: ${v.valid ? Object.entries(v.weights).map(([key, n]) => html`<${Chip} answer=${answers.get(key)} name=${brief(key, 30)} />${
-      n === 1 ? '' : ` ${score(n)}`} `) : 'invalid'}</li>`)}</ul></details>`}`;
+      n === 1 ? '' : ` ${score(n)}`} `) : 'invalid'} <${Ballot} debate=${debate} vote=${v} open=${open} /></li>`)}</ul></details>`}`;
+}
+
+// What the voter was asked since round 1 outside its turns.
+function Ballot({ debate, vote, open }) {
+  const keys = debate.behind.filter((c) => !c.opening && c.agent === vote.agent).map((c) => c.key);
+  if (!open || !keys.length) return null;
+  return html`<button type="button" class="link" onClick=${() => open({ title: `Asked of ${namesOf(debate, [vote.agent])}`, keys })}>prompt and reply</button>`;
 }
 
 const MOST_CHANGES = 8;
@@ -152,8 +174,8 @@ export function Changes({ debate, answers, moment = Infinity, jump, open }) {
     ${debate.changes.length > 0 && !every.length && html`<p class="quiet">none so far in the replay</p>`}
     <ol class="plain">${found.map((c) => html`<li key=${c.message}>
       <span class="quiet small">round ${c.round}</span> <b>${namesOf(debate, [c.agent])}</b> went from <${Chip} answer=${answers.get(c.before)} /> to <${
-      Chip} answer=${answers.get(c.after)} /> ${c.agents.length ? html`after being shown ${namesOf(debate, c.agents)}, who said so`
-      : c.sources.length ? 'after being shown a note that said so' : 'an answer that nothing it was shown gave'}.
+      Chip} answer=${answers.get(c.after)} />${c.agents.length ? html` after being shown ${namesOf(debate, c.agents)}, who said so`
+      : c.sources.length ? ' after being shown a note that said so' : ', which no message that it was shown had said'}.
       ${jump && html` <button type="button" class="link" onClick=${() => jump(c.message)}>its message</button>`}
       ${open && html` <button type="button" class="link" onClick=${() => open(c.message)}>${
         debate.messages[at.get(c.message) - 1].calls.length ? 'the prompt it saw' : 'what it saw'}</button>`}</li>`)}</ol>
@@ -188,18 +210,19 @@ function Board({ study, debate, answers, replay, open, columns }) {
     return drawn.get(m.id)[1];
   };
   return html`<section aria-labelledby="messages"><h2 id="messages">Messages</h2>
-    <p class="quiet small">Point at a message, or move to it, to see what its author was shown.</p>
+    <p class="quiet small">Hover over a message, or focus it, to see what its author was shown.</p>
     <div class="wide" role="region" aria-label="Messages by agent and round" tabindex="0">
     <div class="board" ref=${board} style=${{ '--columns': columns }}>
-      <div class="agents" aria-hidden="true">${debate.agents.slice(0, columns).map((a) => html`<${AgentHead} key=${a.id} agent=${a} />`)}</div>
+      <div class="agents">${debate.agents.slice(0, columns).map((a) => html`<${AgentHead} key=${a.id} agent=${a} />`)}</div>
       ${debate.rounds.map((round) => html`<${Round} key=${round.number} debate=${debate} round=${round} card=${card} columns=${columns} />`)}
       <${Arrows} board=${board} message=${centre} visibleIds=${inTime} /></div></div></section>`;
 }
 
 function AgentHead({ agent }) {
   const facts = [agent.role !== 'participant' && agent.role, agent.model, !agent.votes && 'does not vote'].filter(Boolean);
-  return html`<div class="agent" title=${brief(agent.description, 500)}><b>${brief(agent.name, 40)}</b>
-    <span class="quiet small">${facts.map((f) => brief(f, 30)).join(' · ')}</span></div>`;
+  return html`<div class="agent"><b>${brief(agent.name, 40)}</b>
+    <span class="quiet small">${facts.map((f) => brief(f, 30)).join(' · ')}</span>${agent.description && html`
+    <span class="small persona" title=${brief(agent.description, 1000)}>${brief(agent.description, 300)}</span>`}</div>`;
 }
 
 // A round: each agent's messages in its column, in the order of the waves; what no agent wrote across all of them.
@@ -236,5 +259,5 @@ function Facts({ debate, open }) {
     <details><summary>${plural(debate.agents.length, 'agent')}</summary><ul class="plain">${debate.agents.map((a) => html`<li><b>${brief(a.name, 60)}</b> <span class="quiet">${
       [a.role, a.model, a.votes ? '' : 'does not vote'].filter(Boolean).map((f) => brief(f, 40)).join(' · ')}</span>${a.description && html`<${Text} text=${a.description} />`}</li>`)}</ul></details>
     ${debate.notes && html`<details><summary>noted by plugins</summary><${Text} text=${debate.notes} /></details>`}
-    ${debate.opening_calls.length > 0 && html`<p><button type="button" class="link" onClick=${() => open('opening')}>prompts before round 1</button></p>`}</section>`;
+    <${Behind} debate=${debate} open=${open} opening=${true} /></section>`;
 }

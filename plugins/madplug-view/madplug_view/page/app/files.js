@@ -68,10 +68,12 @@ export function fileData(facts) {
     studies: async () => facts.studies,
     overview: async (study, metric) => {
       const found = await chunk(`study-${study}`);
-      return found.overviews[metric] ?? found.overviews[found.metric ?? ''];
+      return { ...(found.overviews[metric] ?? found.overviews[found.metric ?? '']), charts: found.charts };
     },
     async page(study, search) {
-      let rows = sorted(await rowsOf(study, search.cell), search.order ?? 'sample', search.descending);
+      const cells = search.cell ? [search.cell] : Object.keys((await chunk(`study-${study}`)).cells);
+      const found = await Promise.all(cells.map((cell) => rowsOf(study, cell)));
+      let rows = found.flatMap((part) => sorted(part, search.order ?? 'sample', search.descending));
       rows = rows.filter((row) => (search.traits ?? []).every((t) => row.traits.includes(t)));
       if (search.text) {
         const text = search.text.toLowerCase();
@@ -97,6 +99,8 @@ export function fileData(facts) {
       const { calls } = await debates(study, id);
       return keys.filter((key) => calls[key]).map((key) => calls[key]);
     },
+    charts: (study) => chunk(`charts-${study}`),
+    chartAddress: (study, chart) => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(chart.svg)}`,
     text: () => Promise.reject(new Error('the export has only the beginning of this text')),
     async contrast(study, first, second, metric) {
       const others = new Map((await rowsOf(study, second)).map((r) => [nameOf('', r.repeat, r.sample), r]));

@@ -63,7 +63,7 @@ export function Legend() {
   const row = (code, text) => html`<span class="key"><svg class="marks" width="11" height="14" aria-hidden="true">${
     mark(code, '0', 0)}</svg> ${text}</span>`;
   return html`<p class="legend">${row('r', 'right')}${row('w', 'wrong')}${row('a', 'not graded')}${
-    row('u', 'unread')}${row('n', 'no answer asked for')}${row('R', 'changed its mind')}
+    row('u', 'unreadable')}${row('n', 'no answer asked for')}${row('R', 'changed its mind')}
     <span class="quiet">one group per round, one mark per agent</span></p>`;
 }
 

@@ -5,15 +5,23 @@ import { data } from './data.js';
 import { brief, duration, money, plural, score, visible, whole } from './format.js';
 import { html } from './html.js';
 import { Crumbs, Interval, Problem, Title, useAnswer } from './parts.js';
-import { toCell, toContrast, toStudy } from './routes.js';
+import { replaceQuery, toCell, toContrast, toStudy } from './routes.js';
 
-export function StartPage() {
+export function StartPage({ query }) {
   const { value: names, error } = useAnswer(() => data.studies(), []);
   if (error) return html`<${Problem} error=${error} />`;
   if (!names) return html`<p class="loading">Loading…</p>`;
-  if (names.length === 1) return html`<${StudyPage} study=${0} query=${{}} />`;
-  return html`<main><${Title} window="Studies">Studies<//><ul class="plain">${names.map((name, i) => html`
-    <li><a class="tile" href=${toStudy(i)}>${brief(name, 80)}</a></li>`)}</ul></main>`;
+  if (names.length === 1) return html`<${StudyPage} study=${0} query=${query} />`;
+  return html`<${Crumbs} links=${[]} /><main><${Title} window="Studies">Studies<//><ul class="plain">${names.map((name, i) => html`
+    <li><${Tile} study=${i} name=${name} /></li>`)}</ul></main>`;
+}
+
+// A study among several.
+function Tile({ study, name }) {
+  const { value: found, error } = useAnswer(() => data.overview(study), [study]);
+  const facts = found && [plural(found.cells.length, 'cell'), plural(found.cells.reduce((n, c) => n + ended(c), 0), 'debate'), found.status ?? ''];
+  return html`<a class="tile" href=${toStudy(study)}>${brief(name, 80)} <span class="quiet small block">${
+    error ? visible(error.message) : found ? facts.filter(Boolean).join(' · ') : '…'}</span></a>`;
 }
 
 export function StudyPage({ study, query }) {
@@ -23,14 +31,18 @@ export function StudyPage({ study, query }) {
   useFollowed(study, () => setCount((n) => n + 1), found?.took);
   if (error && !found) return html`<${Problem} error=${error} />`;
   if (!found) return html`<p class="loading">Loading…</p>`;
-  const ended = found.cells.reduce((n, c) => n + c.done + c.failed, 0);
+  const all = found.cells.reduce((n, c) => n + ended(c), 0);
+  const more = [all > 0 && html`<${Places} study=${study} cells=${found.cells} />`,
+    found.cells.length > 1 && html`<${Choice} study=${study} cells=${found.cells.map((c) => c.cell)} metric=${found.metric} />`];
+  const long = found.cells.length > LONG;
   return html`<${Crumbs} links=${[]} /><main>
     <${Title} window=${found.name}>${brief(found.name, 80)}<//>
-    <${Progress} found=${found} ended=${ended} pace=${pace} />
+    <${Progress} found=${found} ended=${all} pace=${pace} />
     ${found.problems.map((text) => html`<p class="problem">${visible(text)}</p>`)}
-    ${found.cells.length ? html`<${Cells} study=${study} found=${found} />` : html`<p>No debate has started yet.</p>`}
-    ${found.cells.length > 1 && html`<${Choice} study=${study} cells=${found.cells.map((c) => c.cell)} metric=${found.metric} />`}
-    ${found.charts && data.charts && ended > 0 && html`<${Charts} study=${study} />`}
+    ${long && more}
+    ${found.cells.length ? html`<${Cells} study=${study} found=${found} query=${query} />` : html`<p>No debate has started yet.</p>`}
+    ${!long && more}
+    ${found.charts && all > 0 && html`<${Charts} study=${study} />`}
   </main>`;
 }
 
@@ -51,10 +63,10 @@ export function useFollowed(study, changed, took) {
 function usePace(found) {
   const first = useRef(null);
   if (!found) return null;
-  const ended = found.cells.reduce((n, c) => n + c.done + c.failed, 0);
-  first.current ??= { at: Date.now(), ended };
+  const all = found.cells.reduce((n, c) => n + ended(c), 0);
+  first.current ??= { at: Date.now(), all };
   const seconds = (Date.now() - first.current.at) / 1000;
-  return ended > first.current.ended && seconds > 1 ? (ended - first.current.ended) / seconds : null;
+  return all > first.current.all && seconds > 1 ? (all - first.current.all) / seconds : null;
 }
 
 function Progress({ found, ended, pace }) {
@@ -70,35 +82,72 @@ function Progress({ found, ended, pace }) {
     facts.join(' · ')}</p>${left ? html`<progress max=${found.planned} value=${ended} aria-label="Debates ended" />` : null}</div>`;
 }
 
-function Cells({ study, found }) {
+const MANY = 8; // cells from which on they can be filtered
+const LONG = 20; // cells of a table that leaves nothing else in view
+const ended = (cell) => cell.done + cell.failed;
+const SORTS = {
+  cell: (c) => c.cell, score: (c) => c.score?.mean ?? -Infinity, debates: ended, undecided: (c) => c.undecided, failed: (c) => c.failed,
+  calls: (c) => c.calls / (ended(c) || 1), tokens: (c) => (c.prompt + c.completion) / (ended(c) || 1), cost: (c) => c.cost_usd ?? -1,
+};
+
+// Cells in the order that is asked for; otherwise in the order of the run file.
+function sorted(cells, { order, descending }) {
+  const by = SORTS[order];
+  if (!by) return cells;
+  const way = descending === '1' ? -1 : 1;
+  const compare = (a, b) => (typeof a === 'string' ? a.localeCompare(b, 'en', { numeric: true }) : a - b);
+  return [...cells].sort((a, b) => way * compare(by(a), by(b)));
+}
+
+// A column's heading: pressed, it sorts; pressed again, the other way round; a third time, no more.
+function Heading({ name, text, query, set, n, colspan }) {
+  const first = name === 'cell' ? '' : '1';
+  const way = query.order === name ? query.descending ?? '' : null;
+  const next = way === null ? { order: name, descending: first } : way === first ? { order: name, descending: first ? '' : '1' } : { order: '', descending: '' };
+  return html`<th scope="col" class=${n ? 'n' : ''} colspan=${colspan} aria-sort=${way === null ? undefined : way ? 'descending' : 'ascending'}>
+    <button type="button" class="sort" onClick=${() => set(next)} title=${`sort by ${text}`}>${text}<span aria-hidden="true" class="way">${
+      way === null ? '' : way ? ' ▼' : ' ▲'}</span></button></th>`;
+}
+
+function Cells({ study, found, query }) {
   const scores = found.cells.filter((c) => c.score);
   const high = Math.max(1, ...scores.map((c) => c.score.ci95?.[1] ?? c.score.mean));
   const low = Math.min(0, ...scores.map((c) => c.score.ci95?.[0] ?? c.score.mean));
   const costs = found.cells.some((c) => c.cost_usd);
-  const pick = (event) => { location.hash = toStudy(study, { metric: event.target.value }); };
-  return html`<section><div class="bar"><h2>Cells</h2>${found.metrics.length > 1 && html`<label>Metric
-    <select value=${found.metric} onChange=${pick}>${found.metrics.map((m) => html`<option value=${m}>${m}</option>`)}</select></label>`}</div>
+  const set = (change) => replaceQuery({ ...query, ...change });
+  const words = (query.named ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const shown = sorted(found.cells.filter((c) => words.every((w) => c.cell.toLowerCase().includes(w))), query);
+  const head = (name, text, more) => html`<${Heading} name=${name} text=${text} query=${query} set=${set} ...${more} />`;
+  return html`<section><div class="bar"><h2>Cells</h2><div class="bar start">
+    ${found.cells.length > 1 && html`<a class="button" href=${toCell(study, '')}>All debates</a>`}
+    ${found.cells.length >= MANY && html`<label><span class="sr">Cells whose name contains</span><input type="search" placeholder="Filter by name"
+      value=${query.named ?? ''} onInput=${(e) => set({ named: e.target.value })} /></label>
+      <span class="quiet small" role="status">${words.length ? `${whole(shown.length)} of ${plural(found.cells.length, 'cell')}` : plural(found.cells.length, 'cell')}</span>`}
+    ${found.metrics.length > 1 && html`<label>Metric <select value=${found.metric} onChange=${(e) => set({ metric: e.target.value })}>${
+      found.metrics.map((m) => html`<option value=${m}>${m}</option>`)}</select></label>`}</div></div>
     <div class="wide" role="region" aria-label="Cells" tabindex="0"><table class="cells">
-    <thead><tr><th scope="col">cell</th><th scope="col" colspan="2">${found.metric ?? 'score'}</th><th scope="col" class="n">debates</th>
-      <th scope="col" class="n">undecided</th><th scope="col" class="n">failed</th><th scope="col" class="n">calls each</th>
-      <th scope="col" class="n">tokens each</th>${costs && html`<th scope="col" class="n">cost</th>`}</tr></thead>
-    <tbody>${found.cells.map((c) => html`<${CellRow} key=${c.cell} study=${study} cell=${c} costs=${costs} low=${low} high=${high}
+    <thead><tr>${head('cell', 'cell')}${head('score', found.metric ?? 'score', { colspan: 2 })}${head('debates', 'debates', { n: true })}${
+      head('undecided', 'undecided', { n: true })}${head('failed', 'failed', { n: true })}${head('calls', 'calls each', { n: true })}${
+      head('tokens', 'tokens each', { n: true })}${costs && head('cost', 'cost', { n: true })}</tr></thead>
+    <tbody>${shown.map((c) => html`<${CellRow} key=${c.cell} study=${study} cell=${c} costs=${costs} low=${low} high=${high}
       settings=${found.settings[c.cell]} />`)}</tbody></table></div>
     <p class="quiet small">Points are means, lines 95% intervals over samples${high === 1 && low === 0 ? ', on a scale from 0 to 1' : ''}.
       Undecided debates count as wrong. Open a cell to see its debates.</p></section>`;
 }
 
+// The name of a cell of a sweep breaks after its commas.
+const breakable = (name) => name.split(/(?<=,)/).map((part, i) => (i ? html`<wbr />${part}` : part));
+
 function CellRow({ study, cell, costs, low, high, settings }) {
-  const ended = cell.done + cell.failed;
-  const each = (sum) => (ended ? whole(sum / ended) : '–');
+  const each = (sum) => (ended(cell) ? whole(sum / ended(cell)) : '–');
   const values = Object.entries(settings ?? {}).map(([k, v]) => [k, typeof v === 'string' ? v : JSON.stringify(v)]);
   const told = values.filter(([k, v]) => !cell.cell.includes(`${k.split('.').pop()}=${v}`)).map(([k, v]) => `${k} = ${brief(v, 60)}`);
   const range = cell.score?.ci95;
-  return html`<tr><th scope="row"><a href=${toCell(study, cell.cell)}>${brief(cell.cell, 80)}</a>${
+  return html`<tr><th scope="row"><a href=${toCell(study, cell.cell)}>${breakable(brief(cell.cell, 80))}</a>${
     told.length > 0 && html`<span class="quiet small block">${brief(told.join(', '), 160)}</span>`}</th>
     <td><${Interval} score=${cell.score} low=${low} high=${high} /></td>
-    <td class="n">${score(cell.score?.mean)}${range && html`<span class="quiet small"> [${range.map((x) => x.toFixed(2)).join(', ')}]</span>`}</td>
-    <td class="n" data-label="debates">${whole(ended)}${cell.running ? html`<span class="quiet small"> +${cell.running} open</span>` : null}</td>
+    <td class="n mean">${score(cell.score?.mean)}${range && html`<span class="quiet small"> [${range.map((x) => x.toFixed(2)).join(', ')}]</span>`}</td>
+    <td class="n" data-label="debates">${whole(ended(cell))}${cell.running ? html`<span class="quiet small"> +${cell.running} open</span>` : null}</td>
     <td class="n" data-label="undecided">${whole(cell.undecided)}</td><td class="n" data-label="failed">${whole(cell.failed)}</td>
     <td class="n" data-label="calls each">${each(cell.calls)}</td><td class="n" data-label="tokens each">${each(cell.prompt + cell.completion)}</td>${
       costs && html`<td class="n" data-label="cost">${money(cell.cost_usd)}</td>`}</tr>`;
@@ -109,14 +158,28 @@ function Charts({ study }) {
   const [state, setState] = useState({});
   const draw = () => {
     setState({ busy: true });
-    data.charts(study).then((charts) => setState({ charts, at: Date.now() }), (error) => setState({ error }));
+    data.charts(study).then((charts) => setState({ charts: charts.map((c) => ({ ...c, at: Date.now() })) }), (error) => setState({ error }));
   };
+  useEffect(() => { if (!data.live) draw(); }, []); // an export has them
   return html`<section aria-busy=${String(Boolean(state.busy))}><div class="bar start"><h2>Charts</h2>
-    <button type="button" class="button" onClick=${draw} disabled=${state.busy}>${
-      state.busy ? 'drawing…' : state.charts ? 'draw them again' : 'draw the charts of the report'}</button></div>
+    ${data.live && html`<button type="button" class="button" onClick=${draw} disabled=${state.busy}>${
+      state.busy ? 'drawing…' : state.charts ? 'draw them again' : 'draw the charts of the report'}</button>`}</div>
     ${state.error && html`<${Problem} error=${state.error} />`}
     <div class="charts">${(state.charts ?? []).map((chart) => html`<figure key=${chart.name}><img alt=${chart.title}
-      src=${`${data.chartAddress(study, chart.name)}?${state.at}`} /><figcaption><b>${chart.title}.</b> ${chart.caption}</figcaption></figure>`)}</div></section>`;
+      src=${data.chartAddress(study, chart)} /><figcaption><b>${chart.title}.</b> ${chart.caption}</figcaption></figure>`)}</div></section>`;
+}
+
+const PLACES = [
+  ['a right minority was talked out of its answer', 'wrong,right_to_wrong,minority_right'],
+  ['a wrong majority was put right', 'right,wrong_to_right,minority_right'], ['an agent changed its mind', 'changed'],
+  ['nothing was decided', 'undecided'], ['something failed', 'failed'],
+];
+
+// What people come for: searches through the debates of all cells.
+function Places({ study, cells }) {
+  const empty = ['undecided', 'failed'].filter((name) => cells.every((c) => !c[name]));
+  return html`<section><h2>Debates in which</h2><ul class="plain places">${PLACES.filter(([, traits]) => !empty.includes(traits)).map(
+    ([text, traits]) => html`<li key=${traits}><a href=${toCell(study, '', { traits })}>${text}</a></li>`)}</ul></section>`;
 }
 
 function Choice({ study, cells, metric }) {

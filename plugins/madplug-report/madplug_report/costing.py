@@ -1,0 +1,57 @@
+"""The tables of a report about what was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from madplug_report.tables import Table, label, number, percent
+
+
+def costs(report: Mapping[str, Any]) -> Table:
+    """What each cell spent per debate, and in all."""
+    prices = [p["name"] for p in report["prices"]]
+    recounted = [f"written ({report['tokenizer']})"] if report["tokenizer"] else []
+    head = ["cell", "calls", "read", "cached", "written", *recounted, "reasoned", "longest chain", "seconds of it",
+            "USD in all", *(f"USD at {name}" for name in prices), "undecided", "failed"]
+    rows = []
+    for cell in report["cells"]:
+        own, n = cell["spending"], cell["debates"] or 1
+        chain, known = own["critical"] or {}, own["by_call"] or {}
+        rows.append([label(cell), number(cell["calls"], 1), number(cell["read"], 0), number(cell["cached"], 0),
+                     number(cell["written"], 0), *(number(_per(known.get("written"), n), 0) for _ in recounted),
+                     number(_per(own["reasoned"], n), 0), number(chain.get("calls"), 1),
+                     number(chain.get("seconds"), 1), number(cell["cost_usd"], 4),
+                     *(number(own["at_price"][name], 4) for name in prices), percent(cell["undecided"]),
+                     percent(cell["failed"])])
+    spent = any(cell["calls"] for cell in report["cells"])
+    return Table("Cost", head, rows if spent else [], notes=[
+        "tokens and calls are means per debate, whichever cell paid; the longest chain is of calls that wait for each "
+        "other, without those of the decision"])
+
+
+def _per(whole: float | None, n: int) -> float | None:
+    return None if whole is None else whole / n
+
+
+def paid(report: Mapping[str, Any]) -> Table:
+    """What was paid for, each call once."""
+    prices = [p["name"] for p in report["prices"]]
+    rows = [[row["model"], row["purpose"], *(f"{row[name]:,}" for name in ("calls", "read", "cached", "written",
+             "reasoned")), number(row["cost_usd"], 4), *(number(row["at_price"][name], 4) for name in prices)]
+            for row in report["paid"]]
+    return Table("Paid", ["model", "for", "calls", "read", "cached", "written", "reasoned", "USD",
+                          *(f"USD at {name}" for name in prices)], rows)
+
+
+def spending(report: Mapping[str, Any]) -> Table:
+    """What the debates of each cell used by round, role and model, per debate."""
+    rows = []
+    for cell in report["cells"]:
+        for row in cell["spending"]["rows"]:
+            n = cell["debates"] or 1
+            rows.append([label(cell), row["by"], row["value"], number(row["calls"] / n, 1),
+                         *(number(_per(row[name], n), 0) for name in ("read", "cached", "written", "reasoned")),
+                         number(row["cost_usd"], 4)])
+    return Table("Cost by round, role and model", ["cell", "by", "", "calls", "read", "cached", "written", "reasoned",
+                                                   "USD in all"], rows)

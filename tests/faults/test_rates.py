@@ -1,1 +1,0 @@
-"""A rate over several processes, against an endpoint that enforces it."""

@@ -1,0 +1,129 @@
+"""What a resumed study reads again: its data once, and of what is on record only what may be left."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from madplug import Metric, Sample
+from madplug.plan import StudyPlan
+from madplug.store import DebateId, MemoryStore
+from madplug.study import StudyRun
+from madplug.testing import Scripted, play
+from madplug.testing.play import Listed
+
+
+class Counted(Listed):
+    """A data set that counts how often it is read."""
+
+    def __init__(self, rows):
+        super().__init__(rows)
+        self.reads = 0
+
+    def samples(self, split=None):
+        self.reads += 1
+        return super().samples(split)
+
+
+def rows(*names, said="?"):
+    return [(Sample(name, said), ("A",)) for name in names]
+
+
+def run(store, data, *, cells=("a", "b"), repeats=2, replies=lambda r: "A"):
+    """The calls that were made and the summary of a run, with the warnings."""
+    model, dataset, warnings = Scripted(replies), Counted(data), []
+    base = play(replies=lambda r: "A", agents=1, sample=Sample("q", "?")).debate.cell
+    made = [replace(base, slug=slug, dataset=dataset, models=("m",), channels={"m": "m"}) for slug in cells]
+    plan = StudyPlan("s", made, {"m": model}, repeats=repeats, share_completions=False)
+    study = StudyRun(plan, store, warn=warnings.append)
+    summary = asyncio.run(study.run())
+    return dataset.reads, summary, warnings, study
+
+
+def test_data_whose_debates_have_all_ended_are_read_once():
+    store = MemoryStore()
+    run(store, rows("q1", "q2", "q3"))
+    reads, summary, warnings, _ = run(store, rows("q1", "q2", "q3"))
+    assert (reads, warnings, summary["status"]) == (1, [], "finished")
+    assert [cell["done"] for cell in summary["cells"]] == [6, 6]
+
+
+def test_the_few_samples_that_are_left_are_not_looked_for_again():
+    store = MemoryStore()
+    run(store, rows("q1", "q2"))
+    reads, summary, _, _ = run(store, rows("q1", "q2", "q3"))
+    assert (reads, [cell["done"] for cell in summary["cells"]]) == (1, [6, 6])
+
+
+def test_a_row_that_changed_is_run_again_in_every_cell_and_repeat():
+    store = MemoryStore()
+    run(store, rows("q1", "q2"))
+    warnings = run(store, rows("q1") + rows("q2", said="changed"))[2]
+    assert warnings == ["4 samples changed since the last run; the debates are run again"]
+    assert {store.result(DebateId(cell, n, "q2")).sample.question for cell in "ab" for n in (0, 1)} == {"changed"}
+
+
+def test_a_row_that_is_gone_is_dropped_from_the_figures():
+    store = MemoryStore()
+    run(store, rows("q1", "q2", "q3"))
+    _, summary, _, study = run(store, rows("q1", "q3"))
+    assert [cell["done"] for cell in summary["cells"]] == [4, 4]
+    assert study.scope.dropped == {"a": {"q2"}, "b": {"q2"}}
+
+
+def test_a_debate_that_failed_is_run_again_and_one_that_is_gone_is_dropped():
+    store = MemoryStore()
+
+    def refuse(request):
+        raise RuntimeError("no")
+
+    run(store, rows("q1", "q2"))
+    run(store, rows("q1", "q2", "q3", "q4"), replies=refuse)
+    _, summary, _, study = run(store, rows("q1", "q2", "q3"))
+    assert [(cell["done"], cell["failed"]) for cell in summary["cells"]] == [(6, 0), (6, 0)]
+    assert study.scope.dropped == {"a": {"q4"}, "b": {"q4"}}
+
+
+def test_many_samples_that_are_left_are_read_one_at_a_time(monkeypatch):
+    monkeypatch.setattr("madplug.survey.MOST", 2)
+    store = MemoryStore()
+    run(store, rows("q1", "q2", "gone"))
+    reads, summary, _, study = run(store, rows("q1", "q2", "q3", "q4", "q5"))
+    assert reads > 1
+    assert [cell["done"] for cell in summary["cells"]] == [10, 10]
+    assert study.scope.dropped == {"a": {"gone"}, "b": {"gone"}}
+
+
+def test_a_further_cell_and_repeat_run_what_they_lack():
+    store = MemoryStore()
+    run(store, rows("q1", "q2"), cells=("a",), repeats=1)
+    _, summary, _, _ = run(store, rows("q1", "q2"), cells=("a", "b"), repeats=2)
+    assert [cell["done"] for cell in summary["cells"]] == [4, 4]
+
+
+@pytest.mark.parametrize("digest", ["", "no digest"])
+def test_a_digest_that_is_none_is_not_taken_for_one_on_record(digest):
+    from madplug.survey import _number
+
+    assert _number(digest) == 0
+
+
+class Decided(Metric):
+    """Counts from figures alone."""
+
+    name = "decided"
+
+    def score(self, debate, references):
+        return 1.0
+
+    def summarise_figures(self, rows):
+        found = list(rows)
+        return {"decided": sum(bool(row["decided"]) for row in found), "scores": len({**found[0]["metrics"]})}
+
+
+def test_a_metric_sums_up_the_figures_of_its_cell_without_the_debates(monkeypatch):
+    store, cell = MemoryStore(), play(replies=lambda r: "A", agents=1, sample=Sample("q", "?")).debate.cell
+    cells = [replace(cell, slug=slug, dataset=Listed(rows("q1", "q2")), models=("m",), channels={"m": "m"},
+                     metrics={"kit.decided": Decided()}) for slug in "ab"]
+    summary = asyncio.run(StudyRun(StudyPlan("s", cells, {"m": Scripted(lambda r: "A")}), store).run())
+    assert [found["figures"] for found in summary["cells"]] == [{"kit.decided": {"decided": 2, "scores": 1}}] * 2
