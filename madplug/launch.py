@@ -81,9 +81,12 @@ def interruptible(run: StudyRun, terminal: Terminal) -> Iterator[None]:
     That the terminal is closed is an interrupt too.
     """
     loop, main, over = asyncio.get_running_loop(), asyncio.current_task(), threading.Event()
+    hangup = getattr(signal, "SIGHUP", None)
     came: list[int] = []
 
     def interrupted(number: int, _: object) -> None:
+        if came and number == hangup:  # the shell and the system may both say so
+            return
         came.append(number)
         if len(came) == 1:
             loop.call_soon_threadsafe(stop)
@@ -93,11 +96,6 @@ def interruptible(run: StudyRun, terminal: Terminal) -> Iterator[None]:
             threading.Thread(target=insist, daemon=True).start()
             return
         raise KeyboardInterrupt
-
-    def hung_up(number: int, _: object) -> None:
-        """The terminal was closed, which the shell and the system may both say."""
-        if not came:
-            interrupted(number, _)
 
     def stop() -> None:
         run.stop(Ending("interrupted", "interrupted"))
@@ -119,9 +117,8 @@ def interruptible(run: StudyRun, terminal: Terminal) -> Iterator[None]:
     with suppress(ValueError):  # not outside the main thread
         for number in (signal.SIGINT, signal.SIGTERM):
             before[number] = signal.signal(number, interrupted)
-        hangup = getattr(signal, "SIGHUP", None)
         if hangup is not None and signal.getsignal(hangup) == signal.SIG_DFL:  # under `nohup` it is ignored
-            before[hangup] = signal.signal(hangup, hung_up)
+            before[hangup] = signal.signal(hangup, interrupted)
     try:
         yield
     finally:
