@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from madplug.services import Sandbox as Sandbox
     from madplug.setup import Sampled as Sampled
     from madplug.setup import Setup as Setup
-    from madplug.store import DebateId as DebateId
     from madplug.store import Reader as Reader
     from madplug.store import Recorder as Recorder
     from madplug.store import open_study as open_study
@@ -61,8 +60,8 @@ _HOMES = {
     "options": ("ModelName", "ModelOptions", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
                 "Volatile"),
     "records": (
-        "Agent", "Answered", "Caller", "Completion", "DebateResult", "Decision", "Form", "Message", "Persona",
-        "Reopen", "Reply", "Request", "Review", "Sample", "Turn", "Usage", "Vote",
+        "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "Form", "Message",
+        "Persona", "Reopen", "Reply", "Request", "Review", "Sample", "Turn", "Usage", "Vote",
     ),
     "events": (
         "AgentsCast", "CallAnswered", "DebateFinished", "DebateStarted", "Decided", "MessageRecorded", "StudyFinished",
@@ -70,7 +69,7 @@ _HOMES = {
     ),
     "services": ("Embedder", "ProgramResult", "Retriever", "Sandbox"),
     "setup": ("Sampled", "Setup"),
-    "store": ("DebateId", "Reader", "Recorder", "open_study"),
+    "store": ("Reader", "Recorder", "open_study"),
     "transcript": ("Transcript",),
 }
 _HOME = {name: f"madplug.{module}" for module, names in _HOMES.items() for name in names}

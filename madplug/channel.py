@@ -13,7 +13,7 @@ from madplug.errors import EmptyReplyError, ModelError, StudyStopped
 from madplug.quota import estimate_tokens
 from madplug.records import Completion, Request, Usage
 from madplug.rows import storable_text
-from madplug.store.encode import clamp_usage
+from madplug.store.encode import MOST_USD, clamp_usage
 
 
 class ModelChannel:
@@ -60,7 +60,8 @@ class ModelChannel:
         text = storable_text(completion.text)
         usage = estimated(clamp_usage(completion.usage), body, text)
         if usage.cost_usd is None and (price := self.model.price):
-            usage = clamp_usage(replace(usage, cost_usd=cost_of(usage, price)))
+            # However absurd the price: an unknown cost would count as none for `limits.cost_usd`.
+            usage = clamp_usage(replace(usage, cost_usd=min(cost_of(usage, price), MOST_USD)))
         if usage is completion.usage and text is completion.text:
             return completion
         return Completion(text, usage, completion.logprobs)

@@ -9,9 +9,9 @@ from pathlib import PurePath
 from typing import Any, TypeVar
 
 from madplug.components import Component
-from madplug.errors import ComponentError, MadplugError
+from madplug.errors import ComponentError, MadplugError, listed
 from madplug.log import redact
-from madplug.records import Agent, Decision, Message, Persona, Reply, Turn, Vote
+from madplug.records import Agent, Decision, Message, Persona, Reply, Sample, Turn, Vote
 
 T = TypeVar("T")
 HOST = "madplug."
@@ -89,13 +89,43 @@ def check_decision(value: Any, component: Component, method: str) -> Decision:
     decision, given = check_returned(value, Decision, component, method), f"{method_name(component, method)} returned"
     for field in ("key", "answer"):
         _field(decision, field, _TEXT, given)
+    for field in ("agreed", "tie", "fallback"):
+        _field(decision, field, (bool,), given)
+    _field(decision, "reason", (str,), given)
     _check_weights(decision.scores, f"{given} a Decision whose scores")
     for vote in check_sequence(decision.votes, f"{given} a Decision whose votes are"):
         if not isinstance(vote, Vote) or type(vote.agent) is not int:
             raise ComponentError(f"{given} a Decision with the vote {vote!r:.120}; expected "
                                  "Vote(agent.id, {key: points})")
         _check_weights(vote.weights, f"{given} a Decision in which the weights of agent {vote.agent}")
+        _field(vote, "valid", (bool,), given)
     return decision
+
+
+def check_personas(values: Any, generator: Component) -> tuple[Persona, ...]:
+    """The personas that a generator made."""
+    made = check_returned_all(values, Persona, generator, "generate")
+    for persona in made:
+        _check_persona(persona, f"{method_name(generator, 'generate')} returned")
+    return made
+
+
+def _check_persona(persona: Persona, given: str) -> None:
+    for field in ("name", "description", "role"):
+        _field(persona, field, (str,), given)
+    _field(persona, "votes", (bool,), given)
+
+
+def check_sample(sample: Sample, given: str) -> Sample:
+    """The sample, if its fields are valid. given: where it comes from, with the verb."""
+    for field in ("id", "question", "group"):
+        _field(sample, field, (str,), given)
+    for field in ("choices", "context", "images"):
+        _field(sample, field, (tuple, list), given)
+        if odd := [text for text in getattr(sample, field) if not isinstance(text, str)]:
+            raise type_error(f"{given} a Sample whose {field} have", odd[0], "text")
+    _field(sample, "metadata", (Mapping,), given)
+    return sample
 
 
 def check_wave(wave: Any, turns: Component) -> tuple[Turn, ...]:
@@ -109,6 +139,7 @@ def check_wave(wave: Any, turns: Component) -> tuple[Turn, ...]:
         if not isinstance(turn.agent, Agent):
             raise type_error(f"{given} a Turn whose agent is", turn.agent, "an Agent, such as debate.agents[0]")
         _field(turn, "move", (str,), given)
+        _field(turn, "stage", (str,), given)
         _field(turn, "data", (Mapping,), given)
     return made
 
@@ -150,15 +181,17 @@ def _field(record: Any, field: str, kinds: tuple[type, ...], given: str) -> None
 def check_agents(agents: tuple[Agent, ...], wanted: int, models: Iterable[str],
                  casting: Component) -> tuple[Agent, ...]:
     """The agents, if there is one for each persona, numbered in order, on a model of the cell."""
-    known = set(models)
+    known, given = set(models), f"{method_name(casting, 'cast')} returned"
     for agent in agents:
-        _field(agent, "persona", (Persona,), f"{method_name(casting, 'cast')} returned")
-        _field(agent, "model", _TEXT, f"{method_name(casting, 'cast')} returned")
+        _field(agent, "persona", (Persona,), given)
+        _check_persona(agent.persona, given)
+        _field(agent, "model", _TEXT, given)
+        _field(agent, "style", _TEXT, given)
     odd = next((a for i, a in enumerate(agents) if a.id != i or (a.model is not None and a.model not in known)), None)
     if len(agents) != wanted or odd is not None:
         found = f"{len(agents)} agents" if odd is None else f"agent {odd.id} on model '{odd.model}'"
         raise ComponentError(f"{method_name(casting, 'cast')} returned {found}; expected {wanted} agents with "
-                             f"ids from 0 in the order of the personas, on models of {', '.join(sorted(known))}")
+                             f"ids from 0 in the order of the personas, on models of {listed(sorted(known))}")
     return agents
 
 

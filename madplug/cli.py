@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,6 +51,8 @@ class Program(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a mistake of the user is a message and exit status 2, never a traceback."""
+        if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
+            sys.stdout.reconfigure(errors="replace")  # models write characters that a terminal may not have
         try:
             return super().invoke(ctx)
         except UserError as error:
@@ -70,6 +76,19 @@ class Program(click.Group):
             ctx.exit(130)
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Collect no garbage meanwhile, and at exit none of what is there by then: what a listing imports stays."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if collecting:
+            gc.enable()
+
+
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="madplug")
 def main() -> None:
@@ -80,6 +99,7 @@ def main() -> None:
 @click.argument("kind", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--problems", "only_problems", is_flag=True, help="Print the problems only.")
+@_uncollected()
 def list_(kind: str | None, as_json: bool, only_problems: bool) -> None:
     """List every installed component, or those of one KIND or plugin."""
     from madplug.describe import kinds, listing
@@ -114,6 +134,7 @@ def _print_listing(found: dict[str, Any], only_problems: bool) -> None:
 @main.command()
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_uncollected()
 def show(name: str, as_json: bool) -> None:
     """Show a component, or every component of a plugin: its options, and TOML to paste."""
     from madplug.describe import component, page
@@ -330,9 +351,10 @@ def status(folder: Path, as_json: bool) -> None:
               help="Only debates in which an agent changed its mind.")
 @click.option("--undecided", "traits", flag_value="undecided", multiple=True, help="Only debates without a decision.")
 @click.option("--wrong", "traits", flag_value="wrong", multiple=True, help="Only debates with a wrong decision.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
+@click.option("--all", "every", is_flag=True, help="List every debate, not only the first 50.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line, for every debate.")
 def read(folder: Path, sample: str | None, cell: str | None, repeat: int | None, prompts: bool,
-         traits: tuple[str, ...], as_json: bool) -> None:
+         traits: tuple[str, ...], every: bool, as_json: bool) -> None:
     """Read the debates on a SAMPLE of the study in DIR, or list its debates.
 
     Shows the question, the agents, what each of them said and had been shown, changes of mind, votes, the decision and
@@ -342,7 +364,10 @@ def read(folder: Path, sample: str | None, cell: str | None, repeat: int | None,
 
     from madplug.reading.command import Wanted, read_study
 
-    read_study(folder, Wanted(sample, cell, repeat, traits, prompts, as_json), Console())
+    console = Console()
+    if not console.width:  # as some terminals say that do not know it
+        console.width = 80
+    read_study(folder, Wanted(sample, cell, repeat, traits, prompts, as_json, every), console)
 
 
 @main.command()

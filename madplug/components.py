@@ -273,7 +273,10 @@ class Dataset(Component):
         return None
 
     def fingerprint(self) -> str:
-        """Identifies the data behind the options: a hash, a revision."""
+        """Identifies the data behind the options: a hash, a revision.
+
+        When nothing of a study is left, the data are not read again while it stays the same; "" if there is none.
+        """
         return ""
 
 
@@ -314,7 +317,8 @@ class AnswerFormat(Component):
         pattern = self.pattern(sample)
         if pattern is None:
             return None
-        before = "" if body == 0 else r"[\s\S]*\n" if body is None else rf"[\s\S]{{0,{body}}}\n"
+        # Optional: a model that begins with the last line could otherwise only end by writing that line again.
+        before = "" if body == 0 else r"(?:[\s\S]*\n)?" if body is None else rf"(?:[\s\S]{{0,{body}}}\n)?"
         return {"regex": before + pattern}
 
 

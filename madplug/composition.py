@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from madplug.components import Component, Dataset, Style, TurnOrder
@@ -79,6 +80,8 @@ def path_digest(path: Any) -> Any:
         return blake2b("\n".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     try:
         state = path.stat()
+        if not S_ISREG(state.st_mode):
+            return "not a file"  # a pipe or a device has no end
         return _file_digest(path, state.st_mtime_ns, state.st_size)
     except OSError:
         return "missing"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from madplug.aio import gather_all, maybe_await
 from madplug.checks import check_hook_result, check_returned, check_view
 from madplug.components import AnswerFormat
-from madplug.errors import ComponentError, nearest
+from madplug.errors import ComponentError, listed, nearest
 from madplug.records import Agent, Completion, DebateResult, Decision, Message, Reply, Request, Sample, Turn
 from madplug.services import is_protocol, lacks
 from madplug.text import a
@@ -205,7 +205,7 @@ class Debate:
         if request.model not in cell.channels:
             raise ComponentError(f"a request to the model '{request.model}', which this cell does not have"
                                  f"{nearest(request.model, cell.channels)}; it has "
-                                 f"{', '.join(sorted(cell.channels)) or 'none'}")
+                                 f"{listed(sorted(cell.channels), near=request.model) or 'none'}")
         completion = cell.hooks.madplug_complete(debate=self, request=request)
         if hasattr(completion, "__await__"):
             completion = await completion
@@ -225,7 +225,7 @@ def find_service(services: Mapping[str, Any], name: str, protocol: type[Any] | N
     """A service by name. Raises `ComponentError` if there is none, or it does not implement the protocol."""
     if name not in services:
         raise ComponentError(f"a component asked for the service '{name}', which this cell does not use"
-                             f"{nearest(name, services)}; it uses {', '.join(sorted(services)) or 'none'}")
+                             f"{nearest(name, services)}; it uses {listed(sorted(services), near=name) or 'none'}")
     found = services[name]
     if protocol is None:
         return found

@@ -22,8 +22,8 @@ from madplug.events import AgentsCast, CallAnswered, DebateFinished, DebateStart
 from madplug.observers import Observers, Progress, outcome_of
 from madplug.plan import Limits
 from madplug.quota import Quota
-from madplug.records import Caller, DebateResult
-from madplug.store.base import Call, CallRow, DebateId, Reader, Recorder
+from madplug.records import Caller, DebateId, DebateResult
+from madplug.store.base import Call, CallRow, Reader, Recorder
 
 HOPELESS = 5
 """An endpoint that refused every request of this many debates, and answered none in between, ends the study."""

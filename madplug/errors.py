@@ -118,8 +118,20 @@ def nearest_or_all(name: str, known: Iterable[str], most: int = 12) -> str:
     known = list(known)
     if near := nearest(name, known):
         return near
-    shown = ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
+    shown = listed(known, most)
     return f"; choose from {shown}" if len(known) > 1 else f"; there is only {shown}" if known else "; there are none"
+
+
+def listed(names: Iterable[str], most: int = 12, near: str = "") -> str:
+    """Names in a line: all, or of many the first ones, or those closest to `near`, and how many more there are."""
+    names = list(names)
+    if len(names) <= most:
+        return ", ".join(names)
+    if near:
+        from difflib import get_close_matches
+
+        names = list(dict.fromkeys([*get_close_matches(near, names, n=most, cutoff=0.0), *names]))
+    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
 
 
 def message_of(error: BaseException, most: int | None = None) -> str:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Union
 
 from madplug.quick import quick
-from madplug.records import Agent, Answered, Caller, DebateResult, Decision, Message, Request, Sample
-from madplug.store.base import DebateId
+from madplug.records import Agent, Answered, Caller, DebateId, DebateResult, Decision, Message, Request, Sample
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from typing import Any, Optional, TypeVar
 import orjson
 
 from madplug.errors import UserError
-from madplug.store.base import DebateId, Reader
+from madplug.records import DebateId
+from madplug.store.base import Reader
 
 T = TypeVar("T")
 

@@ -34,6 +34,8 @@ FINISHED, SOME_FAILED, LIMIT, INTERRUPTED = 0, 1, 3, 130
 PATIENCE = 2.0
 """Seconds between a second interrupt and the interruption of whatever code is running, and from then to the end of the
 process."""
+_HANGUP = getattr(signal, "SIGHUP", None)
+"""The signal of a closed terminal; Windows has none."""
 
 
 def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, messages: bool = False,
@@ -80,51 +82,59 @@ def interruptible(run: StudyRun, terminal: Terminal) -> Iterator[None]:
 
     That the terminal is closed is an interrupt too.
     """
-    loop, main, over = asyncio.get_running_loop(), asyncio.current_task(), threading.Event()
-    hangup = getattr(signal, "SIGHUP", None)
-    came: list[int] = []
+    interrupts, before = _Interrupts(run, terminal), {}
+    with suppress(ValueError):  # not outside the main thread
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, interrupts.handle)
+        if _HANGUP is not None and signal.getsignal(_HANGUP) == signal.SIG_DFL:  # under `nohup` it is ignored
+            before[_HANGUP] = signal.signal(_HANGUP, interrupts.handle)
+    try:
+        yield
+    finally:
+        interrupts.over.set()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    def interrupted(number: int, _: object) -> None:
-        if came and number == hangup:  # the shell and the system may both say so
+
+class _Interrupts:
+    """Counts the interrupts of a run, and does what each of them asks for."""
+
+    def __init__(self, run: StudyRun, terminal: Terminal) -> None:
+        self._run, self._terminal = run, terminal
+        self._loop, self._main = asyncio.get_running_loop(), asyncio.current_task()
+        self._came = 0
+        self.over = threading.Event()
+        """Set when the run has ended."""
+
+    def handle(self, number: int, _: object) -> None:
+        """Handle a signal: stop, then cancel, then interrupt whatever code is running."""
+        if self._came and number == _HANGUP:  # the shell and the system may both say so
             return
-        came.append(number)
-        if len(came) == 1:
-            loop.call_soon_threadsafe(stop)
+        self._came += 1
+        if self._came == 1:
+            self._loop.call_soon_threadsafe(self._stop)
             return
-        if len(came) == 2 and main is not None:
-            loop.call_soon_threadsafe(main.cancel)
-            threading.Thread(target=insist, daemon=True).start()
+        if self._came == 2 and self._main is not None:
+            self._loop.call_soon_threadsafe(self._main.cancel)
+            threading.Thread(target=self._insist, daemon=True).start()
             return
         raise KeyboardInterrupt
 
-    def stop() -> None:
-        run.stop(Ending("interrupted", "interrupted"))
+    def _stop(self) -> None:
+        self._run.stop(Ending("interrupted", "interrupted"))
         with suppress(OSError):  # the terminal may be gone
-            terminal.say("stopping: waiting for calls in flight; press Ctrl-C again to stop at once")
+            self._terminal.say("stopping: waiting for calls in flight; press Ctrl-C again to stop at once")
 
-    def insist() -> None:
+    def _insist(self) -> None:
         """A component that never yields to the event loop cannot be cancelled: interrupt what it is doing.
 
         If not even that helps, because it catches everything or blocks a thread, end the process.
         """
-        if not over.wait(PATIENCE):
+        if not self.over.wait(PATIENCE):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # also wakes it up
         time.sleep(PATIENCE)
         click.echo("madplug: interrupted; a component would not stop; run the same command to resume", err=True)
         os._exit(INTERRUPTED)
-
-    before = {}
-    with suppress(ValueError):  # not outside the main thread
-        for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, interrupted)
-        if hangup is not None and signal.getsignal(hangup) == signal.SIG_DFL:  # under `nohup` it is ignored
-            before[hangup] = signal.signal(hangup, interrupted)
-    try:
-        yield
-    finally:
-        over.set()
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, quiet: bool) -> None:

@@ -10,12 +10,13 @@ from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from madplug.regular import open_to_append
 
 _KEEPS_SECRETS = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
-
-
+_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s@:]*:(\S+)@", re.IGNORECASE)
+"""The password in an address, such as that of a proxy."""
 _SHORTEST = 8
 """Characters: a shorter value, such as `none`, is no secret, and too common in texts to be removed from them."""
 _PORTION = 100_000
@@ -25,7 +26,7 @@ _LONGEST = 18
 
 
 def redact(text: str) -> str:
-    """The text without the values of environment variables whose names suggest secrets."""
+    """The text without the values of environment variables whose names suggest secrets, and passwords in others."""
     return hide(text, _secrets())
 
 
@@ -80,7 +81,9 @@ def _forms(character: str) -> str:
 
 @lru_cache(maxsize=1)
 def _secrets() -> tuple[str, ...]:
-    return tuple(v for k, v in os.environ.items() if _KEEPS_SECRETS.search(k) and len(v) >= _SHORTEST)
+    named = (value for name, value in os.environ.items() if _KEEPS_SECRETS.search(name))
+    passwords = (unquote(found[1]) for value in os.environ.values() if (found := _PASSWORD.match(value)))
+    return tuple(secret for secret in (*named, *passwords) if len(secret) >= _SHORTEST)
 
 
 def trace(cell: Any, log: Any) -> None:

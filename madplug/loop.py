@@ -14,6 +14,7 @@ from madplug.checks import (
     check_decision,
     check_hook_result,
     check_iterable,
+    check_personas,
     check_reply,
     check_returned_all,
     check_wave,
@@ -235,7 +236,7 @@ async def cast_agents(debate: Debate) -> tuple[Agent, ...]:
             roster.append(Persona(f"Agent {len(roster) + 1}"))
             continue
         made = await maybe_await(generator.generate(debate, tuple(roster)))
-        made = check_returned_all([made] if isinstance(made, Persona) else made, Persona, generator, "generate")
+        made = check_personas([made] if isinstance(made, Persona) else made, generator)
         roster += made
         if not made or (cell.agents is not None and len(roster) > cell.agents):
             raise ComponentError(f"{method_name(generator, 'generate')} made {len(made)} personas; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from madplug.config import load
 from madplug.directory import check_folder, read_manifest
-from madplug.errors import Problem, UserError
+from madplug.errors import Problem, UserError, listed
 from madplug.growth import conflicts
 from madplug.redecide import recorded_table
 from madplug.regular import read_text, write_whole
@@ -42,7 +43,7 @@ def merge(folders: Sequence[Path], output: Path, *, yes: bool = True) -> Merged:
 
     yes: the local files that the shards name may be executed, whoever ran them.
     """
-    if any(folder.resolve() == output.resolve() for folder in folders):
+    if any(os.path.realpath(folder) == os.path.realpath(output) for folder in folders):
         raise UserError(f"--output {output}: is one of the shards; name another directory")
     check_folder(output)
     if (output / "study.db").exists():
@@ -86,7 +87,7 @@ def _problems(facts: Mapping[Path, Mapping[str, Any]]) -> Iterator[Problem]:
                           f"{', '.join(map(str, same))}")
     missing = [f"{i}/{size}" for size in sizes for i in range(1, size + 1) if i not in of]
     if missing:
-        yield Problem("", f"{count(len(missing), 'shard')} missing: {', '.join(missing)}")
+        yield Problem("", f"{count(len(missing), 'shard')} missing: {listed(missing)}")
 
 
 def _oddity(found: Mapping[str, Any]) -> str | None:
@@ -94,11 +95,14 @@ def _oddity(found: Mapping[str, Any]) -> str | None:
     shard, planned = found.get(FACT), found.get("planned")
     if not isinstance(shard, dict):
         return "is not a shard of a study; run the study with --shard I/N"
+    numbers = shard.get("number"), shard.get("of")
     try:
-        Shard.parse(f"{shard.get('number')}/{shard.get('of')}")
+        Shard.parse("/".join(map(str, numbers)))
         Scope.from_fact(found.get(SCOPE))
     except (UserError, ValueError):
         return "is damaged: which shard it is, or which debates belong to it, cannot be read"
+    if not all(isinstance(number, int) for number in numbers):
+        return "is damaged: which shard it is cannot be read"
     if not isinstance(found.get("identity") or {}, dict) or not isinstance(planned, int | None):
         return "is damaged: what the study is, or how many debates are planned, cannot be read"
     return None

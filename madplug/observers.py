@@ -127,8 +127,8 @@ class _Follower:
         self._closing = True
         self._arrived.set()
         if self._task is not None and not await self._ended(self._task, patience):
-            self._report(f"observer {self.name}: {len(self._queue)} events were not delivered within "
-                         f"{patience:g} s after the end of the study")
+            left = f", {len(self._queue)} events were not delivered" if self._queue else ""
+            self._report(f"observer {self.name}: still busy {patience:g} s after the end of the study{left}")
         if self._lost:
             self._report(f"observer {self.name}: fell behind; {self._lost} calls and messages were not delivered")
         if not await self._ended(asyncio.ensure_future(self._guard("close")), patience):

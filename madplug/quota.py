@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from madplug.adaptive import AdaptiveWindow
 from madplug.components import Model
 from madplug.errors import OverloadedError, UnreachableError
-from madplug.records import Caller, Usage
+from madplug.records import Caller, DebateId, Usage
 from madplug.schedule import Slots
-from madplug.store.base import DebateId
 
 if TYPE_CHECKING:
     from aiolimiter import AsyncLimiter
@@ -22,6 +21,8 @@ Interruptible = Callable[[Awaitable[None]], Awaitable[None]]
 """Waits for something, but no longer than the study runs."""
 FIRST_PROBE, LAST_PROBE = 0.5, 15.0
 """Seconds between two attempts to reach an endpoint that is down, at first and at most."""
+MOST_A_SECOND = 10**6
+"""Calls that a rate can be about; more are never started."""
 
 
 class Quota:
@@ -144,7 +145,7 @@ class Pace:
     def __init__(self, per_minute: float) -> None:
         self._interval = 60 / (0.99 * per_minute)
         self._next = 0.0
-        self._latest: deque[float] = deque(maxlen=int(per_minute / 60))
+        self._latest: deque[float] = deque(maxlen=int(min(per_minute / 60, MOST_A_SECOND)))
         self._turn = asyncio.Lock()
         self._waiting = 0
 

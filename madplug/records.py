@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from madplug.quick import quick
 
@@ -44,6 +44,18 @@ def frozen(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | tuple | list):
         return value
     return Frozen({k: frozen(v) for k, v in value.items()}) if isinstance(value, Mapping) else value
+
+
+class DebateId(NamedTuple):
+    """Identifies a debate in its study."""
+
+    cell: str
+    repeat: int
+    sample: str
+    """The sample's id."""
+
+    def __str__(self) -> str:
+        return f"cell '{self.cell}', repeat {self.repeat}, sample '{self.sample}'"
 
 
 @quick

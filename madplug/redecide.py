@@ -15,11 +15,11 @@ from madplug.errors import ModelError, UserError, nearest_or_all
 from madplug.growth import strings
 from madplug.local import file_of
 from madplug.loop import REOPENED, conclude, decide
-from madplug.records import DebateResult, Decision, Message, Usage
+from madplug.records import DebateId, DebateResult, Decision, Message, Usage
 from madplug.registry import Registry
 from madplug.setup import Sampled, Setup
 from madplug.state import DebateState, without_paths
-from madplug.store.base import DebateId, Reader
+from madplug.store.base import Reader
 from madplug.trust import Ask, destinations, is_own
 
 _WRITTEN = frozenset({"name", "seed", "repeats", "share_completions", "oracle", "cells"})

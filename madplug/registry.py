@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
+from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ _BROKEN = (Exception, SystemExit)
 """What importing a third-party module may raise without affecting the others."""
 _ON_HOST = re.compile(r"\s*madplug(?![\w.-]*\w)", re.IGNORECASE)
 """A requirement of madplug, and not of one of its plugins."""
+_BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*", re.ASCII)
+_WITHIN: dict[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -320,6 +323,8 @@ def _for_another(source: Source) -> str | None:
 @cache
 def _unmet(text: str) -> tuple[str, bool] | None:
     """The versions of madplug that are required, and whether they are newer; None if this one is among them."""
+    if _plainly_met(text):
+        return None
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.version import Version
 
@@ -331,6 +336,24 @@ def _unmet(text: str) -> tuple[str, bool] | None:
         return None
     lowest = [Version(s.version) for s in need.specifier if s.operator in (">=", ">", "~=")]
     return str(need.specifier), any(version > Version(__version__) for version in lowest)
+
+
+def _plainly_met(text: str) -> bool:
+    """Whether this version is within bounds that are plain numbers, as in `madplug>=0.1,<0.2`.
+
+    Everything else is left to `packaging`, whose import costs as much as that of ten plugins.
+    """
+    bounds = [_BOUND.fullmatch(part) for part in _ON_HOST.sub("", text, count=1).split(",")]
+    own = _BOUND.fullmatch(f">={__version__}")
+    return own is not None and all(b and _WITHIN[b[1]](_release(own[2]), _release(b[2])) for b in bounds)
+
+
+def _release(number: str) -> tuple[int, ...]:
+    """A release's numbers, to be compared; 0.1 and 0.1.0 are the same release."""
+    numbers = [int(part) for part in number.split(".")]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def _mentions(module: str, word: str) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from madplug.aio import maybe_await
 from madplug.components import Metric
 from madplug.errors import ComponentError
-from madplug.records import DebateResult, Usage
-from madplug.store.base import DebateId, Recorder
+from madplug.records import DebateId, DebateResult, Usage
+from madplug.store.base import Recorder
 from madplug.store.scope import of_metric
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from madplug.state import Spending
 
 FACT = "scored"
+MOST = 1e100
+"""The largest score: sums of squares of larger ones would overflow, and no figures could be made of the study."""
 
 
 class Scoring:
@@ -84,9 +85,10 @@ def score_parts(name: str, metric: Metric, value: Any) -> dict[str, float | None
     """A metric's scores by name: one number, or several."""
     found = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
     for part, number in found.items():
-        if number is not None and not (isinstance(number, int | float) and isfinite(number)):
+        # isinstance first: a comparison of anything else may raise; NaN fails it.
+        if number is not None and not (isinstance(number, int | float) and abs(number) <= MOST):
             raise ComponentError(f"{type(metric).__qualname__}.score gave {number!r:.40} for {part}; "
-                                 "expected a number")
+                                 f"expected a number up to {MOST:g}")
     return {part: None if number is None else float(number) for part, number in found.items()}
 
 

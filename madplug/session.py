@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from madplug.components import Observer
 from madplug.config import ResolvedStudy
+from madplug.descriptors import check_open_files
 from madplug.directory import check_folder, check_same_study, keep_identity, write_provenance
 from madplug.errors import StudyError, UserError
 from madplug.log import open_log, trace
@@ -103,6 +104,7 @@ def open_session(resolved: ResolvedStudy, folder: Path, *, traced: bool = False,
     traced: log every hook call. shard: run only this part. prepared: a directory in which components were prepared.
     Raises `UserError` if the directory cannot be used.
     """
+    check_open_files(more=3 * len(resolved.reuse))
     check_folder(folder)
     with ExitStack() as stack:
         recorder = stack.enter_context(closing(open_recorder(folder)))

@@ -8,18 +8,18 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from madplug.aio import gather_all, maybe_await
-from madplug.cell import Cell
-from madplug.checks import check_iterable, method_name, type_error
+from madplug.checks import check_iterable, check_sample, method_name, type_error
 from madplug.components import AnswerFormat
 from madplug.composition import component_to_table, models_named_by
 from madplug.debate import Debate, find_service
 from madplug.errors import ComponentError
 from madplug.records import Completion, Sample
 from madplug.rows import plain, to_json
-from madplug.state import DebateState, ModelClient, Spending
 
-if TYPE_CHECKING:  # it imports the store, of which most components know nothing
+if TYPE_CHECKING:  # plugins import this module; what a study runs with is imported once one runs
+    from madplug.cell import Cell
     from madplug.driver import Driver
+    from madplug.state import ModelClient, Spending
 
 T = TypeVar("T")
 Sampled = tuple[Sample, tuple[str, ...]]
@@ -29,6 +29,8 @@ class Setup:
     """The argument of `Component.prepare`: the cell, its samples, its models, and values stored with the study."""
 
     def __init__(self, cell: Cell, client: ModelClient, driver: Driver, seed: int) -> None:
+        from madplug.state import DebateState
+
         self._state = DebateState(cell, Sample("", ""), client=client, emit=driver.tell, repeat=-1, seed=seed,
                                   order=-1)
         self._debate = Debate(self._state)
@@ -123,7 +125,7 @@ def sampled(row: Any, given: str) -> Sampled:
     """The row of a data set, if it is a sample with its references."""
     match row:
         case (Sample() as sample, list() | tuple() as references) if all(isinstance(r, str) for r in references):
-            return sample, tuple(references)
+            return check_sample(sample, given), tuple(references)
     raise type_error(given, row, "a Sample and a tuple of references as text")
 
 

@@ -17,6 +17,7 @@ from madplug.records import (
     Answered,
     Caller,
     Completion,
+    DebateId,
     DebateResult,
     Decision,
     Frozen,
@@ -29,7 +30,6 @@ from madplug.records import (
     frozen,
 )
 from madplug.rows import to_json
-from madplug.store.base import DebateId
 from madplug.transcript import Transcript
 
 

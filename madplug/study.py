@@ -22,6 +22,7 @@ from madplug.store.base import Reader, Recorder
 from madplug.store.scope import Scope
 from madplug.summary import summarise
 from madplug.survey import Survey, survey
+from madplug.unchanged import Unchanged
 from madplug.watchdog import Watchdog
 from madplug.worker import Runner, Worker, packages_of
 
@@ -54,6 +55,7 @@ class StudyRun:
         self._stage = "preparing"
         self._samples = samples
         self._surveys: Mapping[str, Survey] = {}
+        self._unchanged: Unchanged | None = None
         self._rescore = rescore
         self.scope = Scope()
         """The debates that are reported, once the run has begun."""
@@ -111,7 +113,9 @@ class StudyRun:
             await self.observers.open(Run(self.plan.name, self.driver.folder, self.plan.repeats, self.planned,
                                           self.progress))
             if self._samples is None:
-                self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder)
+                self._unchanged = Unchanged(self.plan.cells, self.plan.repeats, self.recorder)
+                self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder, self._unchanged.cells)
+                await self._unchanged.begin()
             packages = packages_of(self.plan.cells, self.plan.models)
             with Watchdog(packages, self.warn) as watchdog:
                 await self._run_debates(watchdog)
@@ -142,6 +146,8 @@ class StudyRun:
         finally:
             self.scope = source.scope
         await source.conclude()
+        if self._unchanged is not None and source.complete:
+            await self._unchanged.conclude()
 
     async def _run_jobs(self, jobs: JobStream) -> None:
         if self.plan.executor is not None:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from madplug.checks import describe_error
+from madplug.rows import plain
 from madplug.spread import spread
 from madplug.store.scope import of_metric
 
@@ -146,7 +147,7 @@ def _own_figures(run: StudyRun, cell: Cell) -> dict[str, Any]:
                 result for result in run.recorder.results(cell.slug)
                 if run.scope.has(result.cell, result.repeat, result.sample.id))
             try:
-                figures[name] = {**figures.get(name, {}), **getattr(metric, method)(rows)}
-            except Exception as error:
+                figures[name] = {**figures.get(name, {}), **plain(getattr(metric, method)(rows))}
+            except (Exception, SystemExit) as error:
                 run.problem(f"metric {name}: {method} raised {describe_error(error)}")
     return {name: value for name, value in figures.items() if value}

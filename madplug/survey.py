@@ -95,15 +95,20 @@ def read_rows(dataset: Dataset, ids: Ids) -> Iterator[Sampled]:
                          f"{describe_error(error)}") from error
 
 
-def survey(cells: Sequence[Cell], repeats: int, recorder: Recorder) -> dict[str, Survey]:
+def survey(cells: Sequence[Cell], repeats: int, recorder: Recorder,
+           unchanged: Collection[str] = ()) -> dict[str, Survey]:
     """Check the rows of every data set, and find what is left of them, by cell.
 
-    A cell is missing if nothing of it is on record, if more than `MOST` samples are left, or if an extension chooses
-    its samples.
+    unchanged: the cells of which nothing is left; data that no other cell has are not read. A cell is missing if
+    nothing of it is on record, if more than `MOST` samples are left, or if an extension chooses its samples.
     """
     found: dict[str, Survey] = {}
     for dataset in {id(cell.dataset): cell.dataset for cell in cells if cell.dataset is not None}.values():
-        slugs = [cell.slug for cell in cells if cell.dataset is dataset and not chooses_samples(cell)]
+        users = [cell for cell in cells if cell.dataset is dataset]
+        if all(cell.slug in unchanged for cell in users):
+            found |= {cell.slug: Survey() for cell in users}
+            continue
+        slugs = [cell.slug for cell in users if not chooses_samples(cell)]
         result = _survey(dataset, slugs, repeats, recorder)
         found |= dict.fromkeys(slugs, result) if result is not None else {}
     return found

@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from madplug.events import AgentsCast, CallAnswered, DebateFinished, DebateStarted, Decided, MessageRecorded
-from madplug.records import DebateResult, Decision, Message, is_another_sample
-from madplug.store.base import DebateId
+from madplug.records import DebateId, DebateResult, Decision, Message, is_another_sample
 from madplug.terminal import Terminal
 from madplug.text import count, safe
 
@@ -126,7 +125,8 @@ class Watch(Terminal):
             yield Text(f"  round {message.round}, {who}: retracted", style="yellow")
             return
         head = f"  round {message.round}, {who}, {safe(message.move)}: "
-        yield Text.assemble((head, "cyan"), safe(message.content.strip()))
+        lines = [line for line in message.content.strip().splitlines() if line.strip()]
+        yield Text.assemble((head, "cyan"), safe("\n    ".join(line.rstrip() for line in lines)))
         if change := self._change(debate, message):
             yield Text(f"    {change}", style="bold yellow")
 

@@ -2,7 +2,7 @@
 
 Every debate of a study waits while a component computes or sleeps without awaiting. A thread looks a few times a
 second at what the loop's thread is doing; that costs nothing on the path of a call, and finds the line. Time that the
-loop's thread spent waiting for a processor is not counted.
+loop's thread spent waiting for a processor, or for another thread that holds the interpreter, is not counted.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Watchdog:
         self._schedule = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
         # Before the thread starts: the first step may let it run only when it is over.
         self._entered, self._entered_times = time.monotonic(), self._schedule_times()
+        self._measured = any(self._entered_times)
         self._thread.start()
         return self
 
@@ -70,13 +71,18 @@ class Watchdog:
             now = time.monotonic()
             frame, place = self._look()  # at once: reading a file lets the loop's thread go on
             used, waited = self._schedule_times()
-            if now - before >= LONG and not place and used - used_before >= LONG and self._begun:
+            unseen = now - before >= LONG
+            if unseen and self._measured and used - used_before < LONG:
+                # Another thread let none run, such as one that loads a model: the step waited, too.
+                step.since += now - before
+                before = now
+            elif unseen and not place and used - used_before >= LONG and self._begun:
                 self._report(_UNSEEN, f"blocked every debate for {now - before:.1f} s")
             # A step that was not seen to end between two looks has lasted since the last one.
             lasted = now - step.since
             if over or frame is not step.frame:
                 self._report_end(step, lasted, waited)
-                step = _Step(frame, place, before if now - before >= LONG else now, waited)
+                step = _Step(frame, place, before if unseen else now, waited)
             else:
                 step.place = place or step.place
                 self._report_hang(step, lasted, waited)

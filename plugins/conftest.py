@@ -101,9 +101,9 @@ def run_tracked():
                 for _ in range(5):  # on a busy machine the report may come too late; the next run attaches it
                     done = subprocess.run(command, cwd=folder, text=True, capture_output=True, timeout=300,
                                           check=False, env={**os.environ, **environ})
-                    printed += done.stdout + done.stderr
                     if "the report took longer" not in done.stderr:
                         break
+                printed += done.stdout + done.stderr
                 assert done.returncode == status, printed
         return printed
     return run

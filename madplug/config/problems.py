@@ -93,6 +93,9 @@ def secrets(table: Any, place: str = "") -> Iterator[Problem]:
     """Values anywhere in the file that look like secrets, including URLs that contain one."""
     if isinstance(table, Mapping):
         for key, value in table.items():
+            if _SECRET.fullmatch(str(key).strip()):  # not named: it would be shown
+                yield Problem(place, key_refused("this key"))
+                continue
             where = f"{place}.{key}".strip(".")
             if _SECRET_NAME.search(key) and isinstance(value, str):
                 yield Problem(where, key_refused(key))

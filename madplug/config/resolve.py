@@ -26,7 +26,7 @@ from madplug.config.check import check_cell, check_matches, merge
 from madplug.config.problems import secrets
 from madplug.config.read import Settings, cells, count_cells, expand, read, read_mapping, validate_lenient
 from madplug.config.shape import CellSettings, Match, Table, cell_table, debate_table, run_table, slots
-from madplug.errors import Problem, UserError, nearest_or_all
+from madplug.errors import Problem, UserError, listed, nearest_or_all
 from madplug.plan import Limits, StudyPlan
 from madplug.registry import Offer, Registry
 from madplug.rows import to_json
@@ -314,7 +314,7 @@ class CellResolver:
         if named is None:
             others = [n for n in known if n not in self.builder.named_models] if len(known) > 1 else known
             if len(others) > 1:
-                self.builder.problem("debate.models", f"name the models the agents use, of {', '.join(known)}")
+                self.builder.problem("debate.models", f"name the models the agents use, of {listed(known)}")
             return tuple(others)
         for i, name in enumerate(named):
             if name not in known:

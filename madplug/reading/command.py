@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from madplug.errors import UserError, nearest
+from madplug.errors import UserError, listed, nearest
 from madplug.reading.grading import Grader
 from madplug.reading.outline import outline
 from madplug.reading.records import Outline
@@ -19,6 +20,9 @@ from madplug.reading.terminal import GRADES, debate_text
 from madplug.rows import to_json
 from madplug.store import CellOverview, DebateId, Reader, open_study
 from madplug.text import count, safe
+
+LISTED = 50
+"""Debates that a list in the terminal has, unless all are wanted."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Wanted:
     """Only debates with all of these."""
     prompts: bool = False
     as_json: bool = False
+    all: bool = False
+    """List every debate, not only the first `LISTED`; JSON is never cut short."""
 
 
 def read_study(folder: Path, wanted: Wanted, console: Console) -> None:
@@ -41,14 +47,17 @@ def read_study(folder: Path, wanted: Wanted, console: Console) -> None:
         names = [cell.cell for cell in cells]
         if wanted.cell is not None and wanted.cell not in names:
             raise UserError(f"--cell {wanted.cell}: {folder} has no such cell{nearest(wanted.cell, names)}; cells are "
-                            f"{', '.join(names) or 'not there yet'}")
+                            f"{listed(names, near=wanted.cell) or 'not there yet'}")
         cells = [cell for cell in cells if wanted.cell in (None, cell.cell)]
         _check(study, folder, cells, wanted)
         ids = (id for id in _ids(study, cells, wanted) if _in_repeat(id, wanted))
         found = _outlines(study, Grader(study), ids, wanted)
-        shown = _print_json(study, found, wanted, console) if wanted.as_json else _print(study, found, wanted, console)
-        if not shown and not wanted.as_json:
-            console.print("no such debates", highlight=False)
+        if wanted.as_json:
+            _print_json(study, found, wanted, console)
+        elif wanted.sample is None:
+            _print_list(found, cells, wanted, console)
+        else:
+            _print_in_full(study, found, wanted, console)
 
 
 def _ids(study: Reader, cells: Sequence[CellOverview], wanted: Wanted) -> Iterator[DebateId]:
@@ -86,33 +95,45 @@ def _outlines(study: Reader, grader: Grader, ids: Iterator[DebateId], wanted: Wa
             yield found
 
 
-def _print(study: Reader, found: Iterator[Outline], wanted: Wanted, console: Console) -> int:
+def _print_list(found: Iterator[Outline], cells: Sequence[CellOverview], wanted: Wanted, console: Console) -> None:
+    """A line for each debate; without `all`, no more are read than are listed."""
+    number = 0
+    for debate in islice(found, None if wanted.all else LISTED):
+        number += 1
+        console.print(_line(debate), soft_wrap=True)
+    if not number:
+        console.print("no such debates", highlight=False)
+        return
+    total = sum(cell.done + cell.failed + cell.running for cell in cells)
+    selected = bool(wanted.traits) or wanted.repeat is not None
+    if wanted.all or number < LISTED or number == total:
+        said = f"{count(number, 'debate')}; madplug read DIR SAMPLE shows one in full"
+    elif selected:  # how many there are is not known without reading all of them
+        said = f"the first {count(number, 'debate')}, and perhaps more; --all lists every one"
+    else:
+        said = f"the first {number} of {count(total, 'debate')}; --all lists every one"
+    console.print(said, style="dim", highlight=False, soft_wrap=True)
+
+
+def _print_in_full(study: Reader, found: Iterator[Outline], wanted: Wanted, console: Console) -> None:
     number = 0
     for number, debate in enumerate(found, 1):
-        if wanted.sample is None:
-            console.print(_line(debate), soft_wrap=True)
-            continue
         if number > 1:
             console.print("\n" + "=" * 60, highlight=False)
         prompts = _prompts(study, debate) if wanted.prompts else None
         for line in debate_text(debate, prompts):
             console.print(line, soft_wrap=not console.is_terminal)
-    if number and wanted.sample is None:
-        console.print(f"{count(number, 'debate')}; madplug read DIR SAMPLE shows one in full", style="dim",
-                      highlight=False, soft_wrap=True)
-    return number
+    if not number:
+        console.print("no such debates", highlight=False)
 
 
-def _print_json(study: Reader, found: Iterator[Outline], wanted: Wanted, console: Console) -> int:
+def _print_json(study: Reader, found: Iterator[Outline], wanted: Wanted, console: Console) -> None:
     """One object per line: outlines of the debates on a sample, else what a list shows."""
-    number = 0
     for debate in found:
-        number += 1
         row: dict[str, Any] = json.loads(to_json(debate if wanted.sample is not None else _row(debate)))
         if wanted.prompts and wanted.sample is not None:
             row["prompts"] = _prompts(study, debate)
         console.file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    return number
 
 
 def _prompts(study: Reader, debate: Outline) -> dict[str, Any]:

@@ -19,10 +19,10 @@ from madplug.errors import StudyError
 from madplug.events import AgentsCast, CallAnswered, DebateStarted, Event, MessageRecorded
 from madplug.jobs import Job
 from madplug.log import redirect_log
-from madplug.records import Agent, Caller, DebateResult, Message, Sample
+from madplug.records import Agent, Caller, DebateId, DebateResult, Message, Sample
 from madplug.remote.services import live_once
 from madplug.remote.wire import Failure, Item, Outbox, to_error, to_failure, unpack
-from madplug.store.base import Call, CallRow, DebateId
+from madplug.store.base import Call, CallRow
 from madplug.watchdog import Watchdog
 from madplug.worker import Worker, packages_of
 

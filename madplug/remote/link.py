@@ -13,10 +13,10 @@ from madplug.driver import StudyDriver
 from madplug.errors import ComponentError, StudyError
 from madplug.events import AgentsCast, DebateStarted, Event, MessageRecorded
 from madplug.jobs import Job
-from madplug.records import Agent, Caller, DebateResult, Message
+from madplug.records import Agent, Caller, DebateId, DebateResult, Message
 from madplug.regular import open_to_append
 from madplug.remote.wire import Failure, Item, Outbox, to_error, to_failure, unpack
-from madplug.store.base import Call, CallRow, DebateId
+from madplug.store.base import Call, CallRow
 
 _UNDONE_BY_LOSS = ("claim", "admit")
 """What a worker that is gone no longer wants; everything else it asked for is carried out."""
@@ -155,16 +155,20 @@ class WorkerLink:
         self._tell(number, event)
 
     def _tell(self, number: int, event: Event) -> None:
-        """Pass an event on; the debate of one that cannot be recorded fails."""
+        """Pass an event on; the debate of one that cannot be recorded fails, and ends the study if none can be."""
         try:
             self._driver.tell(event)
         except ComponentError as error:
             self._outbox.post("refused", number, to_failure(error))
+        except StudyError as error:
+            running = self.running[number]
+            if not running.ended.done():
+                running.ended.set_exception(error)
 
     def _on_log(self, line: str) -> None:
         folder = self._driver.folder
         if folder is not None:
-            with open_to_append(folder / "log.jsonl") as file:
+            with suppress(OSError), open_to_append(folder / "log.jsonl") as file:  # the store says why it cannot write
                 file.write(line)
 
     def _on_warn(self, text: str) -> None:

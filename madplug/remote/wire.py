@@ -20,8 +20,9 @@ from madplug.checks import error_text
 from madplug.driver import Ending
 from madplug.errors import MadplugError
 from madplug.jobs import Job
+from madplug.records import DebateId
 from madplug.rows import plain
-from madplug.store.base import Call, CallRow, DebateId
+from madplug.store.base import Call, CallRow
 
 Item = tuple[Any, ...]
 """A message: its kind, then its parts."""

@@ -6,29 +6,28 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from madplug.store.base import (
-    Call,
-    CallFigures,
-    CallRow,
-    CellOverview,
-    Changes,
-    DebateId,
-    Ending,
-    MetricOverview,
-    Order,
-    Outcome,
-    Progress,
-    Reader,
-    Recorder,
-    Spent,
-    Totals,
-)
-from madplug.store.scope import Scope
-
 if TYPE_CHECKING:
+    from madplug.records import DebateId
+    from madplug.store.base import (
+        Call,
+        CallFigures,
+        CallRow,
+        CellOverview,
+        Changes,
+        Ending,
+        MetricOverview,
+        Order,
+        Outcome,
+        Progress,
+        Reader,
+        Recorder,
+        Spent,
+        Totals,
+    )
     from madplug.store.encode import clamp_usage, drop_unstorable, sample_digest
     from madplug.store.memory import MemoryStore
     from madplug.store.reading import SqliteReader
+    from madplug.store.scope import Scope
     from madplug.store.sqlite import SqliteRecorder
 
 __all__ = [
@@ -37,15 +36,24 @@ __all__ = [
     "SqliteRecorder", "Totals", "clamp_usage", "drop_unstorable", "open_recorder", "open_study", "sample_digest",
 ]
 
-_HOME = {"clamp_usage": "encode", "drop_unstorable": "encode", "sample_digest": "encode", "MemoryStore": "memory",
-         "SqliteReader": "reading", "SqliteRecorder": "sqlite"}
-"""What is imported when it is first used: components know the records, and nothing of SQLite."""
+_HOMES = {
+    "records": ("DebateId",),
+    "store.base": ("Call", "CallFigures", "CallRow", "CellOverview", "Changes", "Ending", "MetricOverview",
+                   "Order", "Outcome", "Progress", "Reader", "Recorder", "Spent", "Totals"),
+    "store.encode": ("clamp_usage", "drop_unstorable", "sample_digest"),
+    "store.memory": ("MemoryStore",),
+    "store.reading": ("SqliteReader",),
+    "store.scope": ("Scope",),
+    "store.sqlite": ("SqliteRecorder",),
+}
+_HOME = {name: f"madplug.{module}" for module, names in _HOMES.items() for name in names}
+"""What is imported when it is first used: a plugin that can open a study need not import what that takes."""
 
 if not TYPE_CHECKING:  # so that a type checker knows a name that does not exist
     def __getattr__(name: str) -> Any:
         if name not in _HOME:
             raise AttributeError(f"module 'madplug.store' has no attribute '{name}'")
-        value = getattr(import_module(f"madplug.store.{_HOME[name]}"), name)
+        value = getattr(import_module(_HOME[name]), name)
         globals()[name] = value
         return value
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 from madplug.quick import quick
-from madplug.records import Agent, Caller, Completion, DebateResult, Message, Sample
+from madplug.records import Agent, Caller, Completion, DebateId, DebateResult, Message, Sample
 
 Outcome = Literal["running", "done", "failed"]
 """The state of a debate. One that was stopped or killed stays `running` until it is run again."""
@@ -20,18 +20,6 @@ Order = Literal["sample", "started", "messages", "rounds", "calls", "tokens", "c
 """What the debates of a cell can be sorted by; `sample`: by repeat and sample id."""
 Ending = Literal["running", "failed", "undecided", "decided"]
 """How debates ended; `decided` and `undecided` have not failed."""
-
-
-class DebateId(NamedTuple):
-    """Identifies a debate in its study."""
-
-    cell: str
-    repeat: int
-    sample: str
-    """The sample's id."""
-
-    def __str__(self) -> str:
-        return f"cell '{self.cell}', repeat {self.repeat}, sample '{self.sample}'"
 
 
 @quick

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from madplug.errors import UserError
-from madplug.store.base import CellOverview, DebateId, Ending, MetricOverview, Order, Spent
+from madplug.records import DebateId
+from madplug.store.base import CellOverview, Ending, MetricOverview, Order, Spent
 from madplug.store.scope import Scope
 
 Rows = Callable[..., Iterable[Any]]

@@ -15,9 +15,9 @@ from typing import Any
 import orjson
 
 from madplug.errors import ComponentError, message_of
-from madplug.records import DebateResult, Message, Sample, Usage
+from madplug.records import DebateId, DebateResult, Message, Sample, Usage
 from madplug.rows import to_json
-from madplug.store.base import Call, DebateId
+from madplug.store.base import Call
 
 MOST_TOKENS = 10**9
 """No call uses more tokens, or costs more than `MOST_USD`; an account that says so is wrong."""
@@ -105,7 +105,10 @@ def clamp_usage(usage: Usage, calls: int = 1) -> Usage:
     tokens = (_tokens(given[0], most), _tokens(given[1], most), _tokens(given[2], most))
     cost = _cost(usage.cost_usd, MOST_USD * max(calls, 1))
     if tokens == given and cost == usage.cost_usd:
-        return usage
+        if all(type(n) is int for n in given) and type(usage.cost_usd) in (float, type(None)):
+            return usage
+        # Of another library's type, which would not be stored as a number.
+        return replace(usage, prompt=tokens[0], completion=tokens[1], cached=tokens[2], cost_usd=cost)
     raw = dict(usage.raw) if isinstance(usage.raw, Mapping) else {}
     return Usage(*tokens, cost, {**raw, "clamped": True})
 
@@ -146,4 +149,4 @@ def _tokens(value: Any, most: int) -> int:
 
 
 def _cost(value: Any, most: float) -> float | None:
-    return value if isinstance(value, _NUMBERS) and 0 <= value <= most else None
+    return float(value) if isinstance(value, _NUMBERS) and 0 <= value <= most else None

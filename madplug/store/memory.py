@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from madplug.errors import StudyError, UserError
-from madplug.records import Agent, DebateResult, Message, Sample
+from madplug.records import Agent, DebateId, DebateResult, Message, Sample
 from madplug.rows import plain
 from madplug.store import browsing
 from madplug.store.base import (
@@ -19,7 +19,6 @@ from madplug.store.base import (
     CallRow,
     CellOverview,
     Changes,
-    DebateId,
     Ending,
     Order,
     Progress,

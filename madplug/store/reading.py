@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from madplug.errors import UserError
-from madplug.records import Completion, DebateResult, Usage
+from madplug.records import Completion, DebateId, DebateResult, Usage
 from madplug.rows import from_row, to_json
 from madplug.store import browsing
 from madplug.store.base import (
@@ -22,7 +22,6 @@ from madplug.store.base import (
     CallFigures,
     CellOverview,
     Changes,
-    DebateId,
     Ending,
     Order,
     Progress,

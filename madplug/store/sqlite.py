@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from madplug.errors import StudyError, UserError
-from madplug.records import Agent, DebateResult, Message, Sample
+from madplug.records import Agent, DebateId, DebateResult, Message, Sample
 from madplug.rows import storable_text
-from madplug.store.base import Call, CallRow, DebateId, key_bytes
+from madplug.store.base import Call, CallRow, key_bytes
 from madplug.store.encode import (
     check_ids,
     clamp_call,

@@ -34,10 +34,11 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.request import ProxyHandler, Request, build_opener
 
-from madplug.testing.faults import Steps, completion, error, http, steps
+from madplug.testing.faults import Steps, completion, error, http, steps, streamed
 
-Replies = Callable[[dict[str, Any]], "str | Mapping[str, Any] | bytes"]
-"""Makes the reply to a request's body: a text, a whole response, or the bytes of one."""
+Events = Sequence[Mapping[str, Any] | str]
+Replies = Callable[[dict[str, Any]], "str | Mapping[str, Any] | bytes | Events"]
+"""Makes the reply to a request's body: a text, a whole response, the bytes of one, or events that are streamed."""
 Seen = tuple[dict[str, str], dict[str, Any]]
 
 
@@ -166,11 +167,11 @@ class Endpoint:
         self._arrived.append(now)
         return False
 
-    def reply(self, body: bytes, digest: bytes) -> bytes:
-        """The body of the answer to a request."""
+    def reply(self, body: bytes, digest: bytes) -> bytes | Events:
+        """The body of the answer to a request, or the events to stream."""
         asked = json.loads(body) if self.replies or b'"logprobs"' in body else {}
         made = self.replies(asked) if self.replies else self._text(digest)
-        if isinstance(made, bytes):
+        if not isinstance(made, (str, Mapping)):
             return made
         return json.dumps(completion(made, len(body) // 4, bool(asked.get("logprobs")))
                           if isinstance(made, str) else made).encode()
@@ -276,12 +277,17 @@ class _Connection(asyncio.Protocol):
         self.endpoint.in_flight -= 1
         good, settings = self.endpoint.reply(body, digest), self.endpoint.settings
         if kind is not None:
-            self.steps = steps(kind, good, headers, settings.retry_after, settings.location,
+            whole = good if isinstance(good, bytes) else b""
+            self.steps = steps(kind, whole, headers, settings.retry_after, settings.location,
                                settings.headers)
             self.play()
-        else:
-            self.endpoint.note(digest)
+            return
+        self.endpoint.note(digest)
+        if isinstance(good, bytes):
             self.transport.write(http(200, good))
+        else:
+            self.steps = streamed(good)
+            self.play()
 
     def play(self) -> None:
         """Take the next step of a fault."""

@@ -78,6 +78,15 @@ def _status(status: int, headers: Mapping[str, str], retry_after: str, location:
     return http(status, error(f"the endpoint says {status}"), extra + more)
 
 
+def streamed(events: Sequence[Mapping[str, Any] | str]) -> Steps:
+    """A response of server-sent events, in portions that end anywhere; a text, such as `[DONE]`, is sent as it is."""
+    lines = "".join(f"data: {e if isinstance(e, str) else json.dumps(e)}\n\n" for e in events).encode()
+    yield _head(200, "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n")
+    for start in range(0, len(lines), 17):
+        yield _chunks([lines[start:start + 17]])
+    yield b"0\r\n\r\n"
+
+
 # Replies whose bytes are wrong
 
 def _text(good: bytes) -> str:

@@ -2,8 +2,10 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 from urllib.parse import quote
 
 import pytest
@@ -106,3 +108,30 @@ def test_a_key_in_the_address_is_refused_and_not_repeated(address, key, tmp_path
     assert key not in str(caught.value)
     check_no_key(str(caught.value))
     assert not (tmp_path / "study").exists()
+
+
+def refuse_tunnel(listener, status):
+    """Answers every connection like a proxy that lets nothing through."""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(f"HTTP/1.1 {status} No\r\nContent-Length: 0\r\n\r\n".encode())
+
+
+@pytest.mark.parametrize(("password", "status"), [(KEY, 407), ("hunter2", 407), (KEY, None)])
+def test_the_password_of_a_proxy_is_written_nowhere(password, status, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=refuse_tunnel, args=(listener, status), daemon=True).start()
+        port = listener.getsockname()[1] if status else 99_999
+        proxy = f"http://me:{quote(password, safe='')}@127.0.0.1:{port}"
+        done, text = run(tmp_path, "https://api.example.invalid/v1", OPENAI_API_KEY="sk-another-0123456789",
+                         MADPLUG_MODELS__M__DEADLINE="2", https_proxy=proxy)
+    assert done.returncode == 1
+    assert "the connection failed" in text
+    for form in (password, quote(password, safe=""), percent(password)):
+        assert form not in text
+    assert "Traceback" not in text

@@ -158,6 +158,7 @@ def test_a_file_beside_a_shard_is_not_executed_to_merge_it(shards, tmp_path, use
 
 @pytest.mark.parametrize(("fact", "value"), [
     ("shard", {"number": "x", "of": 4}), ("shard", {"of": 4}), ("shard", {"number": [], "of": {}}),
+    ("shard", {"number": "1", "of": 4}), ("shard", {"number": 1, "of": "4"}),
     ("shard", {"number": 10**30, "of": 4}), ("shard", {"number": 1, "of": 10**12}), ("identity", "text"),
     ("planned", "many"), ("planned", [1]), ("scope", {"cells": 3}), ("scope", [[]])])
 def test_facts_of_a_shard_that_cannot_be_read_are_told(shards, tmp_path, fact, value):

@@ -9,9 +9,11 @@ import sys
 from contextlib import closing
 
 import pytest
+from click.testing import CliRunner
 from tests_support import RUN
 
 from madplug import UserError
+from madplug.cli import main
 from madplug.merge import merge
 from madplug.trust import destinations
 
@@ -286,3 +288,12 @@ def test_a_journal_beside_a_shard_is_told_and_deletes_nothing(program, write, tm
     done = program("merge", shard, "--output", "merged")
     assert (done.returncode, precious.exists()) == (2, True)
     assert "cannot be merged" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["report"], ["view", "--no-browser"], ["merge", "--output", "merged"], ["status"]])
+def test_a_link_to_itself_is_no_study(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    done = CliRunner().invoke(main, [words[0], "loop", *words[1:]])
+    assert done.exit_code == 2
+    assert "no study here" in done.stderr

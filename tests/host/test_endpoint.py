@@ -93,3 +93,15 @@ def test_a_reset_ends_the_connection_without_a_reply():
     with running_endpoint(faults=["reset"]) as endpoint:
         assert send(endpoint, "a") in ("ConnectionResetError", "RemoteDisconnected", "URLError")
         assert isinstance(send(endpoint, "a"), str)
+
+
+def test_a_reply_may_be_a_stream_of_events():
+    events = [{"choices": [{"delta": {"content": "no"}}]}, "[DONE]"]
+    with running_endpoint(lambda body: events if body.get("stream") else "whole", faults=["500"]) as endpoint:
+        assert send(endpoint, "a") == 500
+        assert send(endpoint, "a") == "whole"
+        request = Request(endpoint.url + "/chat/completions", data=b'{"stream": true}')
+        with build_opener(ProxyHandler({})).open(request, timeout=5) as response:
+            assert response.headers["Content-Type"] == "text/event-stream"
+            assert response.read().decode() == f"data: {json.dumps(events[0])}\n\ndata: [DONE]\n\n"
+        assert endpoint.stats()["ok"] == 2

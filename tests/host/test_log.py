@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+from madplug import log
 from madplug.log import hide
 
 KEY = "sk-proj/abc\"123+DEF"
@@ -56,3 +57,14 @@ def test_the_time_to_hide_grows_with_the_length_and_no_faster(unit):
         return time.process_time() - began
 
     assert seconds(400_000) < 12 * max(seconds(100_000), 1e-4)
+
+
+@pytest.mark.parametrize("address", ["http://me:{}@127.0.0.1:3128", "postgres+tls://me:{}@host/base", "http://:{}@host"])
+@pytest.mark.parametrize("password", ["a-long-password", "with/slash@and-at", "percent%2Fencoded"])
+def test_a_password_in_an_address_of_the_environment_is_hidden(address, password, monkeypatch):
+    monkeypatch.setenv("ANY_NAME", address.format(password))
+    log._secrets.cache_clear()
+    try:
+        assert password not in log.redact(f"cannot connect to {address.format(password)}")
+    finally:
+        log._secrets.cache_clear()

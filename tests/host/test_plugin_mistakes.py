@@ -2,8 +2,10 @@
 
 import json
 import re
+import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +20,7 @@ from madplug import (
     Metric,
     Model,
     ModelOptions,
+    Persona,
     PersonaGenerator,
     Phase,
     Reply,
@@ -26,6 +29,7 @@ from madplug import (
     Visibility,
     Vote,
     hookimpl,
+    run,
 )
 from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText, debate_from, play
 
@@ -117,9 +121,53 @@ def error_of(**parts):
     ({"dataset": broken(Dataset, samples=giving([Sample("q", "?")]))}, "Broken.samples gave Sample"),
     ({"dataset": broken(Dataset, samples=giving([(Sample("q", "?"), "AB")]))},
      "expected a Sample and a tuple of references as text"),
+    *(({"decision": broken(LastRound, at_end=giving(Decision("A", **{field: value})))},
+       f"Broken.at_end returned a Decision whose {field} is {text}")
+      for field, value, text in (("agreed", None, "NoneType None; expected bool"), ("tie", 1, "int 1; expected bool"),
+                                 ("fallback", "no", "str 'no'; expected bool"), ("reason", 5, "int 5; expected str"))),
+    ({"decision": broken(LastRound, at_end=giving(Decision("A", votes=(Vote(0, {"A": 1}, "yes"),))))},
+     "Broken.at_end returned a Vote whose valid is str 'yes'; expected bool"),
+    *(({"personas": [broken(PersonaGenerator, generate=giving(Persona(**{"name": "Ada", field: value})))]},
+       f"Broken.generate returned a Persona whose {field} is")
+      for field, value in (("name", 5), ("description", None), ("role", None), ("votes", 1))),
+    ({"casting": broken(Casting, cast=lambda self, debate, personas: [
+        Agent(i, replace(p, description=None), "model") for i, p in enumerate(personas)])},
+     "Broken.cast returned a Persona whose description is NoneType None; expected str"),
+    ({"turns": broken(SpeakAll, waves=lambda self, debate: [[Turn(debate.agents[0], stage=None)]])},
+     "a Turn whose stage is NoneType None; expected str"),
+    *(({"dataset": broken(Dataset, samples=giving([(Sample(**{"id": "q", "question": "?", field: value}), ())]))},
+       f"Broken.samples gave a Sample whose {field} {text}")
+      for field, value, text in (("question", None, "is NoneType None; expected str"), ("group", 5, "is int 5"),
+                                 ("choices", "AB", "is str 'AB'; expected tuple or list"), ("metadata", [], "is list"),
+                                 ("context", (1,), "have int 1; expected text"))),
+    ({"metrics": {"m": broken(Metric, score=giving(1e200))}},
+     "Broken.score gave 1e+200 for m; expected a number up to 1e+100"),
+    ({"metrics": {"m": broken(Metric, score=giving(10**400))}}, "for m; expected a number up to 1e+100"),
 ])
 def test_a_wrong_return_type_says_which_component_returned_what_and_what_was_expected(parts, message):
     assert message in error_of(**parts)
+
+
+def cyclic():
+    found = {}
+    found["again"] = found
+    return found
+
+
+@pytest.mark.parametrize("give", [cyclic, lambda: sys.exit(3)])
+def test_what_a_metric_reports_for_a_cell_cannot_keep_the_study_from_its_end(tmp_path, give):
+    class Whole(Metric):
+        def score(self, debate, references):
+            return 1.0
+
+        def summarise(self, results):
+            return give()
+
+    done = run({"dataset": {"use": "kit.numbered", "size": 2}, "models": {"m": "kit.hash"},
+                "debate": {"paradigm": "kit.pair"}, "metrics": ["Whole"]},
+               output=tmp_path / "study", components=[Whole], quiet=True)
+    assert "summarise raised" in done.summary["problems"][0]
+    assert len(done.debates()) == 2
 
 
 @pytest.mark.filterwarnings("ignore")  # the coroutine that the wrapper forgot is never awaited
@@ -280,6 +328,27 @@ def test_waiting_is_no_blocking():
     assert play(styles=[Awake()], agents=1).warnings == []
 
 
+class Loading(PlainStyle):
+    """A library in another thread lets no thread run, as while it loads a model."""
+
+    name = "loading"
+
+    async def respond(self, debate, turn, view):
+        import ctypes
+        import threading
+
+        loading = threading.Thread(target=ctypes.PyDLL(None).usleep, args=(900_000,))
+        loading.start()
+        time.sleep(0.01)  # noqa: ASYNC251  the other thread goes on meanwhile, and lets this one wait
+        loading.join()
+        return Reply("A")
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not say how long a thread ran")
+def test_a_thread_that_holds_the_interpreter_is_not_blamed_on_a_component():
+    assert play(styles=[Loading()], agents=1).warnings == []
+
+
 def test_a_blocking_call_is_told_of_once_and_in_the_log(madplug, madplug_plugin, write, tmp_path):
     madplug_plugin("sleepy", '''
 import time
@@ -428,6 +497,22 @@ def test_a_plugin_built_for_this_madplug_is_loaded(madplug_plugin):
     assert registry.problems == []
 
 
+@pytest.mark.parametrize("version", ["0", "0.0.9", "0.1", "0.1.0", "0.1.0.0", "0.1.1", "0.2", "0.10", "1"])
+@pytest.mark.parametrize("sign", [">=", "<=", ">", "<", "==", "!=", "~="])
+def test_a_requirement_is_read_as_packaging_reads_it(sign, version):
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    from madplug import __version__
+    from madplug.registry import _unmet
+
+    for more in ("", ",<0.2", ", >= 0.1", ",!=0.1.0", "rc1", ".*"):
+        text = f"madplug {sign} {version}{more}"
+        try:
+            met = Requirement(text).specifier.contains(__version__, prereleases=True)
+        except InvalidRequirement:
+            met = True
+        assert (_unmet(text) is None) == met, text
+
 
 @pytest.mark.parametrize(("body", "problem"), [
     ("@hookimpl(specname='madplug_veiw')\n    def madplug_told(self, debate): pass",
@@ -489,7 +574,7 @@ def test_a_step_that_holds_the_interpreter_is_told_of():
         name = "backtracking"
 
         async def respond(self, debate, turn, view):
-            re.match(r"(a+)+b", "a" * 28)
+            re.match(r"(a+)+b", "a" * 26)
             return Reply("A")
 
     played = play(styles=[Backtracking()], agents=1)

@@ -245,3 +245,10 @@ def test_the_deadline_of_a_request_begins_with_its_first_attempt():
     rows = [Sample(f"q{i}", f"question {i}") for i in range(20)]
     played = play(model=Hiccup(max_in_flight=1, deadline=2.0), sample=rows, agents=1, expect_failure=True)
     assert played.summary["cells"][0]["done"] == 20
+
+
+def test_a_rate_beyond_any_endpoint_is_no_error():
+    async def admitted():
+        await asyncio.wait_for(Pace(1e300).acquire(), 30)
+
+    asyncio.run(admitted())

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
 from madplug.cli import main
 from madplug.store import open_recorder
+from madplug.store.reading import SqliteReader
 from madplug.testing import wait_for
 
 HOSTILE = "\x1b[31mred\x1b[0m\u202eturned <script>alert(1)</script>"
@@ -74,6 +75,27 @@ def test_lists_of_debates(read, study, words, samples):
         assert " ".join(line.split()).startswith(sample)
     assert done.exit_code == 0
     assert samples or "no such debates" in done.stdout
+
+
+@pytest.mark.parametrize(("words", "lines", "said"), [
+    ([], 2, "the first 2 of 6 debates; --all lists every one"), (["--cell", "d"], 1, "1 debate; madplug read DIR"),
+    (["--changed"], 2, "the first 2 debates, and perhaps more; --all lists every one"),
+    (["--all"], 6, "6 debates; madplug read DIR SAMPLE shows one in full")])
+def test_a_long_list_is_cut_short_and_says_so(read, study, monkeypatch, words, lines, said):
+    monkeypatch.setattr("madplug.reading.command.LISTED", 2)
+    shown = read(study, *words).stdout.splitlines()
+    assert len(shown) == lines + 1
+    assert shown[-1].startswith(said)
+
+
+def test_a_list_reads_no_more_debates_than_it_shows(read, study, monkeypatch):
+    looked_at = []
+    debate = SqliteReader.debate
+    monkeypatch.setattr("madplug.reading.command.LISTED", 2)
+    monkeypatch.setattr(SqliteReader, "debate", lambda self, id: looked_at.append(id) or debate(self, id))
+    read(study)
+    assert len(looked_at) == 2
+    assert len(read(study, "--json").stdout.splitlines()) == 6
 
 
 def test_a_list_as_json_has_an_object_per_line(read, study):
@@ -145,3 +167,18 @@ def test_a_killed_study_reads_as_far_as_it_went(madplug, write, tmp_path):
     listed = [line.split() for line in madplug("read", "runs/study").stdout.splitlines() if "  running" in line]
     shown = madplug("read", "runs/study", listed[0][1]).stdout
     assert "Not decided yet" in shown
+
+
+@pytest.mark.parametrize("charset", ["ascii", "latin-1", "cp1252"])
+def test_a_terminal_with_fewer_characters_shows_the_others_as_question_marks(charset, tmp_path):
+    recorder = open_recorder(tmp_path / "study")
+    wait_for(recorder.finish_debate(debate("q1", keys=("\u4e2d", "B", "B"))))
+    recorder.close()
+    done = CliRunner(charset=charset).invoke(main, ["read", str(tmp_path / "study"), "q1"], prog_name="madplug")
+    assert done.exit_code == 0, done.exception
+    assert "I say ?" in done.stdout
+
+
+def test_a_terminal_that_says_it_has_no_columns_shows_the_debates_all_the_same(read, study, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "0")
+    assert "q3" in read(study).stdout

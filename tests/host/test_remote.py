@@ -25,18 +25,27 @@ class Beside:
 
     def __init__(self, receive, lost):
         self.end_here, self.lost, self.receive = WorkerEnd(self.take), lost, receive
+        self.alive = True
 
     def take(self, data):
-        asyncio.get_running_loop().call_soon(self.receive, data)
+        self._later(self.receive, data)
 
     def send(self, data):
-        asyncio.get_running_loop().call_soon(self.end_here.receive, data)
+        self._later(self.end_here.receive, data)
+
+    def _later(self, receive, data):
+        if self.alive:
+            asyncio.get_running_loop().call_soon(lambda: self.alive and receive(data))
 
     async def end(self):
         await self.end_here.closed.wait()
 
     def kill(self):
-        pass
+        """As the end of a process does: nothing goes on, and nothing watches the loop any longer."""
+        self.alive = False
+        for task in self.end_here._tasks:
+            task.cancel()
+        self.end_here._around.close()
 
 
 async def start_beside(number, receive, lost):
@@ -138,7 +147,7 @@ paradigm = "kit.pair"
 
 
 def run(folder, executor, text=STUDY):
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "study.toml").write_text(text)
     (folder / "manifest.json").write_text(json.dumps(
         {"components": {"x": {"distribution": "madplug-kit", "version": "0.1.0"}}, "runs": []}))
@@ -171,6 +180,32 @@ def test_a_worker_with_other_versions_is_refused_by_name(tmp_path):
     executor.pool = Other
     with pytest.raises(StudyError, match=r"worker 1: madplug-kit 0\.1\.0 is installed here, and .* madplug-kit 9\.9"):
         run(tmp_path / "study", executor)
+
+
+@pytest.mark.parametrize("what", ["keep_message", "start_debate", "keep_agents"])
+def test_a_study_ends_when_nothing_can_be_recorded_any_more(what, tmp_path, monkeypatch):
+    from madplug.store.sqlite import SqliteRecorder
+
+    def refuse(*_):
+        raise StudyError("cannot write: disk full")
+
+    monkeypatch.setattr(SqliteRecorder, what, refuse)
+    with pytest.raises(StudyError, match="cannot write: disk full"):
+        run(tmp_path / "study", InPlace())
+
+
+def test_a_line_of_the_log_that_cannot_be_written_loses_no_worker(tmp_path):
+    (tmp_path / "study" / "log.jsonl").mkdir(parents=True)
+
+    class Logs(InPlace):
+        async def run(self, jobs, driver):
+            from madplug.remote.link import WorkerLink
+
+            WorkerLink(1, driver, print).receive(wire.pack([("log", "a line"), ("problem", "read all the same")]))
+            await super().run(jobs, driver)
+
+    _, study = run(tmp_path / "study", Logs())
+    assert "read all the same" in study.problems
 
 
 def test_a_worker_without_a_component_is_refused_by_name(tmp_path):

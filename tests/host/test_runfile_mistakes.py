@@ -1,14 +1,16 @@
 """Mistakes in run files: each is a message with its place, and none is a traceback."""
 
+import os
 import time
 
 import pytest
 from tests_support import RUN
 
 from madplug import Options, UserError
+from madplug.composition import path_digest
 from madplug.config import load
-from madplug.config.problems import secret_part
-from madplug.errors import message_of
+from madplug.config.problems import secret_part, secrets
+from madplug.errors import listed, message_of
 
 
 def problems(path, *settings):
@@ -265,3 +267,36 @@ def test_many_unknown_keys_take_time_in_proportion(write):
         return time.process_time() - started
 
     assert seconds(4000) < 32 * (seconds(1000) + 0.01)
+
+
+def test_an_error_among_many_names_lists_a_few_and_counts_the_rest(write):
+    models = "".join(f'[models.m{i:03}]\nuse = "kit.hash"\n' for i in range(500))
+    for line, end in (("", "of m000, m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011 and 488 more"),
+                      ('models = ["x"]', "choose from m000, m001, m002, m003, m004, m005, m006, m007, m008, m009, "
+                                         "m010, m011 and 488 more")):
+        text = RUN.replace('[models.m]\nuse = "kit.hash"\n', models).replace("[debate]\n", f"[debate]\n{line}\n")
+        with pytest.raises(UserError) as caught:
+            load(write(text))
+        assert str(caught.value).endswith(end)
+
+
+def test_of_many_names_the_closest_are_listed_first():
+    names = [f"cell-{i}" for i in range(100)]
+    assert listed(["b", "a"]) == "b, a"
+    assert listed([]) == ""
+    assert listed(names, 2) == "cell-0, cell-1 and 98 more"
+    assert listed(names, 3, near="cell-77x").startswith("cell-77, ")
+    assert listed(names, 3, near="cell-77x").endswith(" and 97 more")
+
+
+def test_a_secret_as_a_key_is_refused_and_not_shown():
+    [problem] = secrets({"models": {"m": {"extra": {"sk-0123456789abcdefghijklmn": 1}}}})
+    assert problem.place == "models.m.extra"
+    assert "looks like a secret" in problem.message
+    assert "0123456789" not in str(problem)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "pipe"])
+def test_a_path_without_an_end_is_not_read_for_the_identity_of_a_study(tmp_path, path):
+    os.mkfifo(tmp_path / "pipe")
+    assert path_digest(tmp_path / path) == "not a file"

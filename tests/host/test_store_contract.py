@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 import pytest
@@ -388,3 +389,9 @@ def test_samples_that_say_the_same_have_the_same_digest():
                   replace(sample, metadata={}), replace(sample, images=("data:x",))):
         assert sample_digest(other, ("A",)) != digest
     assert sample_digest(sample, ("B",)) != digest
+
+
+def test_numbers_of_another_library_are_kept_as_those_of_the_language():
+    found = clamp_usage(Usage(Fraction(3), Fraction(2), True, Fraction(1, 2)))  # a real number, as NumPy's are
+    assert found == Usage(3, 2, 1, 0.5)
+    assert [type(n) for n in (found.prompt, found.completion, found.cached, found.cost_usd)] == [int, int, int, float]

@@ -204,6 +204,12 @@ def test_a_cost_limit_counts_the_price(madplug, write, tmp_path):
     assert (done.returncode, paid(tmp_path)) == (3, 4)
 
 
+def test_a_cost_limit_stops_at_an_absurd_price_too(madplug, write, tmp_path):
+    price = ("--set", "models.m.price={prompt = 1e20, completion = 0}", "--set", "models.m.max_in_flight=1")
+    done = madplug("run", write(), "--set", "limits.cost_usd=35", *price, *LEDGER)
+    assert (done.returncode, paid(tmp_path)) == (3, 1)
+
+
 def test_an_interrupt_finishes_what_is_in_flight_and_a_second_run_continues(madplug, write, tmp_path):
     slow = ("--set", "models.m.latency=0.4", "--set", "models.m.max_in_flight=3", *LEDGER)
     process = start(tmp_path, "run", write(), *slow)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from madplug import Metric, Sample
+from madplug import Executor, Metric, Sample
 from madplug.plan import StudyPlan
 from madplug.store import DebateId, MemoryStore
 from madplug.study import StudyRun
@@ -16,9 +16,13 @@ from madplug.testing.play import Listed
 class Counted(Listed):
     """A data set that counts how often it is read."""
 
-    def __init__(self, rows):
+    def __init__(self, rows, version=""):
         super().__init__(rows)
         self.reads = 0
+        self.version = version
+
+    def fingerprint(self):
+        return self.version
 
     def samples(self, split=None):
         self.reads += 1
@@ -29,12 +33,12 @@ def rows(*names, said="?"):
     return [(Sample(name, said), ("A",)) for name in names]
 
 
-def run(store, data, *, cells=("a", "b"), repeats=2, replies=lambda r: "A"):
-    """The calls that were made and the summary of a run, with the warnings."""
-    model, dataset, warnings = Scripted(replies), Counted(data), []
+def run(store, data, *, cells=("a", "b"), repeats=2, replies=lambda r: "A", version="", executor=None):
+    """How often the data were read in a run, its summary and warnings, and the run."""
+    model, dataset, warnings = Scripted(replies), Counted(data, version), []
     base = play(replies=lambda r: "A", agents=1, sample=Sample("q", "?")).debate.cell
     made = [replace(base, slug=slug, dataset=dataset, models=("m",), channels={"m": "m"}) for slug in cells]
-    plan = StudyPlan("s", made, {"m": model}, repeats=repeats, share_completions=False)
+    plan = StudyPlan("s", made, {"m": model}, repeats=repeats, share_completions=False, executor=executor)
     study = StudyRun(plan, store, warn=warnings.append)
     summary = asyncio.run(study.run())
     return dataset.reads, summary, warnings, study
@@ -99,6 +103,60 @@ def test_a_further_cell_and_repeat_run_what_they_lack():
     run(store, rows("q1", "q2"), cells=("a",), repeats=1)
     _, summary, _, _ = run(store, rows("q1", "q2"), cells=("a", "b"), repeats=2)
     assert [cell["done"] for cell in summary["cells"]] == [4, 4]
+
+
+def test_data_that_are_as_they_were_when_nothing_was_left_are_not_read_again():
+    store = MemoryStore()
+    run(store, rows("q1", "q2"), version="1")
+    reads, summary, _, _ = run(store, rows("q1", "q2"), version="1")
+    assert (reads, [cell["done"] for cell in summary["cells"]]) == (0, [4, 4])
+    assert run(store, rows("q1", "q2"), version="2")[0] == 1
+    assert run(store, rows("q1", "q2"), version="2")[0] == 0
+
+
+def test_the_same_data_are_read_for_a_further_cell_or_repeat():
+    store = MemoryStore()
+    run(store, rows("q1"), version="1", cells=("a",), repeats=1)
+    assert run(store, rows("q1"), version="1", cells=("a", "b"), repeats=1)[0] == 1
+    _, summary, _, _ = run(store, rows("q1"), version="1", cells=("a", "b"), repeats=2)
+    assert [cell["done"] for cell in summary["cells"]] == [2, 2]
+    assert run(store, rows("q1"), version="1", cells=("a",), repeats=2)[0] == 0
+
+
+def test_data_of_which_debates_failed_or_are_gone_are_read_again():
+    def refuse(request):
+        raise RuntimeError("no")
+
+    failed, gone = MemoryStore(), MemoryStore()
+    run(failed, rows("q1", "q2"), version="1", replies=refuse)
+    _, summary, _, _ = run(failed, rows("q1", "q2"), version="1")
+    assert [cell["done"] for cell in summary["cells"]] == [4, 4]
+    run(gone, rows("q1", "q2"), version="1")
+    for _ in range(2):
+        reads, _, _, study = run(gone, rows("q1"), version="2")
+        assert (reads, study.scope.dropped) == (1, {"a": {"q2"}, "b": {"q2"}})
+
+
+class BreaksOff(Executor):
+    """Runs one debate, and is killed."""
+
+    name = "breaks_off"
+
+    async def run(self, jobs, driver):
+        job = await anext(aiter(jobs))
+        before = driver.recorder.result(job.id)
+        await driver.recorder.finish_debate(replace(before, sample=job.sample))
+        raise KeyboardInterrupt
+
+
+def test_data_put_back_after_a_run_that_broke_off_on_others_are_read_again():
+    store = MemoryStore()
+    run(store, rows("q1", "q2"), version="1")
+    with pytest.raises(KeyboardInterrupt):
+        run(store, rows("q1", "q2", said="other"), version="2", executor=BreaksOff())
+    assert sum(store.done_counts().values()) == 8
+    run(store, rows("q1", "q2"), version="1")
+    assert {result.sample.question for result in store.results()} == {"?"}
 
 
 @pytest.mark.parametrize("digest", ["", "no digest"])

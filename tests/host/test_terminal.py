@@ -171,6 +171,12 @@ def test_one_debate_is_shown_at_a_time():
     assert shown(*events[:-1]).count("Question") == 1
 
 
+def test_the_lines_of_a_message_stand_below_each_other_without_blank_ones():
+    message = Message(0, 1, 0, 0, "draft", "\n12 + 5 = 17 \n\n\n  So 17.\nFinal answer: 17\n", answer="17", key="17")
+    text = shown(started("a"), cast("a"), MessageRecorded(DebateId("c", 0, "a"), message, None))
+    assert "round 1, Agent 1, draft: 12 + 5 = 17\n      So 17.\n    Final answer: 17\n" in text
+
+
 def test_a_change_of_mind_is_marked_with_whom_it_follows():
     text = shown(started("a"), cast("a"), said("a", 0, 0, "B"), said("a", 1, 1, "C"), said("a", 2, 0, "C", 2, (0, 1)),
                  said("a", 3, 1, "B", 2))

@@ -1,5 +1,7 @@
 """What holds for every distribution of the repository, found by walking it."""
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +24,10 @@ HEAVY = {"litellm", "datasets", "torch", "matplotlib", "aiohttp", "pyarrow", "pa
          "sklearn", "nltk", "transformers", "xllamacpp", "huggingface_hub", "sympy", "math_verify", "bert_score",
          "pydantic_monty", "ray", "sacrebleu", "rouge_score", "starlette", "openai", "opentelemetry", "mlflow", "wandb",
          "inspect_ai"}
+
+UNUSED = {"asyncio", "concurrent.futures", "http", "multiprocessing", "packaging", "pydantic.plugin._loader", "sqlite3",
+          "ssl", "urllib.request", "madplug.cell", "madplug.state", "madplug.store.base"}
+"""What running a study takes, and looking at components does not: together a third of what a listing would cost."""
 
 
 def table(path):
@@ -117,6 +123,34 @@ def test_importing_every_plugin_imports_nothing_heavy_and_warns_of_nothing():
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[]\n"
+
+
+LISTING = """
+import atexit, json, sys
+from madplug.cli import main
+
+def count():
+    from madplug import Options
+
+    every = [Options]
+    for known in every:
+        every += known.__subclasses__()
+    print(json.dumps([len(every), sum(known.__pydantic_complete__ for known in every), sorted(sys.modules)]))
+
+atexit.register(count)
+main(["list", "--json"])
+"""
+
+
+def test_listing_every_component_imports_and_builds_only_what_that_takes():
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # without the tests' own plugin
+    done = subprocess.run([sys.executable, "-c", LISTING], capture_output=True, text=True, check=False, env=alone)
+    assert done.returncode == 0, done.stderr
+    options, built, modules = json.loads(done.stdout.splitlines()[-1])
+    assert options > 150  # every plugin was loaded
+    assert built == 0, "a plugin makes options when it is imported"
+    assert UNUSED & set(modules) == set()
+    assert sum(module.startswith("madplug.") for module in modules) <= 25
 
 
 def test_every_preset_and_its_pasted_expansion_are_equal_studies(tmp_path):

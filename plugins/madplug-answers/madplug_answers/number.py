@@ -70,8 +70,8 @@ class Number(Reading):
         return fill(self.options.instruction, form=f"`{LINE} <number>`")
 
     def pattern(self, sample: Sample) -> str:
-        """The closing line."""
-        return rf"{LINE} -?[0-9]{{1,15}}(\.[0-9]{{1,10}})?"
+        """The closing line. A full stop may end it: a model that writes one must not be made to go on with decimals."""
+        return rf"{LINE} -?[0-9]{{1,15}}(\.[0-9]{{1,10}})?\.?"
 
     def canonical(self, text: str, sample: Sample) -> str | None:
         """The shortest exact form."""

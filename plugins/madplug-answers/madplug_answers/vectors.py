@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
-
 from madplug import ComponentError
 from madplug.services import Embedder
 
@@ -41,10 +38,15 @@ class AnswerVectors:
         known = self._known.get(text)
         if known is not None:
             return known
+        import asyncio
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(1, "answers.free") as thread:
             return thread.submit(asyncio.run, self._in_time(text)).result()
 
     async def _in_time(self, text: str) -> Vector:
+        import asyncio
+
         try:
             return await asyncio.wait_for(self.embed(text), PATIENCE)
         except asyncio.TimeoutError:

@@ -1,5 +1,7 @@
 """A number, exactly."""
 
+import re
+
 import pytest
 
 from madplug import Sample
@@ -124,3 +126,12 @@ def test_numbers_of_400_digits_compare():
 
 def test_the_instruction_shows_the_closing_line():
     assert "`Final answer: <number>`" in Number().instruction(ANY)
+
+
+@pytest.mark.parametrize("value", ["22", "-7", "0.25"])
+def test_a_constrained_reply_may_end_with_a_full_stop(value):
+    line = f"Final answer: {value}."
+    form = Number().form(ANY)
+    assert form is not None
+    assert re.fullmatch(form["regex"], line)
+    assert number(line) == value

@@ -169,6 +169,13 @@ def test_a_constrained_reply_is_read(format):
     assert format.canonical(reply, SAMPLES[0]) == format.canonical(line, SAMPLES[0])
 
 
+@each_format
+@pytest.mark.parametrize("body", [None, 0, 50])
+def test_a_constrained_reply_may_be_the_answer_alone(format, body):
+    form = format.form(SAMPLES[0], body=body)
+    assert re.fullmatch(form["regex"], line_of(format, SAMPLES[0]))
+
+
 @pytest.mark.parametrize(("pattern", "signs"), [
     (reports._REPORT, reports._OF_REPORTS), (reports._NUMBERED, reports._OF_ROLES), (reports._REFUTED, (") ",)),
     (reports._NEGATED, reports._OF_NEGATIONS)])

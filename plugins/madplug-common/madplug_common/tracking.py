@@ -8,9 +8,7 @@ for each figure would otherwise fall behind a fast study.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import tempfile
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +30,13 @@ if TYPE_CHECKING:
 
 REPORT_SECONDS = 25.0
 """The most seconds that making the report may take: an observer has 30 once a study has ended."""
+_REPORT = """
+import sys
+folder, target, *sys.path[:] = sys.argv[1:]
+from madplug.cli import main
+main(["report", "--output", target, "--", folder], prog_name="madplug")
+"""
+"""Runs `madplug report` with the same places to import from, without the current directory: it may be a foreign one."""
 LONGEST = 250
 """Characters of a parameter's value; prompts are longer, and are in `study.toml`."""
 
@@ -175,7 +180,9 @@ class Tracker(Observer):
         if self._folder is None:
             self.finish(status, None)
             return
-        with tempfile.TemporaryDirectory() as name:
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory() as name:
             problem = _write_files(Path(name), self._folder, event.summary, report=self.options.report)
             self.finish(status, Path(name))
         if problem is not None:
@@ -228,7 +235,9 @@ def _write_files(target: Path, folder: Path, summary: Mapping[str, Any], *, repo
 
 def _write_report(folder: Path, target: Path) -> str | None:
     """What `madplug report` writes, made in a process of its own; why it could not be made, or None."""
-    command = [sys.executable, "-m", "madplug", "report", str(folder), "--output", str(target)]
+    import subprocess
+
+    command = [sys.executable, "-c", _REPORT, str(folder), str(target), *sys.path]
     try:
         subprocess.run(command, capture_output=True, text=True, timeout=REPORT_SECONDS, check=True,
                        stdin=subprocess.DEVNULL)

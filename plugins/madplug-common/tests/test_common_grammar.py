@@ -10,7 +10,7 @@ TEXTS = ["", "a", "b", "ab", "abc", "a\nb", "a\n", "\n", "-7", "12.5", "1.", "Fi
          "why\nFinal answer: (C)", "a-b", "]", "^", "\\", '"', "A", "YES", "No", "a B_9", "say \"hi\"", "A b_9",
          "[AGREE] yes", "\t"]
 PATTERNS = [
-    r"[\s\S]*\n", r"[\s\S]{0,400}\n", r"[\s\S]*\nFinal answer: \((A|B|C)\)", r"-?[0-9]+(\.[0-9]+)?",
+    r"[\s\S]*\n", r"[\s\S]{0,400}\n", r"(?:[\s\S]*\n)?Final answer: \((A|B|C)\)", r"-?[0-9]+(\.[0-9]+)?",
     r"Final answer: \([A-D]\)", r"\[(?:AGREE|DISAGREE)\] [\s\S]{1,9}", r"", r"a|", r"a|b\n|", r"[^a]", r".*", r"(?s).*",
     r"(?s:.)b", r"^a$", r"\w{2,}", r"\D", r"\d+", r"(?a)[^\w\s]", r"[\]\-^\\]", r"(?:a(b)?c?){1,2}", r"a*?b?",
     r"(?P<x>a)b", r"(?i:yes|no)", r"(?i)[a-b]+", r"(?i)a b_9", r"(?i)[^a]", r"(?a)[^\W\d]*", r"(?:(?:[ab]+)*c?)*",

@@ -1,6 +1,7 @@
 """What every experiment tracker reports: settings, figures as they come, and files at the end."""
 
 import json
+import sys
 from importlib.util import find_spec
 
 import pytest
@@ -150,3 +151,15 @@ def test_settings_and_files_are_those_of_the_study(run):
     assert "voting.plurality" in book.files["study.toml"]
     if find_spec("madplug_report") is not None:
         assert "<html" in book.files["report/report.html"]
+
+
+def test_a_module_in_the_current_directory_is_not_executed_to_make_the_report(run, tmp_path, monkeypatch):
+    pytest.importorskip("madplug_report")
+    for name in ("json", "orjson", "pluggy", "madplug_report"):
+        (tmp_path / f"{name}.py").write_text("open(__file__ + '.ran', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    book = Book()
+    run(book)
+    assert "<html" in book.files["report/report.html"]
+    assert not list(tmp_path.glob("*.ran"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
 import shutil
@@ -10,13 +9,16 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from madplug import UserError, Volatile
 from madplug_dmad.sandbox import Execution, Sandbox, SandboxOptions, one_line
 from madplug_dmad.syscalls import MACHINES, filter_program
+
+if TYPE_CHECKING:
+    import asyncio
 
 LAUNCHER = """
 import resource, sys
@@ -95,6 +97,8 @@ class Bubblewrap(Sandbox):
 
     async def execute(self, program: str) -> Execution:
         """Run a program in its own process."""
+        import asyncio
+
         with _readable(filter_program(platform.machine())) as seccomp:
             # Process 1 of the sandbox is bwrap itself: --clearenv empties the program's environment, not its own,
             # which any program can read in /proc/1/environ.
@@ -180,10 +184,12 @@ async def _read(stream: asyncio.StreamReader | None, kept: bytearray, limit: int
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Kill what still runs, and read its pipes to their end so that they are closed."""
+    from asyncio import gather
+
     if process.returncode is None:
         process.kill()
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdin.close()
-    await asyncio.gather(process.stdout.read(), process.stderr.read(), process.wait(), return_exceptions=True)
+    await gather(process.stdout.read(), process.stderr.read(), process.wait(), return_exceptions=True)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import re
 import sys
 from abc import abstractmethod
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from weakref import WeakKeyDictionary
 
 from pydantic import Field
 
 from madplug import Options, Service, Volatile
+
+if TYPE_CHECKING:
+    import asyncio
 
 Status = Literal["ok", "silent", "error", "unsupported", "timeout", "memory", "output"]
 
@@ -53,7 +55,9 @@ class Sandbox(Service):
 
     async def run(self, program: str) -> Execution:
         """Run a program to its end or to a limit. Never raises for what the program does."""
-        slots = self._slots.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.options.processes))
+        from asyncio import Semaphore, get_running_loop
+
+        slots = self._slots.setdefault(get_running_loop(), Semaphore(self.options.processes))
         async with slots:
             ended = await self.execute(program)
         return Execution("silent") if ended.status == "ok" and not ended.output.strip() else ended

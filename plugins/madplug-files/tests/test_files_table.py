@@ -302,6 +302,10 @@ def test_a_missing_further_column_is_refused(tmp_path):
      "line 2, column 'reference': the reference 'y' is not a choice of this row (A to B: p; q)"),
     ('{"question": "x", "reference": 2, "choices": ["p", "q"]}', 'reference_as = "position" counts from 1'),
     ('{"question": "x", "reference": "y", "choices": {"label": ["a"], "text": ["p", "q"]}}', "has 1 labels for 2"),
+    ('{"question": "x", "reference": "A", "choices": {"label": ["A", "a "], "text": ["p", "q"]}}',
+     "column 'choices': the label 'A' occurs twice"),
+    ('{"question": "x", "reference": 1.5, "choices": ["p", "q"]}', "the reference 1.5 is not a choice of this row"),
+    ('{"question": "x", "reference": 0.9, "choices": ["p", "q"]}', "the reference 0.9 is not a choice of this row"),
     ('{"question": "x", "reference": "y", "choices": {"label": 5, "text": ["p", "q"]}}', "the choices are"),
     ('{"question": "x", "reference": "y", "choices": ["p", null]}', "choice 2 is empty"),
 ])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
@@ -16,7 +16,7 @@ from pydantic import Field
 from madplug import Dataset, Options, RunPath, Sample, StudyError, UserError, nearest
 from madplug.errors import message_of
 from madplug.rows import plain, to_json
-from madplug_files.images import KNOWN, kind_of
+from madplug_files.images import Images, is_address
 from madplug_inspect.needed import NEEDED, is_installed
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Imported(Dataset):
         """A digest of all samples."""
         digest = blake2b(digest_size=16)
         for sample, references in self.samples():
-            digest.update(to_json([sample.id, sample.question, sample.choices, references]).encode())
+            digest.update(to_json([sample, references]).encode())
         return digest.hexdigest()
 
 
@@ -160,21 +160,12 @@ def _images(row: InspectSample) -> Iterator[str]:
 def _address(image: str) -> str:
     """An image as an address: a file becomes part of it, only if it is an image.
 
-    The path may come from a row of somebody else's data, and the file is sent to a model's provider.
+    The path may come from a row of somebody else's data, and the file is sent to a model's provider. It may be
+    anywhere, because the function that made the data set could read any file itself.
     """
-    if image.startswith(("data:", "https://", "http://")):
-        return image
+    path = None if is_address(image) else Path(os.path.abspath(image))
+    images = Images(path and Path(path.anchor), MOST_BYTES, option=None)
     try:
-        path = Path(image)
-        if not path.is_file():  # a pipe or a device would keep the reader waiting
-            raise StudyError(f"inspect.dataset: the image '{image:.100}' is not a file")
-        if path.stat().st_size > MOST_BYTES:
-            raise StudyError(f"inspect.dataset: the image '{image:.100}' is larger than {MOST_BYTES // 2**20} MB")
-        content = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise StudyError(f"inspect.dataset: the image '{image:.100}' cannot be read: {reason}") from error
-    kind = kind_of(content)
-    if kind is None:
-        raise StudyError(f"inspect.dataset: '{image:.100}' is not an image by its first bytes; {KNOWN}")
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+        return images.address(image if path is None else str(path))
+    except ValueError as error:
+        raise StudyError(f"inspect.dataset: {error}") from error

@@ -36,7 +36,7 @@ MOST_NAMED = 1_000
 
 
 def write_logs(folder: Path, target: Path, summary: Mapping[str, Any] | None = None) -> list[Path]:
-    """Write a log for each cell of the study in a folder, also while it runs. Raises `UserError`.
+    """Write a log for each cell of the study in a folder in which a debate has ended. Raises `UserError`.
 
     summary: of a run that is about to end; by default the one in the folder. The study may be somebody else's: no link
     in its directory is followed.
@@ -47,12 +47,13 @@ def write_logs(folder: Path, target: Path, summary: Mapping[str, Any] | None = N
         try:
             facts = _Facts(folder, study, _read_summary(folder / "summary.json") if summary is None else summary)
             target.mkdir(parents=True, exist_ok=True)
-            return [_write(facts, study, cell, target) for cell in facts.cells]
+            written = [_write(facts, study, cell, target) for cell in facts.cells]
         except OSError as error:
             raise UserError(f"{target}: cannot be written: {error.strerror or error}") from None
         except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
             why = message_of(error, 200)
             raise UserError(f"{folder}: its records are not as madplug writes them: {why}") from error
+    return [path for path in written if path is not None]
 
 
 class _Facts:
@@ -84,8 +85,11 @@ def _read_summary(path: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _write(facts: _Facts, study: Reader, cell: str, target: Path) -> Path:
+def _write(facts: _Facts, study: Reader, cell: str, target: Path) -> Path | None:
+    """The log of a cell; none if no debate of it has ended, which inspect_ai would show as an evaluation of nothing."""
     samples = list(_samples(study, cell))
+    if not samples:
+        return None
     path = target / f"{''.join(c if c.isalnum() or c in '-_.=,' else '-' for c in cell)[:80]}_{facts.id_of(cell)}.eval"
     log = EvalLog(
         status=_status(facts), eval=_spec(facts, cell, samples), samples=samples, stats=_stats(facts, samples),
@@ -130,7 +134,8 @@ def _spec(facts: _Facts, cell: str, samples: Sequence[EvalSample]) -> EvalSpec:
 def _model(settings: Mapping[str, Any]) -> str:
     """The models of a cell, as one name."""
     models = settings.get("models") or {}
-    names = [str(table.get("model") or table.get("use") or name) for name, table in models.items()]
+    names = [str(table.get("model") or table.get("weights") or table.get("use") or name)
+             for name, table in models.items()]
     return "madplug/" + "+".join(dict.fromkeys(names)) if names else "none/none"
 
 
@@ -156,7 +161,9 @@ def _results(figures: CellFigures, samples: Sequence[EvalSample], told: Mapping[
     others = {name for sample in samples for name, score in (sample.scores or {}).items() if score.value not in (0, 1)}
     shares = [name for name in scored if told.get(name, name not in others)]
     scores = []
-    for name, metric in figures.metrics(shares).items():
+    found = figures.metrics(shares)
+    for name in (name for name in scored if name in found):  # in the order of the run file: the viewer lists the first
+        metric = found[name]
         interval = metric["ci95"] or []
         values = {"mean": metric["mean"], **dict(zip(("ci95_low", "ci95_high"), interval, strict=False))}
         scores.append(EvalScore(

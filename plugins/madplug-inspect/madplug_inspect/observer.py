@@ -30,6 +30,8 @@ class Logs(Observer):
         """Remember where the study is. Raises `StudyError` if inspect_ai is not installed."""
         if not is_installed():
             raise StudyError(f"it {NEEDED}")
+        import madplug_inspect.logs  # noqa: F401 (takes seconds, which the end of a run does not have)
+
         self._study = run.folder
 
     def study_finished(self, event: StudyFinished) -> None:

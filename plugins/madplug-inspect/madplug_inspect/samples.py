@@ -81,7 +81,7 @@ def _messages(result: DebateResult) -> list[ChatMessage]:
     for message in result.messages:
         if not message.retracted:
             said.append(ChatMessageAssistant(
-                content=f"{_name(result, message)}: {message.content}", model=message.model,
+                content=f"{_name(result, message)}:\n\n{message.content}", model=message.model,
                 metadata={"round": message.round, "move": message.move, "answer": message.answer}))
     return said
 
@@ -123,13 +123,21 @@ class _Events:
             yield from self._span(name, name, None, self._round(list(messages), name))
         rest = sorted(self._calls, key=lambda key: self._calls[key]["at"])
         yield from self._span("decision", "decision", None, self._decision(rest))
-        for name, score in (_scores(self._result) or {}).items():
-            yield ScoreEvent(score=score, target=list(self._result.references), scorer=name, **self._when(None))
+        values = {name: score.value for name, score in (_scores(self._result) or {}).items()}
+        if values:  # as one event, because the viewer does not name the metric of a single score
+            answer = self._result.decision.answer if self._result.decision else None
+            yield ScoreEvent(score=Score(value=values, answer=answer), target=list(self._result.references),
+                             **self._when(None))
 
     def _round(self, messages: Sequence[Message], parent: str) -> Iterator[Event]:
         for message in messages:
             id = f"message {message.id}"
             yield from self._span(id, _name(self._result, message), parent, self._turn(message, id), "agent")
+
+        # Without something between the agents, the viewer leaves the rounds out.
+        answers = "\n".join(f"- {_name(self._result, m)}: {m.answer or 'no answer'}" for m in messages
+                            if m.agent is not None and not m.retracted)
+        yield InfoEvent(source=f"answers of {parent}", data=answers, **self._when(parent))
 
     def _turn(self, message: Message, id: str) -> Iterator[Event]:
         yield from self._models(message.calls, id)

@@ -2,6 +2,7 @@
 
 import os
 from base64 import b64encode
+from pathlib import Path
 
 import pytest
 
@@ -57,6 +58,13 @@ def test_the_data_set_of_a_task(file):
     assert data.fingerprint() != Imported(file=file, source="capitals").fingerprint()
 
 
+def test_the_fingerprint_covers_metadata(file):
+    before = Imported(file=file, source="capitals").fingerprint()
+    other = file.with_name("other.py")
+    other.write_text(FILE.replace('"level": i', '"level": i + 1'))
+    assert Imported(file=other, source="capitals").fingerprint() != before
+
+
 def test_messages_images_and_several_targets(file):
     data = Imported(file=file, source="chats")
     (one, a_or_b), (seven, both) = data.samples()
@@ -92,12 +100,34 @@ def test_a_missing_file_and_a_split_are_told(tmp_path, file):
         list(Imported(file=file, source="capitals").samples("train"))
 
 
-@pytest.mark.parametrize("content", [b"private notes", None])
-def test_only_an_image_is_read_and_sent(file, tmp_path, content):
+@pytest.mark.parametrize(("image", "said"), [
+    (b"private notes", "dot.png' is not an image by its first bytes"), (os.mkfifo, "dot.png' is not a regular file"),
+    (Path.mkdir, "dot.png' cannot be read"), (None, "dot.png' cannot be read"),
+    (DOT + bytes(20 * 2**20), "dot.png' is larger than 20 MB$")],
+    ids=["text", "pipe", "folder", "missing", "large"])
+def test_only_an_image_is_read_and_sent(file, tmp_path, image, said):
     (tmp_path / "dot.png").unlink()
-    if content is not None:
-        (tmp_path / "dot.png").write_bytes(content)
-    elif hasattr(os, "mkfifo"):
-        os.mkfifo(tmp_path / "dot.png")
-    with pytest.raises(StudyError, match=r"dot.png' is not an image by its first bytes|dot.png' is not a file"):
+    if isinstance(image, bytes):
+        (tmp_path / "dot.png").write_bytes(image)
+    elif image is not None:
+        image(tmp_path / "dot.png")
+    with pytest.raises(StudyError, match=said):
         list(Imported(file=file, source="chats").samples())
+
+
+@pytest.mark.parametrize(("image", "said"), [
+    ("data:image/png;base64,c2VjcmV0", "is not an image by its first bytes"), ("https://", "is not an address"),
+    ("/dev/zero", "is not a regular file"), ("a\\0b", "cannot be read")])
+def test_an_address_or_path_that_is_no_image_is_refused(file, tmp_path, image, said):
+    file.write_text(FILE.replace("PLACE", image))
+    with pytest.raises(StudyError, match=said):
+        list(Imported(file=file, source="chats").samples())
+
+
+def test_an_image_may_be_a_link_a_relative_path_or_an_address(file, tmp_path, monkeypatch):
+    (tmp_path / "link.png").symlink_to("dot.png")
+    monkeypatch.chdir(tmp_path)
+    sent = f"data:image/png;base64,{b64encode(DOT).decode()}"
+    for image, expected in (("link.png", sent), (sent, sent), ("https://example.org/a.png", "https://example.org/a.png")):
+        file.write_text(FILE.replace("PLACE", image))
+        assert list(Imported(file=file, source="chats").samples())[1][0].images == (expected,)

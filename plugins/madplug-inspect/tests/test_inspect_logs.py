@@ -40,6 +40,8 @@ paradigm = "som.debate"
 agents = 2
 rounds = 2
 [[metrics]]
+use = "qa.oracle"
+[[metrics]]
 use = "qa.accuracy"
 [[observers]]
 use = "inspect.logs"
@@ -121,6 +123,16 @@ def test_agents_are_spans_within_rounds_and_calls_are_model_events(logs):
     assert [spans[c["span_id"]]["name"] for c in calls] == ["Agent 1", "Agent 2"] * 2
     assert all("Final answer: (A)" in c["output"]["choices"][0]["message"]["content"] for c in calls)
     assert {e["id"] for e in events if e["event"] == "span_end"} == set(spans)
+    answers = [(spans[e["span_id"]]["name"], e["data"]) for e in events if e.get("source", "").startswith("answers of")]
+    assert answers == [(f"round {i}", "- Agent 1: A\n- Agent 2: A") for i in (1, 2)], "or the viewer leaves rounds out"
+
+
+def test_what_the_viewer_lists_is_named_and_in_the_order_of_the_run_file(logs):
+    log = logs["small/two rounds"]
+    assert [score["name"] for score in log["results"]["scores"]] == ["qa.oracle", "qa.accuracy"]
+    [scored] = [e for e in log["samples"][0]["events"] if e["event"] == "score"]
+    assert list(scored["score"]["value"]) == ["qa.oracle", "qa.accuracy"]
+    assert log["samples"][0]["messages"][1]["content"].startswith("Agent 1:\n\n")
 
 
 def test_usage_is_that_of_the_debate_even_if_another_cell_paid(logs):
@@ -155,6 +167,20 @@ def test_the_command_writes_the_same_logs_again(study, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "2 logs in" in done.stdout
     assert {p.name for p in (tmp_path / "logs").iterdir()} == {p.name for p in (study / "inspect").iterdir()}
+
+
+def test_a_cell_without_a_debate_that_has_ended_has_no_log(study, tmp_path):
+    shutil.copytree(study, tmp_path / "study")
+    with closing(sqlite3.connect(tmp_path / "study" / "study.db")) as db, db:
+        db.execute("DELETE FROM debates WHERE cell = 'two rounds'")
+    (log,) = write_logs(tmp_path / "study", tmp_path / "logs")
+    assert log.name.startswith("one-round")
+    with closing(sqlite3.connect(tmp_path / "study" / "study.db")) as db, db:
+        db.execute("DELETE FROM debates")
+    done = subprocess.run([sys.executable, "-m", "madplug", "inspect", str(tmp_path / "study")],
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "no debate has ended yet" in done.stderr
 
 
 def test_its_viewer_shows_them(study):
@@ -217,7 +243,7 @@ def test_a_pipe_in_a_study_does_not_keep_the_reader_waiting(study, tmp_path):
 @pytest.mark.parametrize("damage", [
     "UPDATE calls SET at = 1e300", "UPDATE calls SET seconds = 'x'", "UPDATE calls SET request = '[]', book = NULL",
     "UPDATE messages SET record = replace(record, '\"agent\":1', '\"agent\":99')",
-    "UPDATE facts SET value = '{\"cells\": {\"main\": 5}}' WHERE name = 'identity'",
+    "UPDATE facts SET value = '{\"cells\": {\"two rounds\": 5}}' WHERE name = 'identity'",
     "UPDATE facts SET value = '{\"repeats\": \"x\"}' WHERE name = 'identity'"])
 def test_damaged_records_are_told(study, tmp_path, damage):
     shutil.copytree(study, tmp_path / "study")

@@ -176,6 +176,7 @@ class Chat(Model):
     def _meaning(self, error: Exception) -> ModelError:
         """The madplug error for an exception of litellm."""
         said = _PREFIX.sub("", str(getattr(error, "message", None) or error)[:_MOST])
+        said = said.partition("Traceback (most recent call last)")[0]  # litellm's own, about a reply of another shape
         if refused := next((below for below in chain(error) if isinstance(below, RefusedError)), None):
             return refused
         if never_reached(error):

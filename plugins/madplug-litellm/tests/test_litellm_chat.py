@@ -1,7 +1,6 @@
 """Calls through litellm, over real HTTP to the repository's own endpoint."""
 
 import asyncio
-import json
 import logging
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from contextlib import nullcontext
 from importlib.util import find_spec
 
 import pytest
-from aiohttp import web
 from pydantic import ValidationError
 
 from madplug import (
@@ -289,35 +287,12 @@ PIECES = [piece("Final "), piece("answer: "), piece("B"), piece(finish="stop"),
 
 def listen(events, *, listening=True, model="openai/gpt-4o-mini"):
     """The outcome, what was shown, and what was asked for, of an endpoint that streams these events."""
-    asked, shown = [], []
-
-    async def answer(request):
-        asked.append(await request.json())
-        if events is None or not asked[-1].get("stream"):
-            return web.json_response(completion("Final answer: B", 7))
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
-        for event in events:
-            await response.write(f"data: {json.dumps(event)}\n\n".encode())
-        return response
-
-    async def main():
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", answer)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        chat = Chat(model=model, api_base=f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
-        await chat.open()
-        try:
-            return await _outcome(chat, Request((QUESTION,), "discuss", "m"))
-        finally:
-            await chat.close()
-            await runner.cleanup()
-
-    with listening_to(lambda request: shown.append) if listening else nullcontext():
-        return asyncio.run(main()), shown, asked
+    shown = []
+    whole = completion("Final answer: B", 7)
+    with running_endpoint(lambda body: events if events and body.get("stream") else whole, keep=10) as endpoint:
+        with listening_to(lambda request: shown.append) if listening else nullcontext():
+            outcome, = ask(endpoint.url, model=model)
+        return outcome, shown, [body for _, body in endpoint.seen]
 
 
 def test_a_reply_is_shown_piece_by_piece_with_its_usage_and_cost():

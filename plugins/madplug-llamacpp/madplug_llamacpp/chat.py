@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,15 +104,20 @@ class Chat(Model):
 
     async def open(self) -> None:
         """Find the weights and load them."""
+        from asyncio import to_thread
+        from concurrent.futures import ThreadPoolExecutor
+
         options = self.options
-        path = await asyncio.to_thread(found, options.weights, options.cache_dir, options.sha256)
-        self._engine = await asyncio.to_thread(Engine, path, options)
+        path = await to_thread(found, options.weights, options.cache_dir, options.sha256)
+        self._engine = await to_thread(Engine, path, options)
         self._threads = ThreadPoolExecutor(options.max_in_flight, thread_name_prefix="llamacpp")
         self._said: set[str] = set()
 
     async def close(self) -> None:
         """Wait for what is being written, and give the memory back."""
-        await asyncio.to_thread(self._threads.shutdown)
+        from asyncio import to_thread
+
+        await to_thread(self._threads.shutdown)
         self._engine = None
 
     @property
@@ -138,13 +141,15 @@ class Chat(Model):
         return _completion(answer, unsupported)
 
     async def _answer(self, body: Mapping[str, Any], shown: Callable[[str], None] | None) -> Answer:
+        from asyncio import CancelledError, get_running_loop
+
         if self._engine is None:
             raise ModelError("the model is not open")
         self._engine.refuse_after_fork()
         answer = Answer(shown)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, self._engine.answer, body, answer)
-        except asyncio.CancelledError:
+            return await get_running_loop().run_in_executor(self._threads, self._engine.answer, body, answer)
+        except CancelledError:
             answer.stopped.set()
             raise
 

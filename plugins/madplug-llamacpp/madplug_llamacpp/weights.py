@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -78,9 +77,16 @@ def understood(weights: str) -> str:
         return weights
     if not is_path(weights):
         raise ValueError(f"there are no such weights{nearest(weights, EXTRAS) or ';'} {ways()}")
-    if not Path(weights).is_file():
+    if not _is_file(Path(weights)):
         raise ValueError(f"there is no file {weights}; {ways()}")
     return weights
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long
+        return False
 
 
 def found(weights: str, cache: Path | None = None, sha256: str | None = None) -> Path:
@@ -156,6 +162,8 @@ def _source(requirement: str, number: int) -> Path | None:
 
 def _join(sources: Iterable[Path], target: Path, name: str, parts: Parts) -> None:
     """Write to a temporary file and rename it, so that no process ever sees half a file."""
+    import tempfile
+
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as out:

@@ -20,7 +20,7 @@ from madplug_llamacpp.engine import Answer
 from madplug_llamacpp.weights import found
 
 QUESTION = "Ann is taller than Bo, and Bo is taller than Cy. Who is tallest?\n(A) Ann\n(B) Bo\n(C) Cy\nBriefly."
-CLOSING = r"[\s\S]{0,50}\nFinal answer: \((A|B|C)\)"
+CLOSING = r"(?:[\s\S]{0,50}\n)?Final answer: \((A|B|C)\)"
 
 
 def request(text=QUESTION, *, form=None, seed=1, **params):

@@ -166,6 +166,7 @@ def test_a_mistyped_extra_is_refused_with_the_nearest():
 
 def test_a_file_that_is_not_there_is_refused():
     assert "there is no file nowhere/model.gguf; weights come from" in refused(weights="nowhere/model.gguf")
+    assert "there is no file aaaa" in refused(weights="a" * 5000 + ".gguf")
 
 
 @pytest.mark.parametrize("weights", ["hf:owner", "hf:owner/repo", "hf:owner/repo/model.bin", "hf:a/b@/c.gguf"])

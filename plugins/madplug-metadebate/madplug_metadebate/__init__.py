@@ -14,7 +14,7 @@ from madplug_metadebate.review import best_candidates, means, read_scores
 
 __all__ = ["Cast", "Dmad", "DmadVision", "Mad", "best_candidates", "means", "read_scores"]
 
-_ROLES = Roles.Options()
+_ROLES = {name: option.default for name, option in Roles.Options.model_fields.items()}
 
 
 class Mad(Paradigm):
@@ -31,7 +31,7 @@ class Mad(Paradigm):
         "use": "metadebate.cast",
         "setting": "Two sides debate a question, one turn each in a round, and a moderator decides when it has seen "
                    "enough.",
-        "roles": {"affirmative": _ROLES.affirmative, "negative": _ROLES.negative, "moderator": _ROLES.moderator}}}
+        "roles": {role: _ROLES[role] for role in ("affirmative", "negative", "moderator")}}}
 
 
 def _by_method(base: type[Paradigm], roles: Sequence[str]) -> Mapping[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import zlib
 from collections.abc import Iterator, Mapping
@@ -47,6 +46,8 @@ async def unpack(reply: Reply, most: int) -> bytes:
 
     Raises `RefusedError` for a success that has more, and `TransientError` for what cannot be unpacked.
     """
+    from asyncio import sleep
+
     encoding = reply.headers.get("content-encoding", "").strip().lower()
     if encoding in ("", "identity"):
         return reply.body
@@ -58,7 +59,7 @@ async def unpack(reply: Reply, most: int) -> bytes:
                 raise too_large(most)
             return bytes(unpacked[:most])
         if len(unpacked) % MEGABYTE < len(part):
-            await asyncio.sleep(0)  # other calls are waiting
+            await sleep(0)  # other calls are waiting
     if len(reply.body) < most:
         unpacker.check_end()
     return bytes(unpacked)

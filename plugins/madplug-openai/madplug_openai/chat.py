@@ -6,7 +6,6 @@ thousand calls pays a hundred thousand times.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
@@ -92,6 +91,8 @@ class Chat(Model):
 
     async def open(self) -> None:
         """Make the client. Connections are opened when they are needed."""
+        from asyncio import Lock
+
         options = self.options
         key = key_from(options.api_key_env)
         self._keys = (key,) if key else ()
@@ -108,7 +109,7 @@ class Chat(Model):
         url = options.base_url + "/chat/completions"
         self._client = _client_for(url)(url, headers, timeout=options.timeout, limits=self._limits, keys=self._keys)
         self._address, self._headers = url, headers
-        self._reading = asyncio.Lock()
+        self._reading = Lock()
 
     async def close(self) -> None:
         """Close every connection."""
@@ -126,8 +127,10 @@ class Chat(Model):
             body = await unpack(reply, self._limits[0 if reply.good else 1])
         if len(body) < LARGE:
             return self.read(reply.status, reply.headers, body)
+        from asyncio import to_thread
+
         async with self._reading:  # one at a time: a thread that reads JSON keeps the interpreter to itself
-            return await asyncio.to_thread(self.read, reply.status, reply.headers, body)
+            return await to_thread(self.read, reply.status, reply.headers, body)
 
     async def _show(self, request: Request, shown: Callable[[str], None]) -> Completion:
         """One exchange whose reply is shown while it is written, if the endpoint streams."""

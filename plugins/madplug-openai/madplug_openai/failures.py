@@ -6,8 +6,6 @@ import math
 import re
 import time
 from collections.abc import Iterable, Mapping
-from email.utils import parsedate_to_datetime
-from http import HTTPStatus
 from typing import Any
 
 from madplug import AccessError, ModelError, OverloadedError, RefusedError, TransientError
@@ -40,7 +38,7 @@ def failure(status: int, reply: Any, text: str, headers: Mapping[str, str],
         return RefusedError(said)
     if codes & (_NO_MONEY | _NO_KEY) or status in _NO_ACCESS or 300 <= status < 400:
         return AccessError(said)
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
+    if status == 429:
         return OverloadedError(said, retry_after=retry_after(headers))
     if status in _PASSING or status >= 500 or status < 200:
         return TransientError(said, retry_after=retry_after(headers))
@@ -70,6 +68,8 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
 
 
 def _until(date: str, now: float) -> float:
+    from email.utils import parsedate_to_datetime
+
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - now)
     except (ValueError, TypeError, OverflowError):
@@ -77,6 +77,8 @@ def _until(date: str, now: float) -> float:
 
 
 def _status(status: int) -> str:
+    from http import HTTPStatus
+
     try:
         return f"HTTP {status} {HTTPStatus(status).phrase}"
     except ValueError:

@@ -18,6 +18,7 @@ _LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai)[-_][\w.*-]{8,}")
 # Colours, cursor movements and titles first, whole; then every other control or direction character.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\s]+")
+_USER = re.compile(r"(?<=://)[^\s'\"<>]+@")  # up to the last @: a password may contain / where it must not
 _REQUEST_ID = re.compile(r"(?i)\(?\brequest[ _-]?id\b\W{1,3}[\w-]{6,}\)?")
 
 
@@ -65,12 +66,12 @@ def refuse_key_in(address: str, variable: str | None) -> None:
 
 
 def presentable(text: str, keys: Iterable[str] = (), most: int = 300) -> str:
-    """Text of an endpoint as one short line: no key in it, and nothing a terminal would obey.
+    """Text of an endpoint as one short line: no key or password in it, and nothing a terminal would obey.
 
     Identifiers of single requests go too, so that the same refusal reads the same each time.
     """
     keys = tuple(keys)
-    text = hide(text[:100 * most], keys, "[key]")
+    text = hide(_USER.sub("[key]@", text[:100 * most]), keys, "[key]")
     text = _CONTROLS.sub(" ", _ESCAPES.sub("", text))
     # Once more: what was taken out may have stood in the middle of a key.
     text = _LIKE_A_KEY.sub("[key]", hide(_REQUEST_ID.sub("", text), keys, "[key]")).strip()

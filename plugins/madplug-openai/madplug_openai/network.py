@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import socket
 import time
@@ -70,16 +69,20 @@ class Addresses:
     """The addresses of a host, looked up by one caller for all."""
 
     def __init__(self, host: str, port: int) -> None:
+        from asyncio import Lock
+
         self._host, self._port = host, port
         self._found: list[Any] = []
         self._until = 0.0
-        self._looking = asyncio.Lock()
+        self._looking = Lock()
 
     async def look_up(self) -> list[Any]:
         """The addresses, as `socket.getaddrinfo` gives them. Raises `OSError`."""
+        from asyncio import get_running_loop
+
         async with self._looking:
             if time.monotonic() >= self._until:
-                self._found = await asyncio.get_running_loop().getaddrinfo(
+                self._found = await get_running_loop().getaddrinfo(
                     self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
                 self._until = time.monotonic() + _RESOLVED_FOR
         return list(self._found)

@@ -20,6 +20,7 @@ from madplug import (
 )
 from madplug.testing.endpoint import completion, running_endpoint
 from madplug_openai import Chat
+from madplug_openai.keys import presentable
 
 KEY = "sk-proj-abc123DEF456ghi789"
 
@@ -274,3 +275,12 @@ def test_a_call_that_is_cancelled_leaves_the_others_alone():
 
 def test_a_model_that_was_never_opened_can_be_closed():
     asyncio.run(Chat(model="fake").close())
+
+
+@pytest.mark.parametrize("password", ["short", "with/slash@and-at", "percent%2Fencoded", ""])
+@pytest.mark.parametrize("around", ["{}", "url='{}', again", "({})", "proxy={} and {}"])
+def test_no_password_of_an_address_is_in_a_message(password, around):
+    said = presentable("failed: " + around.replace("{}", f"http://someone:{password}@host:1"))
+    assert "someone" not in said
+    assert not password or password not in said
+    assert "http://[key]@" in said

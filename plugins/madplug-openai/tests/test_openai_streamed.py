@@ -1,13 +1,13 @@
 """Replies that are shown while they are written: the same completion as at once, from an endpoint that streams."""
 
 import asyncio
-import json
+from contextlib import nullcontext
 
 import pytest
-from aiohttp import web
 
 from madplug import Request, TransientError
 from madplug.streaming import listening_to
+from madplug.testing.endpoint import running_endpoint
 from madplug_openai import Chat
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
@@ -21,45 +21,26 @@ def piece(text=None, finish=None, **more):
 
 
 PIECES = [piece("Final "), piece("answer: "), piece("B"), piece(finish="stop"),
-          {"id": "1", "choices": [], "usage": USAGE}]
+          {"id": "1", "choices": [], "usage": USAGE}, "[DONE]"]
 
 
-def ask(events, *, listening=True, status=200, done=True):
+def ask(events, *, listening=True, status=200):
     """The completion, what was shown, and the requests that the endpoint got."""
-    asked, shown = [], []
+    shown = []
 
-    async def answer(request):
-        body = await request.json()
-        asked.append(body)
-        if not body.get("stream") or events is None:
-            return web.json_response(WHOLE if status == 200 else {"error": {"message": "no"}}, status=status)
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
-        text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + ("data: [DONE]\n\n" if done else "")
-        for i in range(0, len(text), 17):  # events arrive in any portions
-            await response.write(text[i:i + 17].encode())
-        return response
-
-    async def main():
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", answer)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        port = site._server.sockets[0].getsockname()[1]
-        model = Chat(model="small", base_url=f"http://127.0.0.1:{port}/v1")
+    async def talk(url):
+        model = Chat(model="small", base_url=url)
         try:
             await model.open()
             return await model.complete(Request(({"role": "user", "content": "?"},), "discuss", "m"))
         finally:
             await model.close()
-            await runner.cleanup()
 
-    if not listening:
-        return asyncio.run(main()), shown, asked
-    with listening_to(lambda request: shown.append):
-        return asyncio.run(main()), shown, asked
+    with running_endpoint(lambda body: events if events and body.get("stream") else WHOLE, keep=10,
+                          faults=[] if status == 200 else [str(status)] * 10) as endpoint:
+        with listening_to(lambda request: shown.append) if listening else nullcontext():
+            completion = asyncio.run(talk(endpoint.url))
+        return completion, shown, [body for _, body in endpoint.seen]
 
 
 def test_a_streamed_reply_is_the_same_completion_and_is_shown_piece_by_piece():
@@ -76,9 +57,9 @@ def test_an_endpoint_that_does_not_stream_answers_at_once():
     assert (completion.text, shown) == ("Final answer: B", [])
 
 
-@pytest.mark.parametrize(("events", "options", "words"), [
-    (PIECES[:2], {"done": False}, "broke in the middle"), (None, {"status": 503}, "no"),
-    ([piece("Fin"), {"error": {"message": "overloaded", "code": 503}}], {}, "overloaded")])
-def test_a_reply_that_breaks_off_or_is_an_error_may_be_tried_again(events, options, words):
+@pytest.mark.parametrize(("events", "status", "words"), [
+    (PIECES[:2], 200, "broke in the middle"), (None, 503, "the endpoint says 503"),
+    ([piece("Fin"), {"error": {"message": "overloaded", "code": 503}}, "[DONE]"], 200, "overloaded")])
+def test_a_reply_that_breaks_off_or_is_an_error_may_be_tried_again(events, status, words):
     with pytest.raises(TransientError, match=words):
-        ask(events, **options)
+        ask(events, status=status)

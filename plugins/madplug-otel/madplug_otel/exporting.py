@@ -47,7 +47,7 @@ def make_resource(options: ExportOptions, study: str) -> Resource:
     """What the spans and metrics of a run are about."""
     from opentelemetry.sdk.resources import Resource
 
-    return Resource.create({"service.name": options.service_name, "madplug.study": study})
+    return Resource.create({"service.name": options.service_name, "madplug.study": redact(study)})
 
 
 class SpanSender:

@@ -59,7 +59,7 @@ class Metrics(Observer):
         if answered.source != "paid":
             return
         about: dict[str, Any] = {"gen_ai.operation.name": CHAT, "gen_ai.provider.name": PROVIDER,
-                                 "gen_ai.request.model": event.request.model}
+                                 "gen_ai.request.model": redact(event.request.model)}
         self._tokens.record(usage.prompt, {**about, "gen_ai.token.type": "input"})
         self._tokens.record(usage.completion, {**about, "gen_ai.token.type": "output"})
         self._seconds.record(answered.seconds, about)
@@ -68,7 +68,7 @@ class Metrics(Observer):
 
     def debate_finished(self, event: DebateFinished) -> None:
         """Count a debate."""
-        self._debates.add(1, {"madplug.cell": event.debate.cell, "madplug.outcome": event.outcome})
+        self._debates.add(1, {"madplug.cell": redact(event.debate.cell), "madplug.outcome": event.outcome})
 
     def close(self) -> None:
         """Send the last report. Raises `StudyError` if it was not accepted."""

@@ -89,7 +89,7 @@ class Traces(Observer):
     def agents_cast(self, event: AgentsCast) -> None:
         """Add who takes part."""
         if debate := self._debates.get(event.debate):
-            debate.span.set_attribute("madplug.agents", [agent.persona.name for agent in event.agents])
+            debate.span.set_attribute("madplug.agents", [redact(agent.persona.name) for agent in event.agents])
 
     def call_answered(self, event: CallAnswered) -> None:
         """Keep a call until its turn is known; those made in preparation belong to the study."""
@@ -175,8 +175,9 @@ class Traces(Observer):
         from opentelemetry.trace import SpanKind, set_span_in_context
 
         context = Context() if parent is None else set_span_in_context(parent, Context())
-        return self._tracer.start_span(name, context, SpanKind.CLIENT if client else SpanKind.INTERNAL, attributes,
-                                       start_time=begin)
+        attributes = {key: redact(value) if isinstance(value, str) else value for key, value in attributes.items()}
+        kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
+        return self._tracer.start_span(redact(name), context, kind, attributes, start_time=begin)
 
     def _end(self, span: Span, at: int | None = None) -> None:
         self._ended += span.is_recording()  # unless a sampler of the environment leaves it out

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from madplug import Completion, ModelError, Persona, PersonaGenerator, Usage
+from madplug import Completion, ModelError, Persona, PersonaGenerator, Sample, Usage
 from madplug.testing import play
 from madplug_otel import Metrics, Traces
 from madplug_otel.conventions import SCHEMA
@@ -217,6 +217,19 @@ def test_neither_content_nor_keys_are_sent(receiver, monkeypatch, secret):
         assert b"hidden-header-value" not in receiver.raw
         assert (b"Xylophone" in receiver.raw) is content
         assert (b"Zebra" in receiver.raw) is content
+
+
+def test_a_key_in_a_name_is_not_sent(receiver, secret):
+    class Named(PersonaGenerator):
+        name = "named"
+
+        def generate(self, debate, roster):
+            return Persona(f"{secret} {len(roster)}")
+
+    play(replies=lambda request: "A", sample=Sample(f"id {secret}", "?"), agents=2, personas=[Named()], observers=[
+        Traces(endpoint=receiver.url), Metrics(endpoint=receiver.url)])
+    assert b"[secret] 1" in receiver.raw
+    assert secret.encode() not in receiver.raw
 
 
 def test_what_a_receiver_does_not_accept_is_a_problem_of_the_study_and_the_debate_goes_on():

@@ -124,8 +124,12 @@ class Actor:
                     self._receive(data)
         except RayError as error:
             self._report(error)
+        except Exception as error:  # what the actor sends from here on could not be understood either
+            self._report(error)
+            with suppress(RayError, ValueError):
+                ray.kill(self._handle)
 
-    def _report(self, error: RayError) -> None:
+    def _report(self, error: Exception) -> None:
         """The actor is gone; said once."""
         lost, self._lost = self._lost, None
         if lost is not None:
@@ -145,7 +149,7 @@ class Actor:
             ray.kill(self._handle)
 
 
-def _reason(error: RayError) -> str:
+def _reason(error: Exception) -> str:
     """An error of Ray in one line."""
     if isinstance(error, RayActorError):
         found = [line.strip() for line in str(error).splitlines() if line.strip()]

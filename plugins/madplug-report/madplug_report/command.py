@@ -75,7 +75,7 @@ def _write(found: dict[str, Any], folder: Path, fit: str | None, *, figures: boo
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(text, encoding="utf-8", errors="replace")  # a directory's name may be any bytes
         if figures:
             write_figures(made, folder / "figures")
     except OSError as error:

@@ -47,11 +47,11 @@ class Comparisons:
         assert j is not None
         cells = self._analysis.debates.cells
         names = {"cell": cells[i].name, "baseline": cells[j].name}
-        differences, once = self._differences(i, j)
+        differences, binary = self._differences(i, j)
         if not len(differences):
             self.left.append({**names, "reason": self._why_not(i, j)})
             return
-        entry = {**names, "why": why, "metric": self._analysis.metric_of[j], **compared(differences, once),
+        entry = {**names, "why": why, "metric": self._analysis.metric_of[j], **compared(differences, binary),
                  **self._effects(i, j, differences)}
         if entry["test"] == MCNEMAR and entry["gained"] + entry["lost"] < intervals.ENOUGH:
             entry |= _interval(intervals.tango(entry["gained"], entry["lost"], len(differences)))
@@ -67,12 +67,13 @@ class Comparisons:
         return a, b, at, other_at
 
     def _differences(self, i: int, j: int) -> tuple[NDArray[np.float64], bool]:
-        """Differences on the samples both have, and whether each of them is of one debate against one."""
+        """Differences on the samples both have, and whether each is of one right or wrong debate against another."""
         if self._analysis.metric_of[j] is None:
             return np.empty(0), False
         a, b, at, other_at = self._pair(i, j)
-        once = bool((a.times[at] == 1).all() and (b.times[other_at] == 1).all())
-        return np.round(a.values[at] - b.values[other_at], _DIGITS), once
+        binary = all((scores.times[where] == 1).all() and np.isin(scores.values[where], (0.0, 1.0)).all()
+                     for scores, where in ((a, at), (b, other_at)))
+        return np.round(a.values[at] - b.values[other_at], _DIGITS), binary
 
     def _effects(self, i: int, j: int, differences: NDArray[np.float64]) -> dict[str, Any]:
         a, b, at, other_at = self._pair(i, j)
@@ -89,7 +90,7 @@ class Comparisons:
         analysis, metric = self._analysis, self._analysis.metric_of[j]
         if metric is None or not len(analysis.scores(metric, i)):
             return "no debate has ended" if not len(analysis.rows(i)) else f"no debate has the metric '{metric}'"
-        names = [{analysis.debates.sample_ids[s] for s in analysis.scores(metric, c).ids} for c in (i, j)]
+        names = [{*analysis.debates.sample_names[analysis.scores(metric, c).ids]} for c in (i, j)]
         return "other data: the ids are the same, the questions are not" if names[0] & names[1] else \
             "other data: no sample is in both"
 
@@ -100,10 +101,13 @@ def matched(analysis: Analysis, facts: CellFacts) -> int | None:
                  if other.study == facts.study and other.slug == facts.match.get("cell")), None)
 
 
-def compared(differences: NDArray[np.float64], once: bool) -> dict[str, Any]:
-    """The test of these pairs, and what a study of this size can tell."""
+def compared(differences: NDArray[np.float64], binary: bool) -> dict[str, Any]:
+    """The test of these pairs, and what a study of this size can tell.
+
+    binary: each is the difference of two debates that were right or wrong.
+    """
     n, mean, square = len(differences), float(differences.mean()), float((differences**2).mean())
-    if once and np.isin(differences, (-1.0, 0.0, 1.0)).all():
+    if binary:
         test = st.Test(st.mcnemar(int((differences > 0).sum()), int((differences < 0).sum())), MCNEMAR)
     else:
         test = st.sign_flips(differences, SEED)

@@ -14,13 +14,16 @@ from madplug_report.texts import headline, method
 STYLE = """
 body{margin:0 auto;padding:1.5rem;max-width:76rem;font:15px/1.5 system-ui,sans-serif}
 body{background:var(--page);color:var(--text)}
-h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}h1,h2,p,figcaption{overflow-wrap:anywhere}
 .notes{border-left:4px solid var(--warn);padding:.2rem 0 .2rem 1rem;margin:1rem 0;color:var(--warn)}
 .notes p{margin:.25rem 0}.oracle{font-weight:700}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--grid)}
-thead th{border-bottom:2px solid var(--quiet);position:sticky;top:0;background:var(--page)}
-tbody th{font-weight:400}th:first-child{text-align:left}
+.wide:has(>table){max-height:85vh;overflow:auto}
+thead th{border-bottom:2px solid var(--quiet)}thead{position:sticky;top:0;z-index:1;background:var(--page)}
+tbody th{font-weight:400;position:sticky;left:0;background:var(--page)}
+@media(max-width:40rem){tbody th{min-width:7rem;max-width:40vw;white-space:normal;overflow-wrap:anywhere}}
+th:first-child{text-align:left}@media print{.wide:has(>table){max-height:none;overflow:visible}}
 th[colspan]{text-align:center}td.best{font-weight:700}
 figure{margin:1rem 0 2.5rem}figcaption{color:var(--quiet);font-size:13px;max-width:60rem}
 svg{width:100%;max-width:60rem;min-width:38rem;height:auto;display:block}

@@ -12,6 +12,7 @@ import msgspec
 
 from madplug import UserError, open_study
 from madplug_report.alterations import Alterations
+from madplug_report.questions import Questions
 from madplug_report.rounds import CellRounds, right_answers
 from madplug_report.spending import Calls, Tokenizer, Used
 from madplug_report.studies import CellFacts, Study
@@ -102,13 +103,12 @@ class Debates:
         self.rounds = [CellRounds(cell.independent) for cell in self.cells]
         self.alterations = [Alterations() for _ in self.cells]
         self.metrics: dict[str, array[float]] = {}
-        self.sample_ids: list[str] = []
-        self.cell, self.repeat, self.sample, self.end = array("i"), array("i"), array("i"), array("b")
+        self.cell, self.repeat, self.end = array("i"), array("i"), array("b")
         self.rounds_run, self.calls = array("i"), array("q")
         self.read, self.cached, self.written = array("q"), array("q"), array("q")
         self.seconds, self.cost = array("d"), array("d")
         self._unscored: list[int] = []
-        self._samples: dict[tuple[str, int], int] = {}
+        self._questions = Questions()
         self.spent, self.used = Calls(), Used()
         for study in studies:
             self._read_calls(study, tokenizer)
@@ -116,6 +116,7 @@ class Debates:
         self._decode = msgspec.json.Decoder(_Debate).decode
         for number, study in enumerate(studies):
             self._read(number, study)
+        self.sample, self.sample_names = self._questions.number()
         self.proportions = {name: self._is_proportion(name) for name in self.metrics}
         for name, column in self.metrics.items() if self._unscored else ():
             for row in self._unscored if self.proportions[name] else ():
@@ -156,7 +157,7 @@ class Debates:
         self._add_metrics(debate)
         self.cell.append(cell)
         self.repeat.append(debate.repeat)
-        self.sample.append(self._sample(debate))
+        self._add_question(debate)
         self.end.append(_end(debate))
         self.calls.append(debate.calls)
         self.read.append(debate.tokens.prompt)
@@ -199,18 +200,13 @@ class Debates:
         found = {value for value in self.metrics[name] if not math.isnan(value)}
         return found <= {0.0, 1.0} and (0.0 in found or name == ACCURACY)  # a count may be 1 everywhere
 
-    def _sample(self, debate: _Debate) -> int:
-        """The number of a question: the same in two cells only if its text and choices are the same.
+    def _add_question(self, debate: _Debate) -> None:
+        """Add the question: the same in two cells only if its text and choices are the same.
 
         The two presentations of a pair count as one question, because they are not independent.
         """
         sample, pair = debate.sample, debate.sample.metadata.pair
-        name = sample.id if pair is None else str(pair)
-        content = hash((sample.question, *sorted(sample.choices)))
-        known = self._samples.setdefault((name, content), len(self._samples))
-        if known == len(self.sample_ids):
-            self.sample_ids.append(name)
-        return known
+        self._questions.add(sample.id if pair is None else str(pair), (sample.question, *sorted(sample.choices)))
 
 
 def _keys(raw: msgspec.Raw) -> list[int]:

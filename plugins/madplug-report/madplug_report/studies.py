@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -45,8 +46,15 @@ class CellFacts:
     @property
     def independent(self) -> bool:
         """Whether its agents answer once, unseen by each other, and the most common answer counts."""
-        use = [str((self.debate.get(slot) or {}).get("use", "")) for slot in ("turns", "decision")]
-        return use == ["baselines.samples", "baselines.most_common"]
+        debate = self.debate
+        use = {slot: str((debate.get(slot) or {}).get("use", "")) for slot in ("turns", "decision")}
+        if use["decision"] not in {"baselines.most_common", "voting.plurality"}:
+            return False
+        if use["turns"] == "baselines.samples":
+            return use["decision"] == "baselines.most_common"
+        alike = len(debate.get("models") or [""]) == 1 and len(debate.get("styles") or [""]) == 1
+        plain = not any(debate.get(part) for part in ("phases", "personas")) and not self.resolved.get("extensions")
+        return use["turns"] == "turns.simultaneous" and debate.get("rounds") == 1 and alike and plain
 
 
 @dataclass
@@ -66,7 +74,7 @@ class Study:
 
 def open_studies(folders: Sequence[Path]) -> list[Study]:
     """The studies in these directories. Raises `UserError` where there is none."""
-    same = [folder for folder, count in Counter(f.resolve() for f in folders).items() if count > 1]
+    same = [folder for folder, count in Counter(map(os.path.realpath, folders)).items() if count > 1]
     if same:
         raise UserError(f"report: {same[0]} is named twice")
     studies = [_open(i, folder) for i, folder in enumerate(folders)]

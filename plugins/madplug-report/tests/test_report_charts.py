@@ -9,6 +9,7 @@ import pytest
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
+from madplug import Usage
 from madplug_report.building import build
 from madplug_report.charts import charts, write_figures
 from madplug_report.charts.style import COLOURS, SERIES, css
@@ -94,6 +95,48 @@ def test_long_broad_and_foreign_names_have_room_and_stay_different(study, kit):
     shown = [t for t, _ in boxes(made[0].svg) if t.startswith("x")]
     assert len(set(shown)) == 2
     assert all(t.endswith(("(oracle) #2", "(oracle) #3")) for t in shown)
+
+
+COSTS = {"chain of thought": (1, 95), "self-consistency": (6, 592), "vote": (6, 538), "society of minds": (6, 988),
+         "ordered": (6, 988), "anti-conformity": (6, 1091), "memory": (6, 1153)}
+
+
+def equal_calls(study, kit, costs, more=""):
+    """The chart of cells with these calls and tokens."""
+    def change(d):
+        calls, tokens = costs[d.cell.removesuffix(more)]
+        return kit.replace(d, calls=calls, tokens=Usage(tokens, 0))
+    report = build([study([kit.Drawn(n + more, skill=0.5) for n in costs], samples=30, change=change)])
+    return next(c for c in charts(report) if c.name == "cost")
+
+
+def test_points_have_names_where_there_is_room_for_all(study, kit):
+    svg = equal_calls(study, kit, COSTS).svg
+    assert collisions(svg) == []
+    texts = [t for t, _ in boxes(svg)]
+    assert [texts.count(name) for name in COSTS] == [1] * 7
+    assert not {"1", "7"} & set(texts)
+
+
+def test_points_have_numbers_where_names_would_cover_something(study, kit):
+    svg = equal_calls(study, kit, COSTS, ", of which the settings are said, too").svg
+    assert collisions(svg) == []
+    assert {str(i) for i in range(1, 8)} <= {t for t, _ in boxes(svg)}
+
+
+def test_equal_calls_are_said_and_not_drawn(study, kit):
+    chart = equal_calls(study, kit, COSTS)
+    assert "calls per debate" not in chart.svg
+    assert (chart.title, "Calls per debate: 1 or 6." in chart.caption) == ("Accuracy against tokens", True)
+    chart = equal_calls(study, kit, COSTS | {"memory": (12, 1153)})
+    assert "calls per debate" in chart.svg
+
+
+def test_costs_are_on_a_logarithm_only_if_it_spreads_them(study, kit):
+    even = "0", "200", "400"
+    assert set(even) <= {t for t, _ in boxes(equal_calls(study, kit, COSTS).svg)}
+    doubled = equal_calls(study, kit, {f"c{i}": (6, 100 * 2**i) for i in range(5)}).svg
+    assert {"100", "200", "500", "1,000"} <= {t for t, _ in boxes(doubled)}
 
 
 def test_mathematics_in_a_name_is_only_text(study, kit):
@@ -283,6 +326,29 @@ def test_challenges_are_bars_of_their_outcomes(study, kit):
     chart = made_of(build([study([kit.Drawn("a")], samples=10, change=challenged(kit))]))["challenges"]
     assert {row["setting"]: row["rate"] for row in chart.rows} == {"wrong": 0.5, "history": 0.25}
     assert collisions(chart.svg) == []
+
+
+def test_challenges_of_cells_with_long_names_have_room_for_their_legend(study, kit):
+    cells = [kit.Drawn(f"consensus.with_a_long_name_indeed_{i}{'m' * 30}") for i in range(2)]
+    chart = made_of(build([study(cells, samples=4, change=challenged(kit))]))["challenges"]
+    assert collisions(chart.svg) == []
+
+
+def test_a_field_of_zero_has_its_number(study, kit):
+    report = build([study(swept(kit, NAMES[:1], (2, 3), (1, 2)), samples=4)])
+    cell = report["cells"][0]
+    cell["metrics"]["qa.accuracy"] = {**cell["metrics"]["qa.accuracy"], "mean": 0.0}
+    assert ">0.00<" in made_of(report)["surface"].svg
+
+
+def test_numbers_stand_out_from_every_shade():
+    from matplotlib import colormaps
+
+    from madplug_report.charts.heat import MIDDLE, SHADES, luminance
+
+    for i in range(256):
+        light = luminance(colormaps[SHADES](i))
+        assert ((light + 0.05) / 0.05 if light > MIDDLE else 1.05 / (light + 0.05)) >= 4.5
 
 
 def test_votes_are_counted_with_every_presentation(study, kit):

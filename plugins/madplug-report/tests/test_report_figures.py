@@ -137,6 +137,16 @@ def test_cells_are_compared_on_the_samples_both_have(study, kit, reported):
     assert c["test"] == "McNemar, exact"
 
 
+def test_numbers_that_differ_by_one_are_no_right_and_wrong_answers(study, kit, reported):
+    def counted(first):
+        return lambda d: kit.replace(d, metrics={"kit.changes": float(first[int(d.sample.id[1:])])})
+    a, b = (study([kit.Drawn(name)], samples=4, name=name, change=counted(first))
+            for name, first in (("a", [2, 1, 1, 0]), ("b", [3, 2, 1, 0])))
+    (c,) = reported(a, b, "--metric", "kit.changes")["comparisons"]
+    assert (c["gained"], c["lost"], c["p"]) == (2, 0, pytest.approx(0.5))
+    assert c["test"] == "sign flips, exact"
+
+
 def test_repeats_are_averaged_before_samples_are_compared(study, kit, reported):
     cells = [kit.Drawn("a", skill=0.4), kit.Drawn("b", skill=0.9)]
     (c,) = reported(study(cells, samples=60, repeats=3))["comparisons"]
@@ -329,6 +339,15 @@ def test_self_consistency_is_a_curve_drawn_from_one_pool(study, kit, reported):
     assert curve[-1] == pytest.approx(found[0]["metrics"]["qa.accuracy"]["mean"])
     assert curve[-1] > curve[0]
     assert found[1]["vote_of_first"] is None
+
+
+@pytest.mark.parametrize(("change", "drawn"), [
+    ({}, True), ({"rounds": 2}, False), ({"phases": [{"use": "challenge.final"}]}, False),
+    ({"models": ["small", "large"]}, False), ({"decision": {"use": "freemad.score"}}, False)])
+def test_a_vote_of_agents_who_answer_once_is_self_consistency_too(study, kit, reported, change, drawn):
+    debate = {"turns": {"use": "turns.simultaneous"}, "decision": {"use": "voting.plurality"}, "models": ["m"]}
+    cell = kit.Drawn("vote", agents=6, rounds=1, table={"debate": debate | change})
+    assert bool(reported(study([cell], samples=20))["cells"][0]["vote_of_first"]) is drawn
 
 
 def test_agents_by_rounds_is_a_surface_for_each_set_of_other_settings(study, kit, reported):

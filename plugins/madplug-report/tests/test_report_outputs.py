@@ -166,6 +166,14 @@ def test_an_output_that_cannot_be_written_is_a_clear_message(study, kit, madplug
     assert "cannot be written" in done.stderr
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name of a directory is text")
+def test_the_name_of_a_directory_may_be_any_bytes(study, kit, madplug, tmp_path):
+    folder = study([kit.Drawn("a")]).rename(tmp_path / os.fsdecode(b"st\xffudy"))
+    done = madplug("report", folder, "--output", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "st?udy" in (tmp_path / "out" / "report.json").read_text(encoding="utf-8")
+
+
 def test_escaping_by_hand():
     assert in_html("a<b>&'\"") == "a&lt;b&gt;&amp;&#x27;&quot;"
     assert in_markdown("a|b*c_d") == r"a\|b\*c\_d"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -49,7 +48,9 @@ class Bm25(Service):
 
     async def open(self) -> None:
         """Read and index the files. Raises `ComponentError` if one cannot be read."""
-        await asyncio.to_thread(self._load)
+        from asyncio import to_thread
+
+        await to_thread(self._load)
 
     def _load(self) -> None:
         import bm25s  # type: ignore[import-untyped]
@@ -74,7 +75,9 @@ class Bm25(Service):
         """At most `k` passages, best first."""
         if self._index is None:
             await self.open()
-        return await asyncio.to_thread(self._find, query, k)
+        from asyncio import to_thread
+
+        return await to_thread(self._find, query, k)
 
     def _find(self, query: str, k: int) -> list[str]:
         found, scores = self._index.retrieve(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,8 @@ from pydantic import Field
 from madplug import ComponentError, Options, Service, Volatile
 
 if TYPE_CHECKING:
+    import asyncio
+
     import aiohttp
     from tenacity import RetryCallState
 
@@ -65,10 +66,12 @@ class Wikipedia(Service):
 
     async def open(self) -> None:
         """Connect."""
+        from asyncio import Semaphore
+
         import aiohttp
 
         contact = f"; {self.options.contact}" if self.options.contact else ""
-        self._one_at_a_time = asyncio.Semaphore(1)
+        self._one_at_a_time = Semaphore(1)
         self._session = aiohttp.ClientSession(
             headers={"User-Agent": AGENT + contact}, trust_env=True,
             timeout=aiohttp.ClientTimeout(total=self.options.seconds))
@@ -84,13 +87,15 @@ class Wikipedia(Service):
 
         Raises `ComponentError` if no attempt is answered.
         """
+        from asyncio import ensure_future, shield
+
         if self._session is None:
             await self.open()
         key = (shortened(query), min(k, MOST_EXTRACTS))
         if key not in self._found:
-            self._found[key] = asyncio.ensure_future(self._searched(*key))
+            self._found[key] = ensure_future(self._searched(*key))
         try:
-            return await asyncio.shield(self._found[key])
+            return await shield(self._found[key])
         except ComponentError:
             self._found.pop(key, None)  # another debate may try again
             raise

@@ -26,21 +26,25 @@ class Relay(Observer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._streams: dict[DebateId, Messages] = {}
+        self._streams: dict[DebateId, list[Messages]] = {}
 
     @contextmanager
     def stream(self, debate: DebateId) -> Iterator[Messages]:
-        """The messages of a debate as they are recorded."""
-        self._streams[debate] = asyncio.Queue()
+        """The messages of a debate as they are recorded; with a seed, several clients may wait for the same debate."""
+        messages: Messages = asyncio.Queue()
+        streams = self._streams.setdefault(debate, [])
+        streams.append(messages)
         try:
-            yield self._streams[debate]
+            yield messages
         finally:
-            del self._streams[debate]
+            streams.remove(messages)
+            if not streams:
+                del self._streams[debate]
 
     async def message_recorded(self, event: MessageRecorded) -> None:
         """Pass a message on."""
-        if stream := self._streams.get(event.debate):
-            stream.put_nowait(event)
+        for messages in self._streams.get(event.debate, ()):
+            messages.put_nowait(event)
 
 
 class Debates(Executor):

@@ -56,6 +56,8 @@ class Api:
             return _error(error)
         except web.HTTPRequestEntityTooLarge:
             return _error(RequestError(413, f"the body is larger than {LARGEST:,} bytes", "too_large"))
+        except web.RequestPayloadError:
+            return _error(RequestError(400, "the body is not what its Content-Encoding says", "invalid_request"))
         except web.HTTPException as error:
             return _error(RequestError(error.status, f"{request.method} {request.path}: {error.reason}; the endpoint "
                                        "has /v1/models and /v1/chat/completions", "not_found"))

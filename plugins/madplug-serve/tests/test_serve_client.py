@@ -1,6 +1,7 @@
 """A debate behind the endpoint is, for OpenAI's own client, a model like any other."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -104,6 +105,29 @@ def test_reasoning_arrives_while_the_debate_runs(client, agents, question):
         if chunk.choices and getattr(chunk.choices[0].delta, "reasoning_content", None):
             read.set()
     assert read.is_set()
+
+
+def test_clients_that_ask_for_the_same_debate_at_the_same_time_all_get_its_stream(client, agents, question):
+    asked = []
+
+    def reply(body):
+        asked.append(body)
+        assert all(started.wait(60) for started in streams)
+        return completion("Final answer: (A)")
+
+    def read(started):
+        chunks = []
+        for chunk in client().chat.completions.create(model="main", messages=question, stream=True, seed=1):
+            started.set()
+            chunks.append(chunk)
+        texts = [c.choices[0].delta.content or "" for c in chunks]
+        return "".join(texts), sum(bool(getattr(c.choices[0].delta, "reasoning_content", None)) for c in chunks)
+
+    streams = [threading.Event() for _ in range(3)]
+    agents.endpoint.replies = reply
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(read, streams)) == [("A", 6)] * 3
+    assert len(asked) == 6
 
 
 def test_several_choices_are_streamed_side_by_side(client, agents, question):

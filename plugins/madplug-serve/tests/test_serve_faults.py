@@ -37,7 +37,8 @@ def post(served, body, *, key=KEY, path="/v1/chat/completions", **headers):
     """Send a body as it is; the status and the error's code."""
     host = served.url.removeprefix("http://").partition("/")[0]
     connection = http.client.HTTPConnection(host, timeout=60)
-    sent = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {}), **headers}
+    sent = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {}),
+            **{name.replace("_", "-"): value for name, value in headers.items()}}
     connection.request("POST", path, body if isinstance(body, bytes | str) else json.dumps(body), sent)
     reply = connection.getresponse()
     text = reply.read()
@@ -86,6 +87,12 @@ def test_a_request_that_is_not_valid_is_told_why(shared, agents, sent, status, s
     assert found == status
     assert said in error["message"]
     assert agents.stats()["requests"] == 0
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_body_that_is_not_encoded_as_it_says_is_told(shared, agents, encoding):
+    status, error = post(shared, body(), Content_Encoding=encoding)
+    assert (status, error["message"]) == (400, "the body is not what its Content-Encoding says")
 
 
 def test_an_unknown_path_names_those_there_are(shared):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
@@ -63,13 +62,15 @@ class BertScore(Metric):
 
     async def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float] | None:
         """By part."""
+        from asyncio import to_thread
+
         if not references:
             return None
         said = answer_of(debate)
         if not said or not said.strip():
             return {"precision": 0.0, "recall": 0.0, "f1": 0.0}
         # Seconds on a CPU; the other debates go on meanwhile.
-        return await asyncio.to_thread(self._against, said, list(references))
+        return await to_thread(self._against, said, list(references))
 
     def _against(self, said: str, references: list[str]) -> dict[str, float]:
         # One at a time: in a batch, padding stands in for the match of a word whose best cosine is negative, so that a

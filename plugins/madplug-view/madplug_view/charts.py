@@ -12,6 +12,13 @@ from typing import Any
 from madplug.errors import UserError
 
 MOST_SECONDS = 300
+_MAIN = """
+import sys
+folder, *sys.path[:] = sys.argv[1:]
+from madplug_view.charts import _main
+_main(folder)
+"""
+"""Runs the process with the same places to import from, without the current directory: it may be a foreign study."""
 
 
 def can_draw() -> bool:
@@ -23,7 +30,7 @@ def draw(folder: Path) -> list[dict[str, Any]]:
     """The charts of a study: `name`, `title`, `caption`, `svg`. Raises `UserError` with what the report said."""
     if not can_draw():
         raise UserError("the charts are madplug-report's: pip install madplug-report")
-    command = [sys.executable, "-m", __name__, str(folder)]
+    command = [sys.executable, "-c", _MAIN, str(folder), *sys.path]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
     except subprocess.TimeoutExpired:
@@ -52,7 +59,3 @@ def _with_style(svg: str, style: str) -> str:
     """A chart as a file of its own, with the colours for light and dark pages."""
     end = svg.index(">") + 1
     return svg[:end] + style + svg[end:]
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
@@ -264,7 +265,7 @@ def open_studies(folders: Collection[Path]) -> list[Study]:
     """The studies in these directories, called after them; raises `UserError` for one that cannot be read."""
     found: list[Study] = []
     problems: list[str] = []
-    for folder in dict.fromkeys(Path(f).resolve() for f in folders):
+    for folder in dict.fromkeys(Path(os.path.realpath(f)) for f in folders):
         try:
             open_study(folder).close()
         except UserError as error:

@@ -1,13 +1,18 @@
 """The pages in a real browser: what one sees, filters, replays and follows, with the mouse and with keys alone."""
 
+import asyncio
 import json
 import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
+
+from madplug import DebateId
+from madplug.store import open_recorder
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -510,3 +515,39 @@ def test_axe_finds_nothing_serious_in_the_prompts(show):
 def test_nothing_moves_for_those_who_ask_for_calm(show):
     page = show(TALKED_OUT, reduced_motion="reduce")
     assert page.evaluate("getComputedStyle(document.querySelector('.card')).transitionDuration") in ("0s", "")
+
+
+def test_a_stranger_reads_how_cells_differ_and_a_long_name_breaks_at_its_slashes(kit, tmp_path, serve, open_page):
+    folder = kit.write(tmp_path / "s", [kit.debate("near", "papers/jurisprudence/test/25")])
+    settings = {"dataset": {"use": "files.table", "path": "/home/someone/questions.jsonl"},
+                "debate.models": ["small", "large"], "debate.agents": 3}
+    (folder / "summary.json").write_text(json.dumps(
+        {"status": "finished", "cells": [{"cell": "near", "settings": settings}]}))
+    page = open_page(serve(folder), viewport={"width": 320, "height": 700})
+    expect(page.locator(".cells tbody th")).to_contain_text(
+        "dataset = files.table (path=questions.jsonl), debate.models = small, large, debate.agents = 3")
+    page.evaluate("() => { location.hash = '#/debate/0/near/0/papers%2Fjurisprudence%2Ftest%2F25' }")
+    expect(page.locator("h1")).to_have_text("papers/jurisprudence/test/25")
+    assert page.locator("h1 wbr").count() == 3
+    assert page.evaluate("import('/app/format.js').then(f => [0, 0.004, 0.5, 30].map(f.duration))") == [
+        "0 ms", "4 ms", "0.5 s", "30 s"]
+
+
+def test_a_debate_that_goes_on_is_not_said_to_have_made_no_calls(kit, tmp_path, serve, open_page):
+    result, folder = kit.debate("plain", "open", keys=(("A", "B"),)), kit.write(tmp_path / "s", [], status=None)
+
+    async def begin():
+        store, id = open_recorder(folder), DebateId("plain", 0, "open")
+        store.start_debate(id, result.sample, result.references)
+        store.keep_agents(id, result.agents)
+        for message in result.messages:
+            store.keep_message(id, message)
+        await store.keep_fact("planned", 2)
+        store.close()
+
+    with ThreadPoolExecutor(1) as thread:  # the browser has this thread's loop
+        thread.submit(asyncio.run, begin()).result()
+    page = open_page(serve(folder) + "#/debate/0/plain/0/open")
+    expect(page.locator(".about")).to_contain_text("added up when a debate ends")
+    expect(page.locator(".story")).to_contain_text("No agent has changed its mind so far.")
+    expect(page.locator(".card")).to_have_count(2)

@@ -110,6 +110,7 @@ def test_a_page_of_a_long_cell_costs_its_rows_and_a_rare_thing_is_searched_for_i
 
     folder = kit.write(tmp_path / "long", [*kit.some("c", 300), kit.debate("c", "z", decision=None)], calls=False)
     study = studies.Study(folder, "long")
+    monkeypatch.setattr(studies, "PATIENCE", 600.0)
     first = study.page(studies.Search("c"))
     assert (len(first["rows"]), first["scanned"]) == (50, 50)
     monkeypatch.setattr(studies, "PATIENCE", 0.0)
@@ -180,6 +181,18 @@ def test_without_the_report_the_charts_are_a_message(folder, monkeypatch):
         studies.Study(folder, "small").charts()
 
 
+def test_a_module_in_the_current_directory_is_not_executed_to_draw_charts(folder, tmp_path, monkeypatch):
+    pytest.importorskip("madplug_report", reason="the charts are those of the report")
+    from madplug_view import charts
+
+    for name in ("json", "orjson", "pluggy", "madplug_report"):
+        (tmp_path / f"{name}.py").write_text("open(__file__ + '.ran', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    assert charts.draw(folder)
+    assert not list(tmp_path.glob("*.ran"))
+
+
 # Whom it tells
 
 def test_without_the_token_nothing_is_shown(server):
@@ -195,6 +208,13 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(server):
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
+
+
+@pytest.mark.parametrize("other", ['a={"b":1}', 'a="unfinished', "a b", "=", 'a="' + "\\" * 40_000 + '"'])
+def test_cookies_of_other_programs_on_the_same_host_do_no_harm(server, other):
+    ours = f"madplug-view-{server.port}={server.token}"
+    assert server.get("/", Cookie=f"{other}; {ours}").status == 200
+    assert server.get("/", Cookie=other).status == 401
 
 
 def test_every_start_has_another_token(kit, folder, server):

@@ -13,7 +13,7 @@ from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
 from madplug_report.charts import Chart
-from madplug_report.charts.style import ROW, WIDTH, Sheet, colour, legend, logarithmic, names, score
+from madplug_report.charts.style import ROW, WIDTH, Sheet, colour, in_full, legend, logarithmic, names, score
 from madplug_report.csvs import spread
 
 if TYPE_CHECKING:
@@ -21,43 +21,62 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Point = tuple[float, float]
-NAMED = 4
-"""With more cells than this, points have numbers, and there is a key below."""
+NAMED = 12
+"""Of at most this many cells, the names are at the points, if there is room; otherwise numbers, and a key below."""
 NUMBERED = 24
 """Of more cells than this, only the front and the baseline have numbers."""
 PLACES = [(dx, dy) for distance in (7, 13, 22, 34, 50) for dx, dy in (
     (distance, 0), (-distance, 0), (0, distance), (0, -distance), (distance, distance), (-distance, distance),
     (distance, -distance), (-distance, -distance))]
 """Possible places of a label, in points from what it names; the nearest free one is taken."""
+CALLS = 3
+"""Calls are drawn if they take at least this many values; under equal budgets all points would be in one line."""
 
 
 def against(report: Mapping[str, Any]) -> Chart | None:
     """The metric against tokens and calls."""
     cells = [c for c in report["cells"] if score(c)]
-    if not cells or not any(c["calls"] for c in cells):
+    costs = [cost for cost in ("tokens", "calls") if any(c[cost] for c in cells)]
+    calls = sorted({round(c["calls"], 1) for c in cells})
+    if len(costs) == 2 and len(calls) < CALLS:
+        costs = ["tokens"]
+    if not costs:
         return None
-    key = _key(report, cells)
-    lines = -(-len(key) // 2) if len(cells) > NAMED else 0
-    sheet = Sheet(report, ("oracle", "unfinished", "repeats", "samples", "uneven"), plot=3.6, top=0.65,
-                  bottom=0.55 + ROW * 0.8 * lines)
-    for i, cost in enumerate(("tokens", "calls")):
-        axes = sheet.axes(i * 0.515, 0.485)
-        _draw(report, axes, cells, cost)
-        axes.set_ylabel(report["metric"] if i == 0 else "")
-        _name(sheet, axes, {n: (c[cost], _mean(c)) for n, c in key.items()}, [(c[cost], _mean(c)) for c in cells])
-        if i == 0:
-            legend(axes, sheet, 2)
-    if lines:
-        _write_key(report, sheet, key, lines)
+    key = _numbers(report, cells)
+    sheet = (_sheet(report, cells, costs, dict(zip(names(report, cells), cells, strict=True)), numbered=False)
+             if len(cells) <= NAMED else None) or _sheet(report, cells, costs, key, numbered=True)
+    assert sheet is not None
     luck = " With this many cells, some are there by chance." if len(cells) > 12 else ""
     curve = (" The curve is the vote of the first 1, 2, 3, ... of a cell's independent samples, their tokens taken in "
              "proportion.") if any(c["vote_of_first"] for c in cells) else ""
     some = " Only the front and the baseline are named." if len(key) < len(cells) else ""
-    return sheet.chart("cost", "Accuracy against tokens and calls",
-                       f"On the front no other cell is as good for less.{luck}{some}{curve}",
+    same = "" if "calls" in costs else f" Calls per debate: {' or '.join(f'{n:g}' for n in calls)}."
+    return sheet.chart("cost", f"Accuracy against {' and '.join(costs)}",
+                       f"On the front no other cell is as good for less.{luck}{some}{curve}{same}",
                        [{"cell": c["label"], "calls": c["calls"], "tokens": c["tokens"], "read": c["read"],
                          "written": c["written"], "cost_usd": c["cost_usd"], **spread(f)}
                         for c in cells if (f := score(c))])
+
+
+def _sheet(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], costs: Sequence[str],
+           key: Mapping[str, Mapping[str, Any]], *, numbered: bool) -> Sheet | None:
+    """A chart for each cost, with a key below if points have numbers; None if there is no room for all names."""
+    lines = -(-len(key) // 2) if numbered else 0
+    sheet = Sheet(report, ("oracle", "unfinished", "repeats", "samples", "uneven"), plot=3.6, top=0.35,
+                  bottom=0.55 + ROW * 0.8 * lines)
+    for i, cost in enumerate(costs):
+        axes = sheet.axes(i * 0.515, 0.485 if len(costs) == 2 else 1.0)
+        _draw(report, axes, cells, cost)
+        axes.set_ylabel(report["metric"] if i == 0 else "")
+        placed = _name(sheet, axes, {n: (c[cost], _mean(c)) for n, c in key.items()},
+                       [(c[cost], _mean(c)) for c in cells], clear=not numbered)
+        if not numbered and placed < len(key):
+            return None
+        if i == 0:
+            legend(axes, sheet, 3)
+    if lines:
+        _write_key(report, sheet, key, lines)
+    return sheet
 
 
 def _draw(report: Mapping[str, Any], axes: Axes, cells: Sequence[Mapping[str, Any]], cost: str) -> None:
@@ -74,10 +93,8 @@ def _draw(report: Mapping[str, Any], axes: Axes, cells: Sequence[Mapping[str, An
     axes.set_xlabel(f"{cost} per debate")
 
 
-def _key(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """The cells to name on the chart, by the labels of their points: names, or numbers where there are many."""
-    if len(cells) <= NAMED:
-        return dict(zip(names(report, cells), cells, strict=True))
+def _numbers(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The cells to name on the chart, by their numbers."""
     front = {name for g in report["groups"] for names_ in (*g["pareto"].values(), [g["baseline"]])
              for name in names_}
     return {str(i): c for i, c in enumerate(cells, 1) if len(cells) <= NUMBERED or c["cell"] in front}
@@ -91,12 +108,20 @@ def _write_key(report: Mapping[str, Any], sheet: Sheet, key: Mapping[str, Mappin
 
 
 def _scales(axes: Axes, values: Sequence[float]) -> None:
-    if min(values) > 0 and max(values) > 8 * min(values):
+    """Logarithmic if the values span much and are spread more evenly then; otherwise from 0."""
+    if min(values) > 0 and max(values) > 8 * min(values) and _gap(np.log(values)) < _gap(values):
         logarithmic(axes)
         axes.margins(x=0.12)
     else:
         axes.set_xlim(left=0, right=max(values) * 1.15 or 1)
+        axes.xaxis.set_major_formatter(in_full())
     axes.margins(y=0.15)
+
+
+def _gap(values: Sequence[float] | NDArray[np.float64]) -> float:
+    """The widest gap between neighbours, as a share of the range."""
+    inner = np.sort(values)
+    return float(np.diff(inner).max() / (inner[-1] - inner[0]))
 
 
 def _mean(cell: Mapping[str, Any]) -> float:
@@ -126,27 +151,41 @@ def _curve(axes: Axes, cell: Mapping[str, Any], cost: str, *, first: bool) -> No
               label="self-consistency, 1 to all samples" if first else "_")
 
 
-def _name(sheet: Sheet, axes: Axes, key: Mapping[str, Point], points: Sequence[Point]) -> None:
-    """Write the labels of points, without covering other points or labels, or lines if possible."""
+def _name(sheet: Sheet, axes: Axes, key: Mapping[str, Point], points: Sequence[Point], *, clear: bool) -> int:
+    """Write the labels of points, none over other points or labels, or over lines if possible; returns how many.
+
+    clear: leave out a label that would cover a line.
+    """
     renderer = FigureCanvasAgg(sheet.figure).get_renderer()  # type: ignore[no-untyped-call]
     sheet.figure.draw_without_rendering()
     taken = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in axes.transData.transform(points)]
     lines = np.vstack([_along(line) for line in axes.get_lines()])
     room = axes.get_window_extent(renderer)
-    line = {"arrowstyle": "-", "color": colour("quiet"), "lw": 0.5, "shrinkA": 0, "shrinkB": 3}
-    paper = {"facecolor": colour("page"), "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
+    placed = 0
     for name, point in key.items():
-        text = axes.annotate(name, point, textcoords="offset points", fontsize=7.5, zorder=5, arrowprops=line,
-                             bbox=paper)
+        text = _label(axes, name, point, PLACES[0])
         free = [(place, box) for place, box in _tried(text, renderer)
                 if box.x0 >= room.x0 and box.x1 <= room.x1 and box.y0 >= room.y0 and box.y1 <= room.y1
                 and not any(box.overlaps(other) for other in taken)]
-        if not free:
-            text.remove()
+        text.remove()
+        best = next((p for p in free if not p[1].count_contains(lines)), None)
+        if not free or (best is None and clear):
             continue
-        place, box = next((p for p in free if not p[1].count_contains(lines)), free[0])
-        _put(text, place)
+        place, box = best or free[0]
+        _label(axes, name, point, place)
         taken.append(box)
+        placed += 1
+    return placed
+
+
+def _label(axes: Axes, name: str, point: Point, place: Point) -> Annotation:
+    """A label, with a line from its near side to what it names."""
+    near = tuple(0.0 if d > 0 else 1.0 if d < 0 else 0.5 for d in place)
+    line = {"arrowstyle": "-", "color": colour("quiet"), "lw": 0.5, "shrinkA": 0, "shrinkB": 3, "relpos": near}
+    paper = {"facecolor": colour("page"), "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
+    text = axes.annotate(name, point, textcoords="offset points", fontsize=7.5, zorder=5, arrowprops=line, bbox=paper)
+    _put(text, place)
+    return text
 
 
 def _along(line: Line2D) -> NDArray[np.float64]:

@@ -17,24 +17,35 @@ SHADES = "cividis"
 PANELS = 24
 WRITTEN = 400
 """Fields of larger tables have no numbers; they are in report.json."""
+MIDDLE = 0.179
+"""The relative luminance beside which black and white stand out equally."""
 
 
-def fields(axes: Any, values: Any, low: float, high: float, write: str = "") -> Any:
-    """A table of shaded fields, the first row on top, with numbers that can be read on their shade."""
+def fields(axes: Any, values: Any, low: float, high: float, write: str = "", *, zeros: bool = True) -> Any:
+    """A table of shaded fields, the first row on top, with numbers that can be read on their shade.
+
+    zeros: they are written; without it, only what is above 0 is.
+    """
     shades = mpl.colormaps[SHADES]
     mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap=shades, vmin=low, vmax=high, edgecolors=colour("page"),
                            linewidth=0.6)
     axes.grid(False)
     for (y, x), value in np.ndenumerate(values) if write else ():
-        if math.isfinite(value) and value:
-            light = (value - low) / (high - low or 1) > 0.55
+        if math.isfinite(value) and (value or zeros):
+            shade = shades((value - low) / (high - low or 1))
             axes.text(x + 0.5, y + 0.5, format(value, write), ha="center", va="center", fontsize=7,
-                      color="black" if light else "white")
+                      color="black" if luminance(shade) > MIDDLE else "white")
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.tick_params(length=0)
     axes.set_ylim(len(values), 0)
     return mesh
+
+
+def luminance(shade: Sequence[float]) -> float:
+    """How light a shade is, from 0 to 1, as WCAG defines it. shade: red, green, blue."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shade[:3]]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def scale(sheet: Sheet, mesh: Any, x: float, wide: float, title: str) -> None:
@@ -50,7 +61,7 @@ def scale(sheet: Sheet, mesh: Any, x: float, wide: float, title: str) -> None:
 
 
 def table(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels: Sequence[tuple[str, Any]], *,
-          about: Sequence[str], separate: bool, first: int = 1, across: str = "round") -> Sheet:
+          about: Sequence[str], separate: bool, first: int = 1, across: str = "round", zeros: bool = True) -> Sheet:
     """Panels side by side: a row for each cell, a column for each round or place; `separate`: one scale each."""
     texts = names(report, cells)
     sheet = Sheet(report, about, plot=ROW * len(cells), left=margin(texts), top=0.7)
@@ -62,7 +73,8 @@ def table(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels:
         axes = sheet.axes(i * each, part)
         wide = sheet.inner * part / columns
         few = wide > 0.34 and values.size * len(panels) <= WRITTEN
-        mesh = fields(axes, values, 0.0, highest[i] if separate else max(highest), ".2f" if few else "")
+        mesh = fields(axes, values, 0.0, highest[i] if separate else max(highest), ".2f" if few else "",
+                      zeros=zeros)
         axes.set_yticks([])
         label_rows(axes, np.arange(len(texts)) + 0.5, texts if i == 0 else [""] * len(texts))
         shown = np.arange(0, values.shape[1], max(1, math.ceil(0.25 / wide)))
@@ -80,7 +92,8 @@ def rounds(report: Mapping[str, Any]) -> Chart | None:
     most = max(max(c["rounds"]) for c in cells)
     values = np.array([[c["rounds"].get(n, 0) / sum(c["rounds"].values()) for n in range(1, most + 1)] for c in cells])
     about = ("oracle", "unfinished", "samples")
-    sheet = table(report, cells, [("share of debates that ended after round ...", values)], about=about, separate=True)
+    sheet = table(report, cells, [("share of debates that ended after round ...", values)], about=about, separate=True,
+                  zeros=False)
     return sheet.chart("rounds", "Rounds", "Shares of the debates of a cell that did not fail.",
                        [{"cell": c["label"], "rounds": n, "debates": k} for c in cells for n, k in c["rounds"].items()])
 

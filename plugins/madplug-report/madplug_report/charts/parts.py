@@ -19,9 +19,9 @@ BOXES = 3
 """A box needs as many repeats."""
 LINES = 6
 _CHALLENGE = re.compile(r"(.*)\.(\w+)\.rate")
-_OUTCOMES = {"higher": ("green", "", "the new answer is right, the debate's was wrong"),
-             "same": ("grey", "", "no better and no worse"),
-             "lower": ("red", "xxx", "the new answer is wrong, the debate's was right")}
+_OUTCOMES = {"higher": ("green", "", "better answer"),
+             "same": ("grey", "", "as good"),
+             "lower": ("red", "xxx", "worse answer")}
 
 
 def boxes(report: Mapping[str, Any]) -> Chart | None:
@@ -98,7 +98,7 @@ def challenges(report: Mapping[str, Any]) -> Chart | None:
     texts = distinct([f"{row['cell']}: {row['setting']}" if len(report["cells"]) > 1 else row["setting"]
                       for row in data], 52)
     sheet = Sheet(report, ("oracle", "unfinished", "repeats", "samples"), plot=ROW * len(data) + 0.15,
-                  left=margin(texts), top=0.75)
+                  left=margin(texts), top=0.55)
     axes = sheet.axes()
     rows(axes, texts)
     start = np.zeros(len(data))
@@ -110,10 +110,11 @@ def challenges(report: Mapping[str, Any]) -> Chart | None:
             edgecolor=colour("page"), linewidth=0.5, label=meaning))
         start = start + wide
     axes.set_xlim(0, max(0.05, 1.1 * max(row["rate"] for row in data)))
-    axes.set_xlabel("share of agents that challenge the decision")
-    legend(axes, sheet, 2)
+    axes.set_xlabel("share of agents that challenge the decision, by how their new answer scores beside it")
+    legend(axes, sheet, 3)
     return sheet.chart("challenges", "Challenges of the decision",
-                       "Means over debates; the parts of a bar are the outcomes of the challenges.", data)
+                       "Means over debates; the parts of a bar are the challengers' new answers, by whether they score "
+                       "higher than, the same as, or lower than the debate's.", data)
 
 
 def alterations(report: Mapping[str, Any]) -> Chart | None:

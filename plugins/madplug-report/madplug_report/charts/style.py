@@ -143,8 +143,13 @@ def logarithmic(axes: Axes) -> None:
     """A logarithmic x axis whose numbers are written out."""
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.12g}"))
+    axes.xaxis.set_major_formatter(in_full())
     axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def in_full() -> FuncFormatter:
+    """Numbers of an axis written out, with commas."""
+    return FuncFormatter(lambda x, _: f"{x:,.12g}")
 
 
 def legend(axes: Axes, sheet: Sheet, columns: int) -> None:

@@ -170,7 +170,8 @@ export function Changes({ debate, answers, moment = Infinity, jump, open }) {
   const every = debate.changes.filter((c) => at.get(c.message) <= moment);
   const found = all ? every : every.slice(0, MOST_CHANGES);
   return html`<section class="story" aria-label="Changes of mind"><h2>Changes of mind</h2>
-    ${!debate.changes.length && html`<p class="quiet">No agent changed its mind.</p>`}
+    ${!debate.changes.length && html`<p class="quiet">${
+      debate.state === 'running' ? 'No agent has changed its mind so far.' : 'No agent changed its mind.'}</p>`}
     ${debate.changes.length > 0 && !every.length && html`<p class="quiet">none so far in the replay</p>`}
     <ol class="plain">${found.map((c) => html`<li key=${c.message}>
       <span class="quiet small">round ${c.round}</span> <b>${namesOf(debate, [c.agent])}</b> went from <${Chip} answer=${answers.get(c.before)} /> to <${
@@ -250,10 +251,10 @@ function Round({ debate, round, card, columns }) {
 function Facts({ debate, open }) {
   const metrics = Object.entries(debate.metrics);
   return html`<section class="about"><h2>About this debate</h2>
-    <dl><div><dt>calls</dt><dd>${whole(debate.calls)}${debate.retries ? `, ${whole(debate.retries)} failed attempts` : ''}</dd></div>
+    ${debate.state === 'running' ? html`<p class="quiet">Calls, tokens, cost and time are added up when a debate ends.</p>` : html`<dl><div><dt>calls</dt><dd>${whole(debate.calls)}${debate.retries ? `, ${whole(debate.retries)} failed attempts` : ''}</dd></div>
       <div><dt>tokens</dt><dd>${whole(debate.prompt)} + ${whole(debate.completion)}${debate.cached ? `, ${whole(debate.cached)} cached` : ''}</dd></div>
       <div><dt>cost</dt><dd>${debate.calls ? money(debate.cost_usd) : '–'}</dd></div><div><dt>time</dt><dd>${duration(debate.seconds)}</dd></div>
-      ${metrics.slice(0, 12).map(([name, value]) => html`<div><dt>${brief(name, 40)}</dt><dd>${score(value)}</dd></div>`)}</dl>
+      ${metrics.slice(0, 12).map(([name, value]) => html`<div><dt>${brief(name, 40)}</dt><dd>${score(value)}</dd></div>`)}</dl>`}
     ${metrics.length > 12 && html`<details><summary>${plural(metrics.length, 'metric')}</summary><dl>${metrics.map(([name, value]) => html`<div><dt>${
       brief(name, 60)}</dt><dd>${score(value)}</dd></div>`)}</dl></details>`}
     <details><summary>${plural(debate.agents.length, 'agent')}</summary><ul class="plain">${debate.agents.map((a) => html`<li><b>${brief(a.name, 60)}</b> <span class="quiet">${

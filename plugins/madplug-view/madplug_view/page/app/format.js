@@ -29,6 +29,7 @@ export function money(x) {
 
 export function duration(seconds) {
   if (!(seconds >= 0)) return '–';
+  if (seconds < 0.1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
   const minutes = Math.round(seconds / 60);
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;

@@ -100,10 +100,13 @@ export function useAnswer(ask, on) {
   return state;
 }
 
+// A long name, such as a sample's path or a cell of a sweep, breaks after slashes and commas before it does elsewhere.
+export const breakable = (name) => name.split(/(?<=[,/])/).map((part, i) => (i ? html`<wbr />${part}` : part));
+
 // The title of the window, and of the page for those who move by headings.
 export function Title({ children, window: name }) {
   useEffect(() => { document.title = `${name} – madplug`; }, [name]);
-  return html`<h1 tabindex="-1">${children}</h1>`;
+  return html`<h1 tabindex="-1">${[children].flat().map((child) => (typeof child === 'string' ? breakable(child) : child))}</h1>`;
 }
 
 export const namesOf = (debate, ids) => listed(ids.map((id) => brief(debate.agents.find((a) => a.id === id)?.name ?? '?', 40)));

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from '../vendor/hooks/index.js';
 import { data } from './data.js';
 import { brief, duration, money, plural, score, visible, whole } from './format.js';
 import { html } from './html.js';
-import { Crumbs, Interval, Problem, Title, useAnswer } from './parts.js';
+import { Crumbs, Interval, Problem, Title, breakable, useAnswer } from './parts.js';
 import { replaceQuery, toCell, toContrast, toStudy } from './routes.js';
 
 export function StartPage({ query }) {
@@ -135,16 +135,23 @@ function Cells({ study, found, query }) {
       Undecided debates count as wrong. Open a cell to see its debates.</p></section>`;
 }
 
-// The name of a cell of a sweep breaks after its commas.
-const breakable = (name) => name.split(/(?<=,)/).map((part, i) => (i ? html`<wbr />${part}` : part));
+// A setting in words: a component by its name, with its options in brackets; a file without its folders.
+function told(value) {
+  if (typeof value === 'string') return value.startsWith('/') ? value.split('/').pop() : value;
+  if (Array.isArray(value)) return value.map(told).join(', ');
+  if (!value?.use) return JSON.stringify(value);
+  const { use, ...options } = value;
+  const words = Object.entries(options).map(([k, v]) => `${k}=${told(v)}`).join(', ');
+  return words ? `${use} (${words})` : use;
+}
 
 function CellRow({ study, cell, costs, low, high, settings }) {
   const each = (sum) => (ended(cell) ? whole(sum / ended(cell)) : '–');
-  const values = Object.entries(settings ?? {}).map(([k, v]) => [k, typeof v === 'string' ? v : JSON.stringify(v)]);
-  const told = values.filter(([k, v]) => !cell.cell.includes(`${k.split('.').pop()}=${v}`)).map(([k, v]) => `${k} = ${brief(v, 60)}`);
+  const values = Object.entries(settings ?? {}).map(([k, v]) => [k, told(v)]);
+  const shown = values.filter(([k, v]) => !cell.cell.includes(`${k.split('.').pop()}=${v}`)).map(([k, v]) => `${k} = ${brief(v, 60)}`);
   const range = cell.score?.ci95;
   return html`<tr><th scope="row"><a href=${toCell(study, cell.cell)}>${breakable(brief(cell.cell, 80))}</a>${
-    told.length > 0 && html`<span class="quiet small block">${brief(told.join(', '), 160)}</span>`}</th>
+    shown.length > 0 && html`<span class="quiet small block">${brief(shown.join(', '), 160)}</span>`}</th>
     <td><${Interval} score=${cell.score} low=${low} high=${high} /></td>
     <td class="n mean">${score(cell.score?.mean)}${range && html`<span class="quiet small"> [${range.map((x) => x.toFixed(2)).join(', ')}]</span>`}</td>
     <td class="n" data-label="debates">${whole(ended(cell))}${cell.running ? html`<span class="quiet small"> +${cell.running} open</span>` : null}</td>

@@ -1,0 +1,37 @@
+"""Long and wide tables of the page, as a browser lays them out."""
+
+import shutil
+
+import pytest
+
+from madplug_report.building import build
+from madplug_report.page import page
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+PLACES = """() => {
+  const wide = [...document.querySelectorAll(".wide")].sort((a, b) => b.scrollHeight - a.scrollHeight)[0];
+  wide.scrollTop = 500; wide.scrollLeft = 60;
+  const box = e => e.getBoundingClientRect(), all = box(wide);
+  const name = box(wide.querySelector("tbody th"));
+  return {head: box(wide.querySelector("thead")).top - all.top, left: name.left - all.left,
+          name: name.width / all.width, high: all.height / innerHeight, page: document.body.scrollWidth / innerWidth};
+}"""
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_names_and_headings_of_a_long_table_stay_in_sight(study, kit, width):
+    cells = [kit.Drawn(f"decision=rule{i},agents={i}") for i in range(60)]
+    text = page(build([study(cells, samples=2)]), [])
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        shown = browser.new_page(viewport={"width": width, "height": 700})
+        shown.set_content(text)
+        places = shown.evaluate(PLACES)
+        browser.close()
+    assert abs(places["head"]) < 2
+    assert abs(places["left"]) < 2
+    assert places["name"] < 0.6
+    assert places["high"] < 0.9
+    assert places["page"] <= 1
