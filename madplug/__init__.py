@@ -5,8 +5,9 @@ The public names, nothing else. Each is imported when it is first used, so that 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from madplug.lazy import lazy_names
 
 if TYPE_CHECKING:
     from madplug.aio import maybe_await as maybe_await
@@ -72,20 +73,8 @@ _HOMES = {
     "store": ("Reader", "Recorder", "open_study"),
     "transcript": ("Transcript",),
 }
-_HOME = {name: f"madplug.{module}" for module, names in _HOMES.items() for name in names}
-
 __version__ = "0.1.0"
-__all__ = [*sorted(_HOME), "__version__"]  # noqa: PLE0604
-
+__all__ = [*sorted(name for names in _HOMES.values() for name in names), "__version__"]  # noqa: PLE0604
 
 if not TYPE_CHECKING:  # so that a type checker knows a name that does not exist
-    def __getattr__(name: str) -> Any:
-        if name not in _HOME:
-            raise AttributeError(f"module 'madplug' has no attribute '{name}'")
-        value = getattr(import_module(_HOME[name]), name)
-        globals()[name] = value
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    __getattr__, __dir__ = lazy_names(globals(), _HOMES)

@@ -18,6 +18,14 @@ async def maybe_await(value: Any) -> Any:
     return await value if hasattr(value, "__await__") else value
 
 
+def is_cancelled() -> bool:
+    """Whether the current task was cancelled, rather than a component having raised the exception itself."""
+    from asyncio import current_task  # a plugin that is only listed needs no event loop
+
+    cancelling = getattr(current_task(), "cancelling", None)  # from Python 3.11 on
+    return cancelling is None or cancelling() > 0
+
+
 async def iterate(values: Any) -> AsyncIterator[Any]:
     """The items of a plain or an asynchronous iterable."""
     if hasattr(values, "__aiter__"):

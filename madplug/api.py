@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from madplug.components import Component, Observer
 from madplug.config import load
-from madplug.driver import Ending
 from madplug.errors import UserError
 from madplug.records import DebateResult
 from madplug.registry import Registry
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from madplug.study import StudyRun
 
 T = TypeVar("T")
-_INTERRUPTED = Ending("interrupted", "interrupted")
 
 
 @dataclass(frozen=True)
@@ -83,9 +81,9 @@ async def arun(source: str | Path | Mapping[str, Any], *, settings: Mapping[str,
     output: the study's directory, by default `runs/NAME`. components: classes that the study names by their class
     names, without a plugin. observers: they receive the study's events. quiet: show no progress.
 
-    Debates that fail do not raise; look at `status`. If the task is cancelled, calls in flight are answered and stored
-    first. Raises `UserError` for mistakes in the run file, with every one of them, and `StudyError` if the study cannot
-    go on.
+    Debates that fail do not raise; look at `status`. If the task is cancelled, however often, calls in flight are
+    answered and stored first. Raises `UserError` for mistakes in the run file, with every one of them, and `StudyError`
+    if the study cannot go on.
     """
     return await _Run(source, settings, output, components, observers, quiet).run()
 
@@ -125,15 +123,16 @@ class _Run:
         self.interrupted = False
 
     async def run(self) -> StudyResult:
-        """Run the study; if this task is cancelled, calls in flight are answered and stored first."""
+        """Run the study; if this task is cancelled, however often, calls in flight are answered and stored first."""
         task = asyncio.ensure_future(self._run())
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             if task.done():
                 raise
+            self.interrupted = True  # also if the study has not begun
             self._stop()
-            await task
+            await _outlast(task)
             raise
 
     async def run_interruptibly(self) -> StudyResult:
@@ -190,7 +189,15 @@ class _Run:
 
     def _stop(self) -> None:
         if self._study is not None:
-            self._study.stop(_INTERRUPTED)
+            self._study.interrupt()
+
+
+async def _outlast(task: asyncio.Task[Any]) -> None:
+    """Wait until a task has ended, and raise what it raised. The scopes of anyio cancel this wait again and again."""
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([task])
+    task.result()
 
 
 def _in_thread(study: _Run) -> StudyResult:

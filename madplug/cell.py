@@ -134,6 +134,11 @@ class Cell:
                     models=len(set(self.models)))
         return replace(plan, per_turn=max((_calls(s.style, plan) for s in self.styles), default=0))
 
+    @property
+    def agents_ask(self) -> bool:
+        """Whether agents or their personas ask a model. What a decision may ask, it may also do without one."""
+        return self.plan.per_turn > 0 or any(_calls(generator, self.plan) for generator in self.personas)
+
     def worst_calls(self) -> int:
         """The most model calls one debate can make, excluding retries."""
         plan = self.plan

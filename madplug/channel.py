@@ -75,7 +75,7 @@ class ModelChannel:
             closing = self.model.close()
             if closing is not None:
                 await closing
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ModelError(f"model '{self.name}': close raised {type(error).__name__}: {error_text(error)}") \
                 from error
 

@@ -220,5 +220,5 @@ def error_text(error: BaseException) -> str:
     """The text of an error, even if its `__str__` fails."""
     try:
         return str(error)
-    except Exception as worse:
+    except BaseException as worse:
         return f"(its text is not available: {type(worse).__name__})"

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from madplug.registry import Registry
 
 
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""A full disk, a quota, a limit of a file's size, a terminal that is gone, and a file that was opened to be read."""
+
+
 class Program(click.Group):
     """The host's commands and those that plugins add; plugins are loaded only for a command the host does not have."""
 
@@ -66,14 +70,28 @@ class Program(click.Group):
             sys.stderr.close()
             ctx.exit(0)
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EIO) or error.filename is not None:
+            if error.errno == errno.ENOENT and not _has_directory():
+                click.echo("madplug: the current directory was deleted; change to another one", err=True)
+                ctx.exit(2)
+            if error.errno not in _UNWRITABLE or error.filename is not None:
                 raise
             click.echo(f"madplug: the output cannot be written: {error.strerror}", err=True)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer is written at the end
+            from madplug.descriptors import discard
+
+            discard(1)
             ctx.exit(1)
         except KeyboardInterrupt:
             click.echo("madplug: interrupted", err=True)
             ctx.exit(130)
+
+
+def _has_directory() -> bool:
+    """Whether there is a current directory: it may have been deleted."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 
 from madplug.components import Component, Dataset, Style, TurnOrder
 from madplug.options import is_path, is_volatile, naming, nested_fields
+from madplug.rows import to_json
 
 
 def field_of(base: type[Component]) -> str:
@@ -54,12 +55,25 @@ def component_to_table(component: Component, *, volatile: bool = True) -> dict[s
     return table | {name: values[name] for name in kind.model_fields if name in values}
 
 
-def models_named_by(component: Component) -> Iterator[str]:
-    """The models that a component's options name, and those of the components in its options."""
+def identity_of(component: Component) -> str:
+    """What a component is: its options that are not volatile, and its code and that in its options if in local files.
+
+    The full name of a component in a local file has no folder, so that two files of one name differ by their content.
+    """
+    table = component_to_table(component, volatile=False)
+    contents = [one.content for one in (component, *nested_in(component)) if one.content]
+    return to_json([table, *contents] if contents else table)
+
+
+def names_of(component: Component, kind: str) -> Iterator[str]:
+    """The models or services that a component's options name, and those of the components in its options.
+
+    kind: `model` or `service`.
+    """
     for one in (component, *nested_in(component)):
         for named in naming(type(one.options)):
             value = getattr(one.options, named.option)
-            if named.kind == "model":
+            if named.kind == kind:
                 yield from [value] if isinstance(value, str) else value or ()
 
 

@@ -47,7 +47,7 @@ def listing(registry: Registry, kind: str | None, plugin: str | None = None) -> 
 def component(offer: Offer) -> dict[str, Any]:
     """Everything about one component, as `madplug show --json` prints it."""
     cls = offer.component
-    text = inspect.getdoc(cls) or ""
+    text = inspect.cleandoc(cls.__doc__ or "")
     facts: dict[str, Any] = {
         "kind": offer.kind, "name": offer.name, "distribution": offer.distribution, "version": offer.version,
         "summary": offer.summary, "description": text, "source": cls.source, "options": list(options(cls)),

@@ -1,4 +1,4 @@
-"""Open files: whether a study can have those that it needs."""
+"""Open files: whether a study can have those that it needs, and one that can no longer be written."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ def check_open_files(more: int = 0) -> None:
         at_most = f": this process may have {limit} open" if limit is not None else ""
         raise UserError(f"too few files can be opened for a study{at_most}, and {number} more are needed; raise the "
                         f"limit, as with `ulimit -n {USUAL}`")
+
+
+def discard(number: int) -> None:
+    """Have what is written to an open file go nowhere, also what is still in a buffer and written at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def _can_open(number: int) -> bool:

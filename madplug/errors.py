@@ -141,6 +141,6 @@ def message_of(error: BaseException, most: int | None = None) -> str:
     """
     try:
         text = " ".join(str(error).split())[:most]
-    except Exception:  # a plugin's own `__str__`
+    except BaseException:  # a plugin's own `__str__`
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -122,12 +122,27 @@ def _to_csv(what: What, study: Reader, target: Any) -> int:
     count = 0
     rows = _rows(study, what) if what != "debates" else (rows_of(line, debate_row) for line in study.records())
     with _opened(target) as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv.writer(_Lines(file), lineterminator="\r\n")
         writer.writerow(columns)
         for row in rows:
             writer.writerow([_plain(row.get(name)) for name in columns])
             count += 1
     return count
+
+
+class _Lines:
+    """Writes rows that end in a line feed.
+
+    Before Python 3.13, `csv` quotes a carriage return in a text only if it is part of the end of a row, and to whatever
+    reads the file one outside of quotes is the end of a row.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, row: str) -> None:
+        """Write a row, which ends in both."""
+        self._file.write(row.removesuffix("\r\n") + "\n")
 
 
 def _plain(value: Any) -> Any:

@@ -13,12 +13,11 @@ from madplug.cell import Cell
 from madplug.channel import ModelChannel
 from madplug.checks import error_text
 from madplug.components import Model
-from madplug.composition import component_to_table
+from madplug.composition import identity_of
 from madplug.driver import Driver, Ending
 from madplug.errors import EmptyReplyError, ModelError, StudyStopped, TransientError, UnreachableError
 from madplug.quota import estimate_tokens
 from madplug.records import Answered, Caller, Request
-from madplug.rows import to_json
 from madplug.store.base import Call, CallRow
 
 _backoff = wait_random_exponential(multiplier=0.5, max=60)
@@ -32,8 +31,7 @@ class Gateway:
         self.channels = {name: ModelChannel(name, model) for name, model in models.items()}
         self._driver = driver
         self._names = {cell.slug: cell.channels for cell in cells}
-        self._identities = {name: to_json(component_to_table(model, volatile=False))
-                            for name, model in models.items()}
+        self._identities = {name: identity_of(model) for name, model in models.items()}
         self._asked = {name: blake2b(f"{text}\0".encode(), digest_size=16) for name, text in self._identities.items()}
         self._seed = seed
         self._share = share
@@ -58,7 +56,7 @@ class Gateway:
         return Answered(call.completion, "paid", call.retries, call.seconds, key.hex())
 
     def identity(self, cell: str, model: str) -> str:
-        """What a model of a cell is: its options that are not volatile, whatever the run file calls it."""
+        """What a model of a cell is, whatever the run file calls it: its options that are not volatile, its code."""
         return self._identities[self._names[cell].get(model, model)]
 
     async def _pay(self, channel: ModelChannel, request: Request, row: CallRow) -> Call:

@@ -77,12 +77,13 @@ class JobSource:
 
     Debates that failed in an earlier run come last, with those that are matched to them. A debate of a matched cell
     comes once the debate it is matched to has ended. Debates that are on record and have not been scored by every
-    metric of their cell come as jobs too. rescore: metrics that score recorded debates even if they have before.
+    metric of their cell come as jobs too. rescore: metrics that score recorded debates even if they have before, those
+    that failed included; no debate is run then. None: debates are run.
     """
 
     def __init__(self, setups: Mapping[str, Setup], recorder: Recorder, driver: StudyDriver, *, repeats: int, seed: int,
                  warn: Callable[[str], None], samples: Samples | None = None,
-                 surveys: Mapping[str, Survey] | None = None, rescore: Collection[str] = ()) -> None:
+                 surveys: Mapping[str, Survey] | None = None, rescore: Collection[str] | None = None) -> None:
         self._setups = setups
         self._recorder = recorder
         self._driver = driver
@@ -97,7 +98,8 @@ class JobSource:
         self._digests: dict[tuple[str, int], dict[str, str]] = {}
         self._dropped: dict[str, set[str]] = defaultdict(set)
         self._redone: set[DebateId] = set()
-        self._scoring = Scoring(setups, recorder, rescore)
+        self._only_scores = rescore is not None
+        self._scoring = Scoring(setups, recorder, rescore or ())
         self._waited_for = {s.cell.match["cell"] for s in setups.values() if s.cell.match}
         self._issued: set[DebateId] = set()
         self._waiting: dict[DebateId, list[tuple[Job, _Ready]]] = defaultdict(list)
@@ -112,7 +114,8 @@ class JobSource:
         """Record which debates the study has now, and by which metrics all of them are scored."""
         self._scope = Scope.from_fact(self._recorder.fact(FACT))
         await self._recorder.keep_fact(FACT, self.scope.to_fact())
-        await self._scoring.begin({slug for slug, _ in self._counts})
+        failed = {id.cell for id in self._failed} if self._only_scores else set()
+        await self._scoring.begin({slug for slug, _ in self._counts} | failed)
 
     async def conclude(self) -> None:
         """The same, after the last job has ended."""
@@ -213,7 +216,7 @@ class JobSource:
                     if self._comes_last(id) is not failed:
                         continue
                     job = Job(*id[:2], sample, references, order - 1, self._seed)
-                    if not self._is_done(id, sample, references):
+                    if not self._only_scores and not self._is_done(id, sample, references):
                         if id.cell in self._waited_for:
                             self._issued.add(id)
                         yield job
@@ -284,7 +287,7 @@ class JobSource:
             return await anext(samples, None)
         except StudyError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._driver.stop(Ending("unusable",
                                      f"cell '{cell.slug}': the samples cannot be read: {describe_error(error)}"))
             return None

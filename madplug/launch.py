@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import shutil
@@ -11,15 +12,16 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from madplug.config import ResolvedStudy
-from madplug.driver import Ending
+from madplug.descriptors import discard
 from madplug.rows import plain
 from madplug.session import Session, Task, open_session
 from madplug.shards import Shard
@@ -31,9 +33,12 @@ from madplug.text import safe
 from madplug.watch import Watch, grader
 
 FINISHED, SOME_FAILED, LIMIT, INTERRUPTED = 0, 1, 3, 130
+STOPPING = "stopping: waiting for calls in flight; press Ctrl-C again to stop at once"
 PATIENCE = 2.0
 """Seconds between a second interrupt and the interruption of whatever code is running, and from then to the end of the
 process."""
+TOGETHER = 0.2
+"""Seconds within which two different signals are one interrupt: a shell and a scheduler may both send theirs."""
 _HANGUP = getattr(signal, "SIGHUP", None)
 """The signal of a closed terminal; Windows has none."""
 
@@ -64,7 +69,7 @@ async def _run(session: Session, terminal: Terminal) -> int:
         with ExitStack() as stack:
             def begun(run: StudyRun) -> None:
                 runs.append(run)
-                stack.enter_context(interruptible(run, terminal))
+                stack.enter_context(interruptible(partial(_stop, run, terminal)))
 
             summary = await session.run([terminal], lambda text: terminal.say(text, "yellow"), begun)
     except asyncio.CancelledError:
@@ -76,13 +81,18 @@ async def _run(session: Session, terminal: Terminal) -> int:
     return _status(summary, runs[0])
 
 
+def _stop(run: StudyRun, terminal: Terminal) -> None:
+    run.interrupt()
+    terminal.say(STOPPING)
+
+
 @contextmanager
-def interruptible(run: StudyRun, terminal: Terminal) -> Iterator[None]:
+def interruptible(stop: Callable[[], None]) -> Iterator[None]:
     """The first interrupt lets calls in flight finish; the second ends the run at once, whatever it is doing.
 
-    That the terminal is closed is an interrupt too.
+    That the terminal is closed is an interrupt too. stop: called on the event loop by the first one.
     """
-    interrupts, before = _Interrupts(run, terminal), {}
+    interrupts, before = _Interrupts(stop), {}
     with suppress(ValueError):  # not outside the main thread
         for number in (signal.SIGINT, signal.SIGTERM):
             before[number] = signal.signal(number, interrupts.handle)
@@ -99,18 +109,19 @@ def interruptible(run: StudyRun, terminal: Terminal) -> Iterator[None]:
 class _Interrupts:
     """Counts the interrupts of a run, and does what each of them asks for."""
 
-    def __init__(self, run: StudyRun, terminal: Terminal) -> None:
-        self._run, self._terminal = run, terminal
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
         self._loop, self._main = asyncio.get_running_loop(), asyncio.current_task()
-        self._came = 0
+        self._came, self._last = 0, (0, 0.0)
         self.over = threading.Event()
         """Set when the run has ended."""
 
     def handle(self, number: int, _: object) -> None:
         """Handle a signal: stop, then cancel, then interrupt whatever code is running."""
-        if self._came and number == _HANGUP:  # the shell and the system may both say so
-            return
-        self._came += 1
+        now, (last, before) = time.monotonic(), self._last
+        if self._came and (number == _HANGUP or (number != last and now - before < TOGETHER)):
+            return  # the shell and the system may both say so
+        self._came, self._last = self._came + 1, (number, now)
         if self._came == 1:
             self._loop.call_soon_threadsafe(self._stop)
             return
@@ -120,11 +131,6 @@ class _Interrupts:
             return
         raise KeyboardInterrupt
 
-    def _stop(self) -> None:
-        self._run.stop(Ending("interrupted", "interrupted"))
-        with suppress(OSError):  # the terminal may be gone
-            self._terminal.say("stopping: waiting for calls in flight; press Ctrl-C again to stop at once")
-
     def _insist(self) -> None:
         """A component that never yields to the event loop cannot be cancelled: interrupt what it is doing.
 
@@ -133,27 +139,39 @@ class _Interrupts:
         if not self.over.wait(PATIENCE):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # also wakes it up
         time.sleep(PATIENCE)
-        click.echo("madplug: interrupted; a component would not stop; run the same command to resume", err=True)
-        os._exit(INTERRUPTED)
+        try:
+            echo("madplug: interrupted; a component would not stop; run the same command to resume", err=True)
+        finally:
+            os._exit(INTERRUPTED)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a line; into a pipe that is no longer read, or on a terminal that is gone, neither it nor any other."""
+    try:
+        click.echo(text, err=err)
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.EIO):
+            raise
+        discard(2 if err else 1)
 
 
 def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, quiet: bool) -> None:
     """Print the result to standard output, and problems and failures to standard error."""
     if not quiet:
         width = shutil.get_terminal_size((WIDTH, 24)).columns
-        click.echo(f"{summary['study']}: {summary['status']}\n\n{summary_table(summary, width)}\n")
+        echo(f"{summary['study']}: {summary['status']}\n\n{summary_table(summary, width)}\n")
         if sentence := conclusion(summary):
-            click.echo(f"{textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence}\n")
+            echo(f"{textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence}\n")
     for text in summary["problems"]:
-        click.echo(f"problem: {safe(text)}", err=True)
+        echo(f"problem: {safe(text)}", err=True)
     failed = any(cell["failed"] for cell in summary["cells"])
     for error, count in failures(recorder) if failed else ():
-        click.echo(f"{count} failed: {safe(error)}", err=True)
+        echo(f"{count} failed: {safe(error)}", err=True)
     if summary["reason"]:
-        click.echo(f"stopped: {safe(summary['reason'])}; everything so far is saved; run the same command to resume",
+        echo(f"stopped: {safe(summary['reason'])}; everything so far is saved; run the same command to resume",
                    err=True)
     if not quiet:
-        click.echo(f"results saved in {folder}{os.sep}")
+        echo(f"results saved in {folder}{os.sep}")
 
 
 def failures(recorder: Recorder, most: int = 5) -> list[tuple[str, int]]:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from madplug.errors import UserError, message_of, nearest, nearest_or_all
@@ -126,10 +127,33 @@ def from_session(classes: Sequence[type[Component]]) -> list[Offer]:
 
 
 def _version(cls: type[Any]) -> str:
+    """A hash of a class's source, or, in a notebook, whose cells are not files, of what it was compiled to."""
     try:
-        return f"sha256 {sha256(inspect.getsource(cls).encode()).hexdigest()}"
+        source = inspect.getsource(cls)
     except (OSError, TypeError):
-        return "source unknown"
+        source = repr(_compiled(cls))
+    return f"sha256 {sha256(source.encode('utf-8', 'replace')).hexdigest()}"
+
+
+def _compiled(cls: type[Any]) -> list[tuple[str, Any]]:
+    """The functions and plain values of a class and of those in it, wherever they stand in their cell."""
+    found: list[tuple[str, Any]] = []
+    for name, value in sorted(vars(cls).items()):
+        function = getattr(value, "fget", None) or getattr(value, "__func__", value)
+        if isinstance(code := getattr(function, "__code__", None), CodeType):
+            found.append((name, _instructions(code)))
+        elif isinstance(value, type) and value.__qualname__ == f"{cls.__qualname__}.{name}":
+            found.append((name, _compiled(value)))
+        elif isinstance(value, str | int | float | None) and name != "__firstlineno__":
+            found.append((name, repr(value)))
+    return found
+
+
+def _instructions(code: CodeType) -> Any:
+    """What a function does, without the lines in which it is written."""
+    constants = [_instructions(c) if isinstance(c, CodeType) else sorted(map(repr, c)) if isinstance(c, frozenset)
+                 else repr(c) for c in code.co_consts]
+    return code.co_code.hex(), code.co_names, constants
 
 
 def _check(cls: Any, base: type[Component]) -> None:

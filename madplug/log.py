@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from madplug.regular import open_to_append
 
-_KEEPS_SECRETS = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
+_KEEPS_SECRETS = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?_?\d*$", re.IGNORECASE)
 _PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s@:]*:(\S+)@", re.IGNORECASE)
 """The password in an address, such as that of a proxy."""
 _SHORTEST = 8
@@ -79,10 +79,15 @@ def _forms(character: str) -> str:
     return rf"(?:{plain}|(?i:{percent})|\\{{1,4}}(?:(?i:{escaped})|{plain}))"
 
 
-@lru_cache(maxsize=1)
 def _secrets() -> tuple[str, ...]:
-    named = (value for name, value in os.environ.items() if _KEEPS_SECRETS.search(name))
-    passwords = (unquote(found[1]) for value in os.environ.values() if (found := _PASSWORD.match(value)))
+    """Those of the environment as it is now: in a notebook, a key is often set after the first study has run."""
+    return _secrets_in(tuple(os.environ.items()))
+
+
+@lru_cache(maxsize=1)
+def _secrets_in(environment: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    named = (value for name, value in environment if _KEEPS_SECRETS.search(name))
+    passwords = (unquote(found[1]) for _, value in environment if (found := _PASSWORD.match(value)))
     return tuple(secret for secret in (*named, *passwords) if len(secret) >= _SHORTEST)
 
 

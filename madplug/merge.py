@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from madplug.aio import maybe_await
+from madplug.checks import describe_error
+from madplug.components import Metric
 from madplug.config import load
 from madplug.directory import check_folder, read_manifest
-from madplug.errors import Problem, UserError, listed
+from madplug.errors import ComponentError, Problem, UserError, listed
+from madplug.gateway import Gateway
 from madplug.growth import conflicts
+from madplug.records import Answered, Caller, Request
 from madplug.redecide import recorded_table
 from madplug.regular import read_text, write_whole
 from madplug.rows import plain
+from madplug.setup import Setup
 from madplug.shards import FACT, KEPT, Shard
 from madplug.store import open_recorder, open_study
 from madplug.store.merge import copy_records, facts_of
@@ -158,6 +164,9 @@ async def _summarise(folders: Sequence[Path], output: Path, facts: Mapping[str, 
             run.driver.failed += row["error"] is not None
         with open_study(output) as study:
             run.problems += study.problems()
+        async for text in _prepare_metrics(run):
+            run.problems.append(text)
+            await recorder.keep_problem(text)
         summary = plain(summarise(run))
     prepared = {cell.get("cell"): cell for cell in _summary_of(folders[0]).get("cells", [])}
     for cell in summary["cells"]:
@@ -167,6 +176,32 @@ async def _summarise(folders: Sequence[Path], output: Path, facts: Mapping[str, 
     summary["status"] = "stopped" if left else summary["status"]
     write_whole(output / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False))
     return Merged(summary, left)
+
+
+class _WithoutCalls:
+    """A client for components that take up again what they prepared in the shards; no model is asked to merge."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.identity = gateway.identity
+
+    async def send(self, caller: Caller, request: Request, body: str) -> Answered:
+        """Raise `ComponentError`."""
+        raise ComponentError("what it prepared is not in the shards, and no model is asked to merge them")
+
+
+async def _prepare_metrics(run: StudyRun) -> AsyncIterator[str]:
+    """Prepare the metrics with figures for whole cells: some rest on what was prepared, such as a calibration.
+
+    Yields what went wrong.
+    """
+    for cell in run.plan.cells:
+        setup = Setup(cell, _WithoutCalls(run.worker.gateway), run.driver, run.plan.seed)
+        for name, metric in cell.metrics.items():
+            if type(metric).summarise is not Metric.summarise:
+                try:
+                    await maybe_await(metric.prepare(setup))
+                except Exception as error:
+                    yield (f"metric {name}: its figures are incomplete: {describe_error(error)}")
 
 
 def _summary_of(folder: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from madplug.aio import Aside, maybe_await
+from madplug.aio import Aside, is_cancelled, maybe_await
 from madplug.checks import describe_error
 from madplug.components import Observer
 from madplug.events import METHODS, CallAnswered, Event, MessageRecorded
@@ -170,8 +170,8 @@ class _Follower:
     async def _call(self, event: Event) -> None:
         try:
             await self.methods[type(event)](event)
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
-            if self._given_up:
+        except BaseException as error:
+            if self._given_up or _ends_the_run(error):
                 raise
             self._report(self._failure(METHODS[type(event)], error))
 
@@ -188,13 +188,22 @@ class _Follower:
         """Call a method of the observer; False when it raised, which is reported."""
         try:
             await maybe_await(getattr(self._observer, method)(*arguments))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if self._given_up or _ends_the_run(error):
+                raise
             self._report(self._failure(method, error))
             return False
         return True
 
     def _failure(self, method: str, error: BaseException) -> str:
         return f"observer {self.name}: {method}: {describe_error(error)}"
+
+
+def _ends_the_run(error: BaseException) -> bool:
+    """Whether an error is not the observer's own: the user interrupts, or the task is cancelled or dropped."""
+    if isinstance(error, asyncio.CancelledError):
+        return is_cancelled()
+    return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
 def outcome_of(result: DebateResult | None) -> Outcome:

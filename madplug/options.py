@@ -23,9 +23,9 @@ from pydantic_core import PydanticCustomError, core_schema
 from madplug.errors import ComponentError
 
 if sys.version_info >= (3, 12):
-    from typing import TypedDict
+    from typing import NotRequired, TypedDict
 else:
-    from typing_extensions import TypedDict
+    from typing_extensions import NotRequired, TypedDict
 
 if TYPE_CHECKING:
     from madplug.components import Component
@@ -226,14 +226,17 @@ def complete(options: type[BaseModel]) -> None:
 
 # The options of every model
 
-class Price(TypedDict, total=False):
-    """USD per million tokens; unless `cached` is given, cached tokens cost as much as the rest of the prompt."""
+class Price(TypedDict):
+    """USD per million tokens; unless `cached` is given, cached tokens cost as much as the rest of the prompt.
+
+    Without one of the others, costs would be too low without a word, and `limits.cost_usd` too late.
+    """
 
     __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)  # type: ignore[misc]
 
     prompt: Annotated[float, Field(ge=0)]
     completion: Annotated[float, Field(ge=0)]
-    cached: Annotated[float, Field(ge=0)]
+    cached: NotRequired[Annotated[float, Field(ge=0)]]
 
 
 class ModelOptions(Options):

@@ -11,6 +11,7 @@ import gc
 import inspect
 import os
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class Offer:
     @property
     def summary(self) -> str:
         """The first sentence of the component's docstring."""
-        text = " ".join((inspect.getdoc(self.component) or "").split("\n\n")[0].split())
+        text = " ".join(inspect.cleandoc(self.component.__doc__ or "").split("\n\n")[0].split())
         return re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0]
 
 
@@ -389,7 +390,7 @@ def _unfit(cls: Any, base: type[Component]) -> str | None:
         return f"{cls.__qualname__} has the name {name!r}; expected lower_snake_case"
     if wrong := class_problem(cls):
         return wrong
-    return None if cls.__doc__ else \
+    return None if cls.__doc__ or sys.flags.optimize > 1 else \
         f"{cls.__qualname__} has no docstring; its first sentence is what `madplug list` shows"
 
 

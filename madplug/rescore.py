@@ -32,12 +32,33 @@ def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path,
              for slot in slots]
     names = {_full_name(slot["use"], registry) for slot in slots if isinstance(slot.get("use"), str)}
     for cell in table["cells"]:
-        cell["metrics"] = [slot for slot in cell.get("metrics", []) if _full_name(slot["use"], registry) not in names]
-        cell["metrics"] += slots
+        cell["metrics"] = _with(cell.get("metrics", []), slots, registry)
     resolved = Resolver(table, folder, registry, recorded=True).resolve()
     ask(sent_by(resolved))
     scores = {score: metric.full_name for cell in resolved.plan.cells for score, metric in cell.metrics.items()}
     return resolved, frozenset(score for score, name in scores.items() if not names or name in names)
+
+
+def _with(metrics: Sequence[Mapping[str, Any]], slots: Sequence[Mapping[str, Any]],
+          registry: Registry) -> list[Mapping[str, Any]]:
+    """The metrics of a cell with these in the place of those they score again, and the others at the end.
+
+    Of several with one name, a slot takes the place of the one that has its options, or else of the first.
+    """
+    found, taken = list(metrics), set[int]()
+    names = [_full_name(slot["use"], registry) for slot in metrics]
+    for slot in slots:
+        use = slot.get("use")
+        name = _full_name(use, registry) if isinstance(use, str) else None
+        same = [i for i, other in enumerate(names) if other == name and i not in taken]
+        place = next((i for i in same if all(metrics[i].get(key) == value for key, value in slot.items()
+                                             if key != "use")), next(iter(same), None))
+        if place is None:
+            found.append(slot)
+        else:
+            found[place] = slot
+            taken.add(place)
+    return found
 
 
 def _full_name(use: str, registry: Registry) -> str:
@@ -57,7 +78,7 @@ class Rescorer:
         return {"samples": self.samples, "rescore": self.metrics}
 
     async def samples(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
-        """The samples of a cell's debates that have ended without an error."""
+        """The samples of a cell's debates that have ended, with or without an error."""
         for result in self.recorded.debates(setup.cell.slug):
-            if result.repeat == repeat and result.decision is not None and result.error is None:
+            if result.repeat == repeat and (result.decision or result.error):
                 yield result.sample, result.references

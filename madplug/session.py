@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from madplug.components import Observer
 from madplug.config import ResolvedStudy
+from madplug.config.check import warnings as spoiling
 from madplug.descriptors import check_open_files
 from madplug.directory import check_folder, check_same_study, keep_identity, write_provenance
 from madplug.errors import StudyError, UserError
@@ -110,7 +111,7 @@ def open_session(resolved: ResolvedStudy, folder: Path, *, traced: bool = False,
         recorder = stack.enter_context(closing(open_recorder(folder)))
         try:
             check_shard(shard, recorder, folder)
-            warnings = list(check_same_study(resolved, recorder, folder))
+            warnings = [*check_same_study(resolved, recorder, folder), *spoiling(resolved.plan.cells)]
             write_provenance(resolved, folder)
             (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
             log = stack.enter_context(open_log(folder))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from madplug.aio import gather_all, maybe_await
 from madplug.checks import check_iterable, check_sample, method_name, type_error
 from madplug.components import AnswerFormat
-from madplug.composition import component_to_table, models_named_by
+from madplug.composition import component_to_table, identity_of, names_of
 from madplug.debate import Debate, find_service
 from madplug.errors import ComponentError
 from madplug.records import Completion, Sample
@@ -74,12 +74,20 @@ class Setup:
 
     @cached_property
     def metric_digests(self) -> Mapping[str, str]:
-        """A digest of each metric's options and of the models they name, by the name of its scores."""
-        identity, slug = self._state.client.identity, self.cell.slug
+        """A digest of each metric's options and of the models and services they name, by the name of its scores."""
         content = {name: [component_to_table(metric, volatile=False), metric.content,
-                          *(identity(slug, model) for model in models_named_by(metric))]
+                          *map(self.model_identity, names_of(metric, "model")),
+                          *(identity_of(self.cell.services[service]) for service in names_of(metric, "service"))]
                    for name, metric in self.cell.metrics.items()}
         return {name: blake2b(to_json(value).encode(), digest_size=8).hexdigest() for name, value in content.items()}
+
+    def model_identity(self, name: str | None = None) -> str:
+        """What a model of this cell is, whatever the run file calls it; for the names of values that depend on it.
+
+        Its options that are not volatile, and its code if it is in a local file. name: by default the first agent's.
+        """
+        chosen = name or next(iter(self.models), "")
+        return self._state.client.identity(self.cell.slug, chosen) if chosen else ""
 
     @property
     def spent(self) -> Spending:

@@ -32,13 +32,14 @@ class StudyRun:
 
     observers: in addition to those of the run file. reuse: records whose answered calls are not paid for again.
     runner: runs a debate; by default the loop. samples: gives the samples of a cell; by default those of its data set
-    and extensions. rescore: the names of metrics that score recorded debates even if they have before.
+    and extensions. rescore: the names of metrics that score recorded debates even if they have before; no debate is run
+    then. None: debates are run.
     """
 
     def __init__(self, plan: StudyPlan, recorder: Recorder, observers: Sequence[Observer] = (),
                  report: Callable[[str], None] | None = None, warn: Callable[[str], None] | None = None, *,
                  reuse: Sequence[Reader] = (), runner: Runner = run_debate, samples: Samples | None = None,
-                 planned: int | None = None, rescore: Collection[str] = ()) -> None:
+                 planned: int | None = None, rescore: Collection[str] | None = None) -> None:
         self.plan = plan
         self.recorder = recorder
         self.planned = planned
@@ -88,6 +89,10 @@ class StudyRun:
     def stop(self, ending: Ending) -> None:
         """Start no further call; those in flight are answered and stored."""
         self.driver.stop(ending)
+
+    def interrupt(self) -> None:
+        """Stop because the user says so."""
+        self.stop(Ending("interrupted", "interrupted"))
 
     def problem(self, text: str) -> None:
         """Record a problem of the study, which goes on."""

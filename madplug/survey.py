@@ -90,7 +90,7 @@ def read_rows(dataset: Dataset, ids: Ids) -> Iterator[Sampled]:
             yield found
     except (UserError, StudyError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise StudyError(f"data set {dataset.full_name}: the samples cannot be read: "
                          f"{describe_error(error)}") from error
 

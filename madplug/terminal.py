@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
@@ -22,14 +23,22 @@ PLAIN_EVERY = 10.0
 """Seconds without a printed line after which the progress is printed, if standard error is not a terminal."""
 
 
+class _Console(Console):
+    """Standard error, which may be a pipe that is no longer read: a study goes on without it."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing more, where rich would end the program."""
+        self.quiet = True
+
+
 class Terminal(Observer):
-    """Shows the progress of a run."""
+    """Shows the progress of a run, as long as anything reads it."""
 
     name = "terminal"
 
     def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
         super().__init__()
-        self.console = console or Console(stderr=True)
+        self.console = console or _Console(stderr=True)
         self.quiet = quiet
         self._before = self._done = self._failed = 0
         self._run: Run | None = None
@@ -59,7 +68,8 @@ class Terminal(Observer):
         """Remove the progress bar."""
         self._over.set()
         if self._bar:
-            self._bar.stop()
+            with suppress(OSError):
+                self._bar.stop()
             self._bar = None
         if self._thread:
             self._thread.join()
@@ -103,7 +113,8 @@ class Terminal(Observer):
         """Print a line; on a terminal it is broken between words, elsewhere not at all."""
         self._printed = time.monotonic()
         console = self._bar.console if self._bar else self.console
-        console.print(text, soft_wrap=not console.is_terminal)
+        with suppress(OSError):  # the terminal is gone, or its disk is full
+            console.print(text, soft_wrap=not console.is_terminal)
 
 
 class _Figures(ProgressColumn):

@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from madplug.aio import maybe_await
+from madplug.aio import is_cancelled, maybe_await
 from madplug.cell import Cell
 from madplug.checks import describe_error
-from madplug.components import Component, Model, Service
+from madplug.components import Casting, Component, Model, PersonaGenerator, Service, Style, TurnOrder
 from madplug.debate import Debate
 from madplug.driver import Driver
 from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
@@ -66,11 +66,15 @@ class Worker:
         prepared: set[int] = set()
         for setup in self.setups.values():
             for component in setup.cell.components():
-                if id(component) not in prepared:
+                if id(component) not in prepared and self._takes_part(component):
                     prepared.add(id(component))
                     await run_setup_step(component, "prepare", partial(component.prepare, setup))
             if setup.training_use:
                 await self._driver.remember(f"trained.{setup.cell.slug}", dict(setup.training_use))
+
+    def _takes_part(self, component: Component) -> bool:
+        """Whether debates need a component: those taken from a record have their agents and messages already."""
+        return self._runner is run_debate or not isinstance(component, PersonaGenerator | Casting | TurnOrder | Style)
 
     async def close(self) -> None:
         """Close models and services."""
@@ -126,12 +130,12 @@ class Worker:
         """The reason why a debate failed; an error that is not a failure of the debate is raised again."""
         if isinstance(error, StudyError) or (isinstance(error, StudyStopped) and self._driver.ending is not None):
             raise error
-        if isinstance(error, asyncio.CancelledError) and not _cancelled_from_outside():
+        if isinstance(error, asyncio.CancelledError) and not is_cancelled():
             return describe_error(ComponentError("a component raised asyncio.CancelledError").with_traceback(
                 error.__traceback__))
         if isinstance(error, SystemExit):
             return describe_error(ComponentError("a component called sys.exit").with_traceback(error.__traceback__))
-        if not isinstance(error, Exception):
+        if isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
             raise error
         self.last_error = error
         return describe_error(error)
@@ -180,7 +184,7 @@ class Worker:
             except StudyStopped:
                 await self._driver.finish(state.id, None)
                 return None
-            except Exception as error:
+            except BaseException as error:
                 self._driver.problem(f"metric {name}: {self._why_failed(error)}")
             else:
                 result = with_scores(result, name, scores, setup.metric_digests[name], state.spent,
@@ -189,20 +193,13 @@ class Worker:
         return result
 
 
-def _cancelled_from_outside() -> bool:
-    """Whether this task was cancelled, rather than a component having raised the exception itself."""
-    task = asyncio.current_task()
-    cancelling = getattr(task, "cancelling", None)  # from Python 3.11 on
-    return cancelling is None or cancelling() > 0
-
-
 async def run_setup_step(component: Component, what: str, step: Callable[[], Any]) -> None:
     """Run a step before the first debate; an error ends the study and names the component."""
     try:
         await maybe_await(step())
-    except MadplugError:
+    except (MadplugError, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise StudyError(f"{component.label} {component.full_name}: {what} failed: {describe_error(error)}") from error
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from madplug import runspecs
-from madplug.cell import Cell
+from madplug.cell import BoundStyle, Cell
 from madplug.components import Component, Model
 from madplug.composition import moves_of
-from madplug.errors import Problem, message_of, nearest, nearest_or_all
+from madplug.errors import Problem, listed, message_of, nearest, nearest_or_all
+from madplug.text import count
 
 if TYPE_CHECKING:
     from madplug.plan import StudyPlan
@@ -27,6 +28,8 @@ def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str
         yield Problem("debate.personas", f"{len(cell.personas)} generators for {cell.wanted} agents; each makes at "
                       "least one persona")
     yield from _moves(cell)
+    if not cell.channels and cell.agents_ask and (calls := cell.worst_calls()):
+        yield Problem("models", f"a debate may make {count(calls, 'call')}, but there is no model; add [models.NAME]")
     components = cell.components()
     given = frozenset().union(*(c.gives for c in components)) | ({"references"} if cell.oracle else set())
     for component in (*components, *(models[line] for line in cell.channels.values())):
@@ -178,3 +181,14 @@ def warnings(cells: Sequence[Cell]) -> Iterator[str]:
             styles = ", ".join(s.name for s in cell.styles)
             yield (f"cell '{cell.slug}': the questions of {cell.dataset.full_name} can have images, but no style of "
                    f"the cell shows images ({styles}); agents would answer without seeing them")
+        for style in cell.styles:
+            if not _may_take_turns(style, cell.wanted):
+                whom = listed(map(repr, style.only or ())) or "none"
+                yield (f"cell '{cell.slug}': the style {style.name} is for {whom}, and so for no agent; ids are whole "
+                       f"numbers from 0 to {cell.wanted - 1}")
+
+
+def _may_take_turns(style: BoundStyle, agents: int) -> bool:
+    """Whether a style may be for an agent: which roles and names there are is known once there are personas."""
+    return style.only is None or any(
+        0 <= one < agents if isinstance(one, int) else not one.strip().lstrip("+-").isdecimal() for one in style.only)

@@ -74,6 +74,8 @@ def _as_table(value: Any) -> Any:
         return {str(key): _as_table(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_as_table(inner) for inner in value]
+    if isinstance(value, Iterator):
+        raise UserError(f"{value!r:.80} is no value of a run file; give a list")
     return str(value) if isinstance(value, Path) else value
 
 
@@ -233,15 +235,26 @@ def count_cells(table: Table) -> int:
 def _changes(table: Table) -> Iterator[tuple[str, Table]]:
     sweep, listed = table.get("sweep") or {}, table.get("cells") or []
     if sweep:
+        paths = {key: _parts(key) for key in sweep}
+        order = _outer_first(paths)
         for values in itertools.product(*sweep.values()):
-            change: Table = {}
-            for key, value in zip(sweep, values, strict=True):
-                change = overlay(change, nested(key.split("."), value))
+            chosen, change = dict(zip(sweep, values, strict=True)), Table()
+            for key in order:
+                change = overlay(change, nested(paths[key], chosen[key]))
             yield "", change
     for cell in listed:
         yield cell.get("name", ""), {k: v for k, v in cell.items() if k != "name"}
     if not sweep and not listed:
         yield "", {}
+
+
+def _outer_first(paths: Mapping[str, Sequence[str]]) -> list[str]:
+    """The keys of a sweep in their order, but a slot before its options, which it would otherwise replace."""
+    order: list[str] = []
+    for key, path in paths.items():
+        inside = (i for i, other in enumerate(order) if paths[other][:len(path)] == path)
+        order.insert(next(inside, len(order)), key)
+    return order
 
 
 def _cell(table: Table, change: Table) -> Table:

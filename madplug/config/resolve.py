@@ -16,8 +16,10 @@ from madplug.components import (
     Dataset,
     Executor,
     Metric,
+    Model,
     Observer,
     Paradigm,
+    Service,
     Style,
 )
 from madplug.composition import component_to_table, field_of
@@ -222,6 +224,7 @@ class CellResolver:
         wanted = self.builder.named_models | set(models or self._table.models)
         lines = {name: self.builder.make_model(name, self._table.models[name])
                  for name in sorted(wanted) if name in self._table.models}
+        self._check_unused()
         if self.problems:
             return None
         match: Match | None = self._table.match
@@ -231,6 +234,16 @@ class CellResolver:
                     agents=self._table.debate.agents, rounds=self._table.debate.rounds or 1, **parts)
         self.builder.problems += check_cell(cell, self.parent.made.models, self.builder.places)
         return None if self.problems else cell
+
+    def _check_unused(self) -> None:
+        """Report tables that are not a component: options that are meant for another one would change nothing."""
+        for base, tables in ((Model, self._table.models), (Service, self._table.services)):
+            known = [name for name, slot in tables.items() if "use" in slot]
+            for name, slot in tables.items():
+                place = f"{base.plural}.{name}"
+                if "use" not in slot and not any(problem.place == place for problem in self.problems):
+                    self.builder.problem(place, f"does not name {a(base.label)}, so that it changes nothing"
+                                         f"{nearest_or_all(name, known)}")
 
     # Presets
 

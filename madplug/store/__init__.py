@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from madplug.lazy import lazy_names
 
 if TYPE_CHECKING:
     from madplug.records import DebateId
@@ -46,16 +47,10 @@ _HOMES = {
     "store.scope": ("Scope",),
     "store.sqlite": ("SqliteRecorder",),
 }
-_HOME = {name: f"madplug.{module}" for module, names in _HOMES.items() for name in names}
 """What is imported when it is first used: a plugin that can open a study need not import what that takes."""
 
 if not TYPE_CHECKING:  # so that a type checker knows a name that does not exist
-    def __getattr__(name: str) -> Any:
-        if name not in _HOME:
-            raise AttributeError(f"module 'madplug.store' has no attribute '{name}'")
-        value = getattr(import_module(_HOME[name]), name)
-        globals()[name] = value
-        return value
+    __getattr__, __dir__ = lazy_names(globals(), _HOMES)
 
 
 def open_study(folder: Path | str, *, everything: bool = False) -> Reader:

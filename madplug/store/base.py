@@ -262,8 +262,11 @@ class Reader(Protocol):
     def cells(self) -> list[str]:
         """The cells that have debates, by name."""
 
-    def metric_names(self) -> list[str]:
-        """The metrics that debates of the study have been scored by."""
+    def metric_names(self, *, of_each: int | None = None) -> list[str]:
+        """The scores that debates of the study have.
+
+        of_each: look at so many debates of each cell only, which takes no longer the more there are.
+        """
 
     def walk(self, cell: str, order: Order = "sample", *, descending: bool = False,
              after: str | None = None, ending: Ending | None = None) -> Iterator[tuple[str, DebateId]]:

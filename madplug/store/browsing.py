@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
+from math import isfinite
 from typing import Any
 
 from madplug.errors import UserError
@@ -50,6 +52,8 @@ _PAIRS = """SELECT json_extract(a.metrics, ?) AS one, json_extract(b.metrics, ?)
  AND a.outcome IS NOT NULL AND b.outcome IS NOT NULL AND one IS NOT NULL AND two IS NOT NULL AND {within}
  GROUP BY one, two"""
 
+_SCORES = """SELECT DISTINCT cell, key, type = 'null' FROM (SELECT cell, metrics FROM debates WHERE outcome IS NOT NULL
+ AND {within}{more}), json_each(coalesce(metrics, '{{}}'))"""
 _NAMES = """WITH RECURSIVE found(cell) AS (SELECT min(cell) FROM debates UNION ALL
  SELECT (SELECT min(cell) FROM debates WHERE cell > found.cell) FROM found WHERE found.cell IS NOT NULL)
  SELECT cell FROM found WHERE cell IS NOT NULL"""
@@ -99,8 +103,10 @@ def _add_up(cell: str, repeats: Sequence[Any]) -> CellOverview:
     if not all(type(row[i]) is int for row in repeats for i in (1, *range(3, 10))):
         raise TypeError("they are not whole numbers")
     done, failed, running, undecided, calls, prompt, completion = map(sum, columns[3:10])
-    cost = None if None in columns[10] else sum(columns[10])
-    return CellOverview(cell, done, failed, running, undecided, calls, prompt, completion, cost, sum(columns[11]),
+    cost, seconds = None if None in columns[10] else sum(columns[10]), sum(columns[11])
+    if not (isfinite(cost or 0.0) and isfinite(seconds)):
+        raise ValueError("their cost or their seconds are not finite")
+    return CellOverview(cell, done, failed, running, undecided, calls, prompt, completion, cost, seconds,
                         max(columns[1]) + 1)
 
 
@@ -121,12 +127,23 @@ def cell_names(rows: Rows) -> list[str]:
     return [row[0] for row in rows(_NAMES)]
 
 
-def metric_names(rows: Rows, scope: Scope | None = None) -> list[str]:
-    """The metrics of the study, from one debate of each cell."""
+def metric_names(rows: Rows, scope: Scope | None = None, *, of_each: int | None = None) -> list[str]:
+    """The scores that any debate of the study has, or any of the first ones of each cell.
+
+    A metric that gives a table has just its own name where it does not apply; that name is left out if other debates
+    have its parts.
+    """
     scope = scope or Scope()
-    texts = [(cell, row[0]) for cell in cell_names(rows) if scope.cells is None or cell in scope.cells for row in rows(
-        "SELECT metrics FROM debates WHERE cell = ? AND outcome = 'done' LIMIT 1", (cell,))]
-    return sorted({str(name) for cell, text in texts for name in scope.shown(cell, json.loads(text or "{}"))})
+    within, values = _within(scope)
+    if of_each is None:
+        scores = rows(_SCORES.format(within=within, more=""), values)
+    else:
+        query = _SCORES.format(within=within, more=" AND cell = ? LIMIT ?")
+        scores = chain.from_iterable(rows(query, (*values, cell, of_each)) for cell in cell_names(rows))
+    found = [(cell, name, empty) for cell, name, empty in scores if scope.shows(cell, str(name))]
+    names = {str(name) for _, name, empty in found if not empty}
+    without = {str(name) for _, name, empty in found if empty} - names
+    return sorted(names | {name for name in without if not any(part.startswith(f"{name}.") for part in names)})
 
 
 def contrast(rows: Rows, first: str, second: str, metric: str,
@@ -160,6 +177,8 @@ def walk(rows: Rows, cell: str, order: Order, descending: bool, after: str | Non
     while True:
         batch = list(rows(*_batch(cell, order, descending, last, ending)))
         for value, repeat, sample in batch:
+            if not (type(repeat) is int and type(sample) is str):
+                raise TypeError(f"repeat {repeat!r:.40}, sample {sample!r:.40} are not a number and a text")
             last = [value, repeat, sample]
             yield json.dumps(last), DebateId(cell, repeat, sample)
         if len(batch) < BATCH:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +16,8 @@ VERSION = 5
 _APPLICATION = 0x6D616470  # "madp", in the header of the file
 _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
 """How a journal of SQLite ends that names another one."""
+_BESIDE = ("-wal", "-shm", "-journal")
+"""The endings of the files that SQLite keeps beside a database."""
 _TABLES = {
     "facts": "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "problems": "CREATE TABLE problems (at REAL NOT NULL, text TEXT NOT NULL)",
@@ -76,19 +79,25 @@ def check_database_files(folder: Path, name: str) -> None:
     names a journal that several databases have in common, it deletes the file of that name, wherever it is. madplug
     makes neither.
     """
-    for file in (folder / f"{name}{ending}" for ending in ("", "-wal", "-shm", "-journal")):
+    for file, mode in _irregular(folder / name, ("", *_BESIDE)):
+        what = "a symbolic link; link the whole directory instead, or" if stat.S_ISLNK(mode) else \
+            "not a regular file;"
+        raise UserError(f"{folder}: cannot be used: {file.name} is {what} choose another directory with --output")
+    journal = folder / f"{name}-journal"
+    if journal.is_file() and _ending_of(journal) == _NAMES_ANOTHER:
+        raise UserError(f"{folder}: cannot be used: {journal.name} refers to a file elsewhere, so madplug did not make "
+                        "it; choose another directory with --output")
+
+
+def _irregular(database: Path, endings: Iterable[str]) -> Iterator[tuple[Path, int]]:
+    """The files of a database that are there and not regular ones, each with its mode."""
+    for file in (database.with_name(f"{database.name}{ending}") for ending in endings):
         try:
             mode = file.lstat().st_mode
         except FileNotFoundError:
             continue
         if not stat.S_ISREG(mode):
-            what = "a symbolic link; link the whole directory instead, or" if stat.S_ISLNK(mode) else \
-                "not a regular file;"
-            raise UserError(f"{folder}: cannot be used: {file.name} is {what} choose another directory with --output")
-    journal = folder / f"{name}-journal"
-    if journal.is_file() and _ending_of(journal) == _NAMES_ANOTHER:
-        raise UserError(f"{folder}: cannot be used: {journal.name} refers to a file elsewhere, so madplug did not make "
-                        "it; choose another directory with --output")
+            yield file, mode
 
 
 def _ending_of(file: Path) -> bytes:
@@ -132,6 +141,8 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
         raise UserError(f"{str(folder)!r:.200}: cannot be read: {error.strerror}") from None
     if not found:
         raise UserError(f"{folder}: no study here (there is no {NAME})")
+    for file, _ in _irregular(path.resolve(), _BESIDE):  # SQLite would wait for whoever writes into a pipe
+        raise UserError(f"{folder}: {NAME} cannot be read: {file.name} is not a regular file")
     wal = path.with_name(NAME + "-wal")
     try:
         return _open_reading(path, "")

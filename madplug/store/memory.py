@@ -156,9 +156,9 @@ class MemoryStore(Frames):
         """The cells that have debates, by name."""
         return sorted({id.cell for id in self._debates})
 
-    def metric_names(self) -> list[str]:
-        """The metrics that debates of the study have been scored by."""
-        return browsing.metric_names(self._rows())
+    def metric_names(self, *, of_each: int | None = None) -> list[str]:
+        """The scores that debates of the study have, or the first ones of each cell."""
+        return browsing.metric_names(self._rows(), of_each=of_each)
 
     def walk(self, cell: str, order: Order = "sample", *, descending: bool = False,
              after: str | None = None, ending: Ending | None = None) -> Iterator[tuple[str, DebateId]]:

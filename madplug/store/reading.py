@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
+
+import orjson
 
 from madplug.errors import UserError
 from madplug.records import Completion, DebateId, DebateResult, Usage
@@ -38,6 +41,7 @@ from madplug.store.scope import FACT, Scope
 
 T = TypeVar("T")
 _TEXT_OR_NULL = {str, type(None)}
+_COST = {float, type(None)}
 _DEBATES = """SELECT cell, repeat, sample, opening, agents, metrics, record, (SELECT group_concat(record) FROM
  (SELECT CASE WHEN seen IS NULL AND reply IS NULL THEN record ELSE restore(record, seen, reply,
  (SELECT text FROM calls WHERE key = reply)) END AS record FROM messages
@@ -111,6 +115,8 @@ class SqliteReader(Frames):
                 scores = _scores(row[-1])
             except (ValueError, TypeError, RecursionError) as error:
                 raise self._broken(DebateId(*row[:3]), str(error)) from None
+            if not (isfinite(row[-2]) and isfinite(row[-3] or 0.0)):
+                raise self._broken(DebateId(*row[:3]), "its seconds or its cost is not finite")
             found["metrics"] = scope.shown(row[0], scores)
             yield found
 
@@ -148,16 +154,19 @@ class SqliteReader(Frames):
         cells = self.scope.cells
         return [name for name in browsing.cell_names(self._rows) if cells is None or name in cells]
 
-    def metric_names(self) -> list[str]:
-        """The metrics that debates of the study have been scored by."""
+    def metric_names(self, *, of_each: int | None = None) -> list[str]:
+        """The scores that debates of the study have, or the first ones of each cell."""
         scope = self.scope
-        return self._parsed(lambda: browsing.metric_names(self._rows, scope), "the metrics")
+        return self._parsed(lambda: browsing.metric_names(self._rows, scope, of_each=of_each), "the metrics")
 
     def walk(self, cell: str, order: Order = "sample", *, descending: bool = False,
              after: str | None = None, ending: Ending | None = None) -> Iterator[tuple[str, DebateId]]:
         """The debates of a cell one after the other, each with a cursor; given as `after`, it continues behind it."""
         found, scope = browsing.walk(self._rows, cell, order, descending, after, ending), self.scope
-        return ((cursor, id) for cursor, id in found if scope.has(*id))
+        try:
+            yield from ((cursor, id) for cursor, id in found if scope.has(*id))
+        except TypeError as error:
+            raise self._broken(f"the debates of cell '{cell}'", str(error)) from None
 
     def contrast(self, first: str, second: str, metric: str) -> dict[tuple[float, float], int]:
         """Debates on the same sample and repeat in two cells, by a metric's scores in the first and the second."""
@@ -174,7 +183,9 @@ class SqliteReader(Frames):
         one = "" if id is None else " AND cell = ? AND repeat = ? AND sample = ?"
         for row in self._rows(f"{_DEBATES} WHERE outcome IS NOT NULL{one}{_ORDER}", id or ()):
             if scope.has(*row[:3]):
-                yield self._line(row) if not scope.hidden.get(row[0]) else self._line(self._shown(row, scope))
+                line = self._line(row) if not scope.hidden.get(row[0]) else self._line(self._shown(row, scope))
+                self._parsed(lambda line=line: orjson.loads(line), DebateId(*row[:3]))  # type: ignore[misc]
+                yield line
 
     def calls(self, cell: str | None = None, keys: Iterable[bytes | str] | None = None) -> Iterator[Mapping[str, Any]]:
         """The answered calls of a cell, or all, or those with these keys, in the order they were answered."""
@@ -193,6 +204,9 @@ class SqliteReader(Frames):
             raw, *numbers = row
             if not isinstance(row[1], bytes) or not all(isinstance(n, int) for n in numbers[8:11]):
                 raise self._broken(f"the call {row[1]!r:.40}", "its numbers are not as expected")
+            cost, seconds = numbers[-2:]
+            if not (type(seconds) is float and type(cost) in _COST and isfinite(seconds) and isfinite(cost or 0.0)):
+                raise self._broken(f"the call {row[1].hex()}", "its seconds or its cost is not a finite number")
             if not type(numbers[5]) is type(numbers[7]) is str:
                 raise self._broken(f"the call {row[1].hex()}", "its purpose and its model are not text")
             reasoned = 0
@@ -249,6 +263,8 @@ class SqliteReader(Frames):
         if not all(map(isinstance, (*before, *since), (int, int, float, int) * 2)):
             raise self._broken("the sums of the calls", "they are not numbers")
         calls, tokens, cost, retries = (a + b for a, b in zip(before, since, strict=True))
+        if not isfinite(cost):
+            raise self._broken("the sums of the calls", "the cost is not finite")
         return calls, tokens, cost, retries
 
     def _debates(self, where: str, values: Sequence[Any], scope: Scope | None = None) -> Iterator[DebateResult]:
@@ -346,9 +362,16 @@ def _of_cell(cell: str | None) -> tuple[str, tuple[str, ...]]:
 
 def _metrics(text: str) -> Mapping[str, float | None]:
     found = json.loads(text)
-    if not isinstance(found, dict) or not all(isinstance(v, int | float | None) for v in found.values()):
+    if not isinstance(found, dict) or not all(v is None or _is_number(v) for v in found.values()):
         raise ValueError("its metrics are not a table of numbers")
     return found
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return isinstance(value, int | float) and isfinite(value)
+    except OverflowError:
+        return False
 
 
 @lru_cache(maxsize=4)

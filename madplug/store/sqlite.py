@@ -231,7 +231,12 @@ class SqliteRecorder(SqliteReader):
     def done_counts(self) -> Mapping[tuple[str, int], int]:
         """How many debates need not be run again, by cell and repeat."""
         rows = self._rows("SELECT cell, repeat, count(*) FROM debates WHERE outcome = 'done' GROUP BY cell, repeat")
-        return {(cell, repeat): number for cell, repeat, number in rows}
+        found = {(cell, repeat): number for cell, repeat, number in rows}
+        for cell, repeat in found:
+            if not (type(cell) is str and type(repeat) is int):
+                raise self._broken(f"the debates of cell {cell!r:.80}, repeat {repeat!r:.80}",
+                                   "that is not the name of a cell and a whole number")
+        return found
 
     def failed(self) -> set[DebateId]:
         """The debates that failed in an earlier run."""

@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 import tomli_w
 from click.testing import CliRunner
+from tests_support import STUDY
 
 from madplug import UserError
 from madplug.cli import main
@@ -253,3 +254,40 @@ def test_shards_that_prepared_differently_are_named(tmp_path, madplug_plugin):
             assert run(shard, endpoint.url, "--shard", f"{i + 1}/2", text=text).exit_code == 0
     with pytest.raises(UserError, match=r"'preparing\.letter' was prepared differently .* --prepared DIR"):
         merge(shards, tmp_path / "merged")
+
+
+CALIBRATED = '''
+from madplug import Metric
+class Calibrated(Metric):
+    """A metric whose figures rest on what a model said in preparation."""
+    said = None
+    async def prepare(self, setup):
+        async def ask():
+            return (await setup.ask("how good?", purpose="calibrate")).text
+        self.said = await setup.keep("calibrated", ask)
+    def score(self, debate, references):
+        return 1.0
+    def summarise(self, results):
+        return {"said": self.said, "debates": sum(1 for _ in results)}
+'''
+
+
+def test_figures_that_rest_on_what_was_prepared_are_in_the_merged_summary(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(CALIBRATED)
+    (tmp_path / "study.toml").write_text(f'metrics = ["./mine.py:Calibrated"]\n{STUDY}')
+
+    def madplug(*words):
+        done = CliRunner().invoke(main, [*words])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    madplug("run", "study.toml", "--prepare", "--output", "prepared", "--quiet")
+    for i in (1, 2):
+        madplug("run", "study.toml", "--shard", f"{i}/2", "--prepared", "prepared", "--output", f"part{i}", "--quiet")
+    madplug("merge", "part1", "part2", "--output", "merged", "--yes")
+    madplug("run", "study.toml", "--output", "whole", "--quiet")
+    figures = [studies.summary(tmp_path / name)["cells"][0]["figures"] for name in ("merged", "whole")]
+    assert figures[0] == figures[1] == {"mine.py:Calibrated": {"said": figures[0]["mine.py:Calibrated"]["said"],
+                                                               "debates": 6}}
+    assert figures[0]["mine.py:Calibrated"]["said"] in ("A", "B")

@@ -113,6 +113,16 @@ def test_a_pipe_is_not_waited_for(program, foreign, name):
     assert done.returncode == (0 if name.endswith(".part") else 2)
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink(os.devnull, path)])
+@pytest.mark.parametrize("name", ["study.db-wal", "study.db-shm", "study.db-journal"])
+def test_nothing_but_regular_files_is_opened_to_read_it(foreign, name, make):
+    (foreign / name).unlink(missing_ok=True)
+    make(foreign / name)
+    command = [sys.executable, "-c", "import sys; from madplug.store import open_study; open_study(sys.argv[1])"]
+    done = subprocess.run([*command, foreign], text=True, capture_output=True, timeout=60, check=False)
+    assert f"{name} is not a regular file" in done.stderr
+
+
 # What it names
 
 REMOTE = ('use = "kit.hash"', 'use = "openai.chat"\nmodel = "m"\nbase_url = "https://elsewhere.example/v1"')
@@ -297,3 +307,24 @@ def test_a_link_to_itself_is_no_study(words, tmp_path, monkeypatch):
     done = CliRunner().invoke(main, [words[0], "loop", *words[1:]])
     assert done.exit_code == 2
     assert "no study here" in done.stderr
+
+
+NOT_FINITE = ["calls SET cost_usd = 9e999", "calls SET seconds = 9e999", "debates SET seconds = 9e999",
+              "debates SET metrics = '{\"kit.right\": NaN}'", "debates SET record = record || '}'",
+              "debates SET repeat = 'first'", "debates SET sample = x'00'"]
+
+
+@pytest.mark.parametrize("change", NOT_FINITE)
+def test_what_is_no_number_or_no_json_is_told_and_not_passed_on(foreign, tmp_path, monkeypatch, change):
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect(foreign / "study.db")) as db:
+        db.execute(f"UPDATE {change} WHERE number = (SELECT max(number) FROM {change.split()[0]})")
+        db.commit()
+    told = []
+    for words in (["status", foreign, "--json"], ["read", foreign], ["export", foreign, "--output", "all.jsonl"],
+                  ["report", foreign, "--output", "report"], ["rescore", foreign, "--quiet"]):
+        done = CliRunner().invoke(main, [str(word) for word in words])
+        assert isinstance(done.exception, SystemExit | None), done.exc_info
+        assert not any(word in done.stdout for word in ("NaN", "Infinity"))
+        told.append("study.db: the record of " in done.stderr or "cannot be read" in done.stderr)
+    assert any(told)

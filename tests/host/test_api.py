@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from copy import deepcopy
 
 import pytest
 from tests_support import RUN
 
 import madplug
-from madplug import Dataset, Decision, DecisionProtocol, Metric, Observer, Sample, UserError
+from madplug import Completion, Dataset, Decision, DecisionProtocol, Metric, Model, Observer, Sample, Usage, UserError
 from madplug.flat import CALL, MESSAGE, debate_row
 
 if sys.version_info >= (3, 11):
@@ -133,6 +134,34 @@ def test_a_local_file_that_has_changed_is_a_warning(tmp_path):
     assert [d.decision.key for d in result.debates()] == ["one"] * 6 + ["two"] * 6
 
 
+NOTEBOOK = """
+class Same(madplug.Metric):
+    scale = 1.0
+
+    def score(self, debate, references):
+        return {} * self.scale
+"""
+
+
+def in_a_cell(text):
+    """The class of a notebook's cell, which is in no file."""
+    names = {"madplug": madplug, "__name__": "a_notebook"}
+    exec(text, names)
+    return names["Same"]
+
+
+@pytest.mark.parametrize(("text", "warned"), [
+    (NOTEBOOK.format(1), False), ("print()\n" + NOTEBOOK.format(1), False), (NOTEBOOK.format(0), True),
+    (NOTEBOOK.format(1).replace("scale = 1.0", "scale = 2.0"), True)])
+def test_a_class_that_has_changed_in_a_notebook_is_a_warning(text, warned):
+    study = {**STUDY, "metrics": [{"use": "Same"}]}
+    madplug.run(study, components=[in_a_cell(NOTEBOOK.format(1))])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        madplug.run(study, components=[in_a_cell(text)])
+    assert any("results may not be comparable" in str(warning.message) for warning in found) == warned
+
+
 def test_observers_receive_the_events():
     class Count(Observer):
         """Counts."""
@@ -154,24 +183,63 @@ def ledger(tmp_path):
 
 
 def until_asked(tmp_path):
-    while ledger(tmp_path) < 4:
+    wait_until(lambda: ledger(tmp_path) >= 4)
+
+
+def wait_until(holds):
+    while not holds():
         time.sleep(0.01)
 
 
 SLOW = {"models.m.latency": 0.5, "models.m.ledger": "calls.txt", "dataset.size": 200, "models.m.max_in_flight": 8}
 
 
-def test_a_cancelled_task_keeps_every_call_in_flight(tmp_path):
+class Counted(Model):
+    """Counts the requests that are made, answered or not."""
+
+    name = "counted"
+    made = 0
+
+    async def complete(self, request):
+        Counted.made += 1
+        await asyncio.sleep(0.3)
+        return Completion("A", Usage(1, 1))
+
+
+@pytest.fixture
+def counted():
+    Counted.made = 0
+    return {**STUDY, "models": {"m": {"use": "Counted", "max_in_flight": 8}}}
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_cancelled_task_keeps_every_call_in_flight(counted, times):
+    """However often it is cancelled, as by the scopes of anyio."""
     async def main():
-        task = asyncio.ensure_future(madplug.arun(STUDY, settings=SLOW))
-        await asyncio.to_thread(until_asked, tmp_path)
-        task.cancel()
+        task = asyncio.ensure_future(madplug.arun(counted, components=[Counted]))
+        await asyncio.to_thread(wait_until, lambda: Counted.made >= 6)
+        for _ in range(times):
+            task.cancel()
+            await asyncio.sleep(0.01)
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(main())
     with madplug.open_study("runs/study") as study:
-        assert study.totals().calls == ledger(tmp_path)
+        assert study.totals().calls == Counted.made >= 6
+
+
+def test_a_task_that_is_cancelled_before_the_first_call_makes_none(counted):
+    async def main():
+        task = asyncio.ensure_future(madplug.arun(counted, components=[Counted]))
+        for _ in range(2):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert Counted.made == 0
 
 
 @pytest.mark.parametrize("inside", [False, True])

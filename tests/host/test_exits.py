@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from madplug import Sample, StudyError
+from madplug import Dataset, Sample, StudyError
+from madplug.survey import check_rows
 from madplug.testing import LastRound, PlainStyle, play
 
 
@@ -51,3 +52,58 @@ def test_sys_exit_in_prepare_names_the_component():
 
     with pytest.raises(StudyError, match="prepare failed: SystemExit"):
         play(replies=lambda r: "A", decision=Unprepared())
+
+
+class Panic(BaseException):
+    """What libraries in Rust raise."""
+
+
+class Panics(PlainStyle):
+    """Panics in one debate."""
+
+    async def respond(self, debate, turn, view):
+        if debate.sample.id == "q1":
+            raise Panic("index out of bounds")
+        return await super().respond(debate, turn, view)
+
+
+class Counts(LastRound):
+    """Panics in one decision, and where an error says what it is."""
+
+    def at_end(self, debate):
+        if debate.sample.id == "q1":
+            raise Unspeakable
+        return super().at_end(debate)
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise Panic("no text")
+
+
+@pytest.mark.parametrize(("components", "said"), [
+    ({"styles": [Panics()]}, "Panic: index out of bounds"), ({"decision": Counts()}, "Unspeakable")])
+def test_an_error_that_is_no_exception_fails_the_debate_and_no_other(components, said):
+    samples = [Sample(f"q{i}", f"q{i}?") for i in range(4)]
+    played = play(replies=lambda r: "A", sample=samples, expect_failure=True, **components)
+    cell = played.summary["cells"][0]
+    assert (cell["done"], cell["failed"]) == (3, 1)
+    assert said in next(r.error for r in played.store.results() if r.error)
+
+
+class Rows(Dataset):
+    """Leaves in the middle."""
+
+    name = "rows"
+
+    def samples(self, split=None):
+        yield Sample("s0", "?"), ("A",)
+        sys.exit(0)
+
+    def size(self):
+        return None
+
+
+def test_sys_exit_in_a_data_set_is_told_and_is_no_success():
+    with pytest.raises(StudyError, match="samples cannot be read: SystemExit"):
+        check_rows(Rows())

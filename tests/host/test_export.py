@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing, suppress
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,35 @@ def test_no_file_of_a_study_is_written_over(program, write, tmp_path, name):
     assert done.returncode == 2
     assert "is a file of a study, which would be lost" in done.stderr
     assert before == {path: path.read_bytes() for path in before}
+
+
+def recorded(folder, *metrics, question="?"):
+    """A study with a debate for each table of metrics."""
+    with closing(open_recorder(folder)) as recorder:
+        for i, found in enumerate(metrics):
+            wait_for(recorder.finish_debate(DebateResult("c", 0, Sample(f"s{i}", question), (), metrics=found)))
+    return folder
+
+
+@pytest.mark.parametrize(("metrics", "columns"), [
+    ([{"m.round_1": 1.0}, {"m.round_1": 1.0, "m.round_2": 0.5}], ["metric.m.round_1", "metric.m.round_2"]),
+    ([{"m": None}, {"m.a": 1.0}], ["metric.m.a"]),
+    ([{"m.a": None}, {"m.a": 1.0}], ["metric.m.a"]),
+    ([{"m": None}, {"m": None}], ["metric.m"]),
+    ([{}, {"m": 0.0}], ["metric.m"])])
+def test_every_score_that_any_debate_has_is_a_column(tmp_path, metrics, columns):
+    folder = recorded(tmp_path / "study", *metrics)
+    export_to(folder, tmp_path / "out.csv")
+    header, *rows = csv.reader(StringIO((tmp_path / "out.csv").read_bytes().decode(), newline=""))
+    assert [name for name in header if name.startswith("metric.")] == columns
+    assert [[row[header.index(name)] for name in columns] for row in rows] == [
+        ["" if (value := found.get(name.removeprefix("metric."))) is None else str(value) for name in columns]
+        for found in metrics]
+
+
+@pytest.mark.parametrize("text", ["a\rb", "a\r", "\r", "a\r\nb", "a\nb", 'a"b\r,c', "a\u2028b\x85"])
+def test_no_text_breaks_a_row_of_csv(tmp_path, text):
+    folder = recorded(tmp_path / "study", {}, {}, question=text)
+    export_to(folder, tmp_path / "out.csv")
+    rows = list(csv.DictReader(StringIO((tmp_path / "out.csv").read_bytes().decode(), newline="")))
+    assert [(row["sample"], row["question"]) for row in rows] == [("s0", text), ("s1", text)]

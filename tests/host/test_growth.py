@@ -6,6 +6,7 @@ import re
 import pytest
 from tests_support import RUN
 
+from madplug.config import load
 from madplug.growth import brief, conflicts, differences
 from madplug.store import open_study
 
@@ -205,6 +206,21 @@ def test_a_study_to_reuse_that_does_not_exist_is_named(program, write, tmp_path)
 
 # Scoring and deciding again
 
+FLAKY = """
+from madplug import Completion, Model, ModelError
+
+class Flaky(Model):
+    \"\"\"Has no answer to two of the questions.\"\"\"
+
+    name = "flaky"
+
+    async def complete(self, request):
+        if request.purpose != "grade" and any(f"question {n}?" in str(request.messages) for n in (2, 4)):
+            raise ModelError("no answer")
+        return Completion("A")
+"""
+
+
 def test_rescore_computes_the_metrics_again_in_place(program, write, tmp_path, monkeypatch):
     import madplug_kit
 
@@ -238,6 +254,19 @@ def test_rescore_with_another_metric_adds_it_to_the_study(program, write, tmp_pa
     assert paid(tmp_path) - before == 24 + 6 - half["calls"] - half["done"]
 
 
+@pytest.mark.parametrize(("metric", "rubrics"), [
+    ("kit.graded", ["", "b"]), ('{use = "kit.graded", rubric = "b"}', ["a", "b"]),
+    ('{use = "kit.graded", rubric = "c"}', ["c", "b"])])
+def test_rescore_keeps_the_other_metrics_of_the_same_name(program, write, tmp_path, metric, rubrics):
+    two = 'metrics=[{use = "kit.graded", rubric = "a"}, "kit.right", {use = "kit.graded", rubric = "b"}]'
+    program("run", write(), "--set", two)
+    names = list(summary(tmp_path)["cells"][0]["metrics"])
+    assert program("rescore", "runs/study", "--metric", metric).returncode == 0
+    assert list(summary(tmp_path)["cells"][0]["metrics"]) == names
+    cell, = load(tmp_path / "runs/study/study.toml").plan.cells
+    assert [m.options.rubric for m in cell.metrics.values() if m.full_name == "kit.graded"] == rubrics
+
+
 @pytest.mark.parametrize(("metric", "words"), [
     ("kit.rihgt", "did you mean 'kit.right'?"), ("3", "--metric 3: expected a name"), ("{x = 1}", 'add use = "..."')])
 def test_a_wrong_metric_is_refused(program, write, metric, words):
@@ -266,3 +295,39 @@ def test_a_decided_study_grows_with_the_one_it_was_decided_from(program, write, 
     done = program(*again)
     assert done.returncode == 0, done.stderr
     assert summary(tmp_path, "again")["cells"][0]["done"] == 12
+
+
+def test_rescoring_keeps_failed_debates_and_scores_them_as_a_run_does(program, write, tmp_path):
+    (tmp_path / "mine.py").write_text(FLAKY)
+    model = ("--set", "models.m.use=./mine.py:Flaky", "--set", "models.m.attempts=1", "--set", "repeats=2")
+    for name, metrics in (("all", '["kit.right", "kit.graded"]'), ("one", '["kit.right"]')):
+        program("run", write(), *model, "--set", f"metrics={metrics}", "--set", f"name={name}")
+    [whole], [before] = summary(tmp_path, "all")["cells"], summary(tmp_path, "one")["cells"]
+    assert before["failed"] == 4
+    done = program("rescore", "runs/one", "--metric", "kit.graded")
+    assert done.returncode == 1, "as of a run in which debates failed"
+    [after] = summary(tmp_path, "one")["cells"]
+    assert (after["done"], after["failed"], after["samples"]) == (before["done"], before["failed"], before["samples"])
+    assert after["metrics"] == whole["metrics"]
+    assert len(exported(program, "runs/one", tmp_path)) == before["done"] + 4
+
+
+EXAMPLES = """
+import madplug_kit
+
+class Shown(madplug_kit.Style):
+    \"\"\"Looks at examples before the study.\"\"\"
+
+    name = "shown"
+
+    def prepare(self, setup):
+        assert len(list(setup.samples())) > 5
+"""
+
+
+def test_a_study_whose_components_looked_at_its_data_can_be_decided_again(program, write, tmp_path):
+    (tmp_path / "mine.py").write_text(EXAMPLES)
+    assert program("run", write(), "--set", 'debate.styles=["./mine.py:Shown"]').returncode == 0
+    done = program("decide", "runs/study", "--decision", "last_round", "--output", "runs/again")
+    assert done.returncode == 0, done.stderr
+    assert summary(tmp_path, "again")["cells"][0]["done"] > 5

@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 from tests_support import RUN
 
-from madplug import UserError
+from madplug import UserError, open_study, run
 from madplug.config import load
 
 MINE = '''
@@ -156,3 +156,65 @@ def test_a_path_that_cannot_be_read_is_told(write, mine, tmp_path, use, words):
     with pytest.raises(UserError) as error:
         load(write(TEXT.replace("./mine.py:Firmest", use)))
     assert words in str(error.value)
+
+
+SAYS = '''
+from madplug import Completion, Model
+class Says(Model):
+    async def complete(self, request):
+        return Completion("{}")
+'''
+EMBEDS = '''
+from madplug import Service
+class Embeds(Service):
+    async def embed(self, texts):
+        return [[{}] for text in texts]
+'''
+NEAR = '''
+from madplug import Metric, Options, ServiceName
+class Near(Metric):
+    class Options(Options):
+        embedder: ServiceName
+    async def score(self, debate, references):
+        return (await debate.service(self.options.embedder).embed(["x"]))[0][0]
+'''
+
+
+def study(**changes):
+    return {"name": "study", "dataset": {"use": "kit.numbered", "size": 2}, "models": {"m": "./says.py:Says"},
+            "debate": {"paradigm": "kit.pair"}, "metrics": ["kit.right"], **changes}
+
+
+def answers(folder):
+    with open_study(folder) as found:
+        return {result.cell: {m.content for m in result.messages} for result in found.debates()}
+
+
+def test_two_models_in_files_of_one_name_are_two_models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "says.py").write_text(SAYS.format(name))
+    run(study(sweep={"models.m": ["./one/says.py:Says", "./two/says.py:Says"]}), output="out", quiet=True)
+    assert sorted(map(tuple, answers("out").values())) == [("one",), ("two",)]
+
+
+def test_calls_of_a_model_whose_file_has_changed_are_not_reused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "says.py").write_text(SAYS.format("before"))
+    run(study(), output="first", quiet=True)
+    (tmp_path / "says.py").write_text(SAYS.format("after"))
+    run(study(reuse=["first"]), output="second", quiet=True)
+    assert answers("second") == {"main": {"after"}}
+
+
+@pytest.mark.filterwarnings("ignore:service embeds.py")
+def test_a_metric_scores_again_when_its_service_has_changed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "says.py").write_text(SAYS.format("A"))
+    (tmp_path / "near.py").write_text(NEAR)
+    for value in (0.25, 0.75):
+        (tmp_path / "embeds.py").write_text(EMBEDS.format(value))
+        found = run(study(services={"e": "./embeds.py:Embeds"},
+                          metrics=[{"use": "./near.py:Near", "embedder": "e"}]), output="out", quiet=True)
+        assert found.metrics == {"main": {"near.py:Near": value}}

@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import sys
 import threading
 import time
 from collections import defaultdict
@@ -186,6 +187,18 @@ def test_open_and_close_that_fail_are_problems(kind):
     assert any(f"observer broken: {kind}: OSError: no disk" in p for p in played.problems)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 cannot tell whether a task is cancelled")
+@pytest.mark.parametrize("error", [asyncio.CancelledError, BaseException])
+@pytest.mark.parametrize("kind", ["open", "close"])
+def test_open_and_close_may_raise_whatever_they_like(kind, error):
+    async def fail(self, *arguments):
+        raise error
+
+    observer = type("Broken", (Observer,), {"name": "broken", "__doc__": "Broken.", kind: fail})()
+    played = play(replies=lambda r: "A", observers=[observer])
+    assert any(f"observer broken: {kind}: {error.__name__}" in p for p in played.problems)
+
+
 def outcomes(book):
     """How often each debate started, and how it ended."""
     started = [e.debate.sample for e in book.events if isinstance(e, DebateStarted)]
@@ -239,7 +252,11 @@ def test_a_study_that_is_cancelled_finishes_its_debates_and_closes_its_observers
     assert book.closed
 
 
-@pytest.mark.parametrize("error", [asyncio.CancelledError, SystemExit])
+class Panic(BaseException):
+    """What libraries in Rust raise."""
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, SystemExit, Panic])
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_whatever_an_observer_raises_the_next_events_arrive(error, asynchronous):
     class Odd(Notebook):
@@ -278,7 +295,6 @@ print(play(replies=lambda r: "A", observers=[Stuck()]).problems)
 
 def test_an_observer_that_never_returns_does_not_keep_the_program_from_ending():
     import subprocess
-    import sys
 
     done = subprocess.run([sys.executable, "-c", HANGS.format(method="decided")], timeout=30, text=True, check=False,
                           capture_output=True)

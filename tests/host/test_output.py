@@ -1,10 +1,15 @@
 """What is printed: model text is harmless on a terminal, and an output that cannot be written is no traceback."""
 
+import errno
+import os
 import subprocess
 import sys
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from madplug.cli import Program, main
 from madplug.text import safe
 
 
@@ -30,3 +35,33 @@ def test_a_full_disk_behind_standard_output_is_said_in_one_line(madplug, write, 
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "the output cannot be written: No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("number", [errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF])
+def test_standard_output_that_cannot_be_written_is_said_in_one_line(number):
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    program = Program("madplug", commands={"fail": click.Command("fail", callback=fail)})
+    before = os.dup(1)
+    try:
+        done = CliRunner().invoke(program, ["fail"])
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+    assert done.exit_code == 1
+    assert f"the output cannot be written: {os.strerror(number)}" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["rescore", "study"], ["decide", "study", "--decision", "kit.last_round", "--output",
+                                                          "again"]])
+def test_a_current_directory_that_was_deleted_is_said(program, write, tmp_path, monkeypatch, words):
+    write()
+    assert program("run", "study.toml").returncode == 0
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    done = CliRunner().invoke(main, [str(tmp_path / "runs/study") if word == "study" else word for word in words])
+    assert done.exit_code == 2
+    assert "the current directory was deleted" in done.stderr

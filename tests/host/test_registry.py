@@ -62,6 +62,13 @@ def test_a_plugin_that_breaks_a_rule_is_named_with_its_version_and_the_others_go
     assert [p for p in found if message in p and "madplug-broken 1.0" in p], found
 
 
+def test_python_without_docstrings_has_components_without_a_summary(madplug_plugin):
+    folder = madplug_plugin("good", GOOD)
+    code = "from madplug.registry import Registry; print([Registry().find('decision', 'good.nothing').summary])"
+    done = subprocess.run([sys.executable, "-OO", "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("['']\n", "")
+
+
 def test_two_distributions_that_claim_one_name_are_both_reported_and_neither_loaded(madplug_plugin):
     madplug_plugin("good", GOOD, distribution="madplug-good", version="1.0")
     madplug_plugin("good", GOOD, distribution="madplug-goods", version="2.0")

@@ -6,6 +6,7 @@ import pickle
 from dataclasses import dataclass, replace
 
 import pytest
+from tests_support import STUDY
 
 from madplug import Sample, StudyError, TransientError
 from madplug.config import load
@@ -133,18 +134,6 @@ def test_an_error_of_a_plugin_arrives_as_the_nearest_of_madplugs():
 
 
 # Workers
-
-STUDY = """
-name = "study"
-[dataset]
-use = "kit.numbered"
-size = 6
-[models.m]
-use = "kit.hash"
-[debate]
-paradigm = "kit.pair"
-"""
-
 
 def run(folder, executor, text=STUDY):
     folder.mkdir(exist_ok=True)

@@ -1,9 +1,13 @@
 """Run files: layers, cells, presets, and every mistake at once."""
 
+import re
+
 import pytest
 from tests_support import RUN
 
+from madplug import run
 from madplug.config import load
+from madplug.config.check import notes
 from madplug.config.read import cells, overlay, read
 from madplug.errors import UserError
 
@@ -227,9 +231,59 @@ def test_several_models_need_to_be_named(write):
     assert found == ["debate.models[0]: there is no [models.mm]; did you mean 'm'?"]
 
 
+def test_components_that_ask_a_model_need_one(write):
+    found = problems(write(re.sub(r"(?s)\[models\.m\].*?(?=\[|$)", "", RUN)))
+    assert found == ["models: a debate may make 4 calls, but there is no model; add [models.NAME]"]
+
+
+def test_a_decision_that_may_ask_a_model_needs_none_where_no_agent_does(write, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from madplug.testing import LastRound, PlainStyle\n"
+        "class Asks(LastRound):\n    def calls(self, plan):\n        return 3\n"
+        "class Silent(PlainStyle):\n    def calls(self, plan):\n        return 0\n")
+    text = re.sub(r"(?s)\[models\.m\].*?(?=\[|$)", "", RUN)
+    settings = ["debate.decision='./mine.py:Asks'", "debate.styles=['./mine.py:Silent']"]
+    assert load(write(text), settings).plan.cells[0].worst_calls() == 3
+
+
+def test_an_iterator_is_no_value_of_a_run_file(write):
+    with pytest.raises(UserError, match="is no value of a run file; give a list"):
+        load(write(), {"debate.models": (name for name in "m")})
+
+
 def test_a_cost_limit_needs_a_price(write):
     assert problems(write(), "limits.cost_usd=1")[0].startswith("limits.cost_usd: the price of model 'm' is unknown")
     load(write(), ["limits.cost_usd=1", "models.m.price={prompt = 1, completion = 2}"])
+
+
+@pytest.mark.parametrize("sweep", [
+    '"debate.decision.keep" = [1, 2]\n"debate.decision" = ["kit.kept"]\n',
+    '"debate.decision" = ["kit.kept"]\n"debate.decision.keep" = [1, 2]\n',
+    '"debate.decision.keep" = [1, 2]\n"debate.decision" = [{use = "kit.kept"}]\n'])
+def test_a_sweep_sets_a_slot_before_its_options(write, sweep):
+    found = [change["debate"]["decision"] for _, _, change in cells(read(write(RUN + f"[sweep]\n{sweep}"), (), {}))]
+    assert found == [{"use": "kit.kept", "keep": 1}, {"use": "kit.kept", "keep": 2}]
+
+
+def test_a_part_with_dots_is_quoted_in_a_sweep_as_everywhere(write):
+    text = RUN.replace("[models.m]", '[models."m-1.5"]') + "[sweep]\n'models.\"m-1.5\".letters' = [\"AB\", \"CD\"]\n"
+    plan = load(write(text)).plan
+    assert [plan.models[cell.channels["m-1.5"]].options.letters for cell in plan.cells] == ["AB", "CD"]
+
+
+def test_a_style_that_is_for_no_agent_is_a_warning(write, tmp_path):
+    def warned(only):
+        plan = load(write(RUN), [f"debate.styles=[{{use = 'kit.plain', for = {only}}}, 'kit.plain']"]).plan
+        return [text for text in notes(plan) if text.startswith("warning")]
+
+    assert warned("[0, 9]") == warned("'judge'") == []
+    assert warned("9") == ["warning: cell 'main': the style kit.plain is for 9, and so for no agent; ids are whole "
+                           "numbers from 0 to 1"]
+    assert "for '1', and" in warned("'1'")[0]
+    with pytest.warns(UserWarning, match="kit.plain is for 9, and so for no agent"):
+        run(write(RUN), settings={"debate.styles": [{"use": "kit.plain", "for": 9}, "kit.plain"]},
+            output=tmp_path / "out", quiet=True)
+    assert "for none, and" in warned("[]")[0]
 
 
 def test_one_model_name_with_two_sets_of_options_is_two_models(write):

@@ -37,6 +37,8 @@ def top(line, text=RUN):
     ("models.m.price={prompt = -1}", "models.m.price.prompt: should be greater than or equal to 0"),
     ("models.m.price={completion = nan}",
      "models.m.price.completion: expected a number that is not infinite or NaN"),
+    ("models.m.price={}", "models.m.price.prompt: is required"),
+    ("models.m.price={prompt = 1}", "models.m.price.completion: is required"),
     ("debate.agents=1000000000", "debate.agents: should be less than or equal to 10000"),
     ("limits.clals=3", "limits.clals: a run file has no such key; did you mean 'calls'?"),
     ("limits.xyzzy=3", "limits.xyzzy: a run file has no such key; choose from calls, tokens, cost_usd, seconds"),
@@ -48,6 +50,19 @@ def top(line, text=RUN):
 ])
 def test_a_value_that_cannot_be_is_refused_where_it_stands(write, setting, message):
     assert message in problems(write(), setting)
+
+
+@pytest.mark.parametrize(("setting", "message"), [
+    ("models.n.letters=AB", "models.n: does not name a model, so that it changes nothing; there is only m"),
+    ("models.M.letters=AB", "models.M: does not name a model, so that it changes nothing; there is only m"),
+    ("services.n.size=1", "services.n: does not name a service, so that it changes nothing; there are none"),
+    ("sweep={'models.n.letters' = ['AB', 'CD']}",
+     "models.n: does not name a model, so that it changes nothing; there is only m"),
+    ("cells=[{name = 'a', models = {n = {letters = 'AB'}}}]",
+     "models.n: does not name a model, so that it changes nothing; there is only m"),
+])
+def test_options_of_what_there_is_not_are_refused(write, setting, message):
+    assert problems(write(), "debate.models=['m']", setting) == [message]
 
 
 def test_a_huge_sweep_is_refused_by_its_count_at_once(write):

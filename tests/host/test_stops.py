@@ -1,6 +1,7 @@
 """However a study is stopped: what the endpoint has answered is kept, and none of it is asked for again."""
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -34,8 +35,10 @@ def resumes_without_paying_twice(madplug, file, tmp_path):
     assert (status["left"], status["calls"]) == (0, len(calls))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupt_keeps_every_call_in_flight(madplug, write, tmp_path, number):
+@pytest.mark.parametrize("numbers", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGHUP],
+                                     [signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT]])
+def test_an_interrupt_keeps_every_call_in_flight(madplug, write, tmp_path, numbers):
+    """Also two different ones that arrive together."""
     file = write()
     process = subprocess.Popen([sys.executable, "-m", "madplug", "run", file, *WIDE], cwd=tmp_path,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -43,9 +46,31 @@ def test_an_interrupt_keeps_every_call_in_flight(madplug, write, tmp_path, numbe
     while len(answered(tmp_path)) < 20:
         assert time.monotonic() < end
         time.sleep(0.01)
-    process.send_signal(number)
+    for number in numbers:
+        process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
+    assert "waiting for calls in flight" in errors
+    assert "stopped; run the same" not in errors, "it would not have waited for them"
+    resumes_without_paying_twice(madplug, file, tmp_path)
+
+
+@pytest.mark.parametrize("closed", ["stderr", "stdout"])
+def test_an_interrupt_keeps_every_call_in_flight_when_nothing_reads_what_is_printed(madplug, write, tmp_path, closed):
+    """As in `madplug run FILE 2>&1 | tee log`, where Ctrl-C ends `tee` first."""
+    file = write()
+    read, written = os.pipe()
+    with (tmp_path / "other.txt").open("w") as other:
+        process = subprocess.Popen([sys.executable, "-m", "madplug", "run", file, *WIDE], cwd=tmp_path,
+                                   **{"stdout": other, "stderr": other, closed: written})
+    os.close(written)
+    end = time.monotonic() + 60
+    while len(answered(tmp_path)) < 20:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    os.close(read)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130, (tmp_path / "other.txt").read_text()
     resumes_without_paying_twice(madplug, file, tmp_path)
 
 

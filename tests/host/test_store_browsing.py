@@ -66,6 +66,7 @@ def test_without_such_a_metric_there_is_no_score(reader, metric):
 def test_the_names_of_the_cells_and_of_the_metrics(reader):
     assert reader.cells() == ["a", "b"]
     assert reader.metric_names() == ["qa.accuracy", "x"]
+    assert reader.metric_names(of_each=1) == ["qa.accuracy", "x"]
 
 
 def test_a_cell_is_gone_through_by_repeat_and_sample(reader):

@@ -1,5 +1,6 @@
 """What a run shows: progress and what it waits for, debates one at a time, and a table with a conclusion."""
 
+import errno
 from io import StringIO
 
 import pytest
@@ -27,6 +28,7 @@ from madplug import (
 from madplug.observers import Progress
 from madplug.progress import ProgressText, clock_text
 from madplug.tables import conclusion, summary_table
+from madplug.terminal import Terminal
 from madplug.watch import Watch
 
 
@@ -266,3 +268,23 @@ def test_it_ends_with_what_can_be_concluded(cells, words):
 def test_without_a_share_of_right_answers_nothing_is_concluded():
     assert conclusion({"cells": [cell("a", {"dynamics.rounds": 2.0})]}) is None
     assert conclusion({"cells": []}) is None
+
+
+class Gone(StringIO):
+    """A terminal that was closed, or a pipe that is no longer read."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+    def write(self, text):
+        raise OSError(self.number, "gone")  # which makes BrokenPipeError of EPIPE
+
+
+@pytest.mark.parametrize("number", [errno.EPIPE, errno.EIO, errno.ENOSPC])
+def test_a_line_that_cannot_be_printed_ends_nothing(monkeypatch, number):
+    monkeypatch.setattr("sys.stderr", Gone(number))
+    terminal = Terminal()
+    terminal.say("worker 1 was lost")
+    terminal.say("worker 2 was lost")
+    terminal.close()

@@ -197,3 +197,11 @@ def test_a_set_of_distributions_has_everything_of_ours_that_it_depends_on(name):
     needed = {re.split(r"[>\[]", need)[0] for path in PLUGINS if path.parent.name in named
               for need in table(path)["project"]["dependencies"] if need.startswith("madplug-")}
     assert needed <= named
+
+
+def test_the_contributors_guide_names_the_room_of_every_module_of_the_host_once():
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = [line for line in re.split(r"\n(?=\| modules)", guide)[1].split("\n\n")[0].splitlines() if "`" in line]
+    named = [name for row in rows for name in re.findall(r"`(\w+)/?`", row.split("|")[1])]
+    files = {path.stem for path in ROOT.glob("madplug/*.py")} - {"__init__", "__main__"}
+    assert sorted(named) == sorted(files | {path.parent.name for path in ROOT.glob("madplug/*/__init__.py")})

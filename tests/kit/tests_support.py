@@ -1,8 +1,8 @@
-"""What the host's tests share: a run file, and a phase that reopens debates."""
+"""What the host's tests share: run files, and a phase that reopens debates."""
 
 from madplug import Phase, Reopen
 
-RUN = """
+STUDY = """
 name = "study"
 [dataset]
 use = "kit.numbered"
@@ -11,9 +11,10 @@ size = 6
 use = "kit.hash"
 [debate]
 paradigm = "kit.pair"
-[[metrics]]
-use = "kit.right"
 """
+RUN = STUDY + '''[[metrics]]
+use = "kit.right"
+'''
 
 
 class Appeal(Phase):

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 import weakref
 from contextlib import suppress
 from typing import IO, Any
 
+from madplug.child import python_command
+
 KEPT = 100_000
 _MAIN = """
-import sys
-sys.path[:] = sys.argv[1:]
 from madplug_answers.equivalence import serve
 serve(sys.stdin, sys.stdout)
 """
-"""Runs the process with the same places to import from, without the current directory: it may be a foreign study."""
 START = 60.0
 """Seconds a new process may take to load computer algebra."""
 
@@ -54,7 +52,7 @@ class Checker:
         return answer is True
 
     def _start(self) -> subprocess.Popen[str]:
-        self._process = subprocess.Popen([sys.executable, "-c", _MAIN, *sys.path], stdin=subprocess.PIPE, text=True,
+        self._process = subprocess.Popen(python_command(_MAIN), stdin=subprocess.PIPE, text=True,
                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         weakref.finalize(self, _end, self._process)
         if _say(self._process, {"a": "1", "b": "1"}, START) is not True:

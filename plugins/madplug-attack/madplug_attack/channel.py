@@ -87,8 +87,8 @@ class AlterOptions(ChannelOptions):
 class Alter(Channel):
     """Replaces the messages of a share of the agents by an argument for another answer.
 
-    The other answer is one of the sample's options or one that an agent gave; where there is none, a number
-    is increased by one, and other texts arrive without an answer. The sender never learns of it, and
+    The other answer is one of the sample's options or one that an agent had given by then; where there is none, a
+    number is increased by one, and other texts arrive without an answer. The sender never learns of it, and
     its answer stays on record. With `share = 0` not a byte of a debate changes.
     """
 
@@ -125,9 +125,13 @@ class Inject(Channel):
 
 
 def alternatives(debate: Debate, message: Message) -> set[str]:
-    """Answers other than the message's: the options, what any agent answered, else a larger number."""
+    """Answers other than the message's: the options, what any agent had answered by then, else a larger number.
+
+    Answers that came later do not count: the message would arrive changed in another way once they are there.
+    """
     found = {letter(i) for i in range(len(debate.sample.choices))}
-    found |= {m.key for m in debate.transcript.messages if m.key is not None}
+    found |= {m.key for m in debate.transcript.messages
+              if m.key is not None and (m.round, m.wave) <= (message.round, message.wave)}
     others = {a for a in found if debate.key(a) != message.key}
     return others or {larger for larger in [_larger(message.key)] if larger}
 

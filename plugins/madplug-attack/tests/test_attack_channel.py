@@ -95,3 +95,15 @@ def test_attacks_combine():
     played = run(Alter(agents=(1,), text="it is {answer}", answer="C"), Drop(agents=(0,)), rounds=2)
     assert [m.data.get("attack") for m in played.transcript.of_round(2)] == [
         {"dropped": [1, 2]}, None, {"received": {"1": "it is C"}}]
+
+
+@pytest.mark.parametrize("attack", [Alter, Inject])
+def test_a_message_is_changed_alike_however_many_answers_come_later(attack):
+    played = run(attack(agents=(0, 1), text="it is {answer}"), sample=Sample("q1", "?"), rounds=4,
+                 replies=lambda r: f"it is {'ABCDEFGHIJKLMNOPQRST'[len(str(r.messages)) % 20]}")
+    arrived = {}
+    for message in played.transcript.messages:
+        for sent, text in message.data.get("attack", {}).get("received", {}).items():
+            arrived.setdefault(sent, set()).add(text)
+    assert arrived
+    assert all(len(texts) == 1 for texts in arrived.values())

@@ -23,6 +23,7 @@ from madplug import (
     hookimpl,
     open_study,
 )
+from madplug.errors import listed
 
 SHOWN = 300
 """Characters of a request that an error shows."""
@@ -33,7 +34,8 @@ class Replay(Model):
 
     A request is looked up by what it says (messages, parameters, form) and by the agent that makes it. Where the
     record has several replies to the same request of one agent (repeats, or a request made more than once), one
-    is chosen by the request's seed, so that the same study replays the same way. A request that was not recorded is
+    is chosen by the request's seed, so that the same study replays the same way. Where several models were asked the
+    same, `model` says which of them this is. A request that was not recorded is
     an error that shows the nearest one that was.
     """
 
@@ -43,15 +45,19 @@ class Replay(Model):
         """Options of `cassette.replay`."""
 
         path: RunPath = Field(description="a study's directory, or a file made by `madplug export DIR --calls`")
+        model: str | None = Field(default=None, min_length=1, description=(
+            "the name in the record of the model whose replies these are; needed where several were asked the same"))
         strict: bool = Field(default=True, description="match parameters and form too, not only the messages")
 
     def open(self) -> None:
         """Read the record."""
-        self._replies: dict[str, list[Completion]] = defaultdict(list)
+        self._replies: dict[str, dict[str, list[Completion]]] = defaultdict(lambda: defaultdict(list))
+        """By request and agent, and by the name of the model that was asked."""
         self._messages: list[str] = []
         for row in _rows(self.options.path):
             usage = Usage(**row["usage"])
-            self._replies[self._key(row["request"], row["agent"])].append(Completion(row["text"], usage))
+            key = self._key(row["request"], row["agent"])
+            self._replies[key][str(row.get("model", ""))].append(Completion(row["text"], usage))
             self._messages.append(_text(row["request"]))
 
     async def complete(self, request: Request) -> Completion:
@@ -61,7 +67,11 @@ class Replay(Model):
         if not found:
             raise RefusedError(f"{self.options.path}: this request was not recorded: {_text(asked)[-SHOWN:]!r}; "
                                f"{self._nearest(_text(asked))}")
-        return found[request.seed % len(found)]
+        model = self.options.model or next(iter(found))
+        if model not in found or (self.options.model is None and len(found) > 1):
+            raise RefusedError(f"{self.options.path}: this request was recorded for {listed(map(repr, found))}; say "
+                               "which model of the record this is with model = \"...\"")
+        return found[model][request.seed % len(found[model])]
 
     def _key(self, request: Mapping[str, Any], agent: int | None) -> str:
         names = ("messages", "params", "form") if self.options.strict else ("messages",)

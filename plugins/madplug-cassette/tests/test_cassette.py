@@ -57,3 +57,15 @@ def test_a_record_that_is_not_there_or_not_json_says_so(tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"a": 1}\n'.replace("1}", ""))
     with pytest.raises(UserError, match="line 1: not JSON"):
         Replay(path=tmp_path / "bad.jsonl").open()
+
+
+def test_of_several_models_the_one_that_is_named_replies_again(tape):
+    path, played = tape
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps({**row, "model": name, "text": name}) + "\n" for row in rows
+                            for name in ("one", "two")))
+    first = played.requests[0]
+    assert [ask(Replay(path=path, model=name), first) for name in ("one", "two")] == ["one", "two"]
+    for other in (None, "three"):
+        with pytest.raises(RefusedError, match=r"recorded for 'one', 'two'; say which model of the record this is"):
+            ask(Replay(path=path, model=other), first)

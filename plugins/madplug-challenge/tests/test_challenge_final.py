@@ -207,7 +207,7 @@ def test_images_come_with_the_task():
 # The metric
 
 def outcome(verdicts, revised, reference, discuss="x"):
-    played = challenged(verdicts, revised=revised, discuss=discuss, references=[reference],
+    played = challenged(verdicts, revised=revised, discuss=discuss, references=[reference] if reference else [],
                         metrics={"challenge.outcome": Outcome()})
     return {name.rpartition(".")[2]: value for name, value in played.metrics.items()}
 
@@ -224,6 +224,12 @@ def test_outcome_compares_the_new_answer_with_the_debates(revised, reference, wh
 def test_outcome_without_a_challenge_has_a_rate_only():
     figures = outcome(["AGREE"], "new", "x")
     assert (figures["rate"], figures["higher"], figures["plurality"]) == (0.0, None, None)
+
+
+def test_new_answers_are_not_judged_without_a_reference():
+    figures = outcome(["AGREE", "DISAGREE", "hmm"], "new", None)
+    assert figures["rate"] == pytest.approx(1 / 3)
+    assert [figures[part] for part in ("higher", "same", "lower", "plurality")] == [None] * 4
 
 
 def test_outcome_does_not_apply_where_nothing_was_challenged():

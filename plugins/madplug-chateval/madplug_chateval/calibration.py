@@ -7,7 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from madplug import DebateResult, Extension, Metric, Sample, Setup, hookimpl
+from madplug import DebateResult, Extension, Metric, Sample, Setup, StudyError, hookimpl
+from madplug.errors import listed
 from madplug_chateval.pairs import LabelOptions, pair_of
 from madplug_chateval.scores import verdict
 
@@ -41,7 +42,7 @@ class Swapped(Extension):
         async for sample, references in _each(samples):
             yield sample, references
             if pair_of(sample, self.options) is not None:
-                yield self.twin(sample), tuple(map(self._other, references))
+                yield self.twin(sample), tuple(self._other(sample, reference) for reference in references)
 
     def twin(self, sample: Sample) -> Sample:
         """The same pair in the other order."""
@@ -51,11 +52,15 @@ class Swapped(Extension):
             return replace(sample, id=f"{sample.id}~swapped", metadata=metadata)
         return replace(sample, id=f"{sample.id}~swapped", metadata=metadata, choices=sample.choices[::-1])
 
-    def _other(self, reference: str) -> str:
-        """The reference of the twin."""
+    def _other(self, sample: Sample, reference: str) -> str:
+        """The reference of the twin. Raises `StudyError` for one that is no label, which could not be swapped."""
         labels: tuple[str, str, str] = self.options.labels
-        first, second, _ = labels
-        return {_plain(first): second, _plain(second): first}.get(_plain(reference), reference)
+        first, second, tie = labels
+        found = {_plain(first): second, _plain(second): first, _plain(tie): reference}.get(_plain(reference))
+        if found is None:
+            raise StudyError(f"chateval.swapped: the reference {reference!r:.40} of sample '{sample.id}' is none of "
+                             f"{listed(map(repr, labels))}; say how the references are worded with labels = [...]")
+        return found
 
 
 def calibrated(forward: Sequence[Fraction | float], swapped: Sequence[Fraction | float]) -> tuple[Fraction, Fraction]:

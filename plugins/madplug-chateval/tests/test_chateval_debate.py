@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from madplug import AnswerFormat, Sample
+from madplug import AnswerFormat, Sample, StudyError
 from madplug.testing import play
 from madplug_chateval import (
     Calibrated,
@@ -345,6 +345,11 @@ def test_questions_are_presented_once_and_have_no_figures():
 def test_choices_are_swapped_where_they_are_the_replies():
     twin = Swapped(form="pair").twin(Sample("q1", "?", choices=("yes", "no")))
     assert twin.choices == ("no", "yes")
+
+
+def test_a_reference_that_is_no_label_cannot_be_swapped_and_is_told():
+    with pytest.raises(StudyError, match=r"the reference 'A' of sample 'q1' is none of '1', '2', 'tie'; say how"):
+        in_both_orders({0: (9, 3)}, {0: (3, 9)}, references=("A",))
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "{" * 3000, "Assistant 1: -3\nAssistant 2: nan"])

@@ -8,7 +8,6 @@ for each figure would otherwise fall behind a fast study.
 from __future__ import annotations
 
 import json
-import sys
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from uuid import uuid4
 from pydantic import Field
 
 from madplug import DebateFinished, Observer, Options, StudyError, StudyFinished, StudyStarted, Volatile
+from madplug.child import python_command
 from madplug.log import redact
 from madplug.rows import plain
 
@@ -31,12 +31,10 @@ if TYPE_CHECKING:
 REPORT_SECONDS = 25.0
 """The most seconds that making the report may take: an observer has 30 once a study has ended."""
 _REPORT = """
-import sys
-folder, target, *sys.path[:] = sys.argv[1:]
 from madplug.cli import main
+folder, target = sys.argv[1:]
 main(["report", "--output", target, "--", folder], prog_name="madplug")
 """
-"""Runs `madplug report` with the same places to import from, without the current directory: it may be a foreign one."""
 LONGEST = 250
 """Characters of a parameter's value; prompts are longer, and are in `study.toml`."""
 
@@ -237,7 +235,7 @@ def _write_report(folder: Path, target: Path) -> str | None:
     """What `madplug report` writes, made in a process of its own; why it could not be made, or None."""
     import subprocess
 
-    command = [sys.executable, "-c", _REPORT, str(folder), str(target), *sys.path]
+    command = python_command(_REPORT, str(folder), str(target))
     try:
         subprocess.run(command, capture_output=True, text=True, timeout=REPORT_SECONDS, check=True,
                        stdin=subprocess.DEVNULL)

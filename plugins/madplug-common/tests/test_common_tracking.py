@@ -77,13 +77,9 @@ def test_a_cost_is_known_if_every_price_is():
 
 
 def test_settings_are_flat_short_and_without_secrets(monkeypatch):
-    from madplug import log
-
     monkeypatch.setenv("MY_API_KEY", "sk-a-very-secret-key")
-    log._secrets.cache_clear()
     flat = flatten({"debate": {"decision": {"use": "x.y"}, "styles": [{"prompt": "p" * 999}]}, "n": 3,
                     "url": "http://h?k=sk-a-very-secret-key"})
-    log._secrets.cache_clear()
     assert flat["debate.decision.use"] == "x.y"
     assert len(flat["debate.styles.0.prompt"]) == 250
     assert (flat["n"], flat["url"]) == ("3", "http://h?k=[secret]")

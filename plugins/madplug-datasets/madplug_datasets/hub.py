@@ -6,13 +6,22 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from madplug import Dataset, Problem, RunPath, Sample, UserError, Volatile
+from madplug import Problem, RunPath, Sample, UserError, Volatile
 from madplug_common.tasks import with_instruction
 from madplug_datasets.loading import Where, load
 from madplug_datasets.reach import commit
-from madplug_files.columns import Columns, Row, RowOptions, group_of, known_columns, refuse_second
+from madplug_files.columns import (
+    ColumnDataset,
+    ColumnOptions,
+    Columns,
+    Row,
+    RowOptions,
+    group_of,
+    refuse_alternatives,
+    refuse_second,
+)
 from madplug_files.problems import Problems, Report, ignore, problem, refuse
 from madplug_files.readers import Numbered, Rows
 from madplug_files.references import Wanted
@@ -37,7 +46,7 @@ class HubOptions(RowOptions):
         default=None, description="with `path`: the local file to read as that split")
 
 
-class Hub(Dataset):
+class Hub(ColumnDataset):
     """Rows of a data set on the Hugging Face hub, or of a local file with the same columns.
 
     Each row is a question; `columns` says which column is what, with dots for nested ones (`answers.text`) and a list
@@ -52,7 +61,7 @@ class Hub(Dataset):
 
     name = "hub"
 
-    class Options(HubOptions):
+    class Options(HubOptions, ColumnOptions):
         """Options of `datasets.hub`."""
 
         id: str | None = Field(default=None, description="the data set on the hub, as owner/name")
@@ -60,25 +69,6 @@ class Hub(Dataset):
         split: str = Field(default="test", description="the split the study is about")
         files: tuple[str, ...] = Field(
             default=(), description="files of the repository to read as the split, if it does not define splits")
-        answers: str | dict[str, Any] | None = Field(
-            default=None, description="the answer format: a name, or a table as in [answers]")
-        columns: Annotated[Mapping[str, str | tuple[str, ...]], BeforeValidator(known_columns)] = Field(
-            default={}, description="column by part of a sample: id, question, choices, reference, context, "
-                                    "images, group; images only if named here, the others default to the same name")
-        reference_as: Wanted = Field(
-            default="auto", description="how the reference of a row with choices is written: `letter` (or label), "
-                                        "`index` from 0, `position` from 1, `text`; `verbatim`: kept as written")
-
-    @property
-    def has_images(self) -> bool:
-        """Whether a column of images is named."""
-        return "images" in self.options.columns
-
-    @property
-    def answers(self) -> str | Mapping[str, Any] | None:
-        """The option `answers`."""
-        answers: str | Mapping[str, Any] | None = self.options.answers
-        return answers
 
     def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
         """The rows as samples with their references.
@@ -131,6 +121,8 @@ class Hub(Dataset):
             if self.options.stratify:
                 group_of(row, self.options.stratify, "dataset.stratify")
             self.sample(columns, row, place, str(number))
+            if not where.streaming:
+                yield from refuse_alternatives(cell, columns, self._kept(rows, ignore))
         except UserError as error:
             yield from map(in_table, error.problems)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from madplug import Problem, RunPath, Sample, UserError, Volatile
+from madplug import Dataset, Problem, RunPath, Sample, UserError, Volatile
 from madplug_common.tasks import TaskOptions
 from madplug_files.cells import as_list, as_metadata, as_text, as_word, is_empty, parse
 from madplug_files.images import Images
@@ -42,6 +42,37 @@ def known_columns(value: Any) -> Any:
         if key not in PARTS:
             raise ValueError(f"there is no '{key}' in a sample{nearest(str(key), PARTS)} (it has {', '.join(PARTS)})")
     return {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
+
+
+class ColumnOptions(RowOptions):
+    """Options of a data set whose rows can be anything: the run file says which column is what."""
+
+    answers: str | dict[str, Any] | None = Field(
+        default=None, description="the answer format: a name, or a table as in [answers]")
+    columns: Annotated[Mapping[str, str | tuple[str, ...]], BeforeValidator(known_columns)] = Field(
+        default={}, description="column by part of a sample: id, question, choices, reference, context, images, "
+                                "group; images only if named here, the others default to the same name")
+    reference_as: Wanted = Field(
+        default="auto", description="how the reference of a row with choices is written: `letter` (or label), "
+                                    "`index` from 0, `position` from 1, `text`; `set`: all that are right, as "
+                                    "with answers.choice and several = true; `verbatim`: kept as written")
+
+
+class ColumnDataset(Dataset):
+    """A data set with `ColumnOptions`."""
+
+    Options: ClassVar[type[ColumnOptions]] = ColumnOptions
+
+    @property
+    def has_images(self) -> bool:
+        """Whether a column of images is named."""
+        return "images" in self.options.columns
+
+    @property
+    def answers(self) -> str | Mapping[str, Any] | None:
+        """The option `answers`."""
+        answers: str | Mapping[str, Any] | None = self.options.answers
+        return answers
 
 
 @dataclass(frozen=True)
@@ -125,6 +156,10 @@ class Columns:
             name = names[0]
             return row[name] if type(row) is dict and name in row else _at(row, name)
         values = [_at(row, name) for name in names]
+        if part == "choices":  # an empty one before others keeps its place, since references are letters or positions
+            while values and is_empty(values[-1]):
+                values.pop()
+            return values or None
         return [value for value in values if not is_empty(value)] if values else None
 
     def place(self, place: str, part: str) -> str:
@@ -174,6 +209,20 @@ def refuse_second(name: str, place: str, columns: Columns, seen: dict[str, str])
     if name in seen:
         raise problem(columns.place(place, "id"), f"the id '{name}' is taken by {seen[name]}; ids must differ")
     seen[name] = place.rpartition(": ")[2]
+
+
+def refuse_alternatives(cell: Any, columns: Columns, rows: Iterable[tuple[int, str, Row]]) -> Iterator[str]:
+    """A message for a row whose references are alternatives, where the answer is a set of several choices."""
+    answers: Any = getattr(cell, "answers", None)
+    several = getattr(getattr(answers, "options", None), "several", False)
+    for _, place, row in rows if several and columns.wanted not in ("set", "verbatim") else ():
+        value = columns.value(row, "reference")
+        value = parse(value) if isinstance(value, str) and value.startswith("[") else value
+        if isinstance(value, list | tuple) and len(value) > 1 and not is_empty(columns.value(row, "choices")):
+            yield (f"{columns.place(place, 'reference')}: has {len(value)} references, any of which would be right, "
+                   f"but {answers.full_name} has several = true; say reference_as = \"set\" if all of them together "
+                   "are the answer")
+            return
 
 
 def group_of(row: Row, column: str, place: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from madplug_files.cells import as_word, is_empty, parse
 
 _TEXT = {str}
-Wanted = Literal["auto", "letter", "index", "position", "text", "verbatim"]
+Wanted = Literal["auto", "letter", "index", "position", "text", "set", "verbatim"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LETTERS = [tuple(LETTERS[:number]) for number in range(len(LETTERS) + 1)]
 
@@ -89,9 +90,23 @@ def references(value: Any, choices: Choices, wanted: Wanted) -> tuple[str, ...]:
     """The references in a cell: several in a list, an empty list for a question without an answer."""
     if isinstance(value, str) and value.startswith("[") and choices.texts:
         value = parse(value)
+    if wanted == "set" and choices.texts:
+        return together(value, choices)
     if not isinstance(value, list | tuple):
         return (reference(value, choices, wanted),)
     return tuple(dict.fromkeys(reference(v, choices, wanted) for v in value))
+
+
+def together(value: Any, choices: Choices) -> tuple[str, ...]:
+    """One reference, the letters of all right choices: from a list, or from letters as in `AC` or `A, C`."""
+    if not isinstance(value, list | tuple):
+        text = as_word(value)
+        letters = [part.strip("()[]") for part in re.split(r"[\s,;]+", text)]
+        letters = list(letters[0]) if len(letters) == 1 else letters
+        known = choices.labels or _LETTERS[len(choices.texts)]
+        value = letters if {letter.upper() for letter in letters} <= set(known) else [value]
+    right = {reference(v, choices, "auto") for v in value}
+    return ("".join(sorted(right)),) if right else ()
 
 
 def reference(value: Any, choices: Choices, wanted: Wanted) -> str:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from madplug import Dataset, Problem, RunPath, Sample, UserError, Volatile
+from madplug import Problem, RunPath, Sample, UserError, Volatile
 from madplug_common.tasks import with_instruction
-from madplug_files.columns import Columns, Row, RowOptions, group_of, known_columns, refuse_second
+from madplug_files.columns import (
+    ColumnDataset,
+    ColumnOptions,
+    Columns,
+    Row,
+    group_of,
+    refuse_alternatives,
+    refuse_second,
+)
 from madplug_files.problems import Problems, ignore, problem
 from madplug_files.readers import Numbered, Source, source
-from madplug_files.references import Wanted
 from madplug_files.sampling import Draw, tally
 
 
-class Table(Dataset):
+class Table(ColumnDataset):
     """Rows of a JSONL, CSV or Parquet file, read one by one.
 
     Each row is a question; `columns` says which column is what, with dots for nested ones (`answers.text`) and
@@ -32,34 +39,15 @@ class Table(Dataset):
 
     name = "table"
 
-    class Options(RowOptions):  # noqa: D106
+    class Options(ColumnOptions):  # noqa: D106
         # The content of the file is part of the study's identity; its path is not.
         path: Annotated[RunPath, Volatile] = Field(
             description="the file: .jsonl, .ndjson, .json, .csv, .tsv or .parquet; relative to the run file")
         train: Annotated[RunPath | None, Volatile] = Field(
             default=None, description="a second file with the same columns, for components that prepare on examples")
-        answers: str | dict[str, Any] | None = Field(
-            default=None, description="the answer format: a name, or a table as in [answers]")
-        columns: Annotated[Mapping[str, str | tuple[str, ...]], BeforeValidator(known_columns)] = Field(
-            default={}, description="column by part of a sample: id, question, choices, reference, context, "
-                                    "images, group; images only if named here, the others default to the same name")
-        reference_as: Wanted = Field(
-            default="auto", description="how the reference of a row with choices is written: `letter` (or label), "
-                                        "`index` from 0, `position` from 1, `text`; `verbatim`: kept as written")
         delimiter: str | None = Field(
             default=None, min_length=1, max_length=1,
             description="of a CSV file; unset: a comma, in .tsv a tab")
-
-    @property
-    def has_images(self) -> bool:
-        """Whether a column of images is named."""
-        return "images" in self.options.columns
-
-    @property
-    def answers(self) -> str | Mapping[str, Any] | None:
-        """The option `answers`."""
-        answers: str | Mapping[str, Any] | None = self.options.answers
-        return answers
 
     def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
         """The rows as samples with their references.
@@ -104,6 +92,7 @@ class Table(Dataset):
                 if self.options.stratify and part is None:
                     group_of(row, self.options.stratify, place)
                 columns.sample(row, place, f"row-{number}")
+                yield from refuse_alternatives(cell, columns, file.rows(ignore))
         except UserError as error:
             yield from map(str, error.problems)
 

@@ -5,6 +5,7 @@ import csv
 import json
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -98,6 +99,37 @@ def test_labels_of_the_file_are_meant_before_an_index(tmp_path):
 
 def test_several_right_choices(tmp_path):
     assert read(jsonl(tmp_path, row(choices=["x", "y", "z"], reference=[0, 2])))[0][1] == ("A", "C")
+
+
+@pytest.mark.parametrize("written", [["C", "A"], [2, 0], ["A", "red"], "AC", "C, A", "(A); (C)", "['A', 'C']"])
+def test_all_right_choices_can_be_one_reference(tmp_path, written):
+    path = jsonl(tmp_path, row(choices=["blue", "green", "red"], reference=written))
+    assert read(path, reference_as="set")[0][1] == ("AC",)
+
+
+@pytest.mark.parametrize(("written", "right"), [("B", ("B",)), ("green", ("B",)), ([], ())])
+def test_a_set_may_have_one_right_choice_or_none(tmp_path, written, right):
+    path = jsonl(tmp_path, row(choices=["blue", "green", "red"], reference=written))
+    assert read(path, reference_as="set")[0][1] == right
+
+
+def test_alternatives_are_refused_where_the_answer_is_a_set(tmp_path):
+    path = jsonl(tmp_path, row(choices=["x", "y"], reference="A"), row(choices=["x", "y"], reference=["A", "B"]))
+    cell = SimpleNamespace(answers=SimpleNamespace(full_name="answers.choice", options=SimpleNamespace(several=True)))
+    (problem,) = Table(path=path).check(cell)
+    assert "line 2, column 'reference': has 2 references, any of which would be right" in problem
+    assert 'reference_as = "set"' in problem
+    assert list(Table(path=path, reference_as="set").check(cell)) == []
+    cell.answers.options.several = False
+    assert list(Table(path=path).check(cell)) == []
+
+
+def test_an_empty_choice_among_several_columns_moves_no_letter(tmp_path):
+    path = text(tmp_path, "rows.csv", "question,a,b,c,reference\nq,w,x,,A\nr,w,,y,B\n")
+    said = refused(path, columns={"choices": ["a", "b", "c"]})
+    assert "line 3" in said
+    assert "choice 2 is empty" in said
+    assert "line 2" not in said
 
 
 def test_a_whole_number_beside_choices_as_text_is_an_index(tmp_path):

@@ -252,7 +252,8 @@ def test_tokens_are_counted_and_priced_by_litellms_map():
 
 
 def test_a_price_of_the_run_file_is_left_to_the_host():
-    assert exchange(priced, model="openai/gpt-4o-mini", price={"prompt": 1.0})[2].usage.cost_usd is None
+    price = {"prompt": 1.0, "completion": 2.0}
+    assert exchange(priced, model="openai/gpt-4o-mini", price=price)[2].usage.cost_usd is None
 
 
 def test_a_model_that_the_map_does_not_know_has_no_cost():
@@ -330,7 +331,8 @@ def test_prices_come_from_the_map_without_importing_litellm():
 
 
 def test_a_price_of_the_run_file_goes_before_the_map():
-    assert Chat(model="openai/gpt-4o-mini", price={"prompt": 1.0}).price == {"prompt": 1.0}
+    price = {"prompt": 1.0, "completion": 2.0}
+    assert Chat(model="openai/gpt-4o-mini", price=price).price == price
 
 
 def test_a_price_is_that_of_the_provider_that_was_named():

@@ -47,7 +47,7 @@ async def criteria_of(setup: Setup, options: Any, role: str) -> Criteria:
     model = options.criteria_model or (setup.models[0] if setup.models else "")
     examples, note = _examples(setup, options)
     chat = _chat(setup, options, role, examples)
-    facts = json.dumps([setup.cell.channels.get(model, model), setup.cell.dataset_key, chat])
+    facts = json.dumps([setup.model_identity(model), setup.cell.dataset_key, chat])
     digest = blake2b(facts.encode(), digest_size=6).hexdigest()
 
     async def make() -> dict[str, Any]:

@@ -152,7 +152,10 @@ class _Connection(asyncio.Protocol):
         return self._transport.is_closing() or (self._news is not None and bool(self._news.poll(0)))
 
     def ask(self, data: bytes) -> asyncio.Future[Reply]:
-        """Send a request; its reply."""
+        """Send a request; its reply. Raises `UnreachableError` if the connection was closed just after it was made."""
+        if self._transport.is_closing():  # nothing would be said of it once more
+            self.drop()
+            raise UnreachableError("the connection failed: it was closed")
         self._began = self._complete = self._spoiled = False
         self._head_bytes = 0
         self.on_message_begin()

@@ -275,3 +275,28 @@ def test_a_body_in_tiny_chunks_takes_memory_for_its_bytes_only():
     body, peak = asyncio.run(post())
     assert body == b"ab" * size
     assert peak < 10 * len(body)
+
+
+def test_a_connection_that_is_reset_as_soon_as_it_is_made_is_unreachable_at_once():
+    """An endpoint that is killed: the request comes after the end, of which nothing is said again."""
+    class Late(WireClient):
+        async def _open_connection(self):
+            connection = await super()._open_connection()
+            while not connection._transport.is_closing():  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0)  # connection_lost has been called
+            return connection
+
+    async def reset(reader, writer):
+        writer.transport.abort()
+
+    async def post():
+        async with server(reset) as port:
+            client = Late(f"http://127.0.0.1:{port}/", {}, timeout=60, limits=(10**6, 10**6))
+            try:
+                await asyncio.wait_for(client.post(b"{}"), 20)
+            finally:
+                await client.close()
+
+    with pytest.raises(UnreachableError):
+        asyncio.run(post())

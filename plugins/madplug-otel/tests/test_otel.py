@@ -84,12 +84,8 @@ def attributes(item):
 @pytest.fixture
 def secret(monkeypatch):
     """A key in the environment."""
-    from madplug import log
-
     monkeypatch.setenv("SOME_API_KEY", "sk-a-very-secret-key")
-    log._secrets.cache_clear()  # the environment is read once in a process
-    yield "sk-a-very-secret-key"
-    log._secrets.cache_clear()
+    return "sk-a-very-secret-key"
 
 
 def priced(request):

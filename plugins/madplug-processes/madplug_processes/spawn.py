@@ -7,18 +7,15 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 
+from madplug.child import python_command
 from madplug_processes.frames import FrameProtocol
 
 _MAIN = """
-import sys
-sys.path[:] = sys.argv[3:]
 from madplug_processes.child import main
-main(*map(int, sys.argv[1:3]))
+main(*map(int, sys.argv[1:]))
 """
-"""Runs a worker with the same places to import from."""
 _POLL = 0.05
 
 
@@ -46,8 +43,7 @@ async def start_worker(number: int, receive: Callable[[bytes], None],
 
 def _spawn(*handles: int) -> subprocess.Popen[bytes]:
     """A process that has these file descriptors."""
-    return subprocess.Popen([sys.executable, "-c", _MAIN, *map(str, handles), *sys.path], pass_fds=handles,
-                            stdin=subprocess.DEVNULL)
+    return subprocess.Popen(python_command(_MAIN, *map(str, handles)), pass_fds=handles, stdin=subprocess.DEVNULL)
 
 
 class WorkerProcess:

@@ -97,7 +97,7 @@ class Graded(Metric):
                                          for label in labels])
             return agreement(labels, given, self.options.grades)
 
-        name = f"qa.graded.{digest_of(self.options, setup.models)}"
+        name = f"qa.graded.{digest_of(self.options, setup.model_identity(self.options.model))}"
         self._calibration = await setup.keep(name, calibrate)
 
     async def score(self, debate: Debate, references: Sequence[str]) -> float | None:

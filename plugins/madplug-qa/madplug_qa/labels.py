@@ -31,14 +31,18 @@ class Label:
 
 def read_labels(path: Path, grades: Mapping[str, float]) -> tuple[list[Label], list[str]]:
     """The labels of a file, and what is wrong with it, in words."""
-    labels, problems = _read(path, tuple(grades))
+    try:
+        state = path.stat()
+    except OSError as error:
+        return [], [f"labels: {path} cannot be read: {error.strerror}"]
+    labels, problems = _read(path, tuple(grades), (state.st_mtime_ns, state.st_size))
     return list(labels), list(problems)
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, grades: tuple[str, ...]) -> tuple[tuple[Label, ...], tuple[str, ...]]:
+def _read(path: Path, grades: tuple[str, ...], changed: tuple[int, int]) -> tuple[tuple[Label, ...], tuple[str, ...]]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")  # not splitlines: JSON may contain other line ends
     except OSError as error:
         return (), (f"labels: {path} cannot be read: {error.strerror}",)
     except UnicodeDecodeError:
@@ -96,9 +100,9 @@ def agreement(labels: Sequence[Label], given: Sequence[str | None],
             "bias": bias}
 
 
-def digest_of(options: Any, models: Sequence[str]) -> str:
-    """Identifies a calibration: everything that it depends on."""
+def digest_of(options: Any, grader: str) -> str:
+    """Identifies a calibration: everything that it depends on. grader: what the model is."""
     labels = options.labels.read_bytes()
-    asked = to_json([options.model or list(models[:1]), options.rubric, options.grades, options.show_reference,
+    asked = to_json([grader, options.rubric, options.grades, options.show_reference,
                      options.prompt, options.prompt_again])
     return blake2b(asked.encode() + labels, digest_size=12).hexdigest()

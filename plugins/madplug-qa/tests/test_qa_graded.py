@@ -5,6 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
+from madplug import run
 from madplug.testing import LastRound, debate_from, play
 from madplug_qa import Graded
 from madplug_qa.graded import read_grade
@@ -195,3 +196,35 @@ def test_a_debate_made_from_a_transcript_is_graded_too():
     debate = debate_from("AA", replies=["Grade: right"])
     state_of(debate).decision = Decision("A", "A")
     assert wait_for(Graded().score(debate, ["A"])) == 1.0
+
+
+GRADER = '''
+from madplug import Completion, Model, ModelOptions
+class Grader(Model):
+    class Options(ModelOptions):
+        says: str = "right"
+    async def complete(self, request):
+        return Completion(f"Grade: {self.options.says}")
+'''
+
+
+def test_each_grader_of_a_study_is_calibrated_and_again_with_other_labels(labels, tmp_path, monkeypatch):
+    for needed in ("madplug_answers", "madplug_files", "madplug_som"):
+        pytest.importorskip(needed)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g.py").write_text(GRADER)
+    (tmp_path / "q.jsonl").write_text(json.dumps({"question": "Where?", "reference": "Paris"}) + "\n")
+    path = labels(json.dumps(row("Pa\u2028ris", "right"), ensure_ascii=False))
+    study = {"dataset": {"use": "files.table", "path": "q.jsonl", "answers": "answers.text"},
+             "models": {"m": "./g.py:Grader", "g": "./g.py:Grader"},
+             "debate": {"paradigm": "som.debate", "models": ["m"]},
+             "metrics": [{"use": "qa.graded", "model": "g", "labels": str(path)}]}
+
+    def agreements(**changes):
+        found = run({**study, **changes}, output="out", quiet=True)
+        return [cell["figures"]["qa.graded"]["agreement"] for cell in found.summary["cells"]]
+
+    assert agreements(sweep={"models.g.says": ["right", "wrong"]}) == [1.0, 0.0]
+    assert agreements(sweep={"models.g.says": ["wrong", "right"]}) == [0.0, 1.0]
+    labels(row("Paris", "wrong"))
+    assert agreements(sweep={"models.g.says": ["wrong", "right"]}) == [1.0, 0.0]

@@ -27,7 +27,7 @@ class Item(TypedDict):
 async def mine(setup: Setup, style: Any, model: str) -> list[Item]:
     """The first samples that convince a model, found once and stored with the study."""
     options = style.options
-    facts = [setup.cell.channels.get(model, model), setup.cell.dataset_key, options.model_dump(mode="json")]
+    facts = [setup.model_identity(model), setup.cell.dataset_key, options.model_dump(mode="json")]
     digest = blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=6).hexdigest()
 
     async def find() -> list[Item]:

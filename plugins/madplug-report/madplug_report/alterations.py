@@ -9,17 +9,19 @@ import msgspec
 
 
 class _Solution(msgspec.Struct, gc=False):
+    number: int = 0
     key: str | None = None
 
 
 class _Poll(msgspec.Struct, gc=False):
-    scores: list[float] = []
+    leading: list[int] = []
+    """The numbers of the solutions that lead: with the most points, or where ranks are summed with the fewest."""
 
 
 class _Vote(msgspec.Struct, gc=False):
     presentation: str = ""
     solutions: list[_Solution] = []
-    scores: list[float] = []
+    leading: list[int] = []
     alterations: dict[str, _Poll] = {}
 
 
@@ -42,13 +44,13 @@ class Alterations:
         if not votes or right is None:
             return
         last = votes[-1]
-        for how, scores in ((last.presentation, last.scores), *((h, p.scores) for h, p in last.alterations.items())):
+        keys = {solution.number: solution.key for solution in last.solutions}
+        for how, leading in ((last.presentation, last.leading), *((h, p.leading) for h, p in last.alterations.items())):
             counts = self._counts.setdefault(how, [0, 0, 0])
-            best = [i for i, score in enumerate(scores) if score == max(scores)]
-            decided = len(best) == 1 and best[0] < len(last.solutions) and max(scores) > 0
+            decided = len(leading) == 1 and leading[0] in keys
             counts[0] += 1
             counts[1] += not decided
-            counts[2] += decided and last.solutions[best[0]].key in right
+            counts[2] += decided and keys[leading[0]] in right
 
     def figures(self) -> list[dict[str, Any]]:
         """By presentation, the official one first: of how many votes, how many were undecided, how many right."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from madplug_report.analysis import Analysis
 
 METHOD = "Student's t, clustered by sample"
+_ROUNDING = 1e-12
+"""Sums and errors that are smaller than this part of what was added up are zero: cells with the same scores differ in
+their last digits, and always by the same, which would pass for a significant difference."""
 
 
 def combine(analysis: Analysis, weights: Mapping[int, float], share: bool = True,
@@ -29,7 +32,9 @@ def combine(analysis: Analysis, weights: Mapping[int, float], share: bool = True
     scores = {i: analysis.scores(m, i) for i in weights if (m := metric or analysis.metric_of[i]) is not None}
     if not weights or len(scores) < len(weights) or not all(len(s) for s in scores.values()):
         return None
-    mean = sum(w * scores[i].mean for i, w in weights.items())
+    terms = [w * scores[i].mean for i, w in weights.items()]
+    least = _ROUNDING * sum(map(abs, terms))
+    mean = total if abs(total := sum(terms)) > least else 0.0
     repeats = sorted(set.intersection(*(set(s.per_repeat) for s in scores.values())))
     per_repeat = [sum(w * scores[i].per_repeat[r] for i, w in weights.items()) for r in repeats]
     ids = np.concatenate([scores[i].ids for i in weights])
@@ -37,6 +42,7 @@ def combine(analysis: Analysis, weights: Mapping[int, float], share: bool = True
     sums = np.bincount(np.unique(ids, return_inverse=True)[1], parts)
     n = len(sums)
     error = float(np.sqrt((sums**2).sum() * n / (n - 1))) if n > 1 else None
+    error = 0.0 if error is not None and error <= least else error
     within = share and all((s.values >= 0).all() and (s.values <= 1).all() for s in scores.values())
     return {"mean": mean, "std": st.mean_and_std(per_repeat)[1], "per_repeat": per_repeat, "n": n,
             "cells": [analysis.debates.cells[i].name for i in weights], "error": error,

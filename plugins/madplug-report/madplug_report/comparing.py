@@ -53,7 +53,7 @@ class Comparisons:
             return
         entry = {**names, "why": why, "metric": self._analysis.metric_of[j], **compared(differences, binary),
                  **self._effects(i, j, differences)}
-        if entry["test"] == MCNEMAR and entry["gained"] + entry["lost"] < intervals.ENOUGH:
+        if entry["test"] == MCNEMAR and not intervals.enough_differ(differences):
             entry |= _interval(intervals.tango(entry["gained"], entry["lost"], len(differences)))
         else:
             self._wait.append((len(self.found), differences))

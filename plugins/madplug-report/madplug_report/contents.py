@@ -66,7 +66,8 @@ def _column(report: Mapping[str, Any], column: Mapping[str, Any]) -> str:
 def _texts(report: Mapping[str, Any], field: Mapping[str, Any] | None, compact: bool) -> list[str]:
     if field is None:
         return [NOTHING] if compact else [NOTHING, NOTHING]
-    star = STAR if (field.get("p_holm") or 1) < report["alpha"] else ""
+    p = field.get("p_holm")
+    star = STAR if p is not None and p < report["alpha"] else ""
     part = f" (n={field['n']})" if field.get("debates", 0) > 0 and _partial(report, field) else ""
     return [number(field["mean"]) + star] if compact else [mean_std(field) + star + part, interval(field["ci95"])]
 

@@ -74,9 +74,14 @@ def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> Interval:
 
 def of_mean(values: ArrayLike, means: ArrayLike, level: float = LEVEL) -> Interval | None:
     """BCa from the means of resamples; from the standard error where too few values differ for that."""
+    return bca(values, means, level) if enough_differ(values) else student(values, level)
+
+
+def enough_differ(values: ArrayLike) -> bool:
+    """Whether enough values differ from the most common one for resampling to show how their mean varies."""
     x = np.asarray(values, float)
     common = int(np.unique(x, return_counts=True)[1].max()) if len(x) else 0
-    return bca(x, means, level) if len(x) - common >= ENOUGH else student(x, level)
+    return len(x) - common >= ENOUGH
 
 
 def bootstrap_means(columns: ArrayLike, seed: int = 0, resamples: int = RESAMPLES) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,8 @@ from madplug_report.analysis import Analysis
 from madplug_report.combining import average, combine
 from madplug_report.factors import ABSENT, STUDY, Factor, Factors, is_named
 
+_BETWEEN = "-,_ /"
+"""What separates the parts of a cell's name."""
 MOST_COLUMNS = 12
 """Unless asked for, no factor with more levels stands in columns."""
 
@@ -177,9 +180,8 @@ def _own_name(analysis: Analysis, cell: int, names: Sequence[str]) -> str:
     name = facts.slug
     for other, level in analysis.factors.of_cell[cell].items():
         if other not in names:
-            for piece in (f"-{level}", f"{level}-", f",{level}", f"{level},", f"_{level}", f"{level}_", f" {level}",
-                          f"{level} ", f"/{level}", f"{level}/"):
-                name = name.replace(piece, "")
+            part = re.compile(rf"(?:(?<=[{_BETWEEN}])|^){re.escape(level)}(?:[{_BETWEEN}]|$)")
+            name = part.sub("", name).rstrip(_BETWEEN) or name
     return name
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from madplug.errors import Problem, UserError, nearest
 from madplug_report.analysis import Analysis
 from madplug_report.combining import combine
-from madplug_report.factors import STUDY
+from madplug_report.factors import Factor
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -86,6 +86,9 @@ def _check(analysis: Analysis, paper: Paper, path: Path) -> None:
         where = f"--compare {path}: values.{i} ({value.name})"
         problems += [Problem(where, f"there is no factor '{name}'{nearest(name, factors.names())}")
                      for name in value.levels if name not in factors.names()]
+        problems += [Problem(where, f"'{level}' is {' or '.join(meant)}; name the level in full")
+                     for name, level in value.levels.items() if name in factors.names()
+                     if len(meant := _meant(factors[name], level)) > 1]
         if value.cell is not None and value.cell not in known and not value.levels and len(known) == 1:
             problems.append(Problem(where, f"there is no cell '{value.cell}'{nearest(value.cell, known)}"))
         if value.cell is None and not value.levels:
@@ -119,13 +122,16 @@ def _cells(analysis: Analysis, value: Value) -> Sequence[int]:
     if value.cell is not None:
         return [i for i, c in enumerate(facts) if value.cell in (c.slug, analysis.factors.labels[i])]
     return [i for i, levels in enumerate(of_cell)
-            if all(_is(levels[name], level, name) for name, level in value.levels.items())]
+            if all(levels[name] in _meant(analysis.factors[name], level) for name, level in value.levels.items())]
 
 
-def _is(level: str, wanted: str, name: str) -> bool:
-    """Whether a level is the one wanted; the plugin of a component may be left out on either side."""
-    same = level.rpartition(".")[2] == wanted.rpartition(".")[2] and ("." not in level or "." not in wanted)
-    return level == wanted or (same and name != STUDY)
+def _meant(factor: Factor, wanted: str) -> list[str]:
+    """The levels that a text can stand for: the one of this name, else those of components without their plugin."""
+    if wanted in factor.levels:
+        return [wanted]
+    plugins = {level: f"{factor.uses.get(level, '').partition('.')[0]}." for level in factor.levels}
+    return [level for level, plugin in plugins.items()
+            if level.removeprefix(plugin) == wanted.removeprefix(plugin) and plugin != "."]
 
 
 def _halves(own: Mapping[str, Any], value: Value, scale: float) -> tuple[Any, Any]:

@@ -22,6 +22,10 @@ FEWER_DRAWS = 9_999
 """Where each takes longer."""
 _EXACT_WORK = 50_000_000
 _FINEST = 60
+_FEW = 16
+"""So many differences have few enough patterns of signs to go through all."""
+_LARGEST = 2.0**40
+"""Sums of more steps are not counted as whole numbers: the differences are such only for want of digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,12 @@ def sign_flips(differences: ArrayLike, seed: int = 0, draws: int = DRAWS) -> Tes
     steps = _on_grid(x)
     if steps is not None:
         sizes, counts = np.unique(np.abs(steps), return_counts=True)
+        total = abs(int(steps.sum()))
         if int(sizes @ counts) * len(x) <= _EXACT_WORK:
-            return Test(_counted(sizes, counts, abs(int(steps.sum()))), "sign flips, exact")
-        return Test(_drawn_on_grid(sizes, counts, abs(int(steps.sum())), seed, draws), f"sign flips, {draws:,} drawn")
-    if len(x) <= 16:
+            return Test(_counted(sizes, counts, total), "sign flips, exact")
+        if len(x) > _FEW:
+            return Test(_drawn_on_grid(sizes, counts, total, seed, draws), f"sign flips, {draws:,} drawn")
+    if len(x) <= _FEW:
         return Test(_enumerated(x), "sign flips, exact")
     draws = min(draws, FEWER_DRAWS)
     return Test(_drawn(x, seed, draws), f"sign flips, {draws:,} drawn")
@@ -79,10 +85,10 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def _on_grid(x: NDArray[np.float64]) -> NDArray[np.int64] | None:
-    """The differences as whole steps of one over a small number, if they are such."""
+    """The differences, none of them zero, as whole steps of one over a small number, if they are such."""
     for parts in range(1, _FINEST + 1):
         steps = np.rint(x * parts)
-        if np.abs(x * parts - steps).max() < 1e-9:
+        if np.abs(steps).sum() < _LARGEST and steps.all() and np.abs(x * parts - steps).max() < 1e-9:
             return steps.astype(np.int64)
     return None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug import Reader, UserError, open_study
+from madplug.regular import read_text
 
 
 @dataclass
@@ -127,10 +128,8 @@ def _table(value: Any) -> Mapping[str, Any]:
 
 
 def _json(path: Path) -> Mapping[str, Any]:
-    if not path.is_file():  # a pipe or a device would keep the reader waiting
-        return {}
     with suppress(OSError, ValueError, RecursionError):
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path))
         return found if isinstance(found, Mapping) else {}
     return {}
 

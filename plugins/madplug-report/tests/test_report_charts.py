@@ -9,7 +9,7 @@ import pytest
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
-from madplug import Usage
+from madplug import Decision, Usage
 from madplug_report.building import build
 from madplug_report.charts import charts, write_figures
 from madplug_report.charts.style import COLOURS, SERIES, css
@@ -266,8 +266,10 @@ def challenged(kit):
 
 def voted(kit):
     """A vote that persons' names would have decided the other way, and a history would have left undecided."""
-    note = {"presentation": "anonymous", "solutions": [{"key": "A"}, {"key": "B"}], "scores": [2.0, 1.0],
-            "alterations": {"public": {"scores": [1.0, 2.0]}, "history": {"scores": [1.0, 1.0]}}}
+    note = {"presentation": "anonymous", "solutions": [{"number": 1, "key": "A"}, {"number": 2, "key": "B"}],
+            "scores": [2.0, 1.0], "leading": [1],
+            "alterations": {"public": {"scores": [1.0, 2.0], "leading": [2]},
+                            "history": {"scores": [1.0, 1.0], "leading": [1, 2]}}}
 
     def change(d):
         score = 1.0 if d.decision and d.decision.key == "A" else 0.0
@@ -357,6 +359,16 @@ def test_votes_are_counted_with_every_presentation(study, kit):
     assert rows["anonymous"]["right"] == 1.0
     assert rows["public"]["right"] <= 0.5
     assert (rows["history"]["right"], rows["history"]["undecided"]) == (0.0, 1.0)
+
+
+def test_where_ranks_are_summed_the_lowest_sum_leads(study, kit):
+    note = {"presentation": "anonymous", "solutions": [{"number": 0, "key": "A"}, {"number": 1, "key": "B"}],
+            "scores": [0.0, 3.0], "leading": [0], "alterations": {"public": {"scores": [3.0, 1.0], "leading": [1]}}}
+    report = build([study([kit.Drawn("a")], samples=4, change=lambda d: kit.replace(
+        d, decision=Decision("A", "A"), notes={"voting": [note]}, metrics={"qa.accuracy": 1.0}))])
+    assert report["cells"][0]["alterations"] == [
+        {"presentation": "anonymous", "votes": 4, "undecided": 0.0, "right": 1.0},
+        {"presentation": "public", "votes": 4, "undecided": 0.0, "right": 0.0}]
 
 
 def test_notes_of_another_shape_are_left_alone(study, kit):

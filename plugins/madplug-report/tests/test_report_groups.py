@@ -312,3 +312,55 @@ def test_four_hundred_cells_are_readable_in_a_terminal(study, kit, madplug, monk
 def test_a_difference_of_a_rounding_error_is_none():
     assert to_settle(1e-17, 0.2) is None
     assert to_settle(0.1, 0.2) is not None
+
+
+@pytest.mark.parametrize("scores", [(0.0, 1.0), (0.1, 0.9, 0.33), (1 / 3, 2 / 3)])
+def test_levels_with_the_same_scores_do_not_differ(study, kit, scores):
+    cells = [kit.Drawn(f"decision={d},rounds={n}", settings={"debate.decision": d, "debate.rounds": n})
+             for d in ("voting.simple", "voting.ranked") for n in range(3)]
+    folder = study(cells, samples=20, change=lambda d: kit.replace(
+        d, metrics={"qa.f1": scores[int(d.sample.id[1:]) % len(scores)]}))
+    changes = [row for row in build([folder])["marginals"] if row["difference"] is not None]
+    assert len(changes) == 3
+    for row in changes:
+        assert (row["difference"], row["p"]) == (0, None)
+
+
+def test_a_failed_debate_counts_only_in_the_metrics_of_its_cell(study, kit):
+    def change(d):
+        if d.sample.id == "q00001":
+            return kit.replace(d, metrics={}, error="ComponentError: not scored", decision=None)
+        more = {"dynamics.agreed": float(d.sample.id == "q00002")} if d.cell == "a" else {}
+        return kit.replace(d, metrics={"qa.accuracy": 1.0, **more})
+    own = {"metrics": [{"use": "qa.accuracy"}, {"use": "dynamics.agreed"}]}
+    folder = study([kit.Drawn("a", table=own, settings={"x": "a"}), kit.Drawn("b", settings={"x": "b"})], samples=10,
+                   change=change)
+    a, b = (cell["metrics"] for cell in build([folder])["cells"])
+    assert (a["dynamics.agreed"]["mean"], a["dynamics.agreed"]["n"]) == (0.1, 10)
+    assert list(b) == ["qa.accuracy"]
+    assert b["qa.accuracy"]["mean"] == 0.9
+
+
+def test_a_difference_too_clear_for_a_number_has_its_star(study, kit):
+    folder = study([kit.Drawn("a", agents=1, settings={"x": "a"}), kit.Drawn("b", agents=1, settings={"x": "b"})],
+                   samples=1200, change=lambda d: kit.replace(d, metrics={"qa.accuracy": float(d.cell == "b")}))
+    report = build([folder])
+    assert report["comparisons"][0]["p_holm"] == 0
+    assert "1.000*" in [row[1] for row in pivot(report, report["pivots"][0]).rows]
+
+
+@pytest.mark.parametrize("n", [19, 20])
+def test_pairs_that_all_differ_alike_have_an_interval(study, kit, n):
+    folder = study([kit.Drawn("a", settings={"x": "a"}), kit.Drawn("b", settings={"x": "b"})], samples=n,
+                   change=lambda d: kit.replace(d, metrics={"qa.accuracy": float(d.cell == "b")}))
+    found = build([folder])["comparisons"][0]
+    assert found["ci_method"] == "score (Tango)"
+    assert 0.6 < found["ci95"][0] < found["ci95"][1] <= 1
+
+
+def test_a_level_is_left_out_of_a_name_only_as_a_whole_part_of_it(study, kit):
+    settings = {"debate-12": (1, 2), "debate2": (1, 3), "vote-3-deep": (3, 4), "vote-1-deep": (1, 4)}
+    cells = [kit.Drawn(name, settings={"debate.agents": a, "debate.rounds": r, "seed": r})
+             for name, (a, r) in settings.items()]
+    report = build([study(cells, samples=3)], Wanted(columns=("agents",)))
+    assert [row["label"] for row in report["pivots"][0]["rows"]] == ["debate-12", "debate2", "vote-deep"]

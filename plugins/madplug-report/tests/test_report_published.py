@@ -4,6 +4,7 @@ import csv
 
 import pytest
 
+from madplug import UserError
 from madplug_report.building import Wanted, build
 from madplug_report.contents import published
 
@@ -96,3 +97,20 @@ def test_a_file_that_cannot_be_used_says_where(folder, paper, madplug, text, sai
 
 def test_without_a_paper_there_is_no_such_table(folder):
     assert published(build([folder])).rows == []
+
+
+def test_a_number_is_no_end_of_another(study, kit, paper):
+    cells = [kit.Drawn(f"temperature={t}", settings={"temperature": t}) for t in (0.5, 1.5, 5)]
+    text = 'source = "x"\n[[values]]\nname = "five"\nmean = 0.5\nlevels = {temperature = "5"}\n'
+    report = build([study(cells, samples=4)], Wanted(published=paper(text)))
+    assert report["published"]["rows"][0]["cells"] == ["temperature=5"]
+
+
+def test_a_component_of_two_plugins_has_to_be_named_in_full(study, kit, paper):
+    cells = [kit.Drawn(f"decision={d}", settings={"debate.decision": d}) for d in ("voting.simple", "judge.simple")]
+    folder = study(cells, samples=4)
+    text = 'source = "x"\n[[values]]\nname = "n"\nmean = 1\nlevels = {decision = "NAME"}\n'
+    with pytest.raises(UserError, match=r"'simple' is voting\.simple or judge\.simple; name the level in full"):
+        build([folder], Wanted(published=paper(text.replace("NAME", "simple"))))
+    report = build([folder], Wanted(published=paper(text.replace("NAME", "judge.simple"))))
+    assert report["published"]["rows"][0]["cells"] == ["decision=judge.simple"]

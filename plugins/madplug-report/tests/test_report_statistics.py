@@ -337,3 +337,10 @@ def test_nothing_to_detect_where_no_pair_differs():
     assert sizes.detectable(0.0, 100) is None
     assert sizes.detectable(0.5, 1) is None
     assert sizes.to_settle(0.0, 0.3) is None
+
+
+@pytest.mark.parametrize("size", [1e-11, 1e19, 1e99])
+def test_the_size_of_scores_does_not_change_a_test(size):
+    x = np.arange(1, 12) * size
+    assert st.sign_flips(x).p == pytest.approx(2 / 2**11)
+    assert st.sign_flips([*x[:-1], -x[-1]]).p == pytest.approx(st.sign_flips([*range(1, 11), -11]).p)

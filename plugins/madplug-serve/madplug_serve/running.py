@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
 from aiohttp import web
 
 from madplug import DebateResult, Observer
 from madplug.config import ResolvedStudy, Resolver
 from madplug.config.read import read
 from madplug.directory import check_folder, check_same_study, keep_identity, write_provenance
-from madplug.driver import Ending
 from madplug.errors import UserError
 from madplug.events import DebateFinished
-from madplug.launch import INTERRUPTED, LIMIT, SOME_FAILED, collect_rarely
+from madplug.launch import INTERRUPTED, LIMIT, SOME_FAILED, STOPPING, collect_rarely, echo, interruptible
 from madplug.log import open_log
 from madplug.registry import Registry
 from madplug.regular import write_whole
@@ -144,7 +142,7 @@ class _Server:
     def say(self, text: str) -> None:
         """Print a line about the server."""
         if not self._quiet:
-            click.echo(safe(text), err=True)
+            echo(safe(text), err=True)
 
     async def run(self) -> dict[str, Any]:
         """Serve, and return the summary of the study."""
@@ -155,7 +153,7 @@ class _Server:
                        lambda text: self._log.warning("problem", text=text), self._warn)
         self.debates.begin(run.worker, self._recorder.done())
         self._log.info("serve", study=plan.name, models=self._models)
-        with self._interruptible(run):
+        with interruptible(partial(self._stop, run)):
             study = asyncio.ensure_future(run.run())
             opened = asyncio.ensure_future(self.debates.opened.wait())
             await asyncio.wait([study, opened], return_when=asyncio.FIRST_COMPLETED)
@@ -184,35 +182,18 @@ class _Server:
         host, port = self._listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
         names = ", ".join(f"'{safe(model)}'" for model in self._models)
-        click.echo(f"serving {safe(self._resolved.plan.name)} at http://{host}:{port}/v1; "
+        echo(f"serving {safe(self._resolved.plan.name)} at http://{host}:{port}/v1; "
                    f"{count(len(self._models), 'model')}: {names}", err=True)
 
     def _warn(self, text: str) -> None:
         self._log.warning("warning", text=text)
         self.say(text)
 
-    @contextmanager
-    def _interruptible(self, run: StudyRun) -> Iterator[None]:
-        """The first signal lets calls in flight end; the second ends the server at once."""
-        loop, main = asyncio.get_running_loop(), asyncio.current_task()
-        came: list[int] = []
-
-        def stop() -> None:
-            came.append(1)
-            if len(came) > 1 and main is not None:
-                main.cancel()
-                return
-            self.say("stopping: waiting for calls in flight; press Ctrl-C again to stop at once")
-            run.stop(Ending("interrupted", "interrupted"))
-            self.debates.close()
-
-        before = {number: signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
-                  for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def _stop(self, run: StudyRun) -> None:
+        """Let calls in flight end, and accept no request."""
+        run.interrupt()
+        self.debates.close()
+        self.say(STOPPING)
 
 
 class _Report(Observer):
@@ -241,9 +222,9 @@ def _ending(result: DebateResult) -> str:
 
 def _conclude(summary: dict[str, Any], folder: Path, server: _Server, *, quiet: bool) -> int:
     for text in summary["problems"]:
-        click.echo(f"problem: {safe(text)}", err=True)
+        echo(f"problem: {safe(text)}", err=True)
     if summary["reason"] and summary["ending"] != "interrupted":
-        click.echo(f"stopped: {safe(summary['reason'])}", err=True)
+        echo(f"stopped: {safe(summary['reason'])}", err=True)
     server.say(f"{count(sum(cell['done'] for cell in summary['cells']), 'debate')} saved in {folder}")
     if summary["ending"] == "limit":
         return LIMIT

@@ -43,6 +43,8 @@ class Served:
     url: str
     endpoint: object
     folder: object
+    printed: subprocess.Popen
+    """What it prints goes through this process, as through `tee`."""
     lines: list[str] = field(default_factory=list)
 
     @property
@@ -74,10 +76,11 @@ def start(folder, endpoint, *options, more="", paradigm="som.debate", environ=No
     command = [sys.executable, "-m", "madplug", "serve", str(path), "--port", "0", "--output", str(folder / "out"),
                *options]
     environ = {**os.environ, "MADPLUG_SERVE_KEY": KEY, **(environ or {})}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environ,
-                               cwd=folder)
-    served = Served(process, "", endpoint, folder / "out")
-    served._reader = threading.Thread(target=lambda: served.lines.extend(process.stderr), daemon=True)
+    printed = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stderr=printed.stdin, stdout=subprocess.DEVNULL, env=environ, cwd=folder)
+    printed.stdin.close()
+    served = Served(process, "", endpoint, folder / "out", printed)
+    served._reader = threading.Thread(target=lambda: served.lines.extend(printed.stdout), daemon=True)
     served._reader.start()
     try:
         served.wait_for(r"^serving ")
@@ -87,8 +90,9 @@ def start(folder, endpoint, *options, more="", paradigm="som.debate", environ=No
         if process.poll() is None:
             process.kill()
         process.wait()
+        printed.wait(10)
         served._reader.join(10)
-        process.stderr.close()
+        printed.stdout.close()
 
 
 CELLS = """
@@ -98,6 +102,12 @@ name = "main"
 name = "short"
 debate.rounds = 1
 """
+
+
+@pytest.fixture
+def two_cells():
+    """The cells of the shared server, as text of a run file."""
+    return CELLS
 
 
 @pytest.fixture(scope="session")

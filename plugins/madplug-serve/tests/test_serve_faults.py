@@ -16,13 +16,6 @@ from madplug_serve.debates import Debates
 KEY = "serve-key-0123456789"
 
 
-GROWN = """
-[[cells]]
-name = "main"
-[[cells]]
-name = "short"
-debate.rounds = 1
-"""
 PLAIN = """answers = "answers.choice"
 [debate]
 paradigm = "som.debate"
@@ -151,14 +144,19 @@ def test_a_limit_of_the_study_is_a_quota_of_the_endpoint(serve, agents):
     assert agents.stats()["requests"] == 6
 
 
-def test_a_signal_lets_calls_in_flight_end_and_keeps_them(serve, agents, question):
+@pytest.mark.parametrize(("number", "unread"), [(signal.SIGINT, False), (signal.SIGHUP, True)])
+def test_a_signal_lets_calls_in_flight_end_and_keeps_them(serve, agents, question, number, unread):
+    """Also when the terminal is closed, or nothing reads what the server prints any more."""
     agents.configure(latency_ms=1500)
     with serve() as served:
         replies = []
         asking = threading.Thread(target=lambda: replies.append(post(served, body(messages=question))))
         asking.start()
         wait_until(lambda: agents.stats()["requests"] == 3)
-        assert served.stop(signal.SIGINT) == 0
+        if unread:
+            served.printed.kill()
+            served.printed.wait()
+        assert served.stop(number) == 0
         asking.join()
     assert replies[0][0] == 503
     assert agents.stats()["ok"] == 3
@@ -228,10 +226,10 @@ def test_the_served_study_is_not_the_one_that_was_run(tmp_path, registry):
     assert list(cell.dataset.samples()) == list(run.plan.cells[0].dataset.samples()), "for components that prepare"
 
 
-def test_a_changed_cell_is_refused_also_if_it_came_later(serve, tmp_path):
+def test_a_changed_cell_is_refused_also_if_it_came_later(two_cells, serve, tmp_path):
     with serve() as served:
         assert served.stop() == 0
-    with serve(more=GROWN) as served:
+    with serve(more=two_cells) as served:
         assert post(served, body(model="short", seed=1))[0] == 200
         assert served.stop() == 0
     changed = (tmp_path / "served.toml").read_text().replace("debate.rounds = 1", "debate.agents = 5")

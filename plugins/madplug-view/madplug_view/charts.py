@@ -9,16 +9,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from madplug.child import python_command
 from madplug.errors import UserError
 
 MOST_SECONDS = 300
 _MAIN = """
-import sys
-folder, *sys.path[:] = sys.argv[1:]
 from madplug_view.charts import _main
-_main(folder)
+_main(*sys.argv[1:])
 """
-"""Runs the process with the same places to import from, without the current directory: it may be a foreign study."""
 
 
 def can_draw() -> bool:
@@ -30,7 +28,7 @@ def draw(folder: Path) -> list[dict[str, Any]]:
     """The charts of a study: `name`, `title`, `caption`, `svg`. Raises `UserError` with what the report said."""
     if not can_draw():
         raise UserError("the charts are madplug-report's: pip install madplug-report")
-    command = [sys.executable, "-c", _MAIN, str(folder), *sys.path]
+    command = python_command(_MAIN, str(folder))
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
     except subprocess.TimeoutExpired:

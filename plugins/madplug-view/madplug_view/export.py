@@ -27,6 +27,7 @@ ONE_PAGE = 8_000_000
 """Characters of data that one page takes; more goes into chunks."""
 CHUNK = 1_000_000
 """Characters after which a chunk of debates is full."""
+_CHUNK = re.compile(r"(?:study|charts|rows|debates)-\d+(?:-\d+){0,2}\.js")
 MADE_BY = '<meta name="generator" content="madplug-view">'
 
 
@@ -61,9 +62,10 @@ def export(studies: Sequence[Study], output: Path, part: Part | None = None) -> 
         if not one:
             output.mkdir(parents=True, exist_ok=True)
         page.write_text(_page(facts, chunks.whole), encoding="utf-8")
+        chunks.remove_others()
     except OSError as error:
         raise UserError(f"--export {output}: cannot be written: {error.strerror}") from None
-    more = f", with its data in {count(chunks.written, 'file')}" if chunks.whole is None else ""
+    more = f", with its data in {count(len(chunks.written), 'file')}" if chunks.whole is None else ""
     return "\n".join([f"{count(debates, 'debate')} in {page}{more}", *chunks.problems])
 
 
@@ -75,7 +77,8 @@ class _Chunks:
     one: bool
     whole: dict[str, str] | None = field(default_factory=dict)
     size: int = 0
-    written: int = 0
+    written: list[str] = field(default_factory=list)
+    """The names of the files of chunks."""
     problems: list[str] = field(default_factory=list)
 
     def add(self, name: str, value: Any) -> None:
@@ -99,9 +102,15 @@ class _Chunks:
         self.whole = None
 
     def _write(self, name: str, text: str) -> None:
-        self.written += 1
-        file = self.output / "data" / f"{name}.js"
+        self.written.append(f"{name}.js")
+        file = self.output / "data" / self.written[-1]
         file.write_text(f"madplugChunk({json.dumps(name)}, {text});\n", encoding="utf-8")
+
+    def remove_others(self) -> None:
+        """Remove the chunks of an earlier export, which may be of debates that are not to be in this one."""
+        for file in () if self.one else (self.output / "data").glob("*.js"):
+            if file.name not in self.written and _CHUNK.fullmatch(file.name):
+                file.unlink()
 
 
 def _export_study(number: int, study: Study, chunks: _Chunks, part: Part) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 from madplug.errors import UserError
 from madplug.reading import TRAITS, Grader, Grades, Outline, outline
 from madplug.records import DebateResult
+from madplug.regular import read_text
 from madplug.rows import plain
 from madplug.store import DebateId, Ending, Order, Reader, open_study
 from madplug_view.charts import can_draw, draw
@@ -24,6 +25,8 @@ from madplug_view.texts import cut_texts
 PAGE = 50
 """Rows of a page."""
 ENDINGS: tuple[Ending, ...] = ("failed", "undecided", "running")
+LOOKED_AT = 100
+"""Debates of each cell in which the names of scores are looked up."""
 PATIENCE = 0.25
 """Seconds after which a search gives what it has found, and a cursor to go on from."""
 FIELDS = {"both": (1, 1), "first": (1, 0), "second": (0, 1), "neither": (0, 0)}
@@ -80,7 +83,7 @@ class Study:
                 self.page(Search(cell["cell"]))
 
     def _overview(self, reader: Reader, metric: str | None) -> dict[str, Any]:
-        names = reader.metric_names()
+        names = reader.metric_names(of_each=LOOKED_AT)
         chosen = metric if metric in names else main_metric(names)
         started = time.perf_counter()
         cells = plain(reader.overview(chosen))
@@ -173,7 +176,7 @@ class Study:
     def contrast(self, first: str, second: str, metric: str | None) -> dict[str, Any]:
         """The four-fold table of two cells: debates by right and wrong in each."""
         with open_study(self.folder) as reader:
-            names = reader.metric_names()
+            names = reader.metric_names(of_each=LOOKED_AT)
             chosen = metric if metric in names else main_metric(names)
             table = reader.contrast(first, second, chosen) if chosen is not None else {}
             counts = {name: table.get(pair, 0) for name, pair in FIELDS.items()}
@@ -220,11 +223,8 @@ class Study:
         return {str(c.get("cell")): c.get("settings") or {} for c in found}
 
     def _read_summary(self) -> dict[str, Any]:
-        path = self.folder / "summary.json"
-        if not path.is_file():  # a pipe or a device would keep the reader waiting
-            return {}
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = json.loads(read_text(self.folder / "summary.json"))
         except (OSError, ValueError, RecursionError):  # written at the end of a run; the page does without
             return {}
         return found if isinstance(found, dict) else {}

@@ -272,6 +272,7 @@ def test_a_replay_plays_pauses_and_ends(show):
 
 def test_a_moment_has_a_link_and_a_slider(show, open_page):
     page = show(f"{TALKED_OUT}?at=2")
+    expect(page.locator(".card:not(.later)")).to_have_count(2)
     assert said(page) == ["0", "1"]
     page.get_by_role("slider").fill("5")
     expect(page.locator(".card:not(.later)")).to_have_count(5)

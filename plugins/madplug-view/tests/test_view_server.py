@@ -159,6 +159,34 @@ def test_what_left_the_run_file_is_not_shown(kit, tmp_path):
     assert export([study], tmp_path / "page.html").startswith("4 debates in ")
 
 
+@pytest.mark.usefixtures("without_charts")
+def test_an_export_into_the_place_of_another_leaves_nothing_of_it(folder, tmp_path, monkeypatch):
+    from madplug_view import export, studies
+
+    out = tmp_path / "out"
+    for name in ("ONE_PAGE", "CHUNK"):
+        monkeypatch.setattr(export, name, 500)
+    export.export(studies.open_studies([folder]), out)
+    (out / "data" / "notes.js").write_text("the user's own")
+    assert len(list((out / "data").iterdir())) > 4
+    export.export(studies.open_studies([folder]), out, export.Part(samples=["agreed"]))
+    assert "talked-out" not in "".join(file.read_text(encoding="utf-8") for file in (out / "data").iterdir())
+    assert (out / "data" / "notes.js").read_text() == "the user's own"
+    monkeypatch.setattr(export, "ONE_PAGE", 10**7)
+    export.export(studies.open_studies([folder]), out)
+    assert [file.name for file in (out / "data").iterdir()] == ["notes.js"]
+
+
+def test_a_summary_that_is_a_link_is_not_followed(kit, tmp_path):
+    from madplug_view.studies import open_studies
+
+    folder = kit.small_study(tmp_path / "study")
+    (tmp_path / "elsewhere.json").write_text('{"status": "somebody\'s own"}')
+    (folder / "summary.json").unlink(missing_ok=True)
+    (folder / "summary.json").symlink_to(tmp_path / "elsewhere.json")
+    assert open_studies([folder])[0].overview()["status"] is None
+
+
 def test_charts_that_cannot_be_drawn_are_a_note_under_an_export(folder, tmp_path, monkeypatch):
     from madplug.errors import UserError
     from madplug_view import export, studies
