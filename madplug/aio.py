@@ -43,17 +43,17 @@ async def gather_all(awaitables: Iterable[Awaitable[T]]) -> list[T]:
     """
     waiting = list(awaitables)
     if len(waiting) == 1:
-        return [await _without_exit(waiting[0])]
+        return [await without_exit(waiting[0])]
     from asyncio import gather  # a plugin that is only listed needs no event loop
 
-    results = await gather(*map(_without_exit, waiting), return_exceptions=True)
+    results = await gather(*map(without_exit, waiting), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result
     return results  # type: ignore[return-value]
 
 
-async def _without_exit(awaitable: Awaitable[T]) -> T:
+async def without_exit(awaitable: Awaitable[T]) -> T:
     """What an awaitable gives. `SystemExit` would end the event loop, and with it every debate."""
     try:
         return await awaitable

@@ -110,12 +110,13 @@ class _Run:
     def __init__(self, source: str | Path | Mapping[str, Any], settings: Mapping[str, Any] | None,
                  output: str | Path | None, components: Sequence[type[Component]], observers: Sequence[Observer],
                  quiet: bool) -> None:
-        if odd := next((one for one in observers if not isinstance(one, Observer)), None):
-            raise UserError(f"observers: {odd!r:.80} is not an observer, such as an instance of a subclass of "
+        if odd := [one for one in observers if not isinstance(one, Observer)]:
+            raise UserError(f"observers: {odd[0]!r:.80} is not an observer, such as an instance of a subclass of "
                             "madplug.Observer")
         source = source if isinstance(source, Mapping) else Path(source)
         self._resolved = load(source, settings or {}, Registry(classes=components))
         self._folder = Path(output) if output is not None else Path("runs") / self._resolved.plan.name
+        self._place = self._folder.absolute()  # a program may change its current directory meanwhile
         self._observers = observers
         self._quiet = quiet
         self._study: StudyRun | None = None
@@ -171,7 +172,7 @@ class _Run:
         from madplug.notebook import progress_observers
 
         self._loop = asyncio.get_running_loop()
-        with open_session(self._resolved, self._folder) as session:
+        with open_session(self._resolved, self._place) as session:
             for text in session.warnings:
                 warnings.warn(text, stacklevel=1)
             shown = progress_observers(quiet=self._quiet)

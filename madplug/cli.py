@@ -227,11 +227,11 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool,
     from madplug.registry import Registry
     from madplug.shards import Shard
 
-    if prepare and (part or prepared):
+    if prepare and (part is not None or prepared):
         raise UserError("--prepare: runs no debate, so it does not go with --shard or --prepared")
-    if prepared and not part:
+    if prepared and part is None:
         raise UserError("--prepared: is for a part of a study; add --shard I/N")
-    shard = Shard(0, 1) if prepare else Shard.parse(part) if part else None
+    shard = Shard(0, 1) if prepare else Shard.parse(part) if part is not None else None
     registry = Registry()
     resolved = load(file, settings, registry)
     folder = output or Path("runs") / (resolved.plan.name + (shard.suffix if shard else ""))
@@ -263,6 +263,8 @@ def merge(folders: tuple[Path, ...], output: Path, yes: bool, quiet: bool) -> No
     if not quiet:
         click.echo(f"{merged.summary['study']}: {merged.summary['status']}\n\n{summary_table(merged.summary)}\n")
         click.echo(f"results saved in {output}{os.sep}")
+    if merged.different_data is not None:
+        click.echo(merged.different_data, err=True)
     if merged.left:
         click.echo(f"{count(merged.left, 'debate')} not run yet; finish the shards and merge them again, or run the "
                    f"same run file with --output {output}", err=True)

@@ -8,17 +8,19 @@ import platform
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from madplug.config import ResolvedStudy
 from madplug.errors import UserError
-from madplug.growth import conflicts, known_cells, refusal
+from madplug.growth import conflicts, is_cell, known_cells, refusal
 from madplug.registry import versions
 from madplug.regular import read_text, write_whole
 from madplug.rows import plain
 from madplug.seal import seal
 from madplug.store import Reader, Recorder, Scope
 from madplug.store.scope import FACT as SCOPE
+
+if TYPE_CHECKING:
+    from madplug.config import ResolvedStudy
 
 RECORDS = "study.db"
 CELLS = "known_cells"
@@ -68,7 +70,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _are_versions(components: Any) -> bool:
     return isinstance(components, dict) and all(
-        isinstance(facts, dict) and {"distribution", "version"} <= set(facts) for facts in components.values())
+        isinstance(facts, dict) and all(isinstance(facts.get(key), str) for key in ("distribution", "version"))
+        for facts in components.values())
 
 
 def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> Iterator[str]:
@@ -93,7 +96,8 @@ def check_facts(recorder: Reader | Recorder, folder: Path) -> None:
         fact = recorder.fact(name)
         cells = fact.get("cells", {}) if name == "identity" and isinstance(fact, dict) else fact
         tables = [fact, cells, *(cells.values() if isinstance(cells, dict) else ())]
-        if fact is not None and not all(isinstance(table, dict) for table in tables):
+        are_cells = name == "scored" or (isinstance(cells, dict) and all(map(is_cell, cells.values())))
+        if fact is not None and not (all(isinstance(table, dict) for table in tables) and are_cells):
             raise UserError(f"{folder}: {RECORDS}: the record of the fact '{name}' cannot be read: it is not a table")
     try:
         Scope.from_fact(recorder.fact(SCOPE))

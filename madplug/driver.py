@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from madplug.adaptive import Change
+from madplug.aio import without_exit
 from madplug.components import Model, Service
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
 from madplug.events import AgentsCast, CallAnswered, DebateFinished, DebateStarted, Event, MessageRecorded
@@ -379,7 +380,7 @@ class StudyDriver:
 
     async def serve(self, cell: str, name: str, method: str, /, *arguments: Any, **named: Any) -> Any:
         """What a method of a service returns, on behalf of a worker that has no instance of it."""
-        return await getattr(self.services[cell, name], method)(*arguments, **named)
+        return await without_exit(getattr(self.services[cell, name], method)(*arguments, **named))
 
     def wants(self, kind: type[Event]) -> bool:
         """Whether any observer has a method for these events."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Optional, TypeVar
 
-import orjson
-
 from madplug.errors import UserError
 from madplug.records import DebateId
+from madplug.rows import parse_json
 from madplug.store.base import Reader
 
 T = TypeVar("T")
@@ -153,16 +151,9 @@ def message_rows(record: Mapping[str, Any]) -> Iterator[Row]:
 def rows_of(line: str, read: Callable[[Any], T]) -> T:
     """What `read` makes of a line of an export. Raises `UserError` if it is damaged."""
     try:
-        return read(_parse(line))
+        return read(parse_json(line))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise UserError(f"the record {line[:80]}... cannot be read: {type(error).__name__}: {error}") from None
-
-
-def _parse(line: str) -> Any:
-    try:
-        return orjson.loads(line)
-    except ValueError:
-        return json.loads(line)  # knows numbers of any size
 
 
 class Uses:

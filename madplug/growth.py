@@ -5,7 +5,7 @@ Whatever would change a recorded debate is refused, with the difference in words
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from madplug.text import count
@@ -14,6 +14,29 @@ _MOST = 5
 """Differences that are named; the others are counted."""
 _LONGEST = 60
 _ABSENT = object()
+_TABLES = {"debate", "models", "services", "dataset", "answers", "match", "turns", "visibility", "decision", "casting"}
+_LISTS = {"styles", "personas", "phases", "metrics", "extensions"}
+
+
+def is_cell(table: Any) -> bool:
+    """Whether a recorded table has the shape of a cell; a study may be damaged, or somebody else's."""
+    return isinstance(table, Mapping) and _is_shaped(table) and _is_shaped(table.get("debate") or {}, {"models"})
+
+
+def _is_shaped(table: Mapping[str, Any], lists: Set[str] = frozenset()) -> bool:
+    """Whether what should be a table is one, and what should be a list has tables, or names if it is in `lists`."""
+    for key, value in table.items():
+        if value is None:
+            continue
+        if key in lists:
+            if not (isinstance(value, list) and all(isinstance(name, str) for name in value)):
+                return False
+        elif key in _LISTS:
+            if not (isinstance(value, list) and all(isinstance(slot, Mapping) for slot in value)):
+                return False
+        elif key in _TABLES and not isinstance(value, Mapping):
+            return False
+    return True
 
 
 def conflicts(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -44,8 +67,8 @@ def _of_cells(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 def _debated(cell: Mapping[str, Any]) -> dict[str, Any]:
     """A cell without what is measured on its debates once they have ended: metrics, and what only they name."""
     kept = {key: value for key, value in cell.items() if key not in ("metrics", "models", "services")}
-    services = _named(cell.get("services", {}), set(strings(kept)))
-    models = _named(cell.get("models", {}), {*strings(kept), *strings(services)})
+    services = _named(cell.get("services") or {}, set(strings(kept)))
+    models = _named(cell.get("models") or {}, {*strings(kept), *strings(services)})
     return {**kept, "services": services, "models": models}
 
 

@@ -92,11 +92,15 @@ class JobSource:
         self._warn = warn
         self._samples = samples or samples_of
         self._surveys = surveys or {}
-        self._counts = {place: n for place, n in recorder.done_counts().items() if self._is_ours(*place)}
+        counts = recorder.done_counts()
+        self._recorded_cells = {slug for slug, _ in counts}
+        self._later_repeats = {slug for slug, repeat in counts if repeat >= repeats}
+        self._counts = {place: n for place, n in counts.items() if self._is_ours(*place)}
         self._failed = {id for id in recorder.failed() if self._is_ours(id.cell, id.repeat)}
         self._scope = Scope()
         self._digests: dict[tuple[str, int], dict[str, str]] = {}
         self._dropped: dict[str, set[str]] = defaultdict(set)
+        self._dropped_before: Mapping[str, Collection[str]] = {}
         self._redone: set[DebateId] = set()
         self._only_scores = rescore is not None
         self._scoring = Scoring(setups, recorder, rescore or ())
@@ -112,21 +116,24 @@ class JobSource:
 
     async def begin(self) -> None:
         """Record which debates the study has now, and by which metrics all of them are scored."""
-        self._scope = Scope.from_fact(self._recorder.fact(FACT))
+        self._scope = before = Scope.from_fact(self._recorder.fact(FACT))
+        self._dropped_before = {slug: self._still_dropped(slug, before.dropped.get(slug, frozenset()))
+                                for slug in self._setups}
         await self._recorder.keep_fact(FACT, self.scope.to_fact())
         failed = {id.cell for id in self._failed} if self._only_scores else set()
-        await self._scoring.begin({slug for slug, _ in self._counts} | failed)
+        await self._scoring.begin(self._recorded_cells | failed)
 
     async def conclude(self) -> None:
         """The same, after the last job has ended."""
-        if self._dropped and self._all_read:
+        if (self._dropped or any(self._dropped_before.values())) and self._all_read:
             await self._recorder.keep_fact(FACT, self.scope.to_fact())
-        await self._scoring.conclude(complete=self._all_read and self._driver.ending is None)
+        await self._scoring.conclude(complete=self._all_read and self._driver.ending is None,
+                                     left_out=self._later_repeats | self._dropped.keys())
 
     @property
     def scope(self) -> Scope:
         """The debates that the study has now, as far as the samples have been read."""
-        dropped = self._dropped if self._all_read else {}
+        dropped = self._dropped if self._all_read else self._dropped_before
         cells = {slug: tuple(setup.cell.metrics) for slug, setup in self._setups.items()}
         return self._scope.followed_by(cells, self._repeats, dropped)
 
@@ -139,6 +146,10 @@ class JobSource:
     def _all_read(self) -> bool:
         """Whether every sample of every cell and repeat has been read."""
         return len(self._exhausted) == len(self._setups) * self._repeats
+
+    def _still_dropped(self, cell: str, before: frozenset[str]) -> frozenset[str]:
+        """Those of the samples dropped before that the data do not have again, as far as these have been read."""
+        return before.intersection(self._surveys[cell].dropped.get(cell, ())) if cell in self._surveys else before
 
     def _is_ours(self, cell: str, repeat: int) -> bool:
         return cell in self._setups and repeat < self._repeats

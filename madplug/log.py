@@ -14,6 +14,8 @@ from urllib.parse import unquote
 
 from madplug.regular import open_to_append
 
+_ENVIRONMENT: Any = getattr(os.environ, "_data", os.environ)
+"""The variables without being decoded, which takes most of the time when they are compared with those before."""
 _KEEPS_SECRETS = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?_?\d*$", re.IGNORECASE)
 _PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s@:]*:(\S+)@", re.IGNORECASE)
 """The password in an address, such as that of a proxy."""
@@ -81,13 +83,14 @@ def _forms(character: str) -> str:
 
 def _secrets() -> tuple[str, ...]:
     """Those of the environment as it is now: in a notebook, a key is often set after the first study has run."""
-    return _secrets_in(tuple(os.environ.items()))
+    return _secrets_in(tuple(_ENVIRONMENT.items()))
 
 
 @lru_cache(maxsize=1)
-def _secrets_in(environment: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    named = (value for name, value in environment if _KEEPS_SECRETS.search(name))
-    passwords = (unquote(found[1]) for _, value in environment if (found := _PASSWORD.match(value)))
+def _secrets_in(environment: tuple[tuple[Any, Any], ...]) -> tuple[str, ...]:
+    """Those of `os.environ`; environment: its variables, so that they are looked for once until one changes."""
+    named = (value for name, value in os.environ.items() if _KEEPS_SECRETS.search(name))
+    passwords = (unquote(found[1]) for value in os.environ.values() if (found := _PASSWORD.match(value)))
     return tuple(secret for secret in (*named, *passwords) if len(secret) >= _SHORTEST)
 
 

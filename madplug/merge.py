@@ -37,7 +37,9 @@ from madplug.trust import asking
 class Merged:
     """What a merge has made."""
 
-    def __init__(self, summary: Mapping[str, Any], left: int | None) -> None:
+    def __init__(self, summary: Mapping[str, Any], left: int | None, different_data: str | None = None) -> None:
+        self.different_data = different_data
+        """Says which shards were run on other data than the first one; it is among the summary's problems, too."""
         self.summary = summary
         """As in `summary.json`."""
         self.left = left
@@ -150,9 +152,26 @@ def _manifest(folders: Sequence[Path]) -> dict[str, Any]:
     return {**manifests[0], "components": components, "runs": [run for m in manifests for run in m["runs"]]}
 
 
+def _different_data(folders: Sequence[Path]) -> str | None:
+    """Says which shards were run on other data than the first one, by the fingerprints in their manifests."""
+    first, *others = ((folder, _fingerprints(folder)) for folder in folders)
+    names = [str(folder) for folder, found in others if found != first[1]]
+    if not names:
+        return None
+    return (f"{listed(names)}: run on other data than {first[0]}, so samples may be missing or of another version; "
+            "run the same run file with the merged directory as --output, which runs again what has changed")
+
+
+def _fingerprints(folder: Path) -> list[str]:
+    """Those of the data; not their places, which may differ from machine to machine."""
+    found = read_manifest(folder).get("data")
+    return sorted(map(str, found.values())) if isinstance(found, dict) else []
+
+
 async def _summarise(folders: Sequence[Path], output: Path, facts: Mapping[str, Any]) -> Merged:
     """Record what concerns the whole study, and write its summary."""
     plan = load(output / "study.toml", environ={}).plan
+    different = _different_data(folders)
     with closing(open_recorder(output)) as recorder:
         for name, value in facts.items():
             if value is not None or name == "planned":
@@ -164,6 +183,9 @@ async def _summarise(folders: Sequence[Path], output: Path, facts: Mapping[str, 
             run.driver.failed += row["error"] is not None
         with open_study(output) as study:
             run.problems += study.problems()
+        if different is not None:
+            run.problems.append(different)
+            await recorder.keep_problem(different)
         async for text in _prepare_metrics(run):
             run.problems.append(text)
             await recorder.keep_problem(text)
@@ -175,7 +197,7 @@ async def _summarise(folders: Sequence[Path], output: Path, facts: Mapping[str, 
     left = None if facts["planned"] is None else facts["planned"] - ended
     summary["status"] = "stopped" if left else summary["status"]
     write_whole(output / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False))
-    return Merged(summary, left)
+    return Merged(summary, left, different)
 
 
 class _WithoutCalls:

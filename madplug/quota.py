@@ -37,8 +37,12 @@ class Quota:
         self.answered = 0
         self.tokens = 0
         """Tokens of prompts and completions in this run."""
+        self._used = 0.0
+        """The same for the rate, where one call does not count for more than the tokens of a minute."""
         self.refused: set[DebateId] = set()
         """Debates of which the endpoint refused every request since it last answered one."""
+        self._deadline = options.deadline
+        self._most_used = options.tokens_per_minute or 0.0
         self._requests = request_rate(options.requests_per_minute)
         self._token_rate = limiter(options.tokens_per_minute)
         self.limited = not (self._requests is None and self._token_rate is None and self.window is None)
@@ -97,8 +101,8 @@ class Quota:
 
     async def _reserve(self, rate: AsyncLimiter, estimate: int, interruptible: Interruptible) -> None:
         """Take from the rate what is used and expected, less what was taken before."""
-        mean = self.tokens / self.answered if self.answered else float(estimate)
-        wanted = max(1.0, self.tokens + (self._admitted - self.answered + 1) * mean - self._reserved)
+        mean = self._used / self.answered if self.answered else float(estimate)
+        wanted = max(1.0, self._used + (self._admitted - self.answered + 1) * mean - self._reserved)
         self._admitted += 1
         self._reserved += wanted
         while wanted > 0:
@@ -110,6 +114,7 @@ class Quota:
         """A call was answered."""
         self.answered += 1
         self.tokens += usage.prompt + usage.completion
+        self._used += min(usage.prompt + usage.completion, self._most_used)
         self.refused.clear()
         if self.window is not None:
             self.window.succeeded()
@@ -118,7 +123,8 @@ class Quota:
         """An attempt was not answered."""
         self._admitted = max(self._admitted - 1, 0)
         if self.window is not None and isinstance(error, OverloadedError):
-            self.window.overloaded(error.retry_after)
+            asked = error.retry_after  # no request waits beyond its deadline, so the others need not either
+            self.window.overloaded(None if asked is None or asked > self._deadline else asked)
         elif self.window is not None:
             self.window.failed()
         if not isinstance(error, UnreachableError):

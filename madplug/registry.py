@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from operator import ge, gt, le, lt
 from pathlib import Path
@@ -284,13 +284,47 @@ def label_of(kind: str) -> str:
 
 def installed() -> Iterator[Source]:
     """The plugins that installed distributions declare."""
-    for point in importlib_metadata.entry_points(group="madplug"):
-        if (found := point.dist) is None:
-            yield Source(point.name, point.load, "?", "?", point.module)
-        else:
-            name, version, requires = _facts(found)
-            # An object of a module may have been imported there: its source says nothing.
-            yield Source(point.name, point.load, name, version, "" if point.attr else point.module, requires)
+    try:
+        return iter([_source(point) for point in importlib_metadata.entry_points(group="madplug")])
+    except Exception:  # those of one distribution, which need not be a plugin, cannot be read
+        return _one_by_one()
+
+
+def _source(point: importlib_metadata.EntryPoint) -> Source:
+    if (found := point.dist) is None:
+        return Source(point.name, point.load, "?", "?", point.module)
+    name, version, requires = _facts(found)
+    # An object of a module may have been imported there: its source says nothing.
+    return Source(point.name, point.load, name, version, "" if point.attr else point.module, requires)
+
+
+def _one_by_one() -> Iterator[Source]:
+    """The plugins of each distribution; one that declares plugins which cannot be read is a plugin that fails to load.
+
+    Takes longer, since the name of every distribution is read from its metadata.
+    """
+    seen: set[str] = set()
+    for found in importlib_metadata.distributions():
+        name, version, _ = _facts(found)
+        if name in seen - {"?"}:
+            continue  # the first one on the path is the one that is imported
+        seen.add(name)
+        try:
+            yield from map(_source, found.entry_points.select(group="madplug"))
+        except Exception as error:
+            if _declares_plugins(found):
+                yield Source(name, partial(_fail, error), name, version)
+
+
+def _declares_plugins(found: importlib_metadata.Distribution) -> bool:
+    try:
+        return "[madplug]" in (found.read_text("entry_points.txt") or "")
+    except (OSError, ValueError):
+        return False
+
+
+def _fail(error: Exception) -> None:
+    raise error
 
 
 def _facts(found: importlib_metadata.Distribution) -> tuple[str, str, Callable[[], Iterable[str] | None]]:

@@ -48,6 +48,18 @@ def to_jsonable(value: Any) -> Any:
     return [to_jsonable(v) for v in opened] if isinstance(opened, list | tuple) else opened
 
 
+def parse_json(line: str) -> Any:
+    """What a line of JSON says, with whole numbers of any size. Raises `ValueError` or `RecursionError`."""
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        return json.loads(line, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
 def to_json(value: Any) -> str:
     """A record, and everything in it, as one line of JSON; characters that cannot be encoded are replaced."""
     try:

@@ -70,10 +70,15 @@ class Scoring:
         if result is None or (result.error is None and any(result.scored_by.get(n) != d for n, d in digests.items())):
             self._incomplete.add(id.cell)
 
-    async def conclude(self, *, complete: bool) -> None:
-        """Record which metrics have scored every debate. complete: no debate of any cell is left."""
+    async def conclude(self, *, complete: bool, left_out: Collection[str]) -> None:
+        """Record which metrics have scored every debate.
+
+        complete: no debate of any cell is left. left_out: the cells with debates on record that the study no longer
+        has, which were not looked at and may come back.
+        """
+        incomplete = self._incomplete.union(left_out)
         for slug, setup in self._setups.items():
-            if slug not in self._pending or (complete and slug not in self._incomplete):
+            if slug not in self._pending or (complete and slug not in incomplete):
                 self._scored[slug] = dict(setup.metric_digests)
         before = self._recorder.fact(FACT) or {}
         now = {**before, **self._scored}

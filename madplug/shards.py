@@ -36,7 +36,7 @@ class Shard:
     @classmethod
     def parse(cls, text: str) -> Shard:
         """The shard written as `3/16`."""
-        found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+        found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
         number, of = map(int, found.groups()) if found else (0, 0)
         if not 1 <= number <= of:
             raise UserError(f"--shard {text}: expected I/N with I from 1 to N, such as 3/16")

@@ -127,9 +127,11 @@ def summarise(run: StudyRun) -> dict[str, Any]:
                       **figures, **({"figures": extra} if extra else {}),
                       "prepared": {"calls": spent.calls, "tokens": spent.prompt + spent.completion}})
     totals, ending = run.recorder.totals(), run.ending
+    unknown = any(cell["cost_usd"] is None for cell in cells)
     return {"study": run.plan.name, "status": run.status, "ending": ending.kind if ending else None,
             "reason": ending.reason if ending else None, "problems": run.problems,
-            "paid": {"calls": totals.calls, "tokens": totals.tokens, "cost_usd": totals.cost_usd}, "cells": cells}
+            "paid": {"calls": totals.calls, "tokens": totals.tokens,
+                     "cost_usd": None if unknown else totals.cost_usd}, "cells": cells}
 
 
 def _own_figures(run: StudyRun, cell: Cell) -> dict[str, Any]:

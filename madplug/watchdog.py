@@ -7,11 +7,13 @@ loop's thread spent waiting for a processor, or for another thread that holds th
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
 from asyncio import Handle
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -21,6 +23,7 @@ LONG = 0.5
 HANGS = 5.0
 """Seconds: between two looks; a step is reported when it ends, from this on; and while it still runs, from this on."""
 _STEP = Handle._run.__code__
+_LOOKING = threading.Lock()
 _UNSEEN = "a component (in code that lets no other thread run, such as a long regular expression)"
 
 
@@ -92,14 +95,15 @@ class Watchdog:
 
     def _look(self) -> tuple[FrameType | None, str]:
         """The current step of the loop, and the innermost line of a plugin in it."""
-        frame, place = sys._current_frames().get(self._watched), ""
-        while frame is not None and frame.f_code is not _STEP:
-            module = str(frame.f_globals.get("__name__", ""))
-            if not place and module.partition(".")[0] in self._packages:
-                name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
-                place = f"{module}.{name}, line {frame.f_lineno}"
-            frame = frame.f_back
-        return (frame, place) if frame is not None else (None, "")
+        with _without_collection():
+            frame, place = sys._current_frames().get(self._watched), ""
+            while frame is not None and frame.f_code is not _STEP:
+                module = str(frame.f_globals.get("__name__", ""))
+                if not place and module.partition(".")[0] in self._packages:
+                    name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+                    place = f"{module}.{name}, line {frame.f_lineno}"
+                frame = frame.f_back
+            return (frame, place) if frame is not None else (None, "")
 
     def _schedule_times(self) -> tuple[float, float]:
         """Seconds the watched thread has run, and has waited for a processor, where the system says so."""
@@ -126,3 +130,16 @@ class Watchdog:
             self._reported.add(place)
             self._tell(f"{place} {what}; await what takes time (an async client, asyncio.sleep), or run it with "
                        "asyncio.to_thread")
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """No garbage collection: Python 3.11 crashes if one lets a thread go on while its frames are read."""
+    with _LOOKING:
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if enabled:
+                gc.enable()

@@ -149,6 +149,9 @@ class Builder:
             unmade = {f"{place}.{name}" for name, value in ready.items() if value is None and name in values}
             self.problems += (p for p in problems_of(error, place, kind, offer.name) if p.place not in unmade)
             return None
+        except (Exception, SystemExit) as error:  # of a validator, which may only raise ValueError and AssertionError
+            self.problem(place, f"{offer.name}: checking its options failed: {message_of(error)}")
+            return None
         self._resolve_names(options, place)
         return None if broken else options
 

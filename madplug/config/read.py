@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -26,6 +27,7 @@ else:
     import tomli as tomllib
 
 DEEPEST = 100
+_POSITION = re.compile(r"\d{1,9}")
 S = TypeVar("S", bound=BaseModel)
 
 # Layers: the command line over the environment over the file
@@ -53,7 +55,10 @@ def read(path: Path, settings: Settings = (), environ: Mapping[str, str] | None 
 
 def read_mapping(given: Mapping[str, Any], settings: Settings = (), environ: Mapping[str, str] | None = None) -> Table:
     """A run file given as nested mappings, with the changes that `read` makes to a file."""
-    table = _as_table(given)
+    try:
+        table = _as_table(given)
+    except RecursionError:
+        raise UserError(f"tables or lists are nested too deeply; at most {DEEPEST} levels") from None
     _check_values(table)
     return changed(table, settings, environ)
 
@@ -181,7 +186,7 @@ def overlay(base: Any, change: Any, place: str = "") -> Any:
 
     In a list, a table of positions from 0 changes its items: `extensions.0.share`. place: of `base` in the file.
     """
-    if isinstance(base, list) and isinstance(change, Mapping) and change and all(map(str.isdecimal, change)):
+    if isinstance(base, list) and isinstance(change, Mapping) and change and all(map(_POSITION.fullmatch, change)):
         return _overlay_items(base, {int(key): value for key, value in change.items()}, place)
     if not isinstance(base, Mapping) or not isinstance(change, Mapping):
         if isinstance(base, str) and isinstance(change, Mapping) and "use" not in change:

@@ -290,12 +290,21 @@ class CellResolver:
     def _styles(self, tables: Sequence[Table] | None, place: str) -> list[BoundStyle]:
         bound = []
         for i, slot in enumerate(tables or ()):
-            only = slot.get("for")
+            only = self._only(slot.get("for"), f"{place}[{i}].for")
             style = self.builder.make(Style, {k: v for k, v in slot.items() if k != "for"}, f"{place}[{i}]")
             if style is not None:
-                only = None if only is None else tuple(only if isinstance(only, list) else [only])
                 bound.append(BoundStyle(style, style.full_name, only))
         return bound
+
+    def _only(self, value: Any, place: str) -> tuple[int | str, ...] | None:
+        """Whom a style is for: agents by id, name or role; None for all."""
+        if value is None:
+            return None
+        only = value if isinstance(value, list) else [value]
+        for odd in [one for one in only if isinstance(one, bool) or not isinstance(one, int | str)]:
+            self.builder.problem(place, f"{odd!r:.40} is no agent; name agents by id (a whole number from 0), name or "
+                                        "role")
+        return tuple(only)
 
     def _metrics(self, tables: Sequence[Table] | None, place: str) -> dict[str, Metric]:
         made: dict[str, Metric] = {}
@@ -324,7 +333,7 @@ class CellResolver:
 
     def _agent_models(self) -> tuple[str, ...]:
         named, known = self._table.debate.models, list(self._table.models)
-        if named is None:
+        if not named:
             others = [n for n in known if n not in self.builder.named_models] if len(known) > 1 else known
             if len(others) > 1:
                 self.builder.problem("debate.models", f"name the models the agents use, of {listed(known)}")

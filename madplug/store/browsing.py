@@ -92,9 +92,10 @@ def _within(scope: Scope, table: str = "") -> tuple[str, list[Any]]:
     if scope.repeats is not None:
         conditions.append(f"{table}repeat < ?")
         values.append(scope.repeats)
-    for cell, samples in scope.dropped.items():
-        conditions.append(f"NOT ({table}cell = ? AND {table}sample IN (SELECT value FROM json_each(?)))")
-        values += [cell, json.dumps(sorted(samples))]
+    if scope.dropped:  # one condition for all cells, since an expression may not be nested deeply
+        conditions.append(f"({table}cell, {table}sample) NOT IN (SELECT cells.key, samples.value FROM json_each(?)"
+                          " AS cells, json_each(cells.value) AS samples)")
+        values.append(json.dumps({cell: sorted(samples) for cell, samples in scope.dropped.items()}))
     return " AND ".join(conditions), values
 
 

@@ -14,11 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-import orjson
-
 from madplug.errors import UserError
 from madplug.records import Completion, DebateId, DebateResult, Usage
-from madplug.rows import from_row, to_json
+from madplug.rows import from_row, parse_json, to_json
 from madplug.store import browsing
 from madplug.store.base import (
     Call,
@@ -51,8 +49,14 @@ _FIGURES: Mapping[str, tuple[type, ...]] = {
     "cell": (str,), "repeat": (int,), "sample": (str,), "error": (str, type(None)), "decided": (int,),
     "agreed": (int,), "rounds": (int,), "calls": (int,), "retries": (int,), "prompt": (int,), "completion": (int,),
     "cached": (int,), "cost_usd": (float, type(None)), "seconds": (float,), "metrics": (str,)}
-_CALL = ("key", "cell", "repeat", "sample", "agent", "purpose", "round", "nth", "model", "request", "text", "prompt",
-         "completion", "cached", "cost_usd", "raw", "logprobs", "retries", "seconds", "at", "book")
+_CALL: Mapping[str, tuple[type, ...]] = {
+    "key": (bytes,), "cell": (str, type(None)), "repeat": (int, type(None)), "sample": (str, type(None)),
+    "agent": (int, type(None)), "purpose": (str,), "round": (int, type(None)), "nth": (int, type(None)),
+    "model": (str,), "request": (str,), "text": (str,), "prompt": (int,), "completion": (int,), "cached": (int,),
+    "cost_usd": (float, type(None)), "raw": (str, type(None)), "logprobs": (str, type(None)), "retries": (int,),
+    "seconds": (float,), "at": (float,), "book": (int, type(None))}
+_LATEST = 253_402_300_800.0
+"""Seconds since 1970: the end of the year 9999, beyond which times have no date."""
 _BOOKS = 256
 """Books that are kept in memory: debates that run at the same time take turns in the order of the calls."""
 _CALL_FIGURES = ("raw, key, cell, repeat, sample, agent, purpose, round, model, prompt, completion, cached, cost_usd,"
@@ -184,7 +188,7 @@ class SqliteReader(Frames):
         for row in self._rows(f"{_DEBATES} WHERE outcome IS NOT NULL{one}{_ORDER}", id or ()):
             if scope.has(*row[:3]):
                 line = self._line(row) if not scope.hidden.get(row[0]) else self._line(self._shown(row, scope))
-                self._parsed(lambda line=line: orjson.loads(line), DebateId(*row[:3]))  # type: ignore[misc]
+                self._parsed(lambda line=line: parse_json(line), DebateId(*row[:3]))  # type: ignore[misc]
                 yield line
 
     def calls(self, cell: str | None = None, keys: Iterable[bytes | str] | None = None) -> Iterator[Mapping[str, Any]]:
@@ -295,6 +299,11 @@ class SqliteReader(Frames):
         if not isinstance(row[0], bytes):
             raise self._broken("a call", "its key is not as expected")
         found["key"] = row[0].hex()
+        for (name, kinds), value in zip(_CALL.items(), row, strict=True):
+            if not isinstance(value, kinds):
+                raise self._broken(f"the call {found['key']}", f"'{name}' is not as expected")
+        if not (isfinite(found["seconds"]) and isfinite(found["cost_usd"] or 0.0) and abs(found["at"]) < _LATEST):
+            raise self._broken(f"the call {found['key']}", "its times or its cost are out of range")
         found["usage"] = {name: found.pop(name) for name in ("prompt", "completion", "cached", "cost_usd", "raw")}
         what = f"the call {found['key']}"
         book = found.pop("book")

@@ -40,6 +40,8 @@ _PAID_EVERY = 4096
 """Calls after which their sums are recorded."""
 _FILTER = 1 << 23
 """Places of the filter that tells most of the calls that are not on record: one bit each."""
+_MOST_DEBATES = 1 << 62
+"""A greater number of a debate was not written by a study."""
 _PART = "INSERT INTO parts VALUES (?, ?, ?, ?)"
 _OLD = "DELETE FROM messages WHERE debate = (SELECT number FROM debates WHERE cell = ? AND repeat = ? AND sample = ?)"
 _START = "INSERT OR REPLACE INTO debates (number, cell, repeat, sample, digest, opening) VALUES (?, ?, ?, ?, ?, ?)"
@@ -119,12 +121,18 @@ class SqliteRecorder(SqliteReader):
             self._recorded = self._one("SELECT EXISTS (SELECT 1 FROM calls)")[0]
             self._filter = bytearray(0 if self._recorded else _FILTER // 8)
             self._kept = 0
-            self._number = self._one(LAST_NUMBER)[0]
+            self._number = self._last_number()
             self._started: dict[DebateId, _Started] = {}
             self._writer = Writer(folder)
         except BaseException:
             self._lock.release()
             raise
+
+    def _last_number(self) -> int:
+        number = self._one(LAST_NUMBER)[0]
+        if not (isinstance(number, int) and number < _MOST_DEBATES):
+            raise self._broken("the debates", "their numbers are not as expected")
+        return number
 
     def call(self, key: bytes | str) -> Call | None:
         """The call recorded under a key."""

@@ -108,6 +108,26 @@ def test_a_shard_that_was_stopped_leaves_its_debates_to_the_merged_study(parts, 
     assert lines(tmp_path / "merged") == lines(parts[0] / "whole")
 
 
+def test_shards_that_were_run_on_different_data_are_named(tmp_path, monkeypatch):
+    pytest.importorskip("madplug_files")
+    monkeypatch.chdir(tmp_path)
+    text = STUDY.replace('use = "kit.numbered"\nsize = 6', 'use = "files.table"\npath = "q.jsonl"\nanswers = "text"')
+    (tmp_path / "study.toml").write_text(text)
+    for i, size in ((1, 8), (2, 12)):
+        rows = [{"id": f"q{n}", "question": f"number {n}?", "reference": "A"} for n in range(size)]
+        (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        words = ["run", "study.toml", "--shard", f"{i}/2", "--output", f"part{i}", "--quiet"]
+        assert CliRunner().invoke(main, words).exit_code == 0
+    done = CliRunner().invoke(main, ["merge", "part1", "part2", "--output", "merged", "--yes"])
+    assert done.exit_code == 0, done.output
+    assert "part2: run on other data than part1" in done.stderr
+    [problem] = studies.summary(tmp_path / "merged")["problems"]
+    assert problem == done.stderr.strip()
+    assert CliRunner().invoke(main, ["run", "study.toml", "--output", "merged", "--quiet"]).exit_code == 0
+    assert studies.summary(tmp_path / "merged")["problems"] == []
+    assert len(lines(tmp_path / "merged")) == 12
+
+
 def test_missing_and_repeated_shards_are_named(shards, tmp_path):
     shutil.copytree(shards[0], tmp_path / "again")
     with pytest.raises(UserError) as caught:
@@ -189,6 +209,7 @@ def test_a_directory_keeps_to_its_shard(parts, shards):
 @pytest.mark.parametrize(("words", "text"), [
     (["--shard", "0/4"], "--shard 0/4: expected I/N with I from 1 to N, such as 3/16"),
     (["--shard", "5/4"], "expected I/N"), (["--shard", "one"], "expected I/N"),
+    (["--shard", ""], "expected I/N"), (["--shard", "\uff11/\uff14"], "expected I/N"),
     (["--prepare", "--shard", "1/4"], "--prepare: runs no debate"), (["--prepared", "x"], "add --shard I/N")])
 def test_mistakes_on_the_command_line_are_named(words, text, tmp_path):
     done = run(tmp_path / "study", "http://127.0.0.1:9/v1", *words)

@@ -10,12 +10,14 @@ import threading
 import time
 import warnings
 from copy import deepcopy
+from pathlib import Path
 
 import pytest
 from tests_support import RUN
 
 import madplug
 from madplug import Completion, Dataset, Decision, DecisionProtocol, Metric, Model, Observer, Sample, Usage, UserError
+from madplug.export import status_of
 from madplug.flat import CALL, MESSAGE, debate_row
 
 if sys.version_info >= (3, 11):
@@ -269,6 +271,35 @@ def test_what_a_limited_run_says_it_paid_is_what_the_record_and_the_model_have(t
         assert result.summary["paid"]["calls"] == study.totals().calls == ledger(tmp_path)
 
 
+def test_a_program_may_change_its_directory_while_a_study_runs(tmp_path):
+    async def elsewhere():
+        settings = {**SLOW, "dataset.size": 6}
+        run = asyncio.ensure_future(madplug.arun(STUDY, settings=settings, output="here", quiet=True))
+        await asyncio.sleep(0.2)
+        (tmp_path / "elsewhere").mkdir()
+        os.chdir(tmp_path / "elsewhere")
+        return await run
+
+    assert asyncio.run(elsewhere()).status == "finished"
+    assert (tmp_path / "here" / "summary.json").exists()
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_what_calls_of_an_unknown_price_cost_is_not_said(tmp_path):
+    settings = {"models.m.price": {"prompt": 1.0, "completion": 1.0}}
+    assert madplug.run(STUDY).summary["paid"]["cost_usd"] is None
+    assert madplug.run(STUDY, settings=settings, output="priced").summary["paid"]["cost_usd"] > 0
+
+
+def test_nor_does_the_status_say_it_where_only_one_model_has_a_price():
+    prices = {"models.m.price": {"prompt": 1.0, "completion": 1.0}, "models.n": {"use": "kit.hash"},
+              "debate.models": ["m", "n"], "debate.agents": 2}
+    madplug.run(STUDY, settings=prices, output="mixed")
+    assert status_of(Path("mixed"))["cost_usd"] is None
+    madplug.run(STUDY, settings={**prices, "debate.models": ["m"]}, output="priced")
+    assert status_of(Path("priced"))["cost_usd"] > 0
+
+
 def test_a_limit_and_a_failure_are_a_status():
     assert madplug.run(STUDY, settings={"limits.calls": 5}).status == "stopped"
     result = madplug.run(STUDY, settings={"models.m.fault": "refuse"}, output="other")
@@ -362,12 +393,13 @@ def test_a_debate_in_a_notebook_has_letters_and_marks_changes_of_mind():
     assert page.count("changed from A to <b>B</b>") == 1
 
 
-def test_nothing_heavy_is_imported_by_the_package():
+def test_nothing_heavy_is_imported_by_the_package_or_to_look_at_a_study():
     code = ("import sys, madplug; madplug.run, madplug.StudyResult; "
             "print([m for m in ('pandas', 'polars', 'IPython', 'matplotlib', 'aiohttp') if m in sys.modules])")
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-    code = "import sys, madplug; print([m for m in ('pydantic', 'rich', 'asyncio') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    for module in ("madplug", "madplug.export"):
+        code = f"import sys, {module}; print([m for m in ('pydantic', 'rich', 'asyncio') if m in sys.modules])"
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_studies_that_run_at_the_same_time_log_what_is_theirs(tmp_path):
@@ -381,6 +413,12 @@ def test_studies_that_run_at_the_same_time_log_what_is_theirs(tmp_path):
         assert [(line["event"], line.get("study")) for line in logged] == [("run", f"s{i}"), ("ended", None)]
 
 
+def endless():
+    table = dict(STUDY)
+    table["debate"] = table
+    return table
+
+
 class Surrogate(Dataset):
     answers = "kit.stripped"
 
@@ -392,6 +430,8 @@ class Surrogate(Dataset):
 @pytest.mark.parametrize(("arguments", "words"), [
     ({"observers": [3]}, "observers: 3 is not an observer"),
     ({"observers": [Observer]}, "is not an observer"),
+    ({"observers": [None]}, "observers: None is not an observer"),
+    ({"source": endless()}, "nested too deeply"),
     ({"output": "a\0b"}, "cannot be used: embedded null byte"),
     ({"source": "x" * 5000}, "cannot be read: File name too long")])
 def test_arguments_that_cannot_be_used_are_user_errors(arguments, words):

@@ -171,6 +171,18 @@ def test_a_whole_number_of_thousands_of_digits_can_be_exported():
     assert rows_of(f'{{"n": {10**3000}}}', lambda record: record["n"]) == 10**3000
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_nor_does_one_in_a_row_of_the_data_keep_a_study_from_being_exported(tmp_path, form):
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    sample = Sample("q", "What is it?", metadata={"n": 10**400})
+    with closing(open_recorder(tmp_path / "study")) as recorder:
+        wait_for(recorder.finish_debate(DebateResult("main", 0, sample, (), decision=Decision("A"))))
+    assert export_to(tmp_path / "study", tmp_path / f"rows.{form}") == 1
+    with open_study(tmp_path / "study") as study:
+        assert json.loads(next(study.records()))["sample"]["metadata"] == {"n": 10**400}
+
+
 @pytest.mark.parametrize("name", ["runs/study/study.db", "runs/study/log.jsonl", "runs/study/study.db-wal", "other.db",
                                   "link/../runs/study/manifest.json", "link"])
 def test_no_file_of_a_study_is_written_over(program, write, tmp_path, name):

@@ -59,6 +59,20 @@ def test_what_is_dropped_stays_on_record_unreported(program, write, tmp_path):
     assert paid(tmp_path) == before, "what comes back was recorded before"
     assert sum(cell["done"] for cell in summary(tmp_path)["cells"]) == 24
 
+@pytest.mark.parametrize(("words", "status"), [
+    (("rescore", "runs/study"), 0), (("run", "study.toml", "--set", "dataset.size=4", "--set", "repeats=9", "--set",
+                                     "models.m.max_in_flight=1", "--set", "limits.calls=25"), 3)])
+def test_what_is_dropped_stays_so_when_scored_again_or_stopped(program, write, tmp_path, words, status):
+    path = write()
+    program("run", path)
+    assert program("run", path, "--set", "dataset.size=4").returncode == 0
+    before = exported(program, "runs/study", tmp_path)
+    assert program(*(str(path) if word == "study.toml" else word for word in words)).returncode == status
+    after = exported(program, "runs/study", tmp_path)
+    assert [row for row in after if row["repeat"] == 0] == before
+    assert program("run", path).returncode == 0
+    assert len(exported(program, "runs/study", tmp_path)) == 6
+
 def test_a_dropped_cell_cannot_come_back_as_another_one(program, write):
     cells = ('cells=[{name="a"}]', 'cells=[{name="b", debate={agents=3}}]', 'cells=[{name="a", debate={rounds=1}}]')
     assert program("run", write(), "--set", cells[0]).returncode == 0
@@ -141,6 +155,16 @@ def test_a_dropped_metric_stays_on_record_unreported_and_comes_back_free(program
         assert "kit.graded.grade" in next(study.debates()).metrics
     assert program("run", write(), *GRADED, "--set", "repeats=2", *LEDGER).returncode == 0
     assert paid(tmp_path) == 30 + 24 + 6, "only the second repeat was not graded"
+
+@pytest.mark.parametrize("fewer", ["dataset.size=4", "repeats=1"])
+def test_what_was_dropped_while_a_metric_was_added_is_scored_when_it_comes_back(program, write, tmp_path, fewer):
+    whole = ("--set", "repeats=2")
+    program("run", write(), *whole)
+    assert program("run", write(), *whole, *GRADED, "--set", fewer).returncode == 0
+    assert program("run", write(), *whole, *GRADED).returncode == 0
+    assert program("run", write(), *whole, *GRADED, "--output", "fresh").returncode == 0
+    assert without_calls(exported(program, "runs/study", tmp_path)) == without_calls(
+        exported(program, "fresh", tmp_path))
 
 def test_scoring_that_is_stopped_is_resumed(program, write, tmp_path):
     program("run", write(), *LEDGER)

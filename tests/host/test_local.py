@@ -145,6 +145,24 @@ def test_whatever_a_file_does_when_it_is_loaded_is_told(write, mine, text, words
     assert words in str(error.value)
 
 
+@pytest.mark.parametrize(("raising", "words"), [
+    ("{}[value]", "KeyError: 2"), ("raise SystemExit(3)", "SystemExit: 3"), ("open('/')", "IsADirectoryError")])
+def test_whatever_a_validator_of_options_raises_is_told(write, mine, raising, words):
+    mine.write_text(MINE.replace("class Firmest(DecisionProtocol):", """from pydantic import field_validator
+
+class Firmest(DecisionProtocol):""").replace('description="rounds")', f"""description="rounds")
+
+        @field_validator("keep")
+        @classmethod
+        def checked(cls, value):
+            {raising}
+"""))
+    with pytest.raises(UserError) as error:
+        load(write(TEXT.replace('use = "./mine.py:Firmest"', 'use = "./mine.py:Firmest"\nkeep = 2')))
+    assert words in str(error.value)
+    assert str(error.value).startswith("debate.decision: ")
+
+
 @pytest.mark.parametrize(("use", "words"), [
     ("./a\\u0000.py:X", "cannot be the path of a file"), ("./" + "a" * 300 + ".py:X", "cannot be read"),
     ("../" * 2000 + "x.py:X", "cannot be read"), ("./fifo.py:X", "fifo.py: is not a file"),

@@ -6,7 +6,17 @@ from itertools import pairwise
 
 import pytest
 
-from madplug import Completion, Model, ModelOptions, Sample, StudyStopped, TransientError, UnreachableError, Usage
+from madplug import (
+    Completion,
+    Model,
+    ModelOptions,
+    OverloadedError,
+    Sample,
+    StudyStopped,
+    TransientError,
+    UnreachableError,
+    Usage,
+)
 from madplug.driver import Ending, StudyDriver
 from madplug.observers import Observers
 from madplug.quota import Pace, limiter
@@ -92,6 +102,32 @@ def test_tokens_that_were_used_are_made_up_for():
     """Each call uses 100 tokens of 6,000 a minute: the estimate of the first one does not matter in the long run."""
     times = starts(180, tokens_per_minute=6000)
     assert max(sum(t <= other < t + 60 for other in times) * 100 for t in times) <= 6000 + 1000
+
+
+def admitted_after(event, **options):
+    """The virtual seconds that a second call waits after what has happened to the first."""
+    async def main():
+        driver = StudyDriver({"m": Quiet(**options)}, MemoryStore(), Observers([], print))
+        await driver.admit("m", Caller("c", 0, "q0"), 10, 900.0)
+        before = asyncio.get_running_loop().time()
+        event(driver.quotas["m"])
+        driver.quotas["m"].slots.release()
+        await driver.admit("m", Caller("c", 0, "q1"), 10, 900.0)
+        return asyncio.get_running_loop().time() - before
+
+    return on_virtual_clock(main())[0]
+
+
+def test_an_endpoint_that_claims_an_absurd_usage_does_not_stop_the_study():
+    wait = admitted_after(lambda quota: quota.succeeded(Usage(10**9, 0)), tokens_per_minute=6000)
+    assert wait <= 180
+
+
+def test_an_endpoint_that_asks_to_wait_for_years_does_not_stop_the_study():
+    def refuse(quota):
+        quota.failed(OverloadedError("429", retry_after=1e12), Caller("c", 0, "q0"))
+
+    assert admitted_after(refuse, start_in_flight=4) == 0
 
 
 def test_a_limiter_takes_rates_of_any_size():

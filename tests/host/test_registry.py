@@ -205,3 +205,16 @@ def test_a_distribution_without_metadata_is_listed_around(madplug, madplug_plugi
     done = madplug("list", "decision")
     assert "Traceback" not in done.stderr
     assert "kit.last_round" in done.stdout
+
+
+@pytest.mark.parametrize("group", ["madplug", "console_scripts"])
+@pytest.mark.parametrize("line", ["odd = not a module:::", "odd = "])
+def test_entry_points_that_cannot_be_read_stop_no_command(madplug, madplug_plugin, group, line):
+    madplug_plugin("good", GOOD)
+    folder = madplug_plugin("odd", GOOD)
+    (folder / "madplug_odd-1.0.dist-info" / "entry_points.txt").write_text(f"[{group}]\n{line}\n", encoding="utf-8")
+    done = madplug("list", "decision")
+    assert "Traceback" not in done.stderr
+    assert "good.nothing" in done.stdout
+    assert done.stdout.count("kit.last_round") == 1
+    assert ("madplug-odd 1.0: plugin 'madplug-odd': does not load" in done.stdout) == (group == "madplug")

@@ -234,6 +234,14 @@ def test_a_service_that_lives_once_is_asked_through_the_driver(which, instances,
     assert type(service).opened == instances
 
 
+def test_a_service_that_lives_once_and_exits_fails_a_debate(tmp_path, madplug_plugin):
+    exits = COUNTING.replace("return [[float(len(text))] for text in texts if self.ready]", "raise SystemExit(9)")
+    madplug_plugin("counting", exits)
+    found, _ = run(tmp_path / "study", InPlace(), SERVED.format(which="once"))
+    assert len(found) == 6
+    assert all("a component called sys.exit" in debate["error"] for debate in found)
+
+
 COUNTING = '''
 from typing import Annotated
 from madplug import Embedder, Extension, Offers, Options, Service, ServiceName, hookimpl, maybe_await

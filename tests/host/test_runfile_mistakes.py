@@ -47,6 +47,10 @@ def top(line, text=RUN):
     ("debate.metrics=['a.b']",
      "debate.metrics: a run file has no such key here; did you mean 'metrics', at the top of the file?"),
     ("seed=99999999999999999999999", "seed: a whole number has at most 64 bits in TOML"),
+    *((f"debate.styles=[{{use = 'kit.plain', for = {odd}}}]",
+       f"debate.styles[0].for: {shown} is no agent; name agents by id (a whole number from 0), name or role")
+      for odd, shown in (("true", "True"), ("[0, 0.5]", "0.5"), ("{a = 1}", "{'a': 1}"))),
+    (f"metrics.{'9' * 5000}.use='kit.right'", "metrics: expected a list"),
 ])
 def test_a_value_that_cannot_be_is_refused_where_it_stands(write, setting, message):
     assert message in problems(write(), setting)
@@ -315,3 +319,7 @@ def test_a_secret_as_a_key_is_refused_and_not_shown():
 def test_a_path_without_an_end_is_not_read_for_the_identity_of_a_study(tmp_path, path):
     os.mkfifo(tmp_path / "pipe")
     assert path_digest(tmp_path / path) == "not a file"
+
+
+def test_an_empty_list_of_models_is_the_only_model_there_is(write):
+    assert load(write(), ("debate.models=[]",)).plan.cells[0].models == ("m",)

@@ -1,6 +1,7 @@
 """A study directory as it may be found: damaged, foreign, read-only, in use, moved away while it is written."""
 
 import asyncio
+import json
 import os
 import shutil
 import sqlite3
@@ -223,6 +224,26 @@ def test_hostile_figures_are_a_message_that_names_the_debate(folder, column):
         list(study.figures())
 
 
+@pytest.mark.parametrize(("column", "value"), [
+    ("at", "'soon'"), ("at", "1e300"), ("seconds", "9e999"), ("cost_usd", "-9e999"), ("text", "x'00'"),
+    ("retries", "'x'"), ("repeat", "x'00'"), ("book", "'x'")])
+def test_hostile_values_of_a_call_are_a_message_that_names_the_call(folder, column, value):
+    change(folder, f"UPDATE calls SET {column} = {value}")
+    with open_study(folder) as study:
+        for keys in (None, [b"k" * 16]):
+            with pytest.raises(UserError, match=r"the record of the call 6b6b\w+ cannot be read"):
+                list(study.calls(keys=keys))
+
+
+@pytest.mark.parametrize("statement", [
+    "INSERT INTO parts VALUES ('x', 0, '', NULL)", "INSERT INTO parts VALUES (9223372036854775807, 0, '', NULL)",
+    "UPDATE debates SET number = 9223372036854775807 WHERE sample = 'q'"])
+def test_a_study_whose_debates_cannot_be_numbered_any_further_is_not_written_to(folder, statement):
+    change(folder, statement)
+    with pytest.raises(UserError, match=r"the record of the debates cannot be read"):
+        open_recorder(folder)
+
+
 def test_no_command_shows_a_traceback_for_a_hostile_study(run, command, tmp_path):
     """If this fails: the exception that is raised here would have reached the user."""
     shutil.copytree(run, tmp_path / "whole")
@@ -232,6 +253,23 @@ def test_no_command_shows_a_traceback_for_a_hostile_study(run, command, tmp_path
         change(run, hostile.replace("sample = 'q'", "sample = 'q0000'"))
         for name in LOOKING:
             assert command(name)[0] in (0, 2)
+
+
+@pytest.mark.parametrize("part", ["services", "debate", "debate.styles", "debate.models", "metrics"])
+def test_a_recorded_cell_of_another_shape_is_a_message(run, madplug, write, part):
+    change(run, f"UPDATE facts SET value = json_set(value, '$.cells.main.{part}', 7) WHERE name = 'identity'")
+    for words in (["rescore", "runs/study"], ["run", write(), "--output", "runs/study"]):
+        done = madplug(*words)
+        assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+        assert "the fact 'identity' cannot be read" in done.stderr
+
+
+def test_a_version_that_is_no_text_is_a_message(run, madplug, write):
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["components"] = {name: {**facts, "version": 7} for name, facts in manifest["components"].items()}
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    done = madplug("run", write(), "--output", "runs/study")
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
 
 
 @pytest.mark.parametrize("hostile", ["wrong type", "deep", "metrics"])

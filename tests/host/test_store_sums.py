@@ -117,6 +117,15 @@ def test_the_status_counts_what_belongs_to_the_study_now(tmp_path):
     assert (counted.count("a"), counted.count("b"), len(counted)) == (6, 8, 14)
 
 
+def test_the_status_of_a_thousand_cells_that_have_lost_a_sample_is_counted(tmp_path):
+    dropped = {f"c{i}": frozenset({"q1"}) for i in range(1100)}
+    with closing(open_recorder(tmp_path)) as recorder:
+        for i in range(2):
+            wait_for(recorder.finish_debate(ended("c7", 0, f"q{i}")))
+        wait_for(recorder.keep_fact(FACT, Scope(frozenset(dropped), 1, dropped).to_fact()))
+    assert [(c["cell"], c["done"]) for c in status_of(tmp_path)["cells"]] == [("c7", 1)]
+
+
 def test_counting_the_debates_of_cells_reads_an_index_alone(tmp_path):
     """If this fails: the status of a large study reads every debate."""
     open_recorder(tmp_path).close()

@@ -39,6 +39,7 @@ _MENTIONS = regex(
 _NAMED = regex(r"(?<!\w)(?i:option|choice)[ ]([A-Z]{1,2})(?![\w'’])")
 _LAST_LINE = regex(r"(?:\([^()\n]{1,12}\)\s?)?[\s\"'(\[{$\\]{0,6}([A-Za-z]{1,2})[\s\"')\]}$.!\\]{0,6}\Z")
 _LABEL = regex(r"\s{0,9}\(?([A-Z]{1,2})[.:)]\s")
+_ANY_LABEL = regex(r"(?i)" + _LABEL.pattern)
 _SEVERAL = regex(r"(?i)[\s(\[{,;&\"']{0,6}(?:and[ ])?[ (\[]{0,3}([a-z]{1,2})(?![a-z])[)\]\"']{0,2}")
 _RUN = regex(r"[A-Za-z]{1,26}\Z")
 
@@ -126,8 +127,8 @@ def whole(text: str, sample: Sample) -> str | None:
         return bare.upper()
     if len(bare) > 2 * max(map(len, sample.choices), default=0) + 20:
         return None
-    label = _LABEL.match(text)
-    name, rest = (label[1], _words(text[label.end():])) if label else ("", "")
+    label = _ANY_LABEL.match(text)
+    name, rest = (label[1].upper(), _words(text[label.end():])) if label else ("", "")
     shown = [(letter(i), _words(plain(choice))) for i, choice in enumerate(sample.choices)]
     same = [x for x, words in shown if words and (words == _words(text) or (x == name and words == rest))]
     return same[0] if len(same) == 1 else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from madplug_answers.number import LONGEST, shortest
+from madplug_answers.number import LONGEST, shortest, without_mixed
 from madplug_common.patterns import regex
 
 _SPACES = regex(r"\\[,!;: ]|\\(?:quad|qquad|left|right|displaystyle|limits)(?![A-Za-z])|[\s~$]")
@@ -25,6 +25,7 @@ _BARE_ROOT = regex(r"\\sqrt(?=[0-9A-Za-z])([0-9A-Za-z])")
 _GROUP = r"(\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\})"
 _BARE_FRACTION = regex(rf"\\frac(?:([0-9])([0-9])|([0-9]){_GROUP}|{_GROUP}([0-9]))")
 _SLASH = regex(r"(?<![\w/.)])([0-9]{1,40})/([0-9]{1,40})(?![\w/.])")
+_MIXED = regex(r"(-?)([0-9]{1,15})\\frac\{([0-9]{1,6})\}\{([0-9]{1,6})\}\Z")
 _ROWS = (regex(r"\\+(?=\\[A-Za-z])"), regex(r"\\{2,}"))
 _THOUSANDS = regex(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?\Z")
 _DECIMAL = regex(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\Z")
@@ -58,7 +59,7 @@ def _once(text: str) -> str:
         text = text.replace(spelling, sign)
     text = _unwrapped(text)  # a unit inside brackets is at the end of the expression
     text = _NAMED_UNIT.sub(r"\1", _UNIT.sub("", text))
-    text = _SPACES.sub("", _DEGREES.sub("", _FRACTIONS.sub(r"\\frac", text)))
+    text = _SPACES.sub("", without_mixed(_DEGREES.sub("", _FRACTIONS.sub(r"\\frac", text))))
     text = _TEXT.sub(r"\1", text)
     text = _ROWS[1].sub(r"\\", _ROWS[0].sub("", text))
     text = _unwrapped(_value(text))
@@ -123,6 +124,8 @@ def _plain(text: str) -> str:
         text = text.replace(",", "")
     if _DECIMAL.match(text):
         return shortest(Fraction(text))
+    if (mixed := _MIXED.match(text)) and int(mixed[3]) < int(mixed[4]):
+        text = f"{mixed[1]}\\frac{{{int(mixed[2]) * int(mixed[4]) + int(mixed[3])}}}{{{mixed[4]}}}"
     ratio = _RATIO.match(text)
     if ratio is None or not int(ratio[3]):
         return text

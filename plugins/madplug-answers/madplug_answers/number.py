@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Literal
@@ -34,6 +35,12 @@ _NUMBER = regex(
     rf"(?<![\w.^])(?<!\^[{{(])(?:0[xX](?P<hex>[0-9a-fA-F]+)(?!\w)|(?P<top>{_PLAIN}){_TIMES_POWER}{_RAISED}{_RATIO})")
 _EXPONENT = regex(r"-?[0-9]+")
 _FRAC = regex(r"([\w)]?)\\[dtc]?frac\s?\{\s?(-?)\s?([0-9]{1,400})\s?\}\s?\{\s?([0-9]{1,400})\s?\}")
+_VULGAR = regex("[\u00bc-\u00be\u2150-\u215e]")
+_NARROW = regex(r"(?<=[0-9])[\u00a0\u2009\u202f](?=[0-9]{1,2}[/\u2044][0-9]|[ ])")
+"""A space before a fraction, which is no thousands separator."""
+_MIXED = regex(r"(?<![\w.,/^])([0-9]{1,3}(?:,[0-9]{3}){1,4}|[0-9]{1,15})[ ]{1,2}([0-9]{1,6})/([0-9]{1,6})"
+               r"(?![\w/^]|[.,][0-9])")
+"""A whole number and a fraction below one: `1 1/2`."""
 _OPERAND = regex(r"[\w)\]}%.]")
 _WORKED_OUT = regex(r"\A(?:(?:[^A-Za-z=.\n]|\.(?=[0-9])){1,80}=){1,3}")
 _BEFORE_SIGN = "=(:,[{<>~≈≤≥+*/"
@@ -45,10 +52,10 @@ class Number(Reading):
     A reply is searched in this order: the first number of a `Final answer:` line that no LaTeX box follows, the last
     number in the last LaTeX box, the first number after the last announcement ("final answer", "answer is", `####`; of
     "5 + 3 = 8" the 8), the last number of the text. Signs survive; thousands
-    separators, currency and percent signs are dropped; digits of every script count, superscripts do not. The
-    canonical answer is the shortest exact form, `18` for "18.00" and `1/3` where no decimal is exact. Numbers that
-    differ by no more than `tolerance` are the same answer. A power (`2^10`) and a hexadecimal number
-    (`0x10`) count with their value; a number of more than 400 digits is not an answer.
+    separators, currency and percent signs are dropped; digits of every script and mixed numbers (`1 1/2`, `1½`)
+    count, superscripts do not. The canonical answer is the shortest exact form, `18` for "18.00" and `1/3` where no
+    decimal is exact. Numbers that differ by no more than `tolerance` are the same answer. A power (`2^10`) and a
+    hexadecimal number (`0x10`) count with their value; a number of more than 400 digits is not an answer.
     """
 
     name = "number"
@@ -91,11 +98,22 @@ class Number(Reading):
 
 
 def tidy(text: str) -> str:
-    """The text with plain digits and signs, and without the spaces that LaTeX puts into numbers."""
-    text = ascii_digits(text)
+    """The text with plain digits, signs and fractions, and without the spaces that LaTeX puts into numbers."""
+    text = _VULGAR.sub(lambda m: f" {unicodedata.normalize('NFKC', m[0])} ", text)
+    text = ascii_digits(text if text.isascii() else _NARROW.sub(" ", text))
     for spelling, sign in (("\\$", ""), ("{,}", ","), ("\\,", ""), ("\\!", "")):
         text = text.replace(spelling, sign)
-    return _FRAC.sub(lambda m: f"{m[1] and m[1] + ' '}{m[2]}{m[3]}/{m[4]} ", text)
+    return without_mixed(_FRAC.sub(lambda m: f"{m[1] and m[1] + ' '}{m[2]}{m[3]}/{m[4]} ", text))
+
+
+def without_mixed(text: str) -> str:
+    """The text with `3/2` for `1 1/2`."""
+    return _MIXED.sub(_improper, text)
+
+
+def _improper(mixed: re.Match[str]) -> str:
+    whole, top, below = (int(digits.replace(",", "")) for digits in mixed.groups())
+    return f"{whole * below + top}/{below}" if top < below else mixed[0]
 
 
 def _announced_number(text: str) -> str | None:

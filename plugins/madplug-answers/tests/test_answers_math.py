@@ -28,6 +28,8 @@ def spelling(text: str) -> str | None:
     "(3, 4]"],
     ["284", "(284)", r"\left(284\right)", "{284}", r"\boxed{(284)}", "The answer is: (284)",
     "Final answer: (284)"],
+    ["2.5", r"2\frac{1}{2}", r"2\tfrac12", r"2 \frac{1}{2}", "2 1/2", "The answer is $2 1/2$.", r"\frac{5}{2}"],
+    [r"-\frac{7}{3}", r"-2\frac{1}{3}", "-2 1/3", "-7/3"],
     ["-3", "(-3)"], ["x+1", "(x+1)"], ["7", "seven", r"\text{seven}", "(seven)", "Seven"], ["21", "twenty-one"],
     ["284", "two hundred eighty-four", "(two hundred and eighty-four)", r"\text{two hundred eighty-four}"],
     ["100", "one hundred"], ["12045", "twelve thousand forty-five"], ["200000", "two hundred thousand"],

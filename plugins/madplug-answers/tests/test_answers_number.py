@@ -51,7 +51,7 @@ def test_a_minus_is_a_sign_only_where_it_is_one(text, expected):
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    ("٣٫٥", "3.5"), ("５", "5"), ("१२", "12"), ("5²", "5"), ("½", None), ("1\u202f234", "1234"), ("Ⅷ", None),
+    ("٣٫٥", "3.5"), ("５", "5"), ("१२", "12"), ("5²", "5"), ("½", "0.5"), ("1\u202f234", "1234"), ("Ⅷ", None),
 ])
 def test_digits_of_every_script_count_and_superscripts_do_not(text, expected):
     assert number(text) == expected
@@ -135,3 +135,13 @@ def test_a_constrained_reply_may_end_with_a_full_stop(value):
     assert form is not None
     assert re.fullmatch(form["regex"], line)
     assert number(line) == value
+
+
+@pytest.mark.parametrize(("text", "answer"), [
+    ("1 1/2", "1.5"), ("Final answer: 2 3/4 cups", "2.75"), ("Final answer: -1 1/2", "-1.5"), ("3 ½", "3.5"),
+    ("Final answer: 2\u202f½", "2.5"), ("Final answer: 1\u00a01/2", "1.5"),
+    ("Final answer: 1,234 1/2", "1234.5"), ("1\u202f234", "1234"), ("1\u202f234/2", "617"),
+    ("1½", "1.5"), ("\\boxed{1\\frac{1}{3}}", "4/3"), ("It was 1/2, now 3/4", "0.75"), ("Final answer: 5 7/3", "5"),
+    ("Final answer: 10 1/0", "10")])
+def test_a_mixed_number_is_its_sum(text, answer):
+    assert number(text) == answer

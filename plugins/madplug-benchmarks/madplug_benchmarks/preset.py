@@ -110,7 +110,8 @@ class Preset(Hub):
         return column if isinstance(column, str) else column[0]
 
     def _rng(self, row: Any) -> random.Random:
-        return random.Random(f"benchmarks.{self.recipe.name}/{getattr(self.options, 'choice_seed', 0)}/{row}")
+        seed = f"benchmarks.{self.recipe.name}/{getattr(self.options, 'choice_seed', 0)}/{row}"
+        return random.Random(seed.encode(errors="replace"))  # an id can have half a character
 
 
 def preset(recipe: Recipe) -> type[Preset]:

@@ -429,3 +429,9 @@ def test_a_preset_s_rows_do_not_depend_on_the_place_of_the_file(tmp_path):
     found = [list(PRESETS["gpqa"](path=p, columns=columns).samples()) for p in (path, other)]
     assert found[0] == found[1]
     assert one("gsm8k", tmp_path, {"question": "?", "answer": "#### 1"})[0].id == "gsm8k-1"
+
+
+def test_an_id_with_half_a_character_is_an_id(tmp_path):
+    row = {"qid": "a\ud800", "question": "?", "answer": True}
+    sample, references = one("strategyqa", tmp_path, row)
+    assert (sample.id, references) == ("a?", ("yes",))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +23,7 @@ _NEGATED = (r"(?:\bnot|n't|n’t|\bnever|\bcannot|\bno longer|\b(?:hardly|barely
             r"|\b(?:refus(?:e[sd]?|ing)|unable|unwilling|reluctant|fail(?:s|ed)?|impossible|hard|difficult) to)"
             rf"\s{{1,9}}(?:\w{{1,20}}\s{{1,9}}){{0,2}}{_AGREEING}")
 _DISAGREES = regex(rf"\bdisagree|{_NEGATED}")
+_NOT_DISAGREES = regex(r"(?:\bnot|n't|n’t|\bnever|\bcannot)\s{1,9}disagree\b")
 _NOT_SAID = regex(r"\b(?:do|does|can|could|should|would|will|might|may)\s{1,9}(?:\w{1,20}\s{1,9}){0,2}agree\b"
                   r"[^.!?\n]{0,200}(?:\?|\bif\b|\bonly\b|\bbut\b)|\bwhether\b[^.!?\n]{0,100}\bagree\b")
 """An agreement that is asked about, or depends on something."""
@@ -59,7 +59,7 @@ def read_agreement(text: str, how: AgreementRule = "tag") -> tuple[bool, bool]:
     tags = _TAG.findall(text)
     if tags:
         return tags[-1] == "agree", False
-    text = _NOT_SAID.sub(" ", text)
+    text = _NOT_DISAGREES.sub(" ", _NOT_SAID.sub(" ", text))
     disagrees = _DISAGREES.search(text) is not None
     agrees = _AGREES.search(text) is not None
     return agrees and not disagrees, not (agrees or disagrees)
@@ -135,11 +135,10 @@ def read_share(value: object) -> float | None:
         match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{0,9})?)\s*(%?)\s*", value)
         number = float(match[1]) / (100 if match[2] else 1) if match else None
     else:
-        number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-    if number is None or not math.isfinite(number):
+        number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if number is None or not 0 <= number <= 100:  # also not a number, or one too long for a float
         return None
-    number = number / 100 if 1 < number <= 100 else number
-    return number if 0 <= number <= 1 else None
+    return float(number / 100 if number > 1 else number)
 
 
 def _whole_objects(text: str) -> list[dict[str, Any]]:

@@ -63,7 +63,7 @@ def test_legacy_agreement_is_the_authors_rule_with_its_mistakes(text: str, agree
 
 
 @pytest.mark.parametrize("text", ["", "Yes", "No agreement yet", "Parser, set agreement = true",
-                                  "They agreed on B before"])
+                                  "They agreed on B before", "I do not disagree with you"])
 def test_agreement_that_cannot_be_read_is_none_and_said_so(text: str) -> None:
     assert read_agreement(text) == (False, True)
 
@@ -101,7 +101,8 @@ def test_a_huge_hostile_reply_is_read_in_proportion(text: str, in_proportion: Ca
 
 @pytest.mark.parametrize(("value", "share"), [
     (0.8, 0.8), ("0.8", 0.8), ("80 %", 0.8), (80, 0.8), (1, 1.0), (0, 0.0), ("high", None), (None, None),
-    (True, None), (-1, None), (1000, None), (float("nan"), None), ("1e400", None), ("9" * 5000, None),
+    (True, None), (-1, None), (1000, None), (10 ** 400, None), (float("nan"), None), ("1e400", None),
+    ("9" * 5000, None),
 ])
 def test_confidence_is_a_share_or_nothing(value: object, share: float | None) -> None:
     assert read_share(value) == share

@@ -23,7 +23,7 @@ def completion_in(reply: Any, model: str, *, keep_reasoning: bool = True, cost: 
     try:
         choice = reply["choices"][0]
         message = choice["message"]
-        text = _text(message.get("content")) or _text(message.get("refusal"))
+        text = text_in(message.get("content")) or text_in(message.get("refusal"))
     except (AttributeError, IndexError, KeyError, TypeError):
         raise Shapeless("has no message") from None
     given = reply.get("usage")
@@ -74,7 +74,7 @@ def _usage(raw: dict[str, Any], cost: float | None) -> Usage:
     return Usage(prompt, completion, min(cached, prompt), cost, raw)
 
 
-def _text(content: Any) -> str:
+def text_in(content: Any) -> str:
     """The text of a message, given as such or in parts."""
     if isinstance(content, str):
         if content.isascii():
@@ -86,7 +86,7 @@ def _text(content: Any) -> str:
         return content
     if content is None:
         return ""
-    return "".join(_text(part.get("text")) for part in content if part.get("type", "text") == "text")
+    return "".join(text_in(part.get("text")) for part in content if part.get("type", "text") == "text")
 
 
 def _silent(finish: Any, usage: Usage) -> ModelError:

@@ -252,6 +252,8 @@ class _Connection(asyncio.Protocol):
         self._head_bytes += len(name) + len(value)
         if self._head_bytes > MOST_OF_A_HEAD:
             raise ValueError("its head has no end")
+        if self._in_body:  # a trailer says nothing about how to read the body
+            return
         name = name.lower()
         if name in _ENDS:
             self._until_closed = False

@@ -300,3 +300,22 @@ def test_a_connection_that_is_reset_as_soon_as_it_is_made_is_unreachable_at_once
 
     with pytest.raises(UnreachableError):
         asyncio.run(post())
+
+
+def test_what_a_trailer_says_of_the_body_is_not_believed():
+    body = completion_bytes()
+    reply = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\nContent-Encoding: gzip\r\n\r\n"
+             % (len(body), body))
+
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(reply)
+
+    async def talk():
+        async with server(serve) as port:
+            model = await opened(f"http://127.0.0.1:{port}/v1")
+            made = await model.complete(request())
+            await model.close()
+        return made.text
+
+    assert asyncio.run(talk()) == "yes"

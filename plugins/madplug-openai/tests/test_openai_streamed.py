@@ -63,3 +63,22 @@ def test_an_endpoint_that_does_not_stream_answers_at_once():
 def test_a_reply_that_breaks_off_or_is_an_error_may_be_tried_again(events, status, words):
     with pytest.raises(TransientError, match=words):
         ask(events, status=status)
+
+
+@pytest.mark.parametrize("event", [
+    {"object": "error", "message": "oops", "code": 500}, {"message": "boom"}, {"choices": 5}, {"choices": [[1]]},
+    {"choices": [{"delta": {"content": "lost"}, "logprobs": {"content": 5}}]}, ["lost"], "Internal error",
+    '{"choices": [{"delta": {"content": "lost', '{"choices": ' + "[" * 100_000])
+def test_a_reply_of_which_a_piece_is_missing_may_be_tried_again(event):
+    with pytest.raises(TransientError):
+        ask([piece("Final "), event, *PIECES[1:]])
+
+
+@pytest.mark.parametrize("events", [
+    [piece([{"type": "thinking", "thinking": "?"}, {"type": "text", "text": "Final "}]), *PIECES[1:]],
+    [*PIECES[:2], {"choices": [{"index": 1, "delta": {"content": "other"}}]}, *PIECES[2:]],
+    [*PIECES, piece("more")], ["", *PIECES]])
+def test_an_answer_in_parts_beside_others_or_before_more_is_the_same_completion(events):
+    streamed, shown, _ = ask(events)
+    assert (streamed.text, streamed.usage.prompt) == ("Final answer: B", 7)
+    assert shown == ["Final ", "answer: ", "B"]

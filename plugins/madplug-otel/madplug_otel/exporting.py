@@ -6,7 +6,8 @@ OpenTelemetry's SDK drops what it cannot send and writes that to a log. A study 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -15,12 +16,15 @@ from madplug import Options, StudyError, Volatile
 from madplug.log import redact
 
 if TYPE_CHECKING:
+    import requests
     from opentelemetry.sdk.metrics.export import MetricExporter
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
 
 QUEUE = 65_536
 """The most spans that wait to be sent."""
+_MOST = 65_536
+"""Bytes of a receiver's answer that are read: it says in a few words what was rejected."""
 
 
 class ExportOptions(Options):
@@ -50,11 +54,40 @@ def make_resource(options: ExportOptions, study: str) -> Resource:
     return Resource.create({"service.name": options.service_name, "madplug.study": redact(study)})
 
 
+def make_session(rejected: Callable[[bytes], int], lose: Callable[[int], None]) -> requests.Session:
+    """A session that follows no redirect, on which the key in a header would go elsewhere, and reads no long answer.
+
+    rejected: how many items an answer says were rejected. lose: is told how many.
+    """
+    import requests
+
+    class Session(requests.Session):
+        """Raises `requests.RequestException` for a redirect."""
+
+        def request(self, *arguments: Any, **more: Any) -> requests.Response:
+            response = super().request(*arguments, **{**more, "allow_redirects": False, "stream": True})
+            length = response.headers.get("Content-Length", "")
+            if length.isdecimal() and int(length) <= _MOST:
+                content = response.content
+            else:
+                response._content = content = b""
+                response.close()
+            if 300 <= response.status_code < 400:
+                raise requests.RequestException("a redirect, which is not followed")
+            if response.ok:
+                with suppress(Exception):  # it is not an answer of OTLP
+                    lose(rejected(content))
+            return response
+
+    return Session()
+
+
 class SpanSender:
     """A tracer provider of its own, and how many of its spans were sent."""
 
     def __init__(self, options: ExportOptions, study: str) -> None:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 
@@ -69,9 +102,13 @@ class SpanSender:
                 sender.sent += len(spans) if result is SpanExportResult.SUCCESS else 0
                 return result
 
+        def lose(spans: int) -> None:
+            sender.sent -= spans
+
         self.sent = 0
         self.provider: TracerProvider = TracerProvider(resource=make_resource(options, study), shutdown_on_exit=False)
-        exporter = Exporter(options.address("traces"), timeout=options.timeout)
+        exporter = Exporter(options.address("traces"), timeout=options.timeout, session=make_session(
+            lambda answer: ExportTraceServiceResponse.FromString(answer).partial_success.rejected_spans, lose))
         self.endpoint = exporter._endpoint
         self.provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=QUEUE))
 
@@ -85,17 +122,28 @@ class SpanSender:
 def make_metric_exporter(options: ExportOptions) -> tuple[MetricExporter, list[str]]:
     """An exporter, and a list that names the failures of its latest attempts: empty once everything was sent."""
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
     from opentelemetry.sdk.metrics.export import MetricExportResult
 
     silence_log()
     failed: list[str] = []
+    rejected = 0
+
+    def lose(points: int) -> None:
+        nonlocal rejected
+        rejected += points
 
     class Exporter(OTLPMetricExporter):
         """Remembers whether the latest metrics were sent; they are sums, so that later ones include earlier ones."""
 
         def export(self, *arguments: Any, **more: Any) -> MetricExportResult:
+            nonlocal rejected
+            failed[:], rejected = [self._endpoint], 0  # also if it never returns
             result = super().export(*arguments, **more)
-            failed[:] = [] if result is MetricExportResult.SUCCESS else [self._endpoint]
+            if result is MetricExportResult.SUCCESS and not rejected:
+                failed.clear()
             return result
 
-    return Exporter(options.address("metrics"), timeout=options.timeout), failed
+    session = make_session(
+        lambda answer: ExportMetricsServiceResponse.FromString(answer).partial_success.rejected_data_points, lose)
+    return Exporter(options.address("metrics"), timeout=options.timeout, session=session), failed

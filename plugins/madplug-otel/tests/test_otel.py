@@ -15,9 +15,10 @@ from madplug_otel.conventions import SCHEMA
 class Receiver(ThreadingHTTPServer):
     """Keeps what is sent."""
 
-    def __init__(self, status=200):
+    def __init__(self, status=200, answers=None, headers=()):
         super().__init__(("127.0.0.1", 0), Handler)
         self.status, self.bodies = status, {"traces": [], "metrics": []}
+        self.answers, self.headers, self.written = answers or {}, headers, []
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
     @property
@@ -46,18 +47,23 @@ class Receiver(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.bodies[self.path.rpartition("/")[2]].append(body)
+        signal = self.path.rpartition("/")[2]
+        self.server.bodies[signal].append(body)
+        answer = self.server.answers.get(signal, b"")
         self.send_response(self.server.status)
-        self.send_header("Content-Length", "0")
+        for name, value in self.server.headers or [("Content-Length", str(len(answer)))]:
+            self.send_header(name, value)
         self.end_headers()
+        self.wfile.write(answer)
+        self.server.written.append(signal)
 
     def log_message(self, *_):
         pass
 
 
 @contextmanager
-def receiving(status=200):
-    receiver = Receiver(status)
+def receiving(status=200, answers=None, headers=()):
+    receiver = Receiver(status, answers, headers)
     threading.Thread(target=receiver.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield receiver
@@ -235,6 +241,42 @@ def test_what_a_receiver_does_not_accept_is_a_problem_of_the_study_and_the_debat
     assert played.result.error is None
     assert [p.partition("close: ")[2].rpartition(" by ")[0] for p in played.problems] == [
         "4 of 4 spans were not accepted", "the metrics were not accepted"]
+
+
+def problems_with(receiver):
+    played = play(replies=priced, agents=1, observers=[Traces(endpoint=receiver.url, timeout=1),
+                                                       Metrics(endpoint=receiver.url, timeout=1)])
+    assert played.result.error is None
+    return [p.partition("close: ")[2].rpartition(" by ")[0] for p in played.problems]
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed_with_the_key_and_what_was_sent_is_not_accepted(status, monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-api-key=sk-a-very-secret-key")
+    with receiving() as other:
+        headers = [("Location", f"{other.url}/v1/traces"), ("Content-Length", "0")]
+        with receiving(status, headers=headers) as leading_away:
+            assert problems_with(leading_away) == ["4 of 4 spans were not accepted", "the metrics were not accepted"]
+        assert not other.raw
+
+
+def test_what_a_receiver_says_it_rejected_was_not_accepted():
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+    answers = {"traces": ExportTraceServiceResponse(partial_success={"rejected_spans": 3}),
+               "metrics": ExportMetricsServiceResponse(partial_success={"rejected_data_points": 1})}
+    with receiving(answers={name: answer.SerializeToString() for name, answer in answers.items()}) as rejecting:
+        assert problems_with(rejecting) == ["3 of 4 spans were not accepted", "the metrics were not accepted"]
+    with receiving(answers={"traces": b"\xff", "metrics": b"{}"}) as talking:
+        assert problems_with(talking) == []
+
+
+def test_an_answer_of_unknown_length_is_not_read():
+    answers = dict.fromkeys(("traces", "metrics"), b"a" * 10**8)
+    with receiving(answers=answers, headers=[("Connection", "close")]) as endless:
+        assert problems_with(endless) == []
+    assert endless.written == []
 
 
 def test_a_receiver_that_is_not_there_is_a_problem_too():

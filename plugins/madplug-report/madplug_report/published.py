@@ -25,19 +25,23 @@ OURS_ALONE = "ours alone"
 BOTH = "both"
 
 
+MOST = 1e100
+"""The largest number, and one over the smallest scale: with larger ones, differences would not be numbers."""
+
+
 class Value(BaseModel):
     """One number of a paper, and which cells it is of."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(description="how the paper calls it")
-    mean: float = Field(description="as printed")
-    std: float | None = Field(default=None, description="as printed, over repeats")
-    samples: int | None = Field(default=None, ge=2, description="of how many questions, if it is a share")
+    mean: float = Field(ge=-MOST, le=MOST, description="as printed")
+    std: float | None = Field(default=None, ge=0, le=MOST, description="as printed, over repeats")
+    samples: int | None = Field(default=None, ge=2, le=10**9, description="of how many questions, if it is a share")
     cell: str | None = Field(default=None, description="the cell's name")
     levels: Mapping[str, str] = Field(default={}, description="else its factors' levels; several cells are averaged")
     metric: str | None = Field(default=None, description="unless it is the file's")
-    scale: float | None = Field(default=None, gt=0, description="unless it is the file's")
+    scale: float | None = Field(default=None, ge=1 / MOST, le=MOST, description="unless it is the file's")
     note: str = ""
 
 
@@ -48,7 +52,7 @@ class Paper(BaseModel):
 
     source: str = Field(description="the paper, and its table or figure")
     metric: str = "qa.accuracy"
-    scale: float = Field(default=1.0, gt=0, description="100 for percentages")
+    scale: float = Field(default=1.0, ge=1 / MOST, le=MOST, description="100 for percentages")
     note: str = ""
     values: tuple[Value, ...] = ()
 

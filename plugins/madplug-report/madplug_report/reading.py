@@ -211,9 +211,9 @@ class Debates:
     def _is_proportion(self, name: str) -> bool:
         """Whether the scores are right or wrong; where no summary says so, whether they look like it."""
         said = [cell.proportions[name] for cell in self.cells if name in cell.proportions]
-        if said:
-            return any(said)
         found = {value for value in self.metrics[name] if not math.isnan(value)}
+        if said:
+            return any(said) and all(0 <= value <= 1 for value in found)  # a directory may be anybody's
         return found <= {0.0, 1.0} and (0.0 in found or name == ACCURACY)  # a count may be 1 everywhere
 
     def _add_question(self, debate: _Debate) -> None:

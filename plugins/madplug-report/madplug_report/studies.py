@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug import Reader, UserError, open_study
+from madplug.growth import is_cell
 from madplug.regular import read_text
 
 
@@ -92,10 +93,11 @@ def _open(number: int, folder: Path) -> Study:
     resolved = _table(identity.get("cells"))
     cells = []
     for slug in dict.fromkeys([*resolved, *of_cell, *recorded]):
-        table, ended = _table(resolved.get(slug)), of_cell.get(slug) or {}
+        table, ended = _table(resolved.get(slug)), _table(of_cell.get(slug))
+        table = table if is_cell(table) else {}
         cells.append(CellFacts(
             number, slug, slug, oracle=bool(table.get("oracle") or ended.get("oracle")),
-            settings=ended.get("settings") or {}, resolved=table, figures=ended.get("figures") or {},
+            settings=_table(ended.get("settings")), resolved=table, figures=_table(ended.get("figures")),
             proportions=_proportions(ended)))
     repeats = identity.get("repeats")
     return Study(folder, str(summary.get("study") or _name_of(folder)),

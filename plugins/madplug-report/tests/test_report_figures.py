@@ -303,6 +303,25 @@ def test_a_hostile_study_is_a_message(madplug, study, kit, change):
     assert done.exit_code == 0 or "study.db" in done.stderr
 
 
+@pytest.mark.parametrize(("part", "value"), [("styles", "-1"), ("decision", "7"), ("models", "true")])
+def test_a_cell_of_another_shape_is_reported_without_what_it_is(madplug, study, kit, part, value):
+    folder = study([kit.Drawn("a"), kit.Drawn("b")], samples=3)
+    db = sqlite3.connect(folder / "study.db", isolation_level=None)
+    db.execute(f"UPDATE facts SET value = json_set(value, '$.cells.a.debate.{part}', json('{value}'))")
+    db.close()
+    assert madplug("report", folder).exit_code == 0
+
+
+def test_scores_that_are_no_shares_though_the_summary_says_so_are_reported(madplug, study, kit):
+    def change(d):
+        return kit.replace(d, metrics={"qa.accuracy": 1e100 if d.cell == "b" else 1.0})
+
+    folder = study([kit.Drawn("a"), kit.Drawn("b")], samples=3, change=change)
+    told = [{"cell": cell, "metrics": {"qa.accuracy": {"proportion": True}}} for cell in "ab"]
+    (folder / "summary.json").write_text(json.dumps({"study": "s", "status": "finished", "cells": told}))
+    assert madplug("report", folder, "--output", folder / "report").exit_code == 0
+
+
 def test_a_number_that_is_none_does_not_stop_the_report(study, kit, reported):
     def change(d):
         return kit.replace(d, metrics={**d.metrics, "text.score": float("nan") if d.sample.id < "q00005" else 0.5})

@@ -88,6 +88,11 @@ def test_the_comparison_is_printed_and_written(folder, paper, madplug, tmp_path,
     (FILE.replace("decision = \"majority\"", "decison = \"majority\""),
      "there is no factor 'decison'; did you mean 'decision'?"),
     (FILE.replace("mean = 62.8", "meen = 62.8"), "values.1.mean: Field required"),
+    (FILE.replace("samples = ", "samples = 99999999999"), "samples: Input should be"),
+    *((FILE.replace("mean = 62.8", f"mean = {value}"), "values.1.mean: Input should be")
+      for value in ("nan", "inf", "-1e308", "1e308")),
+    *((FILE.replace("mean = 62.8", f"mean = 62.8\n{more}"), f"values.1.{more.partition(' ')[0]}: Input should be")
+      for more in ("std = nan", "scale = 1e308", "scale = inf", "scale = 1e-320")),
 ])
 def test_a_file_that_cannot_be_used_says_where(folder, paper, madplug, text, said):
     done = madplug("report", folder, "--compare", paper(text))

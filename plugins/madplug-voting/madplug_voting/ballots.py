@@ -34,7 +34,8 @@ _RUN = r"@-?\d+(?:(?: ?(?:, ?and|,|;|>|&|\n|\band\b) ?| )@-?\d+)*"
 _QUOTED = regex(r"[\"“„«][^\"“”„«»\n]*[a-z] [^\"“”„«»\n]*[\"”“»]"
                 r"|(?<!\w)'[^'\n]{0,300}[a-z][ :][^'\n]{0,300}'(?!\w)")
 _QUOTED_LINE = regex(r"(?m)^ ?>.*\n?")
-_DENIED = regex(r"(?:\b(?:not|never|no|cannot|against|instead of|rather than)\b|n't)[^.,;:\n]{0,25}$")
+_DENIED = regex(r"(?:\b(?:not|never|no|cannot|against|instead of|rather than)\b|n't)[^.,;:\n]{0,25}$"
+                r"|\b(?:worst|weakest|wrong|incorrect|flawed) \w?$")
 
 
 # One solution
@@ -47,7 +48,8 @@ _VOTES = tuple(regex(words + r"(?: (?:is|goes|to|for|the|with|in|favou?r|of)\b)*
     r"\bvot(?:e|es|ing)",
     r"\b(?:best|right|correct) (?:solution|one|answer|candidate|option)",
 ))
-_BEST = regex(r"@(-?\d+) (?:is|seems|looks) (?:clearly |definitely )?(?:the )?(?:best|right|correct)\b")
+_BEST = regex(r"(?<!agent )(?<!participant )(?<!expert )@(-?\d+) "
+              r"(?:is|seems|looks) (?:clearly |definitely )?(?:the )?(?:best|right|correct)\b")
 _REASON = regex(r"[\W_]*@(-?\d+)(?:,? (?:because|since|as|due)\b|,? not @)")
 _ANSWER = regex(r"\b(?:answer|solution|choice)(?: (?:is|to|for|the|this|that|would|be)\b)*[ :=\-]*@(-?\d+)")
 _FIRST = regex(r"[\W_]*@(-?\d+)(?: ?[.,:;\n\-–—]|\Z)")
@@ -157,6 +159,8 @@ def ranking(text: str, allowed: Collection[int], longest: int) -> list[int]:
         runs = list(dict.fromkeys(map(tuple, _runs(_RANKS, text))))
         if len(runs) > 1:
             raise Refused("it gives more than one ranking")
+        if runs and not set(_numbers(" ".join(re.findall(r"@-?\d+", whole)))) & set(allowed) <= set(runs[0]):
+            raise Refused("it names more solutions than those of its ranking")
         found = list(runs[0]) if runs else _listed_line(whole) or _given(whole, text)
     if not found:
         raise Refused("it ranks no solution")

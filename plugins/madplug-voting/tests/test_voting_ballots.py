@@ -181,3 +181,16 @@ def test_lists_may_name_and_remark():
     assert ranking("solution number 2, solution number 0", THREE, 5) == [2, 0]
     assert points("Solution number 0 (green): 4\nSolution number 1: 6", THREE) == {0: 4, 1: 6}
     assert points('<think>{"0": 10}</think>{"1": 10}', THREE) == {1: 10}
+
+
+@pytest.mark.parametrize("said", ["The worst solution is 1", "The incorrect answer is 1", "Agent 1 is right."])
+def test_a_number_that_is_denied_or_an_agents_is_no_vote(said):
+    with pytest.raises(Refused):
+        one(said, (0, 1, 2))
+
+
+@pytest.mark.parametrize("said", [
+    "Ranking: 2, then 1, then 0", "Rank: 1\u21920\u21922", "Ranking (0 = best): 2 1 0", "I rank 2 first and 0 last"])
+def test_a_ranking_of_which_a_part_cannot_be_read_is_refused(said):
+    with pytest.raises(Refused):
+        ranking(said, (0, 1, 2), 5)
