@@ -113,7 +113,7 @@ class SqliteReader(Frames):
                 continue
             found = dict(zip(_FIGURES, row))  # noqa: B905 - this is done for every debate
             if (kinds := tuple(map(type, row))) not in seen:  # a few combinations in all
-                self._check_figures(found)
+                self._check_types(_FIGURES, row, DebateId(*row[:3]))
                 seen.add(kinds)
             try:
                 scores = _scores(row[-1])
@@ -124,11 +124,10 @@ class SqliteReader(Frames):
             found["metrics"] = scope.shown(row[0], scores)
             yield found
 
-    def _check_figures(self, found: Mapping[str, Any]) -> None:
-        for name, kinds in _FIGURES.items():
-            if not isinstance(found[name], kinds):
-                raise self._broken(DebateId(found["cell"], found["repeat"], found["sample"]),
-                                   f"'{name}' is not as expected")
+    def _check_types(self, columns: Mapping[str, tuple[type, ...]], row: Sequence[Any], what: object) -> None:
+        for (name, kinds), value in zip(columns.items(), row, strict=True):
+            if not isinstance(value, kinds):
+                raise self._broken(what, f"'{name}' is not as expected")
 
     def debates(self, cell: str | None = None) -> Iterator[DebateResult]:
         """The debates of a cell, or all, in the order of cell, repeat and sample id, including running ones."""
@@ -299,13 +298,11 @@ class SqliteReader(Frames):
         if not isinstance(row[0], bytes):
             raise self._broken("a call", "its key is not as expected")
         found["key"] = row[0].hex()
-        for (name, kinds), value in zip(_CALL.items(), row, strict=True):
-            if not isinstance(value, kinds):
-                raise self._broken(f"the call {found['key']}", f"'{name}' is not as expected")
-        if not (isfinite(found["seconds"]) and isfinite(found["cost_usd"] or 0.0) and abs(found["at"]) < _LATEST):
-            raise self._broken(f"the call {found['key']}", "its times or its cost are out of range")
-        found["usage"] = {name: found.pop(name) for name in ("prompt", "completion", "cached", "cost_usd", "raw")}
         what = f"the call {found['key']}"
+        self._check_types(_CALL, row, what)
+        if not (isfinite(found["seconds"]) and isfinite(found["cost_usd"] or 0.0) and abs(found["at"]) < _LATEST):
+            raise self._broken(what, "its times or its cost are out of range")
+        found["usage"] = {name: found.pop(name) for name in ("prompt", "completion", "cached", "cost_usd", "raw")}
         book = found.pop("book")
         if book is not None:
             found["request"] = self._parsed(lambda: self._unfolded(book, found["request"]), what)
