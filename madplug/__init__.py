@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from madplug.lazy import lazy_names
+from madplug._lazy import lazy_names
+from madplug._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from madplug.aio import maybe_await as maybe_await
-    from madplug.api import StudyResult as StudyResult
-    from madplug.api import arun as arun
-    from madplug.api import run as run
-    from madplug.cell import BoundStyle as BoundStyle
-    from madplug.cell import Cell as Cell
+    from madplug.cli.api import StudyResult as StudyResult
+    from madplug.cli.api import arun as arun
+    from madplug.cli.api import run as run
     from madplug.components import *  # noqa: F403
-    from madplug.debate import Debate as Debate
+    from madplug.context import Debate as Debate
+    from madplug.debate.cell import BoundStyle as BoundStyle
+    from madplug.debate.cell import Cell as Cell
     from madplug.errors import *  # noqa: F403
     from madplug.events import AgentsCast as AgentsCast
     from madplug.events import CallAnswered as CallAnswered
@@ -28,36 +29,36 @@ if TYPE_CHECKING:
     from madplug.events import StudyFinished as StudyFinished
     from madplug.events import StudyStarted as StudyStarted
     from madplug.hookspecs import hookimpl as hookimpl
-    from madplug.observers import Run as Run
     from madplug.options import *  # noqa: F403
     from madplug.records import *  # noqa: F403
     from madplug.services import Embedder as Embedder
     from madplug.services import ProgramResult as ProgramResult
     from madplug.services import Retriever as Retriever
     from madplug.services import Sandbox as Sandbox
-    from madplug.setup import Sampled as Sampled
-    from madplug.setup import Setup as Setup
     from madplug.store import Reader as Reader
     from madplug.store import Recorder as Recorder
     from madplug.store import open_study as open_study
+    from madplug.study.observers import Run as Run
+    from madplug.study.setup import Sampled as Sampled
+    from madplug.study.setup import Setup as Setup
     from madplug.transcript import Transcript as Transcript
 
 _HOMES = {
-    "cell": ("BoundStyle", "Cell"),
+    "debate.cell": ("BoundStyle", "Cell"),
     "components": (
         "AnswerFormat", "Casting", "Component", "Dataset", "DecisionProtocol", "Executor", "Extension", "Metric",
         "Model", "Observer", "Paradigm", "PersonaGenerator", "Phase", "Plan", "Service", "Style", "TurnOrder",
         "Visibility",
     ),
     "aio": ("maybe_await",),
-    "api": ("StudyResult", "arun", "run"),
-    "debate": ("Debate",),
+    "cli.api": ("StudyResult", "arun", "run"),
+    "context": ("Debate",),
     "errors": (
         "AccessError", "ComponentError", "EmptyReplyError", "MadplugError", "ModelError", "OverloadedError", "Problem",
         "RefusedError", "StudyError", "StudyStopped", "TransientError", "UnreachableError", "UserError", "nearest",
     ),
     "hookspecs": ("hookimpl",),
-    "observers": ("Run",),
+    "study.observers": ("Run",),
     "options": ("ModelName", "ModelOptions", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
                 "Volatile"),
     "records": (
@@ -69,11 +70,10 @@ _HOMES = {
         "StudyStarted",
     ),
     "services": ("Embedder", "ProgramResult", "Retriever", "Sandbox"),
-    "setup": ("Sampled", "Setup"),
+    "study.setup": ("Sampled", "Setup"),
     "store": ("Reader", "Recorder", "open_study"),
     "transcript": ("Transcript",),
 }
-__version__ = "0.1.0"
 __all__ = [*sorted(name for names in _HOMES.values() for name in names), "__version__"]  # noqa: PLE0604
 
 if not TYPE_CHECKING:  # so that a type checker knows a name that does not exist

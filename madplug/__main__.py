@@ -1,5 +1,5 @@
 """`python -m madplug`."""
 
-from madplug.cli import main
+from madplug.cli.program import main
 
 main(prog_name="madplug")

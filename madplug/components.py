@@ -57,8 +57,8 @@ from madplug.records import (
 )
 
 if TYPE_CHECKING:
-    from madplug.debate import Debate
-    from madplug.driver import StudyDriver
+    from madplug.calls.driver import StudyDriver
+    from madplug.context import Debate
     from madplug.events import (
         AgentsCast,
         CallAnswered,
@@ -69,9 +69,9 @@ if TYPE_CHECKING:
         StudyFinished,
         StudyStarted,
     )
-    from madplug.jobs import JobStream
-    from madplug.observers import Run
-    from madplug.setup import Setup
+    from madplug.study.jobs import JobStream
+    from madplug.study.observers import Run
+    from madplug.study.setup import Setup
 
 T = TypeVar("T")
 C = TypeVar("C", bound="Component")
@@ -586,8 +586,8 @@ class Executor(Component):
     async def run(self, jobs: JobStream, driver: StudyDriver) -> None:
         """Have workers run every job, and return when all of them have ended.
 
-        A worker is a `madplug.worker.Worker`, made from the run file in `driver.folder` with a `Driver` that forwards
-        each call to this one, the only one that writes. The job of a lost worker is given to another worker.
+        A worker is a `madplug.study.worker.Worker`, made from the run file in `driver.folder` with a `Driver` that
+        forwards each call to this one, the only one that writes. The job of a lost worker is given to another worker.
         """
 
 

@@ -11,11 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from madplug.directory import OWN_FILES
 from madplug.errors import UserError
 from madplug.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message_rows, rows_of
 from madplug.rows import to_json
 from madplug.store import Reader, open_study
+from madplug.study.directory import OWN_FILES
 
 BATCH = 500
 What = Literal["debates", "messages", "calls"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from madplug.regular import open_to_append
+from madplug.study.files import open_to_append
 
 _ENVIRONMENT: Any = getattr(os.environ, "_data", os.environ)
 """The variables without being decoded, which takes most of the time when they are compared with those before."""

@@ -8,8 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from madplug.cli.tables import conclusion, summary_rows
 from madplug.records import DebateResult, Message, is_another_sample
-from madplug.tables import conclusion, summary_rows
 from madplug.text import count, safe
 
 MOST_CHARACTERS = 2_000

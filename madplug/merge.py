@@ -11,27 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from madplug.aio import maybe_await
-from madplug.checks import describe_error
+from madplug.calls.gateway import Gateway
 from madplug.components import Metric
 from madplug.config import load
-from madplug.directory import check_folder, read_manifest
+from madplug.debate.checks import describe_error
 from madplug.errors import ComponentError, Problem, UserError, listed
-from madplug.gateway import Gateway
-from madplug.growth import conflicts
 from madplug.records import Answered, Caller, Request
 from madplug.redecide import recorded_table
-from madplug.regular import read_text, write_whole
 from madplug.rows import plain
-from madplug.setup import Setup
 from madplug.shards import FACT, KEPT, Shard
 from madplug.store import open_recorder, open_study
 from madplug.store.merge import copy_records, facts_of
 from madplug.store.scope import FACT as SCOPE
 from madplug.store.scope import Scope
-from madplug.study import StudyRun
-from madplug.summary import summarise
+from madplug.study.compatibility import conflicts
+from madplug.study.directory import check_folder, read_manifest
+from madplug.study.files import read_text, write_whole
+from madplug.study.run import StudyRun
+from madplug.study.setup import Setup
+from madplug.study.summary import summarise
+from madplug.study.trust import asking
 from madplug.text import count
-from madplug.trust import asking
 
 
 class Merged:

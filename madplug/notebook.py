@@ -6,10 +6,10 @@ import sys
 import time
 from typing import Any
 
+from madplug.cli.progress import ProgressText
+from madplug.cli.terminal import Terminal
 from madplug.events import DebateFinished, MessageRecorded
-from madplug.observers import Run
-from madplug.progress import ProgressText
-from madplug.terminal import Terminal
+from madplug.study.observers import Run
 
 EVERY = 0.5
 """Seconds between two updates."""

@@ -107,7 +107,7 @@ class _Nested:
             raise PydanticCustomError("nested_type", f"expected a {source.label}{given}")
 
         def table(component: Component) -> dict[str, Any]:
-            from madplug.composition import component_to_table
+            from madplug.debate.composition import component_to_table
 
             return component_to_table(component)
 

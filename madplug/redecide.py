@@ -10,17 +10,17 @@ from typing import Any
 
 from madplug.config import ResolvedStudy, Resolver
 from madplug.config.read import overlay, read
-from madplug.debate import Debate, state_of
+from madplug.context import Debate, state_of
+from madplug.debate.loop import REOPENED, conclude, decide
+from madplug.debate.state import DebateState, without_paths
 from madplug.errors import ModelError, UserError, nearest_or_all
-from madplug.growth import strings
-from madplug.local import file_of
-from madplug.loop import REOPENED, conclude, decide
 from madplug.records import DebateId, DebateResult, Decision, Message, Usage
-from madplug.registry import Registry
-from madplug.setup import Sampled, Setup
-from madplug.state import DebateState, without_paths
+from madplug.registry.installed import Registry
+from madplug.registry.local import file_of
 from madplug.store.base import Reader
-from madplug.trust import Ask, destinations, is_own
+from madplug.study.compatibility import strings
+from madplug.study.setup import Sampled, Setup
+from madplug.study.trust import Ask, destinations, is_own
 
 _WRITTEN = frozenset({"name", "seed", "repeats", "share_completions", "oracle", "cells"})
 """The keys of an expanded run file; observers, execution and limits belong to a run."""

@@ -8,12 +8,12 @@ from typing import Any
 
 from madplug.config import ResolvedStudy, Resolver
 from madplug.errors import UserError
-from madplug.local import absolute, file_of
 from madplug.redecide import recorded_table, sent_by
-from madplug.registry import Registry
-from madplug.setup import Sampled, Setup
+from madplug.registry.installed import Registry
+from madplug.registry.local import absolute, file_of
 from madplug.store.base import Reader
-from madplug.trust import Ask
+from madplug.study.setup import Sampled, Setup
+from madplug.study.trust import Ask
 
 
 def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path,

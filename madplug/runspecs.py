@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from madplug.hookspecs import hookspec
 
 if TYPE_CHECKING:
-    from madplug.debate import Debate
+    from madplug.context import Debate
     from madplug.records import (
         Completion,
         Message,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Sample,
         Turn,
     )
-    from madplug.setup import Setup
+    from madplug.study.setup import Setup
 
 Sampled = tuple["Sample", tuple[str, ...]]
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from madplug.config import ResolvedStudy
 from madplug.errors import UserError
-from madplug.growth import conflicts
-from madplug.jobs import samples_of
 from madplug.records import Caller, Sample
 from madplug.rows import plain, to_json
-from madplug.setup import Sampled, Setup
 from madplug.store import CallRow, Recorder, open_study
 from madplug.store.merge import facts_of
-from madplug.survey import check_rows
+from madplug.study.compatibility import conflicts
+from madplug.study.jobs import samples_of
+from madplug.study.setup import Sampled, Setup
+from madplug.study.survey import check_rows
 
 FACT = "shard"
 KEPT = ("kept.", "trained.")

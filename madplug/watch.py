@@ -10,9 +10,9 @@ from typing import Any, cast
 from rich.console import Console
 from rich.text import Text
 
+from madplug.cli.terminal import Terminal
 from madplug.events import AgentsCast, CallAnswered, DebateFinished, DebateStarted, Decided, MessageRecorded
 from madplug.records import DebateId, DebateResult, Decision, Message, is_another_sample
-from madplug.terminal import Terminal
 from madplug.text import count, safe
 
 GRADES: Mapping[bool | None, tuple[str, str]] = {
@@ -165,7 +165,7 @@ def _ending(decision: Decision | None) -> str:
 def grader(identity: Mapping[str, Any]) -> Right:
     """Says whether a decision is right, as the answer format of its cell compares it. identity: of the study."""
     from madplug.reading import Grader
-    from madplug.registry import Registry
+    from madplug.registry.installed import Registry
 
     grades = Grader(cast(Any, _Facts(identity)), Registry)
 

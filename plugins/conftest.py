@@ -52,7 +52,7 @@ def _seconds(read, text):
 @pytest.fixture(scope="session")
 def registry():
     """What is installed, looked through once."""
-    from madplug.registry import Registry
+    from madplug.registry.installed import Registry
 
     return Registry()
 
@@ -119,7 +119,7 @@ def run_debate(tmp_path, registry):
         pytest.importorskip(f"madplug_{plugin}")
     from madplug.config import load
     from madplug.store import MemoryStore
-    from madplug.study import StudyRun
+    from madplug.study.run import StudyRun
     from madplug.testing import Scripted
 
     def run(debate, replies, models=("m",), more="", answers="choice", **row):
@@ -157,7 +157,7 @@ def run_on_endpoint(tmp_path, registry):
         pytest.importorskip(f"madplug_{plugin}")
     from madplug.config import load
     from madplug.store import MemoryStore
-    from madplug.study import StudyRun
+    from madplug.study.run import StudyRun
     from madplug.testing.endpoint import running_endpoint
 
     def run(toml, rows, replies):

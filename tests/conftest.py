@@ -57,7 +57,7 @@ def program(tmp_path, monkeypatch):
     """Like `madplug`, but in this process, which is ten times faster."""
     from click.testing import CliRunner
 
-    from madplug.cli import main
+    from madplug.cli.program import main
 
     monkeypatch.chdir(tmp_path)
 

@@ -15,9 +15,9 @@ from madplug.components import Component, Model, Service
 from madplug.config.problems import problems_of
 from madplug.config.shape import Table
 from madplug.errors import ComponentError, Problem, UserError, message_of, nearest_or_all
-from madplug.local import is_file_reference, load_from_file
 from madplug.options import Naming, NestedField, naming, nested_fields
-from madplug.registry import Offer, Registry
+from madplug.registry.installed import Offer, Registry
+from madplug.registry.local import is_file_reference, load_from_file
 from madplug.rows import to_json
 from madplug.services import lacks
 from madplug.text import a

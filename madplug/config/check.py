@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from madplug import runspecs
-from madplug.cell import BoundStyle, Cell
 from madplug.components import Component, Model
-from madplug.composition import moves_of
+from madplug.debate.cell import BoundStyle, Cell
+from madplug.debate.composition import moves_of
 from madplug.errors import Problem, listed, message_of, nearest, nearest_or_all
 from madplug.text import count
 
 if TYPE_CHECKING:
-    from madplug.plan import StudyPlan
+    from madplug.config.plan import StudyPlan
 
 
 def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str]) -> Iterator[Problem]:

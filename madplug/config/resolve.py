@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from madplug.cell import BoundStyle, Cell
 from madplug.components import (
     AnswerFormat,
     Component,
@@ -22,15 +21,16 @@ from madplug.components import (
     Service,
     Style,
 )
-from madplug.composition import component_to_table, field_of
 from madplug.config.build import Builder, Made
 from madplug.config.check import check_cell, check_matches, merge
+from madplug.config.plan import Limits, StudyPlan
 from madplug.config.problems import secrets
 from madplug.config.read import Settings, cells, count_cells, expand, read, read_mapping, validate_lenient
 from madplug.config.shape import CellSettings, Match, Table, cell_table, debate_table, run_table, slots
+from madplug.debate.cell import BoundStyle, Cell
+from madplug.debate.composition import component_to_table, field_of
 from madplug.errors import Problem, UserError, listed, nearest_or_all
-from madplug.plan import Limits, StudyPlan
-from madplug.registry import Offer, Registry
+from madplug.registry.installed import Offer, Registry
 from madplug.rows import to_json
 from madplug.store.layout import NAME
 from madplug.text import a

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from madplug.components import KINDS, AnswerFormat, Component
-from madplug.composition import field_of
+from madplug.debate.composition import field_of
 from madplug.options import refuse_bool
 
 Table = dict[str, Any]

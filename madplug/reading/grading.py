@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from madplug.checks import describe_error
 from madplug.components import AnswerFormat
+from madplug.debate.checks import describe_error
 from madplug.records import DebateResult
 from madplug.store import Reader
 
 if TYPE_CHECKING:
-    from madplug.registry import Registry
+    from madplug.registry.installed import Registry
 
 Grades = Mapping[str, "bool | None"]
 """Right or wrong by answer key; None where it is not known."""
@@ -61,7 +61,7 @@ class Grader:
 
     def _make(self, cell: str) -> AnswerFormat | None:
         from madplug.config.build import InstalledBuilder, Made
-        from madplug.registry import Registry
+        from madplug.registry.installed import Registry
 
         table = self._cells.get(cell)
         slot = table.get("answers") if isinstance(table, Mapping) else None

@@ -14,17 +14,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from madplug.driver import Ending, Source
+from madplug.calls.driver import Ending, Source
 from madplug.errors import StudyError
 from madplug.events import AgentsCast, CallAnswered, DebateStarted, Event, MessageRecorded
-from madplug.jobs import Job
 from madplug.log import redirect_log
 from madplug.records import Agent, Caller, DebateId, DebateResult, Message, Sample
 from madplug.remote.services import live_once
 from madplug.remote.wire import Failure, Item, Outbox, to_error, to_failure, unpack
 from madplug.store.base import Call, CallRow
-from madplug.watchdog import Watchdog
-from madplug.worker import Worker, packages_of
+from madplug.study.jobs import Job
+from madplug.study.watchdog import Watchdog
+from madplug.study.worker import Worker, packages_of
 
 _fresh: ContextVar[bool] = ContextVar("fresh", default=False)
 """Whether no call of the current debate can have been answered before."""
@@ -42,7 +42,7 @@ class _Ran:
 
 
 class RemoteDriver:
-    """The driver of a study, as a worker in another process reaches it; implements `madplug.driver.Driver`."""
+    """The driver of a study, as a worker in another process reaches it; implements `madplug.calls.driver.Driver`."""
 
     def __init__(self, outbox: Outbox, *, wants_calls: bool) -> None:
         self._outbox = outbox

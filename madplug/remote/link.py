@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from madplug.driver import StudyDriver
+from madplug.calls.driver import StudyDriver
 from madplug.errors import ComponentError, StudyError
 from madplug.events import AgentsCast, DebateStarted, Event, MessageRecorded
-from madplug.jobs import Job
 from madplug.records import Agent, Caller, DebateId, DebateResult, Message
-from madplug.regular import open_to_append
 from madplug.remote.wire import Failure, Item, Outbox, to_error, to_failure, unpack
 from madplug.store.base import Call, CallRow
+from madplug.study.files import open_to_append
+from madplug.study.jobs import Job
 
 _UNDONE_BY_LOSS = ("claim", "admit")
 """What a worker that is gone no longer wants; everything else it asked for is carried out."""

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from madplug.driver import StudyDriver
+from madplug.calls.driver import StudyDriver
 from madplug.errors import StudyError
 from madplug.events import CallAnswered
-from madplug.jobs import Job, JobStream
 from madplug.records import DebateResult
 from madplug.remote.client import versions_here
 from madplug.remote.link import WorkerLink, WorkerLost
-from madplug.schedule import stream
+from madplug.study.jobs import Job, JobStream
+from madplug.study.stream import stream
 from madplug.text import count
 
 ATTEMPTS = 3
@@ -173,7 +173,7 @@ class Pool:
 
 def _facts(driver: StudyDriver, study: str) -> dict[str, Any]:
     """What a worker has to know: the study, and what runs it."""
-    from madplug.directory import read_manifest
+    from madplug.study.directory import read_manifest
 
     assert driver.folder is not None
     components = read_manifest(driver.folder)["components"].values()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from madplug.lazy import lazy_names
+from madplug._lazy import lazy_names
 
 if TYPE_CHECKING:
     from madplug.records import DebateId

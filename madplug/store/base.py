@@ -83,7 +83,7 @@ class MetricOverview:
     mean: float
     """Over samples, of the means over repeats."""
     ci95: tuple[float, float] | None
-    """Over samples, as `madplug.spread.interval` has it; scores that are all 0 or 1 count as a proportion."""
+    """Over samples, as `madplug.study.intervals.interval` has it; scores that are all 0 or 1 count as a proportion."""
     samples: int
 
 

@@ -60,7 +60,7 @@ _NAMES = """WITH RECURSIVE found(cell) AS (SELECT min(cell) FROM debates UNION A
 
 
 def overview(rows: Rows, metric: str | None, scope: Scope | None = None) -> list[CellOverview]:
-    """The sums of each cell, in the order in which the cells were started; scores as `madplug.spread` has them."""
+    """The sums of each cell, in the order in which they were started; scores as in `madplug.study.intervals`."""
     scope = scope or Scope()
     within, values = _within(scope)
     if metric is not None:
@@ -113,7 +113,7 @@ def _add_up(cell: str, repeats: Sequence[Any]) -> CellOverview:
 
 def _score(metric: str, repeats: Sequence[Any], sums: Sequence[Any]) -> MetricOverview:
     """From the sums over samples: first of scores as they are, then with those of unscored failures as zeros."""
-    from madplug.spread import interval  # what imports statistics, which only a metric needs
+    from madplug.study.intervals import interval  # what imports statistics, which only a metric needs
 
     proportion = not any(row[_OTHERS] for row in repeats)
     n, mean, squares, least, most = sums[5:] if proportion else sums[:5]

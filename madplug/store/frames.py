@@ -35,7 +35,7 @@ class Frames:
     def _repr_html_(self) -> str:
         """The study as a notebook shows it."""
         from madplug.markup import reader_page
-        from madplug.summary import figures_by_cell
+        from madplug.study.summary import figures_by_cell
 
         study: Any = self
         cells = [{"cell": name, **f.report(), "tokens": f.prompt + f.completion}

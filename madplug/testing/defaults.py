@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from madplug.components import AnswerFormat, DecisionProtocol, Style, TurnOrder, Visibility
-from madplug.debate import Debate
+from madplug.context import Debate
 from madplug.records import Decision, Message, Reply, Sample, Turn
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from madplug.cell import BoundStyle, Cell
 from madplug.components import (
     AnswerFormat,
     Casting,
@@ -24,9 +23,11 @@ from madplug.components import (
     TurnOrder,
     Visibility,
 )
-from madplug.debate import Debate
+from madplug.config.plan import StudyPlan
+from madplug.context import Debate
+from madplug.debate.cell import BoundStyle, Cell
+from madplug.debate.state import DebateState
 from madplug.errors import ModelError
-from madplug.plan import StudyPlan
 from madplug.records import (
     Agent,
     Completion,
@@ -38,9 +39,8 @@ from madplug.records import (
     Sample,
     Usage,
 )
-from madplug.state import DebateState
 from madplug.store import MemoryStore
-from madplug.study import StudyRun
+from madplug.study.run import StudyRun
 from madplug.testing.defaults import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug.transcript import Transcript
 

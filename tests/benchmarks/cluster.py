@@ -109,7 +109,7 @@ async def study(folder: Path) -> float:
     from madplug import Observer
     from madplug.config import load
     from madplug.store import open_recorder
-    from madplug.study import StudyRun
+    from madplug.study.run import StudyRun
     from madplug_ray import Cluster
 
     times: list[float] = []

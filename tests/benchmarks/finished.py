@@ -22,8 +22,8 @@ from typing import Any
 from madplug.config import load
 from madplug.records import Caller, Completion, Usage
 from madplug.rows import to_json
-from madplug.setup import sampled
 from madplug.store import Call, CallRow, open_recorder
+from madplug.study.setup import sampled
 from madplug.testing.endpoint import running_endpoint
 from tests.benchmarks.scale import CALLS
 

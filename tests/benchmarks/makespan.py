@@ -13,10 +13,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from madplug import Completion, Model, Observer, Sample, Usage
-from madplug.cell import BoundStyle, Cell
-from madplug.plan import StudyPlan
+from madplug.config.plan import StudyPlan
+from madplug.debate.cell import BoundStyle, Cell
 from madplug.store import MemoryStore
-from madplug.study import StudyRun
+from madplug.study.run import StudyRun
 from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug.testing.clock import on_virtual_clock
 from madplug.testing.play import Listed

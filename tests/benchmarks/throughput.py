@@ -73,8 +73,8 @@ def measure_file(url: str, debates: int, in_flight: int, agents: int, rounds: in
 
 def plain_plan(url: str, debates: int, in_flight: int, agents: int, rounds: int) -> Any:
     """One cell of the test kit's plain components."""
-    from madplug.cell import BoundStyle, Cell
-    from madplug.plan import StudyPlan
+    from madplug.config.plan import StudyPlan
+    from madplug.debate.cell import BoundStyle, Cell
     from madplug_openai import Chat
 
     model = Chat(model="fake", base_url=url, max_in_flight=in_flight)
@@ -86,9 +86,9 @@ def plain_plan(url: str, debates: int, in_flight: int, agents: int, rounds: int)
 
 def measure_plan(plan: Any, expected: int) -> dict[str, Any]:
     """A study in a directory: CPU per call, memory, and what was reached. expected: how many calls it makes."""
-    from madplug.launch import collect_rarely
+    from madplug.cli.launch import collect_rarely
     from madplug.store import open_recorder, open_study
-    from madplug.study import StudyRun
+    from madplug.study.run import StudyRun
 
     with tempfile.TemporaryDirectory() as folder:
         study = Path(folder) / "study"

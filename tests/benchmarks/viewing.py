@@ -175,9 +175,9 @@ def read_events(server: Server) -> None:
 
 def run(url: str, folder: Path) -> None:
     """A run, in this process, when told to begin."""
-    from madplug.launch import collect_rarely
+    from madplug.cli.launch import collect_rarely
     from madplug.store import open_recorder
-    from madplug.study import StudyRun
+    from madplug.study.run import StudyRun
 
     plan = plain_plan(url, FOLLOWED, 100, AGENTS, ROUNDS)
     store = open_recorder(folder)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from madplug.cli.launch import launch
 from madplug.config import load
-from madplug.launch import launch
 from madplug.store import open_study
 
 RUN = """

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests_support import STUDY
 
 from madplug import UserError
-from madplug.cli import main
+from madplug.cli.program import main
 from madplug.merge import merge
 from madplug.shards import Shard
 from madplug.testing.endpoint import running_endpoint

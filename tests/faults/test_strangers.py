@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from tests_support import RUN
 
 from madplug import UserError
-from madplug.cli import main
+from madplug.cli.program import main
 from madplug.merge import merge
-from madplug.trust import destinations
+from madplug.study.trust import destinations
 
 MAGIC = bytes.fromhex("d9d505f920a163d7")
 """How SQLite's journals begin, and how those end that name another one."""
@@ -24,8 +24,8 @@ MAGIC = bytes.fromhex("d9d505f920a163d7")
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A finished study."""
+    from madplug.cli.launch import launch
     from madplug.config import load
-    from madplug.launch import launch
 
     folder = tmp_path_factory.mktemp("finished")
     (folder / "study.toml").write_text(RUN)

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 from click.testing import CliRunner
 
-from madplug.cli import main
+from madplug.cli.program import main
 from madplug.testing.endpoint import running_endpoint
 from tests.faults import studies
 

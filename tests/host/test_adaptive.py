@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from madplug import OverloadedError
-from madplug.adaptive import AdaptiveWindow
-from madplug.schedule import Slots
+from madplug.calls.adaptive import AdaptiveWindow
+from madplug.calls.slots import Slots
 
 
 def window(start=2, most=64, clock=lambda: 0.0):
@@ -188,7 +188,7 @@ def run(tmp_path):
         pytest.importorskip(f"madplug_{plugin}")
     from madplug.config import load
     from madplug.store import MemoryStore
-    from madplug.study import StudyRun
+    from madplug.study.run import StudyRun
     from madplug.testing.endpoint import running_endpoint
 
     def run(cap, more=""):

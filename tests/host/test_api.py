@@ -372,7 +372,7 @@ def test_a_debate_and_a_study_are_shown_escaped():
 
 
 def test_a_notebook_shows_the_table_and_the_conclusion_of_the_terminal():
-    from madplug.tables import conclusion, summary_rows
+    from madplug.cli.tables import conclusion, summary_rows
 
     result = madplug.run(STUDY)
     page = result._repr_html_()

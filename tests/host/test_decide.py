@@ -5,10 +5,10 @@ import json
 import pytest
 
 from madplug import Decision, DecisionProtocol
-from madplug.cell import BoundStyle, Cell
-from madplug.debate import Debate
+from madplug.context import Debate
+from madplug.debate.cell import BoundStyle, Cell
+from madplug.debate.state import DebateState
 from madplug.redecide import follow
-from madplug.state import DebateState
 from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText, play, wait_for
 
 
@@ -108,10 +108,10 @@ def decide_again(store, played, decision, replies):
     import asyncio
     from dataclasses import replace
 
-    from madplug.plan import StudyPlan
+    from madplug.config.plan import StudyPlan
     from madplug.redecide import Redecider
     from madplug.store import MemoryStore
-    from madplug.study import StudyRun
+    from madplug.study.run import StudyRun
     from madplug.testing import Scripted
 
     model, again, redecider = Scripted(replies), MemoryStore(), Redecider(store)

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from madplug import Dataset, Sample, StudyError
-from madplug.survey import check_rows
+from madplug.study.survey import check_rows
 from madplug.testing import LastRound, PlainStyle, play
 
 

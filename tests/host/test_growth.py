@@ -7,8 +7,8 @@ import pytest
 from tests_support import RUN
 
 from madplug.config import load
-from madplug.growth import brief, conflicts, differences
 from madplug.store import open_study
+from madplug.study.compatibility import brief, conflicts, differences
 
 LEDGER = ("--set", "models.m.ledger=calls.txt")
 SWEEP = RUN + '\n[sweep]\n"debate.rounds" = [1, 2]\n'

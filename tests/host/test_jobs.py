@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from madplug import AccessError, ComponentError, Decision, ModelError, Sample, StudyError, StudyStopped, TransientError
-from madplug.driver import Ending
-from madplug.jobs import Ids, Job
+from madplug.calls.driver import Ending
 from madplug.records import Caller, Completion, DebateResult, Usage
 from madplug.store import Call, CallRow
+from madplug.study.jobs import Ids, Job
 
 APART = Path(__file__).parents[1] / "third_party" / "madplug-apart"
 
@@ -66,7 +66,7 @@ class InPlace:
         return ()
 
     async def run(self, jobs, driver):
-        from madplug.worker import Worker
+        from madplug.study.worker import Worker
 
         worker = Worker.from_file(driver.folder / "study.toml", driver)
         await worker.open()
@@ -113,12 +113,12 @@ def test_cells_matched_crosswise_whose_debates_all_failed_before_do_not_wait_for
     """Two queues must not each put off what the other one waits for."""
     from dataclasses import replace
 
-    from madplug.plan import StudyPlan
+    from madplug.config.plan import StudyPlan
     from madplug.store import MemoryStore
-    from madplug.study import StudyRun
+    from madplug.study.run import StudyRun
     from madplug.testing import Scripted, play
 
-    monkeypatch.setattr("madplug.jobs.WAITING", 2)
+    monkeypatch.setattr("madplug.study.jobs.WAITING", 2)
     samples = [Sample(f"q{i}", f"question {i}") for i in range(8)]
     base = play(replies=lambda r: "A", agents=1, sample=samples).debate.cell
 

@@ -12,10 +12,10 @@ from madplug import Component, Observer, Options, Reply, UserError, Visibility, 
 from madplug.components import KINDS
 from madplug.config import component_to_table, load
 from madplug.config.read import read
-from madplug.describe import component as described
-from madplug.describe import listing, options, page
 from madplug.options import Nested, nested_fields
-from madplug.registry import Registry
+from madplug.registry.describe import component as described
+from madplug.registry.describe import listing, options, page
+from madplug.registry.installed import Registry
 from madplug.testing import SeeAll, play
 
 
@@ -95,11 +95,11 @@ def test_messages_use_the_label_with_its_article(write):
 # No module of the host has the name of a module of the standard library
 
 def test_no_module_of_the_host_shadows_the_standard_library():
-    """`python madplug/cli.py` puts the host's folder first on the path."""
+    """`python madplug/cli/program.py` puts the host's folder first on the path."""
     folder = Path(madplug.__file__).parent
     assert not {p.stem for p in folder.iterdir()} & set(sys.stdlib_module_names)
-    done = subprocess.run([sys.executable, str(folder / "cli.py"), "--help"], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([sys.executable, str(folder / "cli" / "program.py"), "--help"],
+                          capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Check a run FILE" in done.stdout
 
@@ -191,8 +191,8 @@ def test_what_a_component_within_an_option_needs_names_and_calls_counts(framed, 
 def test_a_study_with_components_in_options_is_stored_in_full_and_read_back_as_equal(framed, write):
     import tomli_w
 
-    from madplug.directory import _without_none
     from madplug.rows import plain
+    from madplug.study.directory import _without_none
 
     resolved = load(framed('{use = "frames.default"}'))
     visibility = resolved.expanded()["cells"][0]["debate"]["visibility"]

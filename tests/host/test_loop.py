@@ -23,12 +23,12 @@ from madplug import (
     Turn,
     TurnOrder,
     hookimpl,
-    loop,
     maybe_await,
 )
-from madplug.debate import Debate, state_of
+from madplug.context import Debate, state_of
+from madplug.debate import loop
+from madplug.debate.state import DebateState
 from madplug.redecide import follow
-from madplug.state import DebateState
 from madplug.testing import LastRound, PlainStyle, SpeakAll, play
 
 

@@ -20,7 +20,7 @@ from madplug.events import (
     StudyFinished,
     StudyStarted,
 )
-from madplug.observers import CAPACITY, Observers
+from madplug.study.observers import CAPACITY, Observers
 from madplug.testing import play
 
 
@@ -107,10 +107,10 @@ def test_every_debate_that_starts_finishes_once_and_in_order():
 
 
 def test_a_stopped_debate_finishes_as_stopped():
-    from madplug.driver import Ending
-    from madplug.plan import StudyPlan
+    from madplug.calls.driver import Ending
+    from madplug.config.plan import StudyPlan
     from madplug.store import MemoryStore
-    from madplug.study import StudyRun
+    from madplug.study.run import StudyRun
     from madplug.testing.play import Scripted
 
     cell = play(replies=lambda r: "A", rounds=3).debate.cell
@@ -229,9 +229,9 @@ def test_a_study_that_breaks_off_finishes_its_debates_and_closes_its_observers()
 
 
 def test_a_study_that_is_cancelled_finishes_its_debates_and_closes_its_observers():
-    from madplug.plan import StudyPlan
+    from madplug.config.plan import StudyPlan
     from madplug.store import MemoryStore
-    from madplug.study import StudyRun
+    from madplug.study.run import StudyRun
     from madplug.testing.play import Scripted
 
     class Silent(Scripted):
@@ -278,7 +278,7 @@ def test_whatever_an_observer_raises_the_next_events_arrive(error, asynchronous)
 
 HANGS = """
 import time
-import madplug.observers
+import madplug.study.observers
 from madplug import Observer
 from madplug.testing import play
 
@@ -288,7 +288,7 @@ class Stuck(Observer):
     def {method}(self, *arguments):
         time.sleep(1000)
 
-madplug.observers.PATIENCE = 0.3
+madplug.study.observers.PATIENCE = 0.3
 print(play(replies=lambda r: "A", observers=[Stuck()]).problems)
 """
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from madplug import UnreachableError
-from madplug.quota import Quota
+from madplug.calls.quota import Quota
 from madplug.records import Caller
 
 

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from madplug.cli import Program, main
+from madplug.cli.program import Program, main
 from madplug.text import safe
 
 

@@ -486,7 +486,7 @@ def test_a_plugin_built_for_another_madplug_gets_a_clear_answer(madplug, madplug
 
 
 def test_a_plugin_built_for_this_madplug_is_loaded(madplug_plugin):
-    from madplug.registry import Registry
+    from madplug.registry.installed import Registry
 
     folder = madplug_plugin("good", HOOKED.format(body="@hookimpl\n    def madplug_view(self, debate): pass"))
     metadata = folder / "madplug_good-1.0.dist-info" / "METADATA"
@@ -503,7 +503,7 @@ def test_a_requirement_is_read_as_packaging_reads_it(sign, version):
     from packaging.requirements import InvalidRequirement, Requirement
 
     from madplug import __version__
-    from madplug.registry import _unmet
+    from madplug.registry.installed import _unmet
 
     for more in ("", ",<0.2", ", >= 0.1", ",!=0.1.0", "rc1", ".*"):
         text = f"madplug {sign} {version}{more}"

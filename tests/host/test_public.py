@@ -10,8 +10,8 @@ from pathlib import Path
 import madplug
 from madplug import hookspecs, runspecs, services, testing
 from madplug.components import KINDS, Component, ModelOptions
-from madplug.debate import Debate
-from madplug.setup import Setup
+from madplug.context import Debate
+from madplug.study.setup import Setup
 from madplug.testing import contracts
 from madplug.transcript import Transcript
 

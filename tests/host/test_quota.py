@@ -17,11 +17,11 @@ from madplug import (
     UnreachableError,
     Usage,
 )
-from madplug.driver import Ending, StudyDriver
-from madplug.observers import Observers
-from madplug.quota import Pace, limiter
+from madplug.calls.driver import Ending, StudyDriver
+from madplug.calls.quota import Pace, limiter
 from madplug.records import Caller
 from madplug.store import MemoryStore
+from madplug.study.observers import Observers
 from madplug.testing import play
 from madplug.testing.clock import on_virtual_clock
 
@@ -155,8 +155,8 @@ class Flaky(Model):
 
 
 def study(model, samples, monkeypatch):
-    monkeypatch.setattr("madplug.quota.FIRST_PROBE", 0.001)
-    monkeypatch.setattr("madplug.quota.LAST_PROBE", 0.002)
+    monkeypatch.setattr("madplug.calls.quota.FIRST_PROBE", 0.001)
+    monkeypatch.setattr("madplug.calls.quota.LAST_PROBE", 0.002)
     rows = [Sample(f"q{i}", f"question {i}") for i in range(samples)]
     return play(model=model, sample=rows, agents=1, expect_failure=True)
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
-from madplug.cli import main
+from madplug.cli.program import main
 from madplug.store import open_recorder
 from madplug.store.reading import SqliteReader
 from madplug.testing import wait_for

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from madplug.errors import UserError
-from madplug.registry import Registry
+from madplug.registry.installed import Registry
 
 GOOD = '''
 from madplug import Decision, DecisionProtocol, hookimpl
@@ -64,7 +64,8 @@ def test_a_plugin_that_breaks_a_rule_is_named_with_its_version_and_the_others_go
 
 def test_python_without_docstrings_has_components_without_a_summary(madplug_plugin):
     folder = madplug_plugin("good", GOOD)
-    code = "from madplug.registry import Registry; print([Registry().find('decision', 'good.nothing').summary])"
+    code = ("from madplug.registry.installed import Registry; "
+            "print([Registry().find('decision', 'good.nothing').summary])")
     done = subprocess.run([sys.executable, "-OO", "-c", code], cwd=folder, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("['']\n", "")
 

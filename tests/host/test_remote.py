@@ -16,7 +16,7 @@ from madplug.remote import Pool, WorkerEnd, wire
 from madplug.remote.client import mismatches, versions_here
 from madplug.rows import to_json
 from madplug.store import Call, CallRow, DebateId, MemoryStore, open_recorder
-from madplug.study import StudyRun
+from madplug.study.run import StudyRun
 from madplug.testing.clock import on_virtual_clock
 from madplug.testing.contracts import ExecutorContract
 

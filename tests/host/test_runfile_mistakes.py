@@ -7,9 +7,9 @@ import pytest
 from tests_support import RUN
 
 from madplug import Options, UserError
-from madplug.composition import path_digest
 from madplug.config import load
 from madplug.config.problems import secret_part, secrets
+from madplug.debate.composition import path_digest
 from madplug.errors import listed, message_of
 
 

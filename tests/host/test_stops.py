@@ -132,7 +132,7 @@ def test_a_reader_that_stops_takes_no_call_along():
     """Whoever reads the stream of results may stop reading: the jobs under way are cancelled, and none is lost."""
     import asyncio
 
-    from madplug.schedule import JobQueue, stream
+    from madplug.study.stream import JobQueue, stream
 
     ended = []
 
@@ -160,7 +160,7 @@ def test_a_reader_that_stops_takes_no_call_along():
 def test_a_result_of_none_does_not_end_the_stream():
     import asyncio
 
-    from madplug.schedule import JobQueue, stream
+    from madplug.study.stream import JobQueue, stream
 
     async def jobs():
         for n in range(10):
@@ -198,9 +198,9 @@ def test_a_component_that_makes_do_without_an_answer_spoils_no_debate_when_the_s
     import asyncio
 
     from madplug import Reply, Sample
-    from madplug.plan import Limits, StudyPlan
+    from madplug.config.plan import Limits, StudyPlan
     from madplug.store import MemoryStore
-    from madplug.study import StudyRun
+    from madplug.study.run import StudyRun
     from madplug.testing import PlainStyle, Scripted, play
 
     class Robust(PlainStyle):

@@ -6,10 +6,10 @@ import json
 import pytest
 
 from madplug import Completion, Extension, Sample, hookimpl, runspecs
-from madplug.cell import BoundStyle, Cell
+from madplug.debate.cell import BoundStyle, Cell
 from madplug.records import Caller, DebateResult, Usage
 from madplug.store import Call, CallRow, DebateId, open_recorder, open_study
-from madplug.study import StudyPlan, StudyRun
+from madplug.study.run import StudyPlan, StudyRun
 from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText, play
 from madplug.testing.play import Listed
 

@@ -11,7 +11,7 @@ import pytest
 
 from madplug import Caller, Completion, DebateResult, Decision, Message, Sample, Usage, UserError
 from madplug.store import Call, CallRow, DebateId, MemoryStore, Spent, open_recorder, open_study
-from madplug.summary import figures_by_cell
+from madplug.study.summary import figures_by_cell
 from madplug.testing import wait_for
 
 

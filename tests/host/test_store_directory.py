@@ -156,7 +156,7 @@ def command(tmp_path, monkeypatch):
     """A command in this process: its exit status and what it said; what it raises is raised."""
     from click.testing import CliRunner
 
-    from madplug.cli import main
+    from madplug.cli.program import main
 
     monkeypatch.chdir(tmp_path)
 

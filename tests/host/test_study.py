@@ -110,9 +110,9 @@ def test_two_runs_in_one_process_do_not_see_each_other():
     import asyncio
 
     from madplug import Sample
-    from madplug.cell import BoundStyle, Cell
+    from madplug.debate.cell import BoundStyle, Cell
     from madplug.store import MemoryStore
-    from madplug.study import StudyPlan, StudyRun
+    from madplug.study.run import StudyPlan, StudyRun
     from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText
     from madplug.testing.play import Listed
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from madplug.spread import interval, spread, t_quantile
-from madplug.summary import CellFigures
+from madplug.study.intervals import interval, spread, t_quantile
+from madplug.study.summary import CellFigures
 
 
 def test_the_worked_numbers_of_three_repeats():
@@ -109,7 +109,7 @@ def test_the_metrics_of_a_cell_whose_debates_all_failed_are_there():
 
 
 def test_a_metric_of_many_figures_does_not_widen_the_table():
-    from madplug.tables import summary_table
+    from madplug.cli.tables import summary_table
 
     parts = {f"m.flips.{i}": {"mean": 0.5} for i in range(20)}
     several = {f"qa.m{i}": {"mean": 0.5} for i in range(7)}

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from madplug import Executor, Metric, Sample
-from madplug.plan import StudyPlan
+from madplug.config.plan import StudyPlan
 from madplug.store import DebateId, MemoryStore
-from madplug.study import StudyRun
+from madplug.study.run import StudyRun
 from madplug.testing import Scripted, play
 from madplug.testing.play import Listed
 
@@ -89,7 +89,7 @@ def test_a_debate_that_failed_is_run_again_and_one_that_is_gone_is_dropped():
 
 
 def test_many_samples_that_are_left_are_read_one_at_a_time(monkeypatch):
-    monkeypatch.setattr("madplug.survey.MOST", 2)
+    monkeypatch.setattr("madplug.study.survey.MOST", 2)
     store = MemoryStore()
     run(store, rows("q1", "q2", "gone"))
     reads, summary, _, study = run(store, rows("q1", "q2", "q3", "q4", "q5"))
@@ -161,7 +161,7 @@ def test_data_put_back_after_a_run_that_broke_off_on_others_are_read_again():
 
 @pytest.mark.parametrize("digest", ["", "no digest"])
 def test_a_digest_that_is_none_is_not_taken_for_one_on_record(digest):
-    from madplug.survey import _number
+    from madplug.study.survey import _number
 
     assert _number(digest) == 0
 

@@ -25,10 +25,10 @@ from madplug import (
     Request,
     Sample,
 )
-from madplug.observers import Progress
-from madplug.progress import ProgressText, clock_text
-from madplug.tables import conclusion, summary_table
-from madplug.terminal import Terminal
+from madplug.cli.progress import ProgressText, clock_text
+from madplug.cli.tables import conclusion, summary_table
+from madplug.cli.terminal import Terminal
+from madplug.study.observers import Progress
 from madplug.watch import Watch
 
 
@@ -107,8 +107,8 @@ def test_elapsed_and_remaining_time_failures_cost_and_retries(line):
 def test_elsewhere_than_on_a_terminal_a_line_comes_when_nothing_was_printed_for_a_while(clock, monkeypatch):
     import time
 
-    from madplug import terminal
-    from madplug.observers import Run
+    from madplug.cli import terminal
+    from madplug.study.observers import Run
 
     monkeypatch.setattr(terminal, "PLAIN_EVERY", 0.05)
     text = StringIO()

@@ -6,7 +6,7 @@ import sys
 # Collections in the watching thread let the watched one go on, which returns from the frames that are being read.
 PROGRAM = """
 import asyncio, gc, threading, time
-from madplug import watchdog
+from madplug.study import watchdog
 
 def deep(n):
     return deep(n - 1) if n else None

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from madplug.composition import field_of
 from madplug.config import Resolver
 from madplug.config.shape import slots as kinds_of
+from madplug.debate.composition import field_of
 from madplug.errors import ComponentError, UserError
-from madplug.registry import Registry
+from madplug.registry.installed import Registry
 from madplug.testing import SeeAll, contracts
 from madplug.testing.contracts.base import DebateContract
 from madplug.testing.contracts.supplies import slots

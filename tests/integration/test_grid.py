@@ -18,9 +18,9 @@ from scripted_agents import Agents
 
 from madplug import UserError
 from madplug.config import load
-from madplug.registry import Registry
+from madplug.registry.installed import Registry
 from madplug.store import MemoryStore
-from madplug.study import StudyRun
+from madplug.study.run import StudyRun
 from madplug.testing import Scripted
 
 REGISTRY = Registry()

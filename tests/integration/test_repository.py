@@ -11,7 +11,7 @@ import pytest
 
 from madplug.components import KINDS
 from madplug.errors import UserError
-from madplug.registry import Registry
+from madplug.registry.installed import Registry
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,7 +26,7 @@ HEAVY = {"litellm", "datasets", "torch", "matplotlib", "aiohttp", "pyarrow", "pa
          "inspect_ai"}
 
 UNUSED = {"asyncio", "concurrent.futures", "http", "multiprocessing", "packaging", "pydantic.plugin._loader", "sqlite3",
-          "ssl", "urllib.request", "madplug.cell", "madplug.state", "madplug.store.base"}
+          "ssl", "urllib.request", "madplug.debate.cell", "madplug.debate.state", "madplug.store.base"}
 """What running a study takes, and looking at components does not: together a third of what a listing would cost."""
 
 
@@ -127,7 +127,7 @@ def test_importing_every_plugin_imports_nothing_heavy_and_warns_of_nothing():
 
 LISTING = """
 import atexit, json, sys
-from madplug.cli import main
+from madplug.cli.program import main
 
 def count():
     from madplug import Options
@@ -150,7 +150,7 @@ def test_listing_every_component_imports_and_builds_only_what_that_takes():
     assert options > 150  # every plugin was loaded
     assert built == 0, "a plugin makes options when it is imported"
     assert UNUSED & set(modules) == set()
-    assert sum(module.startswith("madplug.") for module in modules) <= 25
+    assert sum(module.startswith("madplug.") for module in modules) <= 30
 
 
 def test_every_preset_and_its_pasted_expansion_are_equal_studies(tmp_path):
@@ -199,9 +199,7 @@ def test_a_set_of_distributions_has_everything_of_ours_that_it_depends_on(name):
     assert needed <= named
 
 
-def test_the_contributors_guide_names_the_room_of_every_module_of_the_host_once():
+def test_the_contributors_guide_names_every_room_of_the_host_and_nothing_else():
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    rows = [line for line in re.split(r"\n(?=\| modules)", guide)[1].split("\n\n")[0].splitlines() if "`" in line]
-    named = [name for row in rows for name in re.findall(r"`(\w+)/?`", row.split("|")[1])]
-    files = {path.stem for path in ROOT.glob("madplug/*.py")} - {"__init__", "__main__"}
-    assert sorted(named) == sorted(files | {path.parent.name for path in ROOT.glob("madplug/*/__init__.py")})
+    named = re.findall(r"^\| `(\w+)/` \|", guide.partition("### The host")[2].partition("## Test")[0], re.MULTILINE)
+    assert sorted(named) == sorted(path.parent.name for path in ROOT.glob("madplug/*/__init__.py"))

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from scripted_replies import replies
 
-from madplug.cli import main as program
+from madplug.cli.program import main as program
 from madplug.config import load
 from madplug.config.read import cells, read
 from madplug.testing.endpoint import running_endpoint

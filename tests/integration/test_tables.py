@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from scripted_replies import replies
 
-from madplug.cli import main as program
+from madplug.cli.program import main as program
 from madplug.testing.endpoint import running_endpoint
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tables.md"

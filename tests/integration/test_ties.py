@@ -9,7 +9,7 @@ import re
 import pytest
 
 from madplug import AnswerFormat, Sample
-from madplug.registry import Registry
+from madplug.registry.installed import Registry
 from madplug.testing import debate_from, play, wait_for
 
 SEEDS = range(12)

@@ -7,9 +7,9 @@ import json
 from dataclasses import replace
 
 from madplug.config import load
-from madplug.registry import Registry
+from madplug.registry.installed import Registry
 from madplug.store import MemoryStore
-from madplug.study import StudyRun
+from madplug.study.run import StudyRun
 from madplug.testing import Scripted
 from madplug.testing.endpoint import Endpoint
 

@@ -22,30 +22,27 @@ from typing import Any
 
 import pasting
 
-from madplug import cell as cell_module
 from madplug import (
     components,
-    debate,
-    describe,
-    driver,
     errors,
     events,
     hookspecs,
-    jobs,
-    observers,
     options,
     records,
     runspecs,
     services,
-    setup,
-    state,
     store,
     testing,
     transcript,
-    worker,
 )
-from madplug.registry import Offer, Registry
+from madplug import context as debate
+from madplug.calls import driver
+from madplug.debate import cell as cell_module
+from madplug.debate import state
+from madplug.registry import describe
+from madplug.registry.installed import Offer, Registry
 from madplug.store import base
+from madplug.study import jobs, observers, setup, worker
 from madplug.text import a
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,7 +135,7 @@ def reference() -> str:
               *record_pages(components, only=("Plan",))]
     parts += ["## Records of a study (`madplug.store`)", f"`{signature('open_study', store.open_study)}`: "
               f"{flowing(text_of(store.open_study))}", *record_pages(base, only=READ), interface(base.Reader)]
-    parts += ["## Executors (`madplug.driver`, `madplug.jobs`, `madplug.worker`)", text_of(driver),
+    parts += ["## Executors (`madplug.calls.driver`, `madplug.study.jobs`, `madplug.study.worker`)", text_of(driver),
               *record_pages(jobs, only=("Job",)), *record_pages(driver, only=("Ending",)), interface(driver.Driver),
               "`StudyDriver` is the one `Driver` of a study: it grants slots, counts and stores. Its `folder` is the "
               "study's directory.",
@@ -394,7 +391,7 @@ def sentence(text: str) -> str:
 
 def keys(table: Any) -> str:
     """The keys of a table."""
-    from madplug.describe import field_facts
+    from madplug.registry.describe import field_facts
 
     def row(fact: dict[str, Any]) -> str:
         kind = fact["type"].removesuffix(" | none") + (f" ({fact['limits']})" if fact["limits"] else "")
@@ -481,7 +478,7 @@ def component(facts: dict[str, Any], common: set[str]) -> str:
 
 def default(option: dict[str, Any]) -> str:
     """A default that fits into a table."""
-    from madplug.describe import default_text
+    from madplug.registry.describe import default_text
 
     if option["required"]:
         return "required"

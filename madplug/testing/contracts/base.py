@@ -15,7 +15,7 @@ from madplug.components import KINDS
 from madplug.errors import MadplugError
 from madplug.options import nested_fields
 from madplug.records import Completion, Request, Sample
-from madplug.registry import Offer, _unfit
+from madplug.registry.installed import Offer, _unfit
 from madplug.rows import to_json
 from madplug.testing.contracts.imports import HEAVY, heavy_imports, imports_noted
 from madplug.testing.contracts.scene import ODD, Outspoken, Rows, Trial, Witness, contents_of, drawn, fitting

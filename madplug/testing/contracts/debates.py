@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from madplug.aio import maybe_await
-from madplug.debate import Debate, state_of
+from madplug.context import Debate, state_of
+from madplug.debate.state import DebateState
 from madplug.records import Agent, Message, Persona, Reply, Turn
-from madplug.state import DebateState
 from madplug.testing.contracts.base import DebateContract
 from madplug.testing.contracts.scene import Outspoken, json_able, same_twice, variants
 from madplug.testing.defaults import AnyMove, SpeakAll

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from madplug import runspecs
-from madplug.debate import Debate, state_of
+from madplug.context import Debate, state_of
 from madplug.records import Decision, Reopen
 from madplug.testing.contracts.base import DebateContract
 from madplug.testing.contracts.scene import json_able, same_twice, variants

@@ -12,11 +12,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from madplug.components import Dataset
-from madplug.debate import Debate
-from madplug.debate import state_of as debate_state
+from madplug.context import Debate
+from madplug.context import state_of as debate_state
+from madplug.debate.state import DebateState, without_paths
 from madplug.records import DebateResult, Message, Reply, Sample, Turn
 from madplug.rows import to_json
-from madplug.state import DebateState, without_paths
 from madplug.store import DebateId, MemoryStore
 from madplug.testing.defaults import PlainStyle
 from madplug.testing.play import Played

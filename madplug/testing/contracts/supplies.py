@@ -17,16 +17,16 @@ import pytest
 from pydantic import ValidationError
 
 from madplug.components import KINDS, ModelOptions, Observer
-from madplug.composition import field_of
 from madplug.config import load
 from madplug.config.build import Builder, Made
 from madplug.config.shape import debate_table
 from madplug.config.shape import slots as kinds_of
+from madplug.debate.composition import field_of
 from madplug.records import Sample
-from madplug.registry import Registry
+from madplug.registry.installed import Registry
 from madplug.rows import to_json
 from madplug.store import open_recorder
-from madplug.study import StudyRun
+from madplug.study.run import StudyRun
 from madplug.testing.contracts.base import ComponentContract, DebateContract
 from madplug.testing.contracts.scene import ODD, json_able
 
@@ -251,7 +251,7 @@ class ExecutorContract(ComponentContract):
     def test_debates_end_as_they_do_without_it(self, tmp_path: Path, madplug_plugin: Callable[..., Path]) -> None:
         """Every debate is run once and ends as it does in the host's own process, the one that fails included.
 
-        If this fails: give every job to a worker (`madplug.worker.Worker`) and await it; `Worker.run` records a
+        If this fails: give every job to a worker (`madplug.study.worker.Worker`) and await it; `Worker.run` records a
         failure and raises only what must end the study. Calls, messages and results go through the driver.
         """
         madplug_plugin("executed", EXECUTED_PLUGIN)

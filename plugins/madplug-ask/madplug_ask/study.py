@@ -10,7 +10,7 @@ from typing import Any
 
 from madplug import UserError, nearest
 from madplug.config import ResolvedStudy, load
-from madplug.registry import Registry
+from madplug.registry.installed import Registry
 
 AGENTS = 3
 EMBEDDED = "llamacpp.chat"

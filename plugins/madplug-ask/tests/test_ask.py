@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from madplug import Agent, AgentsCast, DebateId, Message, MessageRecorded, Persona, Request
-from madplug.cli import main
+from madplug.cli.program import main
 from madplug_ask.show import Transcript
 
 PARROT = '''

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from madplug import Debate, DebateResult, Decision, Message, Persona, Sample, Turn, Usage, Visibility
-from madplug.debate import state_of
+from madplug.context import state_of
 from madplug.testing import Played, debate_from, play, wait_for
 from madplug_baselines import (
     Cot,

@@ -21,17 +21,17 @@ from uuid import uuid4
 from pydantic import Field
 
 from madplug import DebateFinished, Observer, Options, StudyError, StudyFinished, StudyStarted, Volatile
-from madplug.child import python_command
 from madplug.log import redact
+from madplug.process import python_command
 from madplug.rows import plain
 
 if TYPE_CHECKING:
-    from madplug.observers import Run
+    from madplug.study.observers import Run
 
 REPORT_SECONDS = 25.0
 """The most seconds that making the report may take: an observer has 30 once a study has ended."""
 _REPORT = """
-from madplug.cli import main
+from madplug.cli.program import main
 folder, target = sys.argv[1:]
 main(["report", "--output", target, "--", folder], prog_name="madplug")
 """
@@ -206,7 +206,7 @@ def _digest(*parts: str) -> str:
 
 def _origin(folder: Path) -> str:
     """What tells a study from others of its name: when and where its first run started."""
-    from madplug.directory import read_manifest
+    from madplug.study.directory import read_manifest
 
     runs = read_manifest(folder)["runs"]
     return f"{folder.resolve()} {runs[0] if runs else ''}"

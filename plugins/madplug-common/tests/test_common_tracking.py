@@ -111,9 +111,9 @@ def run(tmp_path):
     from dataclasses import replace
 
     from madplug.config import load
-    from madplug.directory import write_provenance
     from madplug.store import open_recorder
-    from madplug.study import StudyRun
+    from madplug.study.directory import write_provenance
+    from madplug.study.run import StudyRun
 
     def run(book, size=3):
         (tmp_path / "tracked.toml").write_text(STUDY.format(size=size))

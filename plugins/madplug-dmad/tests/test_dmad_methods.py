@@ -7,7 +7,7 @@ import json
 import pytest
 
 from madplug import AnswerFormat, Sample, Service
-from madplug.cell import BoundStyle
+from madplug.debate.cell import BoundStyle
 from madplug.testing import play
 from madplug_dmad import CCoT, Cot, DDCoT, Execution, Io, Methods, Program, StepBack, Text, Vision
 from madplug_dmad.program import program_in

@@ -5,7 +5,7 @@ from math import log2
 import pytest
 
 from madplug import AnswerFormat, Decision, DecisionProtocol, Persona, PersonaGenerator, Sample, Service
-from madplug.debate import state_of
+from madplug.context import state_of
 from madplug.testing import debate_from, play, wait_for
 from madplug_common.finals import FinalOptions, final_answers
 from madplug_dynamics import (

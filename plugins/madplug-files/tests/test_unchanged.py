@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from madplug.unchanged import stamp
+from madplug.study.unchanged import stamp
 from madplug_files import Table
 
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from madplug import UserError
-from madplug.cli import main
+from madplug.cli.program import main
 from madplug.testing import play
 from madplug_inspect.dataset import Imported
 from madplug_inspect.observer import Logs

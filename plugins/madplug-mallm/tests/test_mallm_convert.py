@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from madplug import UserError
 from madplug.config import load
-from madplug.registry import Registry
+from madplug.registry.installed import Registry
 from madplug_mallm import madplug_register_commands
 from madplug_mallm.convert import convert
 from madplug_mallm.names import DECISIONS, DEFAULTS, PARADIGMS, PERSONAS, STYLES

@@ -341,7 +341,7 @@ def test_paradigms_are_the_debates_with_a_casting():
 
 
 def test_a_default_that_is_no_candidate_is_refused():
-    from madplug.cell import Cell
+    from madplug.debate.cell import Cell
     from madplug.testing import LastRound, SeeAll, SpeakAll, StrippedText
 
     cell = Cell("x", StrippedText(), SpeakAll(), SeeAll(), LastRound(), [], 1, models=("a", "b"))

@@ -11,8 +11,8 @@ from pydantic import Field
 from madplug import Executor, Options, StudyError, hookimpl
 
 if TYPE_CHECKING:
-    from madplug.driver import StudyDriver
-    from madplug.jobs import JobStream
+    from madplug.calls.driver import StudyDriver
+    from madplug.study.jobs import JobStream
 
 
 class ProcessPoolOptions(Options):

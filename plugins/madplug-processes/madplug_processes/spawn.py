@@ -9,7 +9,7 @@ import socket
 import subprocess
 from collections.abc import Callable
 
-from madplug.child import python_command
+from madplug.process import python_command
 from madplug_processes.frames import FrameProtocol
 
 _MAIN = """

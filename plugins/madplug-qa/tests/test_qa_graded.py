@@ -189,7 +189,7 @@ def test_grades_are_two_or_more_different_words(grades):
 
 
 def test_a_debate_made_from_a_transcript_is_graded_too():
-    from madplug.debate import state_of
+    from madplug.context import state_of
     from madplug.records import Decision
     from madplug.testing import wait_for
 

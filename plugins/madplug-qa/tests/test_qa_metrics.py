@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from madplug import AnswerFormat, Decision, DecisionProtocol, Sample
-from madplug.debate import state_of
+from madplug.context import state_of
 from madplug.testing import debate_from, play
 from madplug_qa import F1, Accuracy, Answerability, ExactMatch, Includes, Oracle
 from madplug_qa.spans import normalised, overlap, span, wanted

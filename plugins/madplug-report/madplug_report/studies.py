@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from madplug import Reader, UserError, open_study
-from madplug.growth import is_cell
-from madplug.regular import read_text
+from madplug.study.compatibility import is_cell
+from madplug.study.files import read_text
 
 
 @dataclass

@@ -129,6 +129,6 @@ def madplug():
     """Run the program: `madplug("report", folder)`."""
     from click.testing import CliRunner
 
-    from madplug.cli import main
+    from madplug.cli.program import main
 
     return lambda *words: CliRunner().invoke(main, [str(w) for w in words], prog_name="madplug")

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from madplug import open_study
-from madplug.summary import figures_by_cell
+from madplug.study.summary import figures_by_cell
 from madplug_report.analysis import Analysis
 from madplug_report.building import Wanted, build
 from madplug_report.combining import combine

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import pytest
 from click.testing import CliRunner
 
-from madplug.cli import main
+from madplug.cli.program import main
 from madplug_report.escape import distinct, in_html, in_latex, in_markdown, line, shortened, width
 
 EVIL = ["<script>alert(1)</script>", "a|b\\c{}_%#~`*[x](http://e.org) --", "esc\x1b[31m\u202eevil\nline", "' onload='x",
@@ -193,7 +193,7 @@ def test_names_are_shortened_in_the_middle_and_stay_different():
 
 
 def test_looking_for_the_command_loads_nothing_heavy():
-    code = ("import sys; from madplug.cli import main; main(['report', '--help'], standalone_mode=False); "
+    code = ("import sys; from madplug.cli.program import main; main(['report', '--help'], standalone_mode=False); "
             "print({'numpy', 'scipy', 'matplotlib', 'msgspec'} & set(sys.modules))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("set()\n")

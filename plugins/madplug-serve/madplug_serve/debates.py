@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import contextmanager
 
 from madplug import DebateId, DebateResult, Executor, Observer, Sample
-from madplug.driver import StudyDriver
+from madplug.calls.driver import StudyDriver
 from madplug.errors import StudyError
 from madplug.events import MessageRecorded
-from madplug.jobs import Job, JobStream
 from madplug.log import redact
-from madplug.worker import Worker
+from madplug.study.jobs import Job, JobStream
+from madplug.study.worker import Worker
 from madplug_serve.conversation import Asked, RequestError
 from madplug_serve.dataset import Conversations
 

@@ -9,7 +9,7 @@ import time
 import pytest
 from click.testing import CliRunner
 
-from madplug.cli import main
+from madplug.cli.program import main
 from madplug_serve.conversation import Asked
 from madplug_serve.debates import Debates
 

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from madplug.child import python_command
 from madplug.errors import UserError
+from madplug.process import python_command
 
 MOST_SECONDS = 300
 _MAIN = """

@@ -10,9 +10,9 @@ import pytest
 
 import madplug_voting
 from madplug import Extension, Review, hookimpl
-from madplug.debate import Debate, state_of
+from madplug.context import Debate, state_of
+from madplug.debate.state import DebateState
 from madplug.redecide import follow
-from madplug.state import DebateState
 from madplug.testing import play
 from madplug_voting import Plurality
 

@@ -133,7 +133,7 @@ class Run:
         """Run the study; disturb: what happens meanwhile. Gives the debates as lines, but for times."""
         from madplug.config import load
         from madplug.store import open_recorder
-        from madplug.study import StudyRun
+        from madplug.study.run import StudyRun
 
         (self.folder / "manifest.json").write_text(json.dumps({"runs": [], "components": {
             "rayed.slow": {"distribution": "madplug-rayed", "version": "1.0"}}}))

@@ -1,0 +1,1 @@
+"""A request becomes a call that is granted, answered and stored."""

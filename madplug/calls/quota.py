@@ -1,0 +1,211 @@
+"""The slots and rate limits of one model, and waiting for its endpoint while it cannot be reached."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from madplug.calls.adaptive import AdaptiveWindow
+from madplug.calls.slots import Slots
+from madplug.components import Model
+from madplug.errors import OverloadedError, UnreachableError
+from madplug.records import Caller, DebateId, Usage
+
+if TYPE_CHECKING:
+    from aiolimiter import AsyncLimiter
+
+Interruptible = Callable[[Awaitable[None]], Awaitable[None]]
+"""Waits for something, but no longer than the study runs."""
+FIRST_PROBE, LAST_PROBE = 0.5, 15.0
+"""Seconds between two attempts to reach an endpoint that is down, at first and at most."""
+MOST_A_SECOND = 10**6
+"""Calls that a rate can be about; more are never started."""
+
+
+class Quota:
+    """The slots and rate limits of one model, and what is known about its answers."""
+
+    def __init__(self, name: str, model: Model) -> None:
+        options = model.options
+        self.name = name
+        self.slots = Slots(options.max_in_flight)
+        self.window = AdaptiveWindow(self.slots, options.start_in_flight) if options.start_in_flight else None
+        """How many of the slots can be used, if that is found out while the study runs."""
+        self.answered = 0
+        self.tokens = 0
+        """Tokens of prompts and completions in this run."""
+        self._used = 0.0
+        """The same for the rate, where one call does not count for more than the tokens of a minute."""
+        self.refused: set[DebateId] = set()
+        """Debates of which the endpoint refused every request since it last answered one."""
+        self._deadline = options.deadline
+        self._most_used = options.tokens_per_minute or 0.0
+        self._requests = request_rate(options.requests_per_minute)
+        self._token_rate = limiter(options.tokens_per_minute)
+        self.limited = not (self._requests is None and self._token_rate is None and self.window is None)
+        """Whether there is a rate, or the endpoint's own wish, to wait for."""
+        self._reserving = asyncio.Lock()
+        self._admitted = 0
+        self._reserved = 0.0
+        self.down = False
+        """Whether the endpoint could not be reached when it was last tried."""
+        self._prober: Caller | None = None
+        """The caller that tries an endpoint that is down."""
+        self._probes = 0
+        self._changed = asyncio.Event()
+
+    async def wait_reachable(self, caller: Caller, patience: float, interruptible: Interruptible) -> bool:
+        """While the endpoint is down, one caller at a time tries it and the others wait.
+
+        patience: seconds after which to give up and raise `UnreachableError`. True for the caller that is to try it,
+        which then has to report the outcome or call `end_probe`.
+        """
+        until = time.monotonic() + patience
+        while self.down:
+            if time.monotonic() >= until:
+                raise UnreachableError(f"model '{self.name}': could not be reached within {patience:g} s")
+            if self._prober is None:
+                self._prober = caller
+                self._probes += 1
+                delay = min(FIRST_PROBE * 2 ** (self._probes - 1), LAST_PROBE, until - time.monotonic())
+                try:
+                    await self._wait_changed(delay, interruptible)
+                except BaseException:
+                    self.end_probe()
+                    raise
+                return self._prober is caller
+            await self._wait_changed(until - time.monotonic(), interruptible)
+        return False
+
+    async def _wait_changed(self, seconds: float, interruptible: Interruptible) -> None:
+        self._changed.clear()
+        await interruptible(_wait(self._changed, seconds))
+
+    def end_probe(self) -> None:
+        """Let another caller try the endpoint."""
+        self._prober = None
+        self._changed.set()
+
+    async def wait_rates(self, estimate: int, interruptible: Interruptible) -> None:
+        """Wait until the rate limits allow one more call. estimate: about how many tokens it will use."""
+        if self.window is not None:
+            await self.window.wait(interruptible)
+        if self._requests is not None:
+            await interruptible(self._requests.acquire())
+        if self._token_rate is not None:
+            async with self._reserving:  # one after the other, so that each goes by the latest account
+                await self._reserve(self._token_rate, estimate, interruptible)
+
+    async def _reserve(self, rate: AsyncLimiter, estimate: int, interruptible: Interruptible) -> None:
+        """Take from the rate what is used and expected, less what was taken before."""
+        mean = self._used / self.answered if self.answered else float(estimate)
+        wanted = max(1.0, self._used + (self._admitted - self.answered + 1) * mean - self._reserved)
+        self._admitted += 1
+        self._reserved += wanted
+        while wanted > 0:
+            portion = min(wanted, rate.max_rate)
+            await interruptible(rate.acquire(portion))
+            wanted -= portion
+
+    def succeeded(self, usage: Usage) -> None:
+        """A call was answered."""
+        self.answered += 1
+        self.tokens += usage.prompt + usage.completion
+        self._used += min(usage.prompt + usage.completion, self._most_used)
+        self.refused.clear()
+        if self.window is not None:
+            self.window.succeeded()
+
+    def failed(self, error: BaseException, caller: Caller) -> None:
+        """An attempt was not answered."""
+        self._admitted = max(self._admitted - 1, 0)
+        if self.window is not None and isinstance(error, OverloadedError):
+            asked = error.retry_after  # no request waits beyond its deadline, so the others need not either
+            self.window.overloaded(None if asked is None or asked > self._deadline else asked)
+        elif self.window is not None:
+            self.window.failed()
+        if not isinstance(error, UnreachableError):
+            self.reached()
+            return
+        # Many calls in flight fail together when an endpoint goes down; only the one that tries it ends its try.
+        if not self.down or self._prober == caller:
+            self.down = True
+            self.end_probe()
+
+    def reached(self) -> None:
+        """The endpoint has replied, so callers need not wait for it."""
+        if self.down or self._prober is not None:
+            self.down, self._probes = False, 0
+            self.end_probe()
+
+
+class Pace:
+    """Admits calls at a steady pace of 99 % of a rate, and never more than the rate allows in any second.
+
+    What is missed while calls wait, because the machine has other work, is made up for within a second.
+    """
+
+    def __init__(self, per_minute: float) -> None:
+        self._interval = 60 / (0.99 * per_minute)
+        self._next = 0.0
+        self._latest: deque[float] = deque(maxlen=int(min(per_minute / 60, MOST_A_SECOND)))
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def acquire(self) -> None:
+        """Wait until one more call can be started."""
+        late, clock = self._waiting > 0, asyncio.get_running_loop().time
+        self._waiting += 1
+        try:
+            async with self._turn:
+                now = clock()
+                self._next = max(self._next + self._interval, now - 1 if late else now)
+                full = len(self._latest) == self._latest.maxlen
+                earliest = max(self._next, self._latest[0] + 1) if full else self._next
+                if earliest > now:
+                    await asyncio.sleep(earliest - now)
+                self._latest.append(clock())
+        finally:
+            self._waiting -= 1
+
+
+def request_rate(per_minute: float | None) -> Pace | AsyncLimiter | None:
+    """What keeps to a rate of requests, or None for no limit.
+
+    Endpoints with high limits count by the second, so that from 100 requests a second on no second has more than its
+    share; below, calls are started one by one.
+    """
+    if per_minute and per_minute >= 6000:
+        return Pace(per_minute)
+    return limiter(per_minute, burst=1)
+
+
+def limiter(per_minute: float | None, *, burst: float | None = None) -> AsyncLimiter | None:
+    """A limiter that allows at most `per_minute` in any 60 seconds, or None for no limit.
+
+    A leaky bucket of capacity k that leaks r a minute lets at most k + r through in any minute. Here k is `burst`, by
+    default a hundredth of the limit, so that little of it is wasted, and r the rest.
+    """
+    if not per_minute:
+        return None
+    from aiolimiter import AsyncLimiter
+
+    if per_minute <= 1:
+        return AsyncLimiter(1, 60 / per_minute)
+    burst = burst or max(1.0, per_minute / 100)
+    return AsyncLimiter(burst, 60 * burst / max(per_minute - burst, per_minute / 4))
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), max(seconds, 0))
+    except (asyncio.TimeoutError, TimeoutError):
+        return
+
+
+def estimate_tokens(text: str) -> int:
+    """An estimate of the tokens in a text, from its length."""
+    return len(text) // 4 + 1

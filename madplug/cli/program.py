@@ -1,0 +1,410 @@
+"""The program `madplug`. Each command imports what it needs, so that `madplug --help` stays fast."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from madplug.errors import MadplugError, UserError
+from madplug.log import redact
+from madplug.text import columns, count, safe
+
+if TYPE_CHECKING:
+    from madplug.registry.installed import Registry
+
+
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""A full disk, a quota, a limit of a file's size, a terminal that is gone, and a file that was opened to be read."""
+
+
+class Program(click.Group):
+    """The host's commands and those that plugins add; plugins are loaded only for a command the host does not have."""
+
+    _added = False
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, by name."""
+        self._add()
+        return sorted(self.commands)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """A command by its name."""
+        if name not in self.commands:
+            self._add()
+        return self.commands.get(name)
+
+    def _add(self) -> None:
+        if not self._added:
+            from madplug.registry.installed import Registry
+
+            self._added = True
+            registry = Registry()
+            registry.add_commands(self)
+            for problem in registry.problems:
+                click.echo(f"madplug: {safe(str(problem))}", err=True)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a mistake of the user is a message and exit status 2, never a traceback."""
+        if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
+            sys.stdout.reconfigure(errors="replace")  # models write characters that a terminal may not have
+        try:
+            return super().invoke(ctx)
+        except UserError as error:
+            for problem in error.problems:
+                click.echo(f"madplug: {safe(redact(str(problem)))}", err=True)
+            ctx.exit(2)
+        except MadplugError as error:
+            click.echo(f"madplug: {safe(redact(str(error)))}", err=True)
+            ctx.exit(1)
+        except BrokenPipeError:
+            sys.stderr.close()
+            ctx.exit(0)
+        except OSError as error:
+            if error.errno == errno.ENOENT and not _has_directory():
+                click.echo("madplug: the current directory was deleted; change to another one", err=True)
+                ctx.exit(2)
+            if error.errno not in _UNWRITABLE or error.filename is not None:
+                raise
+            click.echo(f"madplug: the output cannot be written: {error.strerror}", err=True)
+            from madplug.study.open_files import discard
+
+            discard(1)
+            ctx.exit(1)
+        except KeyboardInterrupt:
+            click.echo("madplug: interrupted", err=True)
+            ctx.exit(130)
+
+
+def _has_directory() -> bool:
+    """Whether there is a current directory: it may have been deleted."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Collect no garbage meanwhile, and at exit none of what is there by then: what a listing imports stays."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if collecting:
+            gc.enable()
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="madplug")
+def main() -> None:
+    """Multi-agent debate between language models."""
+
+
+@main.command("list")
+@click.argument("kind", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--problems", "only_problems", is_flag=True, help="Print the problems only.")
+@_uncollected()
+def list_(kind: str | None, as_json: bool, only_problems: bool) -> None:
+    """List every installed component, or those of one KIND or plugin."""
+    from madplug.errors import nearest
+    from madplug.registry.describe import kinds, listing
+    from madplug.registry.installed import Registry
+
+    known, registry = kinds(), Registry()
+    plugin = kind if kind is not None and kind not in known else None
+    found = listing(registry, known.get(kind or ""), plugin)
+    if plugin and not found["components"] and plugin not in registry.plugin_names:
+        every = [*known, *registry.plugin_names]
+        raise UserError(f"list: there is no kind or plugin '{plugin}'{nearest(plugin, every)}; "
+                        f"kinds are {', '.join(dict.fromkeys(known.values()))}")
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        _print_listing(found, only_problems)
+    sys.exit(1 if found["problems"] else 0)
+
+
+def _print_listing(found: dict[str, Any], only_problems: bool) -> None:
+    if not only_problems:
+        rows = [(c["kind"], c["name"], f"{c['distribution']} {c['version']}", c["summary"])
+                for c in found["components"]]
+        click.echo(columns(rows, ("kind", "name", "distribution", "summary")))
+    for problem in found["problems"]:
+        click.echo(f"problem: {problem}")
+    if only_problems and not found["problems"]:
+        click.echo("no problems")
+
+
+@main.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_uncollected()
+def show(name: str, as_json: bool) -> None:
+    """Show a component, or every component of a plugin: its options, and TOML to paste."""
+    from madplug.errors import nearest
+    from madplug.registry.describe import component, page
+    from madplug.registry.installed import Registry
+
+    registry = Registry()
+    found = registry.named(name)
+    if not found:
+        every = [*(o.name for o in registry.offers()), *registry.plugin_names]
+        raise UserError(f"show: no component or plugin '{name}'{nearest(name, every)}")
+    pages = [component(offer) for offer in found]
+    click.echo(json.dumps(pages, indent=2, ensure_ascii=False) if as_json else "\n\n".join(map(page, pages)))
+
+
+_file = click.argument("file", type=click.Path(path_type=Path))
+_folder = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+_settings = click.option("--set", "settings", metavar="K=V", multiple=True,
+                         help="Change a value of the run file: --set debate.rounds=3.")
+
+_yes = click.option("--yes", is_flag=True, help="Do what the study asks for even if it was run elsewhere: execute the "
+                    "local files that it names, send keys to the addresses that it names.")
+
+
+@main.command()
+@_file
+@_settings
+def check(file: Path, settings: tuple[str, ...]) -> None:
+    """Check a run FILE without calling a model.
+
+    Shows its cells and samples, and the most model calls it can make.
+    """
+    from madplug.config import load
+    from madplug.config.check import notes
+
+    resolved = load(file, settings)
+    plan, rows = resolved.plan, []
+    totals: list[int | None] = []
+    by_slug = {cell.slug: cell for cell in plan.cells}
+    for cell in plan.cells:
+        size = cell.dataset.size() if cell.dataset else None
+        matched = by_slug[cell.match["cell"]].worst_calls() if cell.match else 0
+        calls = max(cell.worst_calls(), matched)
+        total = None if size is None else calls * size * plan.repeats
+        totals.append(total)
+        rows.append((cell.slug, str(cell.wanted), str(cell.rounds), "?" if size is None else str(size), str(calls),
+                     "?" if total is None else str(total)))
+    click.echo(columns(rows, ("cell", "agents", "rounds", "samples", "calls/debate", "calls")))
+    most = "an unknown number of model calls" if None in totals else \
+        f"at most {sum(t or 0 for t in totals):,} model calls (excluding retries)"
+    click.echo(f"{plan.name}: {count(len(plan.cells), 'cell')} x {count(plan.repeats, 'repeat')}; {most}")
+    for line in notes(plan):
+        click.echo(line)
+
+
+@main.command()
+@_file
+@_settings
+@click.option("--output", type=click.Path(path_type=Path), help="The study's directory.  [default: runs/NAME]")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--watch", is_flag=True, help="Show every message as it is recorded.")
+@click.option("--trace", is_flag=True, help="Log every hook call in DIR/log.jsonl.")
+@click.option("--shard", "part", metavar="I/N", help="Run part I of N; madplug merge makes one study of all parts.")
+@click.option("--prepare", is_flag=True, help="Prepare the components and run no debate, for --prepared.")
+@click.option("--prepared", metavar="DIR", type=click.Path(path_type=Path),
+              help="With --shard: use what the components prepared in DIR.")
+def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool, watch: bool, trace: bool,
+        part: str | None, prepare: bool, prepared: Path | None) -> None:
+    """Run a study, or resume it where it stopped."""
+    from madplug.cli.launch import launch
+    from madplug.config import load
+    from madplug.registry.installed import Registry
+    from madplug.shards import Shard
+
+    if prepare and (part is not None or prepared):
+        raise UserError("--prepare: runs no debate, so it does not go with --shard or --prepared")
+    if prepared and part is None:
+        raise UserError("--prepared: is for a part of a study; add --shard I/N")
+    shard = Shard(0, 1) if prepare else Shard.parse(part) if part is not None else None
+    registry = Registry()
+    resolved = load(file, settings, registry)
+    folder = output or Path("runs") / (resolved.plan.name + (shard.suffix if shard else ""))
+    status = launch(resolved, folder, quiet=quiet, messages=watch, traced=trace, shard=shard, prepared=prepared)
+    if not quiet:
+        _print_hints(registry, folder)
+    sys.exit(status)
+
+
+def _print_hints(registry: Registry, folder: Path) -> None:
+    """What installed plugins suggest to do with the study."""
+    for line in registry.hints(folder):
+        click.echo(safe(line))
+    for problem in registry.problems:
+        click.echo(f"madplug: {safe(str(problem))}", err=True)
+
+
+@main.command()
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="The whole study's directory.")
+@_yes
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def merge(folders: tuple[Path, ...], output: Path, yes: bool, quiet: bool) -> None:
+    """Make one study of all its shards, which were run with --shard."""
+    from madplug.cli.tables import summary_table
+    from madplug.merge import merge as merge_shards
+
+    merged = merge_shards(folders, output, yes=yes)
+    if not quiet:
+        click.echo(f"{merged.summary['study']}: {merged.summary['status']}\n\n{summary_table(merged.summary)}\n")
+        click.echo(f"results saved in {output}{os.sep}")
+    if merged.different_data is not None:
+        click.echo(merged.different_data, err=True)
+    if merged.left:
+        click.echo(f"{count(merged.left, 'debate')} not run yet; finish the shards and merge them again, or run the "
+                   f"same run file with --output {output}", err=True)
+
+
+@main.command()
+@_folder
+@click.option("--decision", required=True, metavar="NAME", help="The decision protocol to decide with.")
+@click.option("--set", "settings", metavar="OPTION=V", multiple=True, help="An option of the decision protocol.")
+@click.option("--cell", "pattern", default="*", metavar="PATTERN", help="Only the cells with such names.")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="The new study's directory.")
+@_yes
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def decide(folder: Path, decision: str, settings: tuple[str, ...], pattern: str, output: Path, yes: bool,
+           quiet: bool) -> None:
+    """Decide recorded debates again with another decision protocol.
+
+    No debate in DIR is run again and no answered call is repeated: only calls that the new decision, the phases and
+    the metrics make for the first time are paid for. The new study is called like its directory.
+    """
+    from madplug.cli.launch import launch
+    from madplug.config.read import setting
+    from madplug.redecide import Redecider, most_calls, resolve_again
+    from madplug.registry.local import absolute
+    from madplug.store import open_study
+    from madplug.study.trust import asking
+
+    if output.resolve() == folder.resolve():
+        raise UserError(f"--output {output}: is the study itself; name another directory")
+    options = {key: value for text in settings for key, value in setting(text).items()}
+    with open_study(folder) as recorded:
+        resolved = resolve_again(folder, absolute(decision, Path.cwd()), options, output.resolve().name, pattern,
+                                 asking(folder, yes=yes))
+        resolved.recorded_from = recorded.fact("identity")
+        if not quiet:
+            click.echo(f"at most {most_calls(resolved, recorded):,} model calls (excluding retries); those answered "
+                       "before are not repeated", err=True)
+        status = launch(resolved, output, quiet=quiet, task=Redecider(recorded))
+    sys.exit(status)
+
+
+@main.command()
+@_folder
+@click.option("--metric", "metrics", metavar="NAME", multiple=True,
+              help="Score by this metric only, a name or '{use = \"NAME\", ...}'; by default by all of the study's.")
+@_yes
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def rescore(folder: Path, metrics: tuple[str, ...], yes: bool, quiet: bool) -> None:
+    """Score the recorded debates in DIR again, in place.
+
+    By the metrics of the study, or by those named, which are added to it. No debate is run; a metric that asks a model
+    pays only for calls that it has not made before.
+    """
+    from madplug.cli.launch import launch
+    from madplug.config.read import as_toml
+    from madplug.redecide import most_calls
+    from madplug.rescore import Rescorer, resolve_rescored
+    from madplug.store import open_study
+    from madplug.study.directory import check_facts
+    from madplug.study.trust import asking
+
+    with open_study(folder) as recorded:
+        resolved, scores = resolve_rescored(folder, [as_toml(text) for text in metrics], Path.cwd(),
+                                            asking(folder, yes=yes))
+        check_facts(recorded, folder)
+        resolved.recorded_from = (recorded.fact("identity") or {}).get("recorded_from")
+        if not quiet and (most := most_calls(resolved, recorded, deciding=False)):
+            click.echo(f"at most {most:,} model calls (excluding retries); those answered before are not repeated",
+                       err=True)
+        status = launch(resolved, folder, quiet=quiet, task=Rescorer(recorded, scores))
+    sys.exit(status)
+
+
+@main.command()
+@_folder
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(folder: Path, as_json: bool) -> None:
+    """Show the progress of a study, also while it runs."""
+    from madplug.export import status_of
+
+    facts = status_of(folder)
+    if as_json:
+        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        return
+    rows = [(safe(c["cell"]), str(c["done"]), str(c["failed"]), str(c["undecided"]), str(c["calls"]), str(c["tokens"]))
+            for c in facts["cells"]]
+    click.echo(columns(rows, ("cell", "done", "failed", "undecided", "calls", "tokens")))
+    left = "unknown" if facts["left"] is None else str(facts["left"])
+    cost = "" if not facts["cost_usd"] else f", {facts['cost_usd']:.4f} USD"
+    click.echo(f"{facts['done']} done, {facts['failed']} failed, {left} left; {facts['calls']} calls paid, "
+               f"{facts['tokens']} tokens{cost}")
+    for problem in facts["problems"]:
+        click.echo(f"problem: {safe(problem)}")
+
+
+@main.command()
+@_folder
+@click.argument("sample", required=False)
+@click.option("--cell", metavar="CELL", help="Only this cell.")
+@click.option("--repeat", type=click.IntRange(0), metavar="R", help="Only this repeat, from 0.")
+@click.option("--prompts", is_flag=True, help="Show what was sent to the models, and their replies, in full.")
+@click.option("--failed", "traits", flag_value="failed", multiple=True, help="Only debates that failed.")
+@click.option("--changed", "traits", flag_value="changed", multiple=True,
+              help="Only debates in which an agent changed its mind.")
+@click.option("--undecided", "traits", flag_value="undecided", multiple=True, help="Only debates without a decision.")
+@click.option("--wrong", "traits", flag_value="wrong", multiple=True, help="Only debates with a wrong decision.")
+@click.option("--all", "every", is_flag=True, help="List every debate, not only the first 50.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line, for every debate.")
+def read(folder: Path, sample: str | None, cell: str | None, repeat: int | None, prompts: bool,
+         traits: tuple[str, ...], every: bool, as_json: bool) -> None:
+    """Read the debates on a SAMPLE of the study in DIR, or list its debates.
+
+    Shows the question, the agents, what each of them said and had been shown, changes of mind, votes, the decision and
+    the cost; also while the study runs.
+    """
+    from rich.console import Console
+
+    from madplug.reading.command import Wanted, read_study
+
+    console = Console()
+    if not console.width:  # as some terminals say that do not know it
+        console.width = 80
+    read_study(folder, Wanted(sample, cell, repeat, traits, prompts, as_json, every), console)
+
+
+@main.command()
+@_folder
+@click.option("--output", required=True, metavar="FILE",
+              help="A name ending in .jsonl, .csv or .parquet, or - for standard output.")
+@click.option("--calls", "what", flag_value="calls", help="Write the model calls instead: requests and replies.")
+@click.option("--messages", "what", flag_value="messages", help="Write the messages instead, one row each.")
+@click.option("--format", "form", type=click.Choice(("jsonl", "csv", "parquet")), help="Unless the name tells.")
+def export(folder: Path, output: str, what: Literal["calls", "messages"] | None, form: str | None) -> None:
+    """Write the debates in DIR to a file, one row each."""
+    from madplug.export import export_to
+
+    number = export_to(folder, output, what or "debates", form)
+    noun = {"calls": "call", "messages": "message"}.get(what or "", "debate")
+    click.echo(f"{count(number, noun)} in {output}", err=output == "-")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""What a run is doing, in words: how far it is, how fast it has been lately, and what it waits for."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from madplug.study.observers import Progress
+from madplug.text import count
+
+RECENT = 5.0
+"""Seconds over which rates are taken."""
+QUIET = 1.0
+"""Seconds without news after which it is said what the run waits for."""
+
+
+class ProgressText:
+    """Describes the progress of one run. clock: seconds from any start."""
+
+    def __init__(self, progress: Callable[[], Progress], planned: int | None,
+                 clock: Callable[[], float] = time.monotonic) -> None:
+        self._progress = progress
+        self._planned = planned
+        self._clock = clock
+        self._begin = self._news = clock()
+        self._seen: tuple[int, ...] = ()
+        self._recent: deque[tuple[float, int, int]] = deque([(self._begin, 0, 0)])
+
+    def text(self, ended: int = 0, failed: int = 0, before: int = 0, width: int | None = None) -> str:
+        """One line. ended: debates that have ended, with those of earlier runs; failed: of these; before: of earlier
+        runs. width: the most characters; what matters least is left out.
+        """
+        parts = self._parts(ended, failed, before)
+        for word in (" tokens/s", " calls/s", " left", " retries", " retry"):
+            if width is None or len(", ".join(parts)) <= width:
+                break
+            parts = [part for part in parts if not part.endswith(word)]
+        return ", ".join(parts)
+
+    def _parts(self, ended: int, failed: int, before: int) -> list[str]:
+        progress, now = self._progress(), self._clock()
+        asks = progress.paid or progress.in_flight or ended == before
+        parts = [f"{progress.paid:,} answered"] if asks else []  # debates that ask no model end all the same
+        if progress.in_flight:
+            parts.append(f"{progress.in_flight:,} in flight")
+        parts += self._rates(progress, now)
+        if waiting := self._waiting(progress, now):
+            parts = [*parts[:1], waiting] if progress.in_flight else [*parts, waiting]
+        if progress.cost_usd:
+            parts.append(f"${progress.cost_usd:.4f}")
+        if progress.retries:
+            parts.append("1 retry" if progress.retries == 1 else f"{progress.retries:,} retries")
+        if failed:
+            parts.append(f"{failed:,} failed")
+        parts.append(f"{clock_text(now - self._begin)} elapsed")
+        if self._planned and ended > before and ended < self._planned:
+            left = (self._planned - ended) * (now - self._begin) / (ended - before)
+            parts.append(f"about {clock_text(left)} left")
+        return parts
+
+    def _rates(self, progress: Progress, now: float) -> list[str]:
+        """Calls and tokens per second over the last seconds."""
+        self._recent.append((now, progress.paid, progress.tokens))
+        while len(self._recent) > 2 and now - self._recent[1][0] >= RECENT:
+            self._recent.popleft()
+        then, paid, before = self._recent[0]
+        seconds = now - then
+        if seconds < 0.5 or progress.paid == paid:
+            return []
+        calls, tokens = (progress.paid - paid) / seconds, (progress.tokens - before) / seconds
+        return [f"{calls:.1f} calls/s", f"{tokens:,.0f} tokens/s"]
+
+    def _waiting(self, progress: Progress, now: float) -> str:
+        """What the run waits for, if nothing has happened for a while."""
+        seen = (progress.paid, progress.retries, progress.debates)
+        if seen != self._seen:
+            self._seen, self._news = seen, now
+        quiet = now - self._news
+        if quiet < QUIET:
+            return ""
+        if progress.waiting:
+            return f"{progress.waiting}, {clock_text(quiet)}"
+        return f"{count(progress.in_flight, 'call')} in flight, {clock_text(quiet)}" if progress.in_flight else ""
+
+
+def clock_text(seconds: float) -> str:
+    """Seconds as `0:12` or `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,173 @@
+"""One configuration, resolved: the components of a cell and the hooks between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from madplug.components import (
+    KINDS,
+    AnswerFormat,
+    Casting,
+    Component,
+    Dataset,
+    DecisionProtocol,
+    Extension,
+    Metric,
+    PersonaGenerator,
+    Phase,
+    Plan,
+    Service,
+    Style,
+    TurnOrder,
+    Visibility,
+)
+from madplug.debate.checks import method_name
+from madplug.debate.composition import field_of, moves_of, nested_in
+from madplug.debate.hooks import hook_callers, make_manager
+from madplug.hookspecs import HookManager
+from madplug.records import Agent, Turn
+
+
+@dataclass(frozen=True)
+class BoundStyle:
+    """A style of a cell, its full name, and the agents or roles it is bound to (`for` in the run file)."""
+
+    style: Style
+    name: str = ""
+    only: tuple[str | int, ...] | None = None
+    """Agents' ids, roles or personas' names; None: every agent."""
+
+    def takes(self, agent: Agent, turn: Turn) -> bool:
+        """Whether this style answers the turn."""
+        if agent.style is not None and agent.style != self.name:
+            return False
+        if self.only is not None and not {agent.id, agent.persona.role, agent.persona.name} & set(self.only):
+            return False
+        return any(turn.move in moves for moves in self.moves) and self.style.accepts(agent, turn)
+
+    @cached_property
+    def given(self) -> str:
+        """The beginning of an error about what the style returned."""
+        return f"{method_name(self.style, 'respond')} returned"
+
+    @cached_property
+    def moves(self) -> Sequence[frozenset[str]]:
+        """The moves that the style can write, and those of each style in its options."""
+        return moves_of(self.style)
+
+
+@dataclass
+class Cell:
+    """Everything the debates of one configuration are made of. Holds no state of any debate."""
+
+    slug: str
+    """The cell's name in the study: as given in the run file, or made from what it changes there."""
+    answers: AnswerFormat
+    turns: TurnOrder
+    visibility: Visibility
+    decision: DecisionProtocol
+    styles: Sequence[BoundStyle]
+    """In the order of the run file: the first that takes a turn writes it."""
+    rounds: int
+    """The most rounds in which agents speak, the first included."""
+    agents: int | None = None
+    """How many personas the run file asks for, or None if the generators fix the number."""
+    personas: Sequence[PersonaGenerator] = ()
+    casting: Casting | None = None
+    phases: Sequence[Phase] = ()
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    """By the name of their scores: the full name, with `#2` for the second of the same."""
+    extensions: Sequence[Extension] = ()
+    models: tuple[str, ...] = ()
+    """The names of the models that agents use, as in the run file."""
+    services: Mapping[str, Service] = field(default_factory=dict)
+    """The services that a component of the cell names, by their names in the run file."""
+    dataset: Dataset | None = None
+    dataset_key: str = ""
+    """Equal for cells with the same data set and the same options of it."""
+    oracle: bool = False
+    """Whether components may read the references."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the sweep or the listed cell changes in the run file, by dotted key."""
+    match: Mapping[str, str] | None = None
+    """`{"cell": slug, "by": "calls" or "tokens"}` of the cell that this one is matched to."""
+    channels: Mapping[str, str] = field(default_factory=dict)
+    """The study's name for each model this cell may ask; it differs from the cell's own where cells give one name
+    different options."""
+    more: Mapping[str, Sequence[Component]] = field(default_factory=dict)
+    """Components of kinds that have no field above, by the last word of their slot."""
+
+    def __post_init__(self) -> None:
+        for name, metric in self.metrics.items():
+            metric.name_scores(name)
+
+    def of_kind(self, base: type[Component]) -> list[Component]:
+        """The cell's own components of a kind, in order, without those nested in the options of others."""
+        field_name = field_of(base)
+        found = getattr(self, field_name) if hasattr(self, field_name) else self.more.get(field_name, ())
+        values = found.values() if isinstance(found, Mapping) else found if isinstance(found, Sequence) else [found]
+        return [v.style if isinstance(v, BoundStyle) else v for v in values if v is not None]
+
+    def components(self) -> list[Component]:
+        """Every component of the cell, extensions first and in their order, each followed by those in its options."""
+        kinds: list[type[Component]] = [base for base in KINDS.values() if not base.of_study and base is not Extension]
+        kinds.sort(key=lambda base: base.how_many == "one")
+        kinds.insert(0, Extension)
+        found = [c for base in kinds for c in self.of_kind(base)]
+        return list({id(c): c for own in found for c in (own, *nested_in(own))}.values())
+
+    @cached_property
+    def wanted(self) -> int:
+        """How many personas a debate of this cell has."""
+        if self.agents is not None:
+            return self.agents
+        fixed = [g.count for g in self.personas]
+        return sum(n or 1 for n in fixed) if fixed else 1
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The size of this cell's debates."""
+        plan = Plan(agents=self.wanted, rounds=self.rounds, turns=self.turns.turns(self.wanted),
+                    models=len(set(self.models)))
+        return replace(plan, per_turn=max((_calls(s.style, plan) for s in self.styles), default=0))
+
+    @property
+    def agents_ask(self) -> bool:
+        """Whether agents or their personas ask a model. What a decision may ask, it may also do without one."""
+        return self.plan.per_turn > 0 or any(_calls(generator, self.plan) for generator in self.personas)
+
+    def worst_calls(self) -> int:
+        """The most model calls one debate can make, excluding retries."""
+        plan = self.plan
+        rounds = plan.rounds + sum(phase.further_rounds(plan) for phase in self.phases)
+        styles = plan.per_turn * plan.turns * rounds
+        personas = [_calls(g, plan) for g in self.personas]
+        more = plan.agents - sum(g.count or 1 for g in self.personas)  # the last generator makes all the rest
+        counted = [c for own in (*self.personas, *(s.style for s in self.styles)) for c in (own, *nested_in(own))]
+        apart = {id(c) for c in counted}
+        others = sum(_calls_of(c, plan) for c in self.components() if id(c) not in apart)
+        return styles + others + sum(personas) + max(0, more) * sum(personas[-1:])
+
+    @cached_property
+    def manager(self) -> HookManager:
+        """The pluggy manager of this cell's run: the host's own implementations and the named components'."""
+        return make_manager(self.components())
+
+    @cached_property
+    def hooks(self) -> Any:
+        """The hook callers: `cell.hooks.madplug_view(debate=..., turn=...)`."""
+        return hook_callers(self.manager)
+
+
+def _calls(component: Component, plan: Plan) -> int:
+    """The calls of a style or a generator each time it is asked, including those of the components in its options."""
+    return sum(c.calls(plan) for c in (component, *nested_in(component)))
+
+
+def _calls_of(component: Component, plan: Plan) -> int:
+    """The calls of one component in a whole debate; a style in another component's options may write every turn."""
+    times = {"style": plan.turns * plan.rounds, "personas": plan.agents}.get(component.kind, 1)
+    return component.calls(plan) * times

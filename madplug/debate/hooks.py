@@ -1,0 +1,75 @@
+"""The hooks between the components of a cell: the host's own implementations, and those of the named components."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+from madplug import runspecs
+from madplug.components import Component, Visibility
+from madplug.context import state_of
+from madplug.debate.checks import check_returned_all
+from madplug.hookspecs import HookManager, hookimpl
+from madplug.records import Message
+
+
+def make_manager(components: Iterable[Component]) -> HookManager:
+    """The pluggy manager of a cell's run; components are registered in their order."""
+    manager = HookManager("madplug")
+    manager.add_hookspecs(runspecs)
+    manager.register(Host(), "host")
+    for i, component in enumerate(components):
+        if manager.get_name(component) is None:
+            manager.register(component, f"{i}.{component.kind}.{component.name}")
+    return manager
+
+
+def hook_callers(manager: HookManager) -> Any:
+    """What calls each hook of a run: where nothing wraps the host's own implementation, that implementation itself."""
+    callers = SimpleNamespace()
+    for name in (name for name in vars(Host) if name.startswith("madplug_")):
+        caller = getattr(manager.hook, name)
+        alone = len(caller.get_hookimpls()) == 1 and not manager.monitored
+        setattr(callers, name, caller.get_hookimpls()[0].function if alone else caller)
+    return callers
+
+
+async def _awaited_view(view: Any, visibility: Visibility) -> tuple[Message, ...]:
+    return check_returned_all(await view, Message, visibility, "view")
+
+
+class Host:
+    """The innermost implementation of every hook; delegates to the chosen component."""
+
+    @hookimpl(trylast=True)
+    def madplug_samples(self, setup: Any) -> Any:  # noqa: D102
+        return setup.samples()
+
+    @hookimpl(trylast=True)
+    def madplug_opening(self, debate: Any) -> Any:  # noqa: D102
+        return ()
+
+    @hookimpl(trylast=True)
+    def madplug_view(self, debate: Any, turn: Any) -> Any:  # noqa: D102
+        visibility = debate.cell.visibility
+        view = visibility.view(debate, turn)
+        if hasattr(view, "__await__"):
+            return _awaited_view(view, visibility)
+        return check_returned_all(view, Message, visibility, "view")
+
+    @hookimpl(trylast=True)
+    def madplug_reply(self, debate: Any, turn: Any, view: Any) -> Any:  # noqa: D102
+        return state_of(debate).respond(debate, turn, view)
+
+    @hookimpl(trylast=True)
+    def madplug_request(self, debate: Any, request: Any) -> Any:  # noqa: D102
+        return request
+
+    @hookimpl(trylast=True)
+    def madplug_complete(self, debate: Any, request: Any) -> Any:  # noqa: D102
+        return state_of(debate).send(request)
+
+    @hookimpl(trylast=True)
+    def madplug_round_ended(self, debate: Any) -> Any:  # noqa: D102
+        return None

@@ -1,0 +1,167 @@
+"""Descriptions of installed components: `madplug list`, `madplug show`, and the generated reference."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from textwrap import wrap
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from madplug.components import KINDS, Component, Paradigm
+from madplug.debate.composition import component_to_table
+from madplug.options import Names, Price, Volatile, complete
+from madplug.registry.installed import Offer, Registry
+from madplug.rows import plain
+
+_LIMITS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"), ("pattern", "matches"))
+
+
+WIDTH = 100
+_PLURALS = {"model name": "model names", "service name": "service names", "table": "tables",
+             "list of anything": "lists",
+            **{base.label: base.plural.replace("_", " ") for base in KINDS.values()}}
+"""Plurals for `list of ...`; types that are not here stay as they are, as in `list of text`."""
+_TYPES = {str: "text", int: "integer", float: "number", bool: "true/false", type(None): "none", Path: "path",
+          Any: "anything", dict: "table", list: "list", Price: "table of number"}
+
+
+def kinds() -> dict[str, str]:
+    """Kind by every name a user may try: `decision`, `decisions`."""
+    return {spelling: base.kind for base in KINDS.values()
+            for spelling in (base.kind, base.plural, base.label, f"{base.label}s")}
+
+
+def listing(registry: Registry, kind: str | None, plugin: str | None = None) -> dict[str, Any]:
+    """Components and problems, as `madplug list --json` prints them: of a kind, of a plugin, or all."""
+    found = registry.of_plugin(plugin) if plugin else registry.offers(kind)
+    return {"components": [{"kind": o.kind, "name": o.name, "distribution": o.distribution, "version": o.version,
+                            "summary": o.summary} for o in found],
+            "problems": [str(p) for p in registry.problems]}
+
+
+def component(offer: Offer) -> dict[str, Any]:
+    """Everything about one component, as `madplug show --json` prints it."""
+    cls = offer.component
+    text = inspect.cleandoc(cls.__doc__ or "")
+    facts: dict[str, Any] = {
+        "kind": offer.kind, "name": offer.name, "distribution": offer.distribution, "version": offer.version,
+        "summary": offer.summary, "description": text, "source": cls.source, "options": list(options(cls)),
+        "toml": paste(offer)}
+    for name in ("needs", "gives", "moves"):
+        value = getattr(cls, name, None)
+        if isinstance(value, frozenset) and value:
+            facts[name] = sorted(value)
+    if issubclass(cls, Paradigm):
+        facts["debate"] = plain(cls.debate)
+    return facts
+
+
+def options(cls: type[Component]) -> Iterator[dict[str, Any]]:
+    """Name, type, limits, default and meaning of each option; a component's own come before inherited ones."""
+    own = cls.Options.__annotations__
+    yield from sorted(field_facts(cls.Options), key=lambda fact: fact["name"] not in own)
+
+
+def field_facts(model: type[BaseModel]) -> Iterator[dict[str, Any]]:
+    """The same of each field of a model, such as a table of the run file."""
+    complete(model)
+    for name, field in model.model_fields.items():
+        required = field.is_required()
+        limits = [f"{sign} {getattr(m, attribute)}" for m in field.metadata
+                  for attribute, sign in _LIMITS
+                  if getattr(m, attribute, None) is not None]
+        yield {"name": name, "type": type_name(field.annotation, field.metadata), "limits": ", ".join(limits),
+               "required": required,
+               "default": None if required else plain(_table(field.get_default(call_default_factory=True))),
+               "may_change": Volatile in field.metadata, "description": " ".join((field.description or "").split())}
+
+
+def _table(value: Any) -> Any:
+    """A default with every component in it as a table."""
+    if isinstance(value, Component):
+        return component_to_table(value)
+    if isinstance(value, BaseModel):
+        return value.model_dump(exclude_defaults=True)
+    return [_table(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def default_text(option: Mapping[str, Any]) -> str:
+    """A default as it could be written in a run file, or `none`."""
+    return "none" if option["default"] is None else json.dumps(option["default"], ensure_ascii=False)
+
+
+def type_name(annotation: Any, marks: Sequence[Any] = ()) -> str:
+    """A type in words, for users. marks: what it is annotated with."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if named := next((mark.kind for mark in marks if isinstance(mark, Names)), None):
+        return type_name(annotation).replace("text", f"{named} name")
+    if origin is Annotated:
+        return type_name(parts[0], parts[1:])
+    if origin is Literal:
+        return " | ".join(json.dumps(part) for part in parts)
+    if origin in (Union, UnionType):
+        return " | ".join(dict.fromkeys(map(type_name, parts)))
+    if origin in (list, tuple, set, frozenset, Sequence):
+        inner = type_name(parts[0]) if parts else ""
+        return f"list of {_PLURALS.get(inner, inner)}" if parts else "list"
+    if origin in (dict, Mapping):
+        inner = type_name(parts[-1]) if parts else ""
+        return f"table of {_PLURALS.get(inner, inner)}" if inner not in ("", "anything") else "table"
+    if inspect.isclass(annotation) and issubclass(annotation, Component):
+        return str(annotation.label)
+    if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+        return "table"
+    return _TYPES.get(annotation, getattr(annotation, "__name__", str(annotation)))
+
+
+def paste(offer: Offer) -> str:
+    """TOML that names the component, with its required options."""
+    import tomli_w
+
+    if issubclass(offer.component, Paradigm):
+        return f'[debate]\nparadigm = "{offer.name}"\n'
+    needed = [o["name"] for o in options(offer.component) if o["required"]]
+    base = next(base for base in KINDS.values() if base.kind == offer.kind)
+    table = f"[{base.slot}]" if base.how_many == "list" else base.slot
+    lines = [f"[{table}]", tomli_w.dumps({"use": offer.name}).strip(), *(f"{name} = ..." for name in needed)]
+    return "\n".join(lines) + "\n"
+
+
+def page(facts: Mapping[str, Any]) -> str:
+    """The page of a component, as `madplug show` prints it."""
+    lines = [f"{facts['name']}  ({facts['kind']}, {facts['distribution']} {facts['version']})", "",
+             facts["description"], ""]
+    if facts["source"]:
+        lines += [f"Source: {facts['source']}", ""]
+    for name, words in (("moves", "Moves"), ("needs", "Needs"), ("gives", "Gives")):
+        if name in facts:
+            lines += [f"{words}: {', '.join(facts[name])}", ""]
+    if facts["options"]:
+        lines += ["Options:", "", *(line for option in facts["options"] for line in _option(option))]
+    if "debate" in facts:
+        import tomli_w
+
+        lines += ["Stands for:", "", tomli_w.dumps({"debate": facts["debate"]}).strip(), ""]
+    lines += ["In a run file:", "", facts["toml"].strip()]
+    return "\n".join(lines)
+
+
+def _option(option: Mapping[str, Any]) -> Iterator[str]:
+    """An option: name, type and default on a line, then its meaning, then a default that is too long for the line."""
+    limits = f" ({option['limits']})" if option["limits"] else ""
+    default = default_text(option)
+    long = len(default) > WIDTH // 2
+    ending = "required" if option["required"] else "default below" if long else f"default {default}"
+    yield f"{option['name']}  {option['type']}{limits}, {ending}"
+    yield from wrap(option["description"] + (" (may change within a study)" if option["may_change"] else ""), WIDTH,
+                    initial_indent="    ", subsequent_indent="    ")
+    if long and not option["required"]:
+        text = option["default"] if isinstance(option["default"], str) else default
+        yield from (piece for line in text.splitlines()
+                    for piece in wrap(line, WIDTH, initial_indent="  | ", subsequent_indent="  | ") or ["  |"])
+    yield ""

@@ -1,0 +1,144 @@
+"""What lies in a study's directory beside its records: whose study it is, and what ran it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from madplug.errors import UserError
+from madplug.registry.installed import versions
+from madplug.rows import plain
+from madplug.store import Reader, Recorder, Scope
+from madplug.store.scope import FACT as SCOPE
+from madplug.study.compatibility import conflicts, is_cell, known_cells, refusal
+from madplug.study.files import read_text, write_whole
+from madplug.study.seal import seal
+
+if TYPE_CHECKING:
+    from madplug.config import ResolvedStudy
+
+RECORDS = "study.db"
+CELLS = "known_cells"
+"""The fact with every cell that was ever run, which exists once the study has changed."""
+
+OWN_FILES = ("study.db", "study.toml", "study.lock", "manifest.json", "summary.json", "log.jsonl")
+SEAL = "seal"
+"""The key of the manifest that shows who ran the study."""
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a directory that has other files in it and no study: nothing of anybody else's is overwritten."""
+    try:
+        found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        (folder / RECORDS).lstat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{str(folder)!r:.200}: cannot be used: {reason}; choose another directory with --output"
+                        ) from None
+    others = [name for name in found if not name.startswith(("study.db", "study.lock"))]
+    if RECORDS not in found and others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        raise UserError(f"{folder}: is not empty ('{others[0]}'{more}) and has no study in it; choose an empty or new "
+                        "directory with --output")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a study's directory, empty where there is none yet.
+
+    Raises `UserError` for a file that is not one.
+    """
+    path = folder / "manifest.json"
+    try:
+        found = json.loads(read_text(path))
+    except FileNotFoundError:
+        return {"components": {}, "runs": []}
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if not (isinstance(found, dict) and isinstance(found.get("runs"), list)
+            and _are_versions(found.get("components"))):
+        raise UserError(f"{path}: is not the manifest of a study; move it away, or choose another directory with "
+                        "--output")
+    return found
+
+
+def _are_versions(components: Any) -> bool:
+    return isinstance(components, dict) and all(
+        isinstance(facts, dict) and all(isinstance(facts.get(key), str) for key in ("distribution", "version"))
+        for facts in components.values())
+
+
+def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> Iterator[str]:
+    """Refuse the directory of another study; warn of plugins whose version has changed."""
+    check_facts(recorder, folder)
+    before, now = recorder.fact("identity"), plain(resolved.identity)
+    if before is None:
+        return
+    cells = known_cells(recorder.fact(CELLS), before)
+    if found := conflicts({**before, "cells": cells}, now):
+        raise UserError(f"{folder}: {refusal(found)}")
+    old = read_manifest(folder)["components"]
+    for name, new in versions(resolved.offers.values()).items():
+        if name in old and old[name] != new:
+            yield (f"{name} was {old[name]['distribution']} {old[name]['version']:.20} when this study began and is "
+                   f"{new['distribution']} {new['version']:.20} now; results may not be comparable")
+
+
+def check_facts(recorder: Reader | Recorder, folder: Path) -> None:
+    """Refuse a study whose facts, on which a run builds, are not as madplug wrote them."""
+    for name in ("identity", CELLS, "scored"):
+        fact = recorder.fact(name)
+        cells = fact.get("cells", {}) if name == "identity" and isinstance(fact, dict) else fact
+        tables = [fact, cells, *(cells.values() if isinstance(cells, dict) else ())]
+        are_cells = name == "scored" or (isinstance(cells, dict) and all(map(is_cell, cells.values())))
+        if fact is not None and not (all(isinstance(table, dict) for table in tables) and are_cells):
+            raise UserError(f"{folder}: {RECORDS}: the record of the fact '{name}' cannot be read: it is not a table")
+    try:
+        Scope.from_fact(recorder.fact(SCOPE))
+    except ValueError as error:
+        raise UserError(f"{folder}: {RECORDS}: the record of the fact '{SCOPE}' cannot be read: {error}") from None
+
+
+async def keep_identity(resolved: ResolvedStudy, recorder: Recorder) -> None:
+    """Record what the study is now, and every cell that it has ever had."""
+    before, now = recorder.fact("identity"), plain(resolved.identity)
+    if before == now:
+        return
+    if before is not None:
+        await recorder.keep_fact(CELLS, known_cells(known_cells(recorder.fact(CELLS), before), now))
+    await recorder.keep_fact("identity", now)
+
+
+def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
+    """Write the expanded run file once, and what ran it, each time."""
+    import tomli_w
+
+    from madplug._version import __version__
+
+    text = tomli_w.dumps(_without_none(plain(resolved.expanded())))
+    write_whole(folder / "study.toml", text)
+    old = read_manifest(folder)
+    run: dict[str, Any] = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "madplug": __version__,
+           "python": platform.python_version(), "platform": platform.platform(), "pid": os.getpid()}
+    if files := {offer.written_as or offer.name: offer.version for offer in resolved.offers.values()
+                 if ":" in offer.name}:
+        run["local"] = files
+    if resolved.reuse:
+        run["reuse"] = [str(path) for path in resolved.reuse]
+    manifest = {"madplug": old.get("madplug", __version__), "data": resolved.fingerprints,
+                "components": {**versions(resolved.offers.values()), **old["components"]}, "runs": [*old["runs"], run],
+                SEAL: seal(text)}
+    write_whole(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_none(v) for k, v in value.items() if v is not None}
+    return [_without_none(v) for v in value if v is not None] if isinstance(value, list) else value
+

@@ -1,0 +1,338 @@
+"""The debates left to run, as jobs: frozen records that can be pickled and run by a worker anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Optional
+
+from madplug.aio import iterate, maybe_await
+from madplug.calls.driver import Ending, StudyDriver
+from madplug.debate.cell import Cell
+from madplug.debate.checks import check_iterable, describe_error
+from madplug.errors import StudyError
+from madplug.records import DebateResult, Sample
+from madplug.store import DebateId, Recorder, Scope, sample_digest
+from madplug.store.scope import FACT
+from madplug.study.scoring import Scoring
+from madplug.study.setup import Sampled, Setup, sampled
+from madplug.study.stream import JobQueue
+from madplug.study.survey import Ids, Survey
+from madplug.text import count
+
+WAITING = 1_000
+"""The most debates that wait in memory for the matched debate of another queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One debate to run."""
+
+    cell: str
+    """The cell's slug."""
+    repeat: int
+    sample: Sample
+    references: tuple[str, ...]
+    order: int
+    """The debate's position in the run; older debates are served first."""
+    seed: int
+    matched: DebateResult | None = None
+    """The result of the same sample in the cell that this one is matched to."""
+    recorded: DebateResult | None = None
+    """The debate as it is on record, if it is not to be run but to be scored by `metrics`."""
+    metrics: tuple[str, ...] = ()
+    """The names of the metrics that score a recorded debate."""
+
+    @property
+    def id(self) -> DebateId:
+        """Which debate this is."""
+        return DebateId(self.cell, self.repeat, self.sample.id)
+
+
+class JobStream:
+    """The jobs of a run: iterate over all of them, or run the queues with `madplug.study.stream.stream`.
+
+    A queue has the jobs of the cells that use the same models, and admits one as soon as a slot is free for it.
+    """
+
+    def __init__(self, source: JobSource, groups: Mapping[tuple[str, ...], Sequence[str]],
+                 driver: StudyDriver) -> None:
+        self._source = source
+        self._groups = groups
+        self._driver = driver
+
+    def __aiter__(self) -> AsyncIterator[Job]:
+        return self._source.jobs([slug for slugs in self._groups.values() for slug in slugs])
+
+    def queues(self) -> list[JobQueue[Job]]:
+        """The queues of this run, which are to be run concurrently."""
+        return [JobQueue(self._source.jobs(slugs), [self._driver.quotas[name].slots for name in names])
+                for names, slugs in self._groups.items()]
+
+
+class JobSource:
+    """Every debate that is left, sample by sample across cells, so that identical requests are made close together.
+
+    Debates that failed in an earlier run come last, with those that are matched to them. A debate of a matched cell
+    comes once the debate it is matched to has ended. Debates that are on record and have not been scored by every
+    metric of their cell come as jobs too. rescore: metrics that score recorded debates even if they have before, those
+    that failed included; no debate is run then. None: debates are run.
+    """
+
+    def __init__(self, setups: Mapping[str, Setup], recorder: Recorder, driver: StudyDriver, *, repeats: int, seed: int,
+                 warn: Callable[[str], None], samples: Samples | None = None,
+                 surveys: Mapping[str, Survey] | None = None, rescore: Collection[str] | None = None) -> None:
+        self._setups = setups
+        self._recorder = recorder
+        self._driver = driver
+        self._repeats = repeats
+        self._seed = seed
+        self._warn = warn
+        self._samples = samples or samples_of
+        self._surveys = surveys or {}
+        counts = recorder.done_counts()
+        self._recorded_cells = {slug for slug, _ in counts}
+        self._later_repeats = {slug for slug, repeat in counts if repeat >= repeats}
+        self._counts = {place: n for place, n in counts.items() if self._is_ours(*place)}
+        self._failed = {id for id in recorder.failed() if self._is_ours(id.cell, id.repeat)}
+        self._scope = Scope()
+        self._digests: dict[tuple[str, int], dict[str, str]] = {}
+        self._dropped: dict[str, set[str]] = defaultdict(set)
+        self._dropped_before: Mapping[str, Collection[str]] = {}
+        self._redone: set[DebateId] = set()
+        self._only_scores = rescore is not None
+        self._scoring = Scoring(setups, recorder, rescore or ())
+        self._waited_for = {s.cell.match["cell"] for s in setups.values() if s.cell.match}
+        self._issued: set[DebateId] = set()
+        self._waiting: dict[DebateId, list[tuple[Job, _Ready]]] = defaultdict(list)
+        self._ended: set[DebateId] = set()
+        self._stopped: set[DebateId] = set()
+        self._exhausted: set[tuple[str, int]] = set()
+        self._queues: list[_Ready] = []
+        driver.when_stopped.append(self._wake)
+        driver.when_finished.append(self.ended)
+
+    async def begin(self) -> None:
+        """Record which debates the study has now, and by which metrics all of them are scored."""
+        self._scope = before = Scope.from_fact(self._recorder.fact(FACT))
+        self._dropped_before = {slug: self._still_dropped(slug, before.dropped.get(slug, frozenset()))
+                                for slug in self._setups}
+        await self._recorder.keep_fact(FACT, self.scope.to_fact())
+        failed = {id.cell for id in self._failed} if self._only_scores else set()
+        await self._scoring.begin(self._recorded_cells | failed)
+
+    async def conclude(self) -> None:
+        """The same, after the last job has ended."""
+        if (self._dropped or any(self._dropped_before.values())) and self._all_read:
+            await self._recorder.keep_fact(FACT, self.scope.to_fact())
+        await self._scoring.conclude(complete=self._all_read and self._driver.ending is None,
+                                     left_out=self._later_repeats | self._dropped.keys())
+
+    @property
+    def scope(self) -> Scope:
+        """The debates that the study has now, as far as the samples have been read."""
+        dropped = self._dropped if self._all_read else self._dropped_before
+        cells = {slug: tuple(setup.cell.metrics) for slug, setup in self._setups.items()}
+        return self._scope.followed_by(cells, self._repeats, dropped)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every sample was read, and no debate on record is on another one."""
+        return self._all_read and not self._dropped and self._driver.ending is None
+
+    @property
+    def _all_read(self) -> bool:
+        """Whether every sample of every cell and repeat has been read."""
+        return len(self._exhausted) == len(self._setups) * self._repeats
+
+    def _still_dropped(self, cell: str, before: frozenset[str]) -> frozenset[str]:
+        """Those of the samples dropped before that the data do not have again, as far as these have been read."""
+        return before.intersection(self._surveys[cell].dropped.get(cell, ())) if cell in self._surveys else before
+
+    def _is_ours(self, cell: str, repeat: int) -> bool:
+        return cell in self._setups and repeat < self._repeats
+
+    def ended(self, id: DebateId, result: DebateResult | None) -> None:
+        """A debate has ended, so those matched to it can be run."""
+        self._scoring.ended(id, result)
+        if id.cell not in self._waited_for:
+            return
+        (self._stopped if result is None else self._ended).add(id)
+        for job, ready in self._waiting.pop(id, ()):
+            ready.put_nowait(None if result is None else _with_match(job, result))
+
+    @property
+    def done(self) -> int:
+        """How many debates earlier runs have finished."""
+        return sum(self._counts.values())
+
+    def _wake(self) -> None:
+        """The study is being stopped; stop waiting for debates that will not be run."""
+        for ready in self._queues:
+            ready.put_nowait(None)
+
+    async def jobs(self, slugs: Sequence[str]) -> AsyncIterator[Job]:
+        """The jobs of some cells."""
+        ready: _Ready = asyncio.Queue()
+        self._queues.append(ready)
+        waiting = 0
+        async for job in self._candidates(slugs):
+            matched = self._match(job.id)
+            if matched is None:
+                yield job
+            elif (found := self._result_of(matched)) is not None:
+                yield _with_match(job, found)
+            elif matched not in self._stopped:
+                self._waiting[matched].append((job, ready))
+                waiting += 1
+            while not ready.empty() or (waiting > WAITING and matched is not None and matched.cell not in slugs
+                                        and self._driver.ending is None):
+                waiting -= 1
+                if (released := await ready.get()) is not None:
+                    yield released
+        while waiting and self._driver.ending is None:
+            waiting -= 1
+            if (released := await ready.get()) is not None:
+                yield released
+
+    def _match(self, id: DebateId) -> DebateId | None:
+        match = self._setups[id.cell].cell.match
+        return DebateId(match["cell"], id.repeat, id.sample) if match else None
+
+    def _comes_last(self, id: DebateId) -> bool:
+        """Whether a debate, or the one it is matched to, failed in an earlier run."""
+        return id in self._failed or self._match(id) in self._failed
+
+    def _result_of(self, id: DebateId) -> DebateResult | None:
+        """The result of a matched debate, or None while it runs; a failed result if there is no such debate."""
+        result = self._recorder.result(id) if id in self._ended or self._counts.get(id[:2]) else None
+        if result is not None and id not in self._ended and (result.error is not None or id in self._redone):
+            result = None  # it will be run again
+        if result is None and (id.cell, id.repeat) in self._exhausted and id not in self._issued:
+            result = _missing(id)
+        return result
+
+    async def _candidates(self, slugs: Sequence[str]) -> AsyncIterator[Job]:
+        """Jobs in the order of the study; those that failed before come last."""
+        cells = sorted((self._setups[slug] for slug in slugs), key=lambda s: s.cell.match is not None)
+        again = bool(self._failed)
+        for failed in (False, True) if again else (False,):
+            order = 0
+            for repeat in range(self._repeats):
+                async for setup, sample, references in self._interleaved(cells, repeat, last=failed or not again):
+                    id = DebateId(setup.cell.slug, repeat, sample.id)
+                    order += 1
+                    if self._comes_last(id) is not failed:
+                        continue
+                    job = Job(*id[:2], sample, references, order - 1, self._seed)
+                    if not self._only_scores and not self._is_done(id, sample, references):
+                        if id.cell in self._waited_for:
+                            self._issued.add(id)
+                        yield job
+                    elif unscored := self._scoring.of(id):
+                        yield replace(job, recorded=unscored[0], metrics=unscored[1])
+        if self._redone:
+            self._warn(f"{count(len(self._redone), 'sample')} changed since the last run; the debates are run again")
+
+    def _is_done(self, id: DebateId, sample: Sample, references: tuple[str, ...]) -> bool:
+        digest = self._recorded(*id[:2]).get(id.sample)
+        if digest is None or id in self._redone:
+            return False
+        changed = digest not in ("", sample_digest(sample, references))
+        if changed:
+            self._redone.add(id)
+        return not changed
+
+    def _recorded(self, cell: str, repeat: int) -> Mapping[str, str]:
+        """The digests of the samples whose debates of a cell and repeat earlier runs have finished, by id."""
+        place = cell, repeat
+        if place not in self._digests:
+            self._digests[place] = dict(self._recorder.digests(cell, repeat)) if place in self._counts else {}
+        return self._digests[place]
+
+    def _samples_left(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+        """The samples of a cell, or only those with debates left where these are known."""
+        found = self._survey_of(setup.cell.slug)
+        return self._samples(setup, repeat) if found is None else iterate(found.left)
+
+    def _survey_of(self, cell: str) -> Survey | None:
+        """What is left of a cell, unless its recorded debates have to be looked at, too."""
+        return None if self._scoring.has_left(cell) else self._surveys.get(cell)
+
+    async def _interleaved(self, cells: Sequence[Setup], repeat: int, *,
+                           last: bool) -> AsyncIterator[tuple[Setup, Sample, tuple[str, ...]]]:
+        """One sample of each cell in turn. last: no further pass over the samples follows."""
+        sources = [(setup, self._samples_left(setup, repeat), self._unseen(setup.cell.slug, repeat) if last else set())
+                   for setup in cells]
+        while sources and self._driver.ending is None:
+            for source in list(sources):
+                setup, samples, unseen = source
+                found = await self._next(setup.cell, samples)
+                if found is not None:
+                    unseen.discard(found[0].id)
+                    yield (setup, *found)
+                    continue
+                sources.remove(source)
+                if last:
+                    self._exhaust(setup.cell.slug, repeat, unseen)
+
+    def _unseen(self, cell: str, repeat: int) -> set[str]:
+        """The samples on record of which it is not known yet whether the data set still has them."""
+        if (found := self._survey_of(cell)) is not None:
+            return {*found.dropped.get(cell, ())}
+        return {*self._recorded(cell, repeat), *(id.sample for id in self._failed if id[:2] == (cell, repeat))}
+
+    def _exhaust(self, cell: str, repeat: int, dropped: Set[str]) -> None:
+        """Every sample of a cell and repeat was read; the data set no longer has those that are on record beside."""
+        if dropped:
+            self._dropped[cell].update(dropped)
+        self._digests.pop((cell, repeat), None)
+        self._exhausted.add((cell, repeat))
+        self._release_missing()
+
+    async def _next(self, cell: Cell, samples: AsyncIterator[Sampled]) -> Sampled | None:
+        """The next sample. Data that cannot be read ends the study; calls in flight are still stored."""
+        try:
+            return await anext(samples, None)
+        except StudyError:
+            raise
+        except (Exception, SystemExit) as error:
+            self._driver.stop(Ending("unusable",
+                                     f"cell '{cell.slug}': the samples cannot be read: {describe_error(error)}"))
+            return None
+
+    def _release_missing(self) -> None:
+        """Release jobs that wait for a debate that does not exist."""
+        for id in [id for id in self._waiting if (id.cell, id.repeat) in self._exhausted and id not in self._issued]:
+            for job, ready in self._waiting.pop(id):
+                ready.put_nowait(_with_match(job, self._result_of(id)))
+
+
+_Ready = asyncio.Queue[Optional[Job]]  # noqa: UP045 - evaluated on Python 3.10
+"""Jobs whose matched debate has ended; None wakes the reader."""
+
+
+async def samples_of(setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+    """The samples of a cell, according to its data set and every extension."""
+    hook = "the hook 'madplug_samples' gave"
+    rows = await maybe_await(setup.cell.hooks.madplug_samples(setup=setup))
+    ids = Ids()
+    async for row in iterate(check_iterable(rows, hook)):
+        sample, references = sampled(row, hook)
+        ids.add(sample.id)
+        yield sample, references
+
+
+Samples = Callable[[Setup, int], AsyncIterator[Sampled]]
+"""Returns the samples of a cell in a repeat, with their references."""
+
+
+def _with_match(job: Job, matched: DebateResult | None) -> Job:
+    return replace(job, matched=matched)
+
+
+def _missing(id: DebateId) -> DebateResult:
+    """The result in place of a debate that the matched cell does not have."""
+    return DebateResult(*id[:2], Sample(id.sample, ""), (), error=f"the cell has no sample '{id.sample}'")

@@ -1,0 +1,177 @@
+"""A study: cells x repeats x samples, run as one stream, resumed where it stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from madplug.calls.driver import Ending, StudyDriver
+from madplug.components import Observer
+from madplug.config.plan import StudyPlan
+from madplug.debate.loop import run_debate
+from madplug.errors import StudyStopped
+from madplug.events import StudyFinished, StudyStarted
+from madplug.log import redact
+from madplug.store.base import Reader, Recorder
+from madplug.store.scope import Scope
+from madplug.study.jobs import JobSource, JobStream, Samples
+from madplug.study.observers import HURRY, Observers, Progress, Run
+from madplug.study.setup import Setup
+from madplug.study.stream import stream
+from madplug.study.summary import summarise
+from madplug.study.survey import Survey, survey
+from madplug.study.unchanged import Unchanged
+from madplug.study.watchdog import Watchdog
+from madplug.study.worker import Runner, Worker, packages_of
+
+
+class StudyRun:
+    """One run of a study, from the first debate to the summary.
+
+    observers: in addition to those of the run file. reuse: records whose answered calls are not paid for again.
+    runner: runs a debate; by default the loop. samples: gives the samples of a cell; by default those of its data set
+    and extensions. rescore: the names of metrics that score recorded debates even if they have before; no debate is run
+    then. None: debates are run.
+    """
+
+    def __init__(self, plan: StudyPlan, recorder: Recorder, observers: Sequence[Observer] = (),
+                 report: Callable[[str], None] | None = None, warn: Callable[[str], None] | None = None, *,
+                 reuse: Sequence[Reader] = (), runner: Runner = run_debate, samples: Samples | None = None,
+                 planned: int | None = None, rescore: Collection[str] | None = None) -> None:
+        self.plan = plan
+        self.recorder = recorder
+        self.planned = planned
+        self.problems: list[str] = []
+        self.warnings: list[str] = []
+        self._report = report or (lambda problem: None)
+        self._warn = warn or (lambda warning: None)
+        self._keeping: set[asyncio.Task[None]] = set()
+        self.observers = Observers([*plan.observers, *observers], self.problem)
+        self.driver = StudyDriver(plan.models, recorder, self.observers, limits=plan.limits, reuse=reuse,
+                                  report=self.problem, warn=self.warn)
+        self.driver.shares = self.driver.shares or (plan.share_completions and len(plan.cells) > 1)
+        self.driver.services = {(cell.slug, name): s for cell in plan.cells for name, s in cell.services.items()}
+        self._stage = "preparing"
+        self._samples = samples
+        self._surveys: Mapping[str, Survey] = {}
+        self._unchanged: Unchanged | None = None
+        self._rescore = rescore
+        self.scope = Scope()
+        """The debates that are reported, once the run has begun."""
+        self.worker = Worker(plan, self.driver, runner=runner)
+
+    @property
+    def setups(self) -> Mapping[str, Setup]:
+        """The setup of each cell, by slug."""
+        return self.worker.setups
+
+    @property
+    def ending(self) -> Ending | None:
+        """Why the study was stopped, or None."""
+        return self.driver.ending
+
+    @property
+    def status(self) -> str:
+        """`finished`, `stopped` or `failed`."""
+        if self.ending is not None:
+            return "failed" if self.ending.kind == "unusable" else "stopped"
+        return "failed" if self.driver.failed else "finished"
+
+    def progress(self) -> Progress:
+        """The progress of the run; may be called from any thread."""
+        progress = self.driver.progress()
+        loading = [name for name, channel in self.worker.gateway.channels.items() if channel.opening]
+        waiting = f"loading the model '{loading[0]}'" if loading else progress.waiting or self._stage
+        return progress._replace(waiting=waiting)
+
+    def stop(self, ending: Ending) -> None:
+        """Start no further call; those in flight are answered and stored."""
+        self.driver.stop(ending)
+
+    def interrupt(self) -> None:
+        """Stop because the user says so."""
+        self.stop(Ending("interrupted", "interrupted"))
+
+    def problem(self, text: str) -> None:
+        """Record a problem of the study, which goes on."""
+        text = redact(text).encode("utf-8", "replace").decode()
+        if text not in self.problems:
+            self.problems.append(text)
+            self._report(text)
+            task = asyncio.ensure_future(self.recorder.keep_problem(text))
+            self._keeping.add(task)
+            task.add_done_callback(self._keeping.discard)
+
+    def warn(self, text: str) -> None:
+        """Report something that does not affect results."""
+        self.warnings.append(text)
+        self._warn(text)
+
+    async def run(self) -> dict[str, Any]:
+        """Run the debates that are left and return the summary, as in `summary.json`."""
+        limit, clock = self.plan.limits.seconds, asyncio.get_running_loop()
+        timer = clock.call_later(limit, self.stop, Ending("limit", f"limits.seconds: {limit:g} reached")) \
+            if limit else None
+        try:
+            await self.observers.open(Run(self.plan.name, self.driver.folder, self.plan.repeats, self.planned,
+                                          self.progress))
+            if self._samples is None:
+                self._unchanged = Unchanged(self.plan.cells, self.plan.repeats, self.recorder)
+                self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder, self._unchanged.cells)
+                await self._unchanged.begin()
+            packages = packages_of(self.plan.cells, self.plan.models)
+            with Watchdog(packages, self.warn) as watchdog:
+                await self._run_debates(watchdog)
+        except StudyStopped as stopped:
+            self.stop(Ending("unusable", str(stopped)))
+        except BaseException:
+            self.driver.abandon()
+            await self.observers.close(HURRY)
+            raise
+        finally:
+            if timer:
+                timer.cancel()
+            await self.worker.close()
+            await asyncio.gather(*self._keeping, return_exceptions=True)
+        return await self._conclude()
+
+    async def _run_debates(self, watchdog: Watchdog) -> None:
+        await self.worker.open()
+        self._stage = ""
+        watchdog.begin()
+        source = JobSource(self.setups, self.recorder, self.driver, repeats=self.plan.repeats, seed=self.plan.seed,
+                           warn=self.warn, samples=self._samples, surveys=self._surveys, rescore=self._rescore)
+        await source.begin()
+        self.observers.emit(StudyStarted(self.plan.name, tuple(self.setups), self.planned, source.done,
+                                         {cell.slug: dict(cell.settings) for cell in self.plan.cells}))
+        try:
+            await self._run_jobs(JobStream(source, self._by_models(), self.driver))
+        finally:
+            self.scope = source.scope
+        await source.conclude()
+        if self._unchanged is not None and source.complete:
+            await self._unchanged.conclude()
+
+    async def _run_jobs(self, jobs: JobStream) -> None:
+        if self.plan.executor is not None:
+            await self.plan.executor.run(jobs, self.driver)
+            return
+        async for _ in stream(jobs.queues(), self.worker.run):
+            pass
+
+    async def _conclude(self) -> dict[str, Any]:
+        await self.driver.keep_windows()
+        summary = summarise(self)
+        self.observers.emit(StudyFinished(self.plan.name, {**summary, "problems": list(self.problems)}))
+        await self.observers.close()
+        await asyncio.gather(*self._keeping)
+        return {**summary, "problems": self.problems}
+
+    def _by_models(self) -> dict[tuple[str, ...], list[str]]:
+        """The cells that are admitted together, because they use the same models."""
+        queues: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for cell in self.plan.cells:
+            queues[tuple(sorted(set(cell.channels.values())))].append(cell.slug)
+        return queues

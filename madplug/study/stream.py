@@ -1,0 +1,129 @@
+"""Scheduling: slots of a model, and the admission of debates to the one stream of a study.
+
+All debates of a study run on one event loop. A model has `max_in_flight` slots; a free one goes to the oldest
+debate that waits. A debate is admitted when a slot is free that no open debate wants, and at most twice
+`max_in_flight` debates are open. As soon as the remaining debates fit, all of them are opened and those with the
+fewest rounds done go first: serving the oldest first to the end would leave slots idle while the last debates finish.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from madplug.calls.slots import Slots
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class JobQueue(Generic[T]):
+    """Jobs that use the same models, and the slots of these models."""
+
+    def __init__(self, jobs: AsyncIterator[T], slots: Sequence[Slots]) -> None:
+        self.slots = slots
+        self.most = 2 * max((s.size for s in slots), default=32)
+        """The most debates open at a time."""
+        self.open = 0
+        self._exhausted = False
+        self._jobs = jobs
+        self._ahead: deque[T] = deque()
+        self._moved = asyncio.Event()
+        self._drained = asyncio.Event()
+        for s in slots:
+            s.when_idle.append(self._moved.set)
+
+    async def feed(self, start: Callable[[T], asyncio.Task[None]]) -> None:
+        """Start every job as soon as there is room for it."""
+        reader = asyncio.ensure_future(self._read_ahead())
+        try:
+            while not (self._exhausted and not self._ahead):
+                if not (self._ahead and self._room()):
+                    self._moved.clear()
+                    await self._moved.wait()
+                    continue
+                self.open += 1
+                start(self._ahead.popleft()).add_done_callback(self._ended)
+                self._drained.set()
+                for _ in range(2):  # until its first turns have asked for their slots
+                    await asyncio.sleep(0)
+            await reader
+        finally:
+            reader.cancel()
+            await asyncio.gather(reader, return_exceptions=True)
+
+    async def _read_ahead(self) -> None:
+        """Read as many jobs ahead as could be open."""
+        try:
+            async for job in self._jobs:
+                self._ahead.append(job)
+                self._moved.set()
+                while len(self._ahead) > self.most:
+                    self._drained.clear()
+                    await self._drained.wait()
+        finally:
+            self._exhausted = True
+            self._moved.set()
+
+    def _room(self) -> bool:
+        if self.open >= self.most:
+            return False
+        if not self.slots:
+            return True
+        if self._exhausted and self.open + len(self._ahead) <= self.most:
+            for s in self.slots:
+                s.ending = True
+            return True
+        return any(s.free for s in self.slots) and not any(s.wanted for s in self.slots)
+
+    def _ended(self, _: object) -> None:
+        self.open -= 1
+        self._moved.set()
+
+
+_END = object()
+"""Marks the end of a stream; no result of a job can be mistaken for it."""
+
+
+async def stream(queues: Sequence[JobQueue[T]], run: Callable[[T], Awaitable[R]]) -> AsyncIterator[R]:
+    """Run all jobs of all queues and yield their results as they end. The first exception ends the stream."""
+    results: asyncio.Queue[Any] = asyncio.Queue()
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def run_job(job: T) -> None:
+        try:
+            results.put_nowait(await run(job))
+        except BaseException as error:  # the reader of the stream has to know of a cancellation too
+            results.put_nowait(_Failed(error))
+
+    def start(job: T) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(run_job(job))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        return task
+
+    async def feed_all() -> None:
+        try:
+            await asyncio.gather(*(queue.feed(start) for queue in queues))
+            while tasks:
+                await asyncio.wait(tasks)
+            results.put_nowait(_END)
+        except BaseException as error:
+            results.put_nowait(_Failed(error))
+
+    feeder = asyncio.ensure_future(feed_all())
+    try:
+        while (result := await results.get()) is not _END:
+            if isinstance(result, _Failed):
+                raise result.error
+            yield result
+    finally:
+        for task in (feeder, *tasks):
+            task.cancel()
+        await asyncio.gather(feeder, *tasks, return_exceptions=True)
+
+
+class _Failed(NamedTuple):
+    error: BaseException

@@ -1,0 +1,155 @@
+"""The figures of a study: per cell, over its repeats and samples."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from madplug.debate.checks import describe_error
+from madplug.rows import plain
+from madplug.store.scope import of_metric
+from madplug.study.intervals import spread
+
+if TYPE_CHECKING:
+    from madplug.debate.cell import Cell
+    from madplug.study.run import StudyRun
+
+
+class _Scores:
+    """The scores of a repeat by sample, in 16 bytes each, whatever the length of the samples' ids."""
+
+    def __init__(self, other: _Scores | None = None) -> None:
+        self._samples: array[int] = array("q", other._samples if other else ())
+        self._values: array[float] = array("d", other._values if other else ())
+
+    def add(self, sample: str, value: float) -> None:
+        """Add the score of a sample that has none yet."""
+        self._samples.append(hash(sample))
+        self._values.append(value)
+
+    def values(self) -> array[float]:
+        """The scores."""
+        return self._values
+
+    def items(self) -> Iterable[tuple[int, float]]:
+        """The scores, each after a number that stands for its sample."""
+        return zip(self._samples, self._values, strict=True)
+
+
+class CellFigures:
+    """The sums over the debates of one cell, added one at a time."""
+
+    def __init__(self) -> None:
+        self.done = self.failed = self.undecided = self.calls = self.retries = 0
+        self.prompt = self.completion = self.cached = 0
+        self.cost: float | None = 0.0
+        self.seconds = 0.0
+        self._scores: dict[str, dict[int, _Scores]] = defaultdict(lambda: defaultdict(_Scores))
+        self._unscored: list[tuple[int, str]] = []
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count one debate: a row of `Reader.figures`."""
+        metrics, cost = row["metrics"], row["cost_usd"]
+        if row["error"] is None:
+            self.done += 1
+            self.undecided += not row["decided"]
+        else:
+            self.failed += 1
+            if not metrics:
+                self._unscored.append((row["repeat"], row["sample"]))
+        self.calls += row["calls"]
+        self.retries += row["retries"]
+        self.prompt += row["prompt"]
+        self.completion += row["completion"]
+        self.cached += row["cached"]
+        self.seconds += row["seconds"]
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+        for name, value in metrics.items():
+            if value is not None:
+                self._scores[name][row["repeat"]].add(row["sample"], value)
+
+    def metrics(self, proportions: Collection[str] = (), only: Sequence[str] | None = None) -> dict[str, Any]:
+        """Mean, spread over repeats and 95 % interval over samples (`madplug.study.intervals`), by the scores' names.
+
+        proportions: the metrics whose scores are 0 or 1. A debate that failed before it could be scored is wrong in
+        these; other metrics do not count it. only: these metrics, in this order; by default all, by name.
+        """
+        names = sorted(self._scores)
+        if only is not None:
+            names = [n for metric in only for n in names if of_metric(n, only) == metric]
+        return {name: self._spread(name, proportion=of_metric(name, proportions) is not None) for name in names}
+
+    def _spread(self, name: str, *, proportion: bool) -> dict[str, Any]:
+        scores = self._scores[name]
+        if proportion and self._unscored:
+            scores = defaultdict(_Scores, {repeat: _Scores(found) for repeat, found in scores.items()})
+            for repeat, sample in self._unscored:
+                scores[repeat].add(sample, 0.0)
+        return spread([scores[repeat] for repeat in sorted(scores)], proportion=proportion)
+
+    def report(self, proportions: Collection[str] = (), only: Sequence[str] | None = None) -> dict[str, Any]:
+        """The figures as in `summary.json`."""
+        return {
+            "done": self.done, "failed": self.failed, "undecided": self.undecided,
+            "metrics": self.metrics(proportions, only),
+            "calls": self.calls, "retries": self.retries,
+            "tokens": {"prompt": self.prompt, "completion": self.completion, "cached": self.cached},
+            "cost_usd": self.cost, "seconds": round(self.seconds, 3)}
+
+
+def figures_by_cell(rows: Iterable[Mapping[str, Any]]) -> dict[str, CellFigures]:
+    """Figures by cell."""
+    cells: dict[str, CellFigures] = defaultdict(CellFigures)
+    for row in rows:
+        cells[row["cell"]].add(row)
+    return cells
+
+
+def _rows(run: StudyRun, cell: str | None = None) -> Iterator[Mapping[str, Any]]:
+    """The figures of the debates that the study has now, in a cell or in all."""
+    has = run.scope.has
+    return (row for row in run.recorder.figures(cell) if has(row["cell"], row["repeat"], row["sample"]))
+
+
+def summarise(run: StudyRun) -> dict[str, Any]:
+    """The summary of a run: what is stored now, cell by cell."""
+    by_cell = figures_by_cell(_rows(run))
+    cells = []
+    for setup in run.setups.values():
+        cell, found, spent = setup.cell, by_cell[setup.cell.slug], setup.spent
+        extra = _own_figures(run, cell)
+        figures = found.report([name for name, metric in cell.metrics.items() if metric.proportion],
+                               list(cell.metrics))
+        cells.append({"cell": cell.slug, "settings": dict(cell.settings), "oracle": cell.oracle,
+                      "repeats": run.plan.repeats, "samples": max(0, found.done + found.failed) // run.plan.repeats,
+                      **figures, **({"figures": extra} if extra else {}),
+                      "prepared": {"calls": spent.calls, "tokens": spent.prompt + spent.completion}})
+    totals, ending = run.recorder.totals(), run.ending
+    unknown = any(cell["cost_usd"] is None for cell in cells)
+    return {"study": run.plan.name, "status": run.status, "ending": ending.kind if ending else None,
+            "reason": ending.reason if ending else None, "problems": run.problems,
+            "paid": {"calls": totals.calls, "tokens": totals.tokens,
+                     "cost_usd": None if unknown else totals.cost_usd}, "cells": cells}
+
+
+def _own_figures(run: StudyRun, cell: Cell) -> dict[str, Any]:
+    """What a cell's metrics report for the whole cell; one that fails is a problem of the study."""
+    from madplug.components import Metric
+
+    figures: dict[str, Any] = {}
+    for name, metric in cell.metrics.items():
+        kind = type(metric)
+        for method, own in (("summarise", kind.summarise is not Metric.summarise),
+                            ("summarise_figures", kind.summarise_figures is not Metric.summarise_figures)):
+            if not own:
+                continue
+            rows = _rows(run, cell.slug) if method == "summarise_figures" else (
+                result for result in run.recorder.results(cell.slug)
+                if run.scope.has(result.cell, result.repeat, result.sample.id))
+            try:
+                figures[name] = {**figures.get(name, {}), **plain(getattr(metric, method)(rows))}
+            except (Exception, SystemExit) as error:
+                run.problem(f"metric {name}: {method} raised {describe_error(error)}")
+    return {name: value for name, value in figures.items() if value}

@@ -1,0 +1,209 @@
+"""A worker: runs jobs, in the driver's process or in another one.
+
+It makes its own components from the same run file, and opens its own models and services. Everything that has to be
+stored or granted goes through the driver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from madplug.aio import is_cancelled, maybe_await
+from madplug.calls.driver import Driver
+from madplug.calls.gateway import Gateway
+from madplug.components import Casting, Component, Model, PersonaGenerator, Service, Style, TurnOrder
+from madplug.config.plan import StudyPlan
+from madplug.context import Debate
+from madplug.debate.cell import Cell
+from madplug.debate.checks import describe_error
+from madplug.debate.loop import run_debate
+from madplug.debate.state import DebateState, Spending
+from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
+from madplug.events import DebateStarted
+from madplug.records import DebateResult, Decision
+from madplug.study.jobs import Job
+from madplug.study.scoring import score, with_scores
+from madplug.study.setup import Setup
+
+Runner = Callable[[Debate], Awaitable[Decision]]
+"""Brings a debate to its decision."""
+
+
+class Worker:
+    """The cells of a study, ready to run debates.
+
+    runner: runs a debate; by default the loop.
+    """
+
+    def __init__(self, plan: StudyPlan, driver: Driver, *, runner: Runner = run_debate) -> None:
+        self.plan = plan
+        self.gateway = Gateway(plan.models, plan.cells, driver, seed=plan.seed, share=plan.share_completions)
+        self.setups = {cell.slug: Setup(cell, self.gateway, driver, plan.seed) for cell in plan.cells}
+        self._driver = driver
+        self._runner = runner
+        self.last_error: BaseException | None = None
+        """The error of the latest failed debate."""
+        self._opened: list[Service] = []
+
+    @classmethod
+    def from_file(cls, path: Path, driver: Driver) -> Worker:
+        """The worker of a study, from the expanded run file in its directory."""
+        from madplug.config import load
+
+        return cls(load(path, environ={}).plan, driver)
+
+    async def open(self) -> None:
+        """Open the services and prepare every component; a model is opened before its first request."""
+        services = {id(s): s for cell in self.plan.cells for s in cell.services.values()}
+        for service in services.values():
+            await run_setup_step(service, "open", service.open)
+            self._opened.append(service)
+        prepared: set[int] = set()
+        for setup in self.setups.values():
+            for component in setup.cell.components():
+                if id(component) not in prepared and self._takes_part(component):
+                    prepared.add(id(component))
+                    await run_setup_step(component, "prepare", partial(component.prepare, setup))
+            if setup.training_use:
+                await self._driver.remember(f"trained.{setup.cell.slug}", dict(setup.training_use))
+
+    def _takes_part(self, component: Component) -> bool:
+        """Whether debates need a component: those taken from a record have their agents and messages already."""
+        return self._runner is run_debate or not isinstance(component, PersonaGenerator | Casting | TurnOrder | Style)
+
+    async def close(self) -> None:
+        """Close models and services."""
+        await self.gateway.close()
+        for service in reversed(self._opened):
+            try:
+                await maybe_await(service.close())
+            except Exception as error:
+                self._driver.problem(f"service {service.name}: close raised {describe_error(error)}")
+
+    async def run(self, job: Job) -> DebateResult | None:
+        """Run a debate, score it and have it stored; None if the study was stopped before it ended."""
+        if job.recorded is not None:
+            return await self._score_recorded(job, job.recorded)
+        started = asyncio.get_running_loop().time()
+        state = DebateState(self.setups[job.cell].cell, job.sample, job.references, self.gateway, self._driver.tell,
+                            job.repeat, job.seed, job.order, job.matched)
+        state.tell(DebateStarted(state.id, job.sample, job.references, job.order))
+        debate = Debate(state)
+        try:
+            error = await self._attempt(debate, state)
+            seconds = round(asyncio.get_running_loop().time() - started, 4)
+            scores, error = await self._score(debate, state, error)
+            result = state.result(error=error, seconds=seconds, metrics=scores,
+                                  scored_by=self.setups[job.cell].metric_digests)
+            if state.refused:  # a component has caught it, and gone on without the answer
+                raise StudyStopped("stopped before the debate ended")
+        except StudyStopped:
+            await self._driver.finish(state.id, None)
+            return None
+        return await self._hand_over(state, result)
+
+    async def _hand_over(self, state: DebateState, result: DebateResult) -> DebateResult:
+        """Have a result stored; a debate that cannot be stored is a failed one."""
+        try:
+            await self._driver.finish(state.id, result)
+        except ComponentError as error:
+            result = replace(result, messages=(), notes={}, decision=None, metrics={}, error=describe_error(error))
+            await self._driver.finish(state.id, result)
+        return result
+
+    async def _attempt(self, debate: Debate, state: DebateState) -> str | None:
+        """Run a debate; return why it failed, or None."""
+        try:
+            if state.cell.match is not None:
+                self._check_match(state)
+            await self._runner(debate)
+        except BaseException as error:
+            return self._why_failed(error)
+        return None
+
+    def _why_failed(self, error: BaseException) -> str:
+        """The reason why a debate failed; an error that is not a failure of the debate is raised again."""
+        if isinstance(error, StudyError) or (isinstance(error, StudyStopped) and self._driver.ending is not None):
+            raise error
+        if isinstance(error, asyncio.CancelledError) and not is_cancelled():
+            return describe_error(ComponentError("a component raised asyncio.CancelledError").with_traceback(
+                error.__traceback__))
+        if isinstance(error, SystemExit):
+            return describe_error(ComponentError("a component called sys.exit").with_traceback(error.__traceback__))
+        if isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
+            raise error
+        self.last_error = error
+        return describe_error(error)
+
+    def _check_match(self, state: DebateState) -> None:
+        match, matched = state.cell.match, state.matched
+        assert match is not None
+        if matched is None:
+            raise StudyStopped("stopped before the matched debate ended")
+        if matched.error:
+            raise ComponentError(f"the debate of cell '{match['cell']}' this one is matched to failed: {matched.error}")
+
+    async def _score(self, debate: Debate, state: DebateState, error: str | None) -> tuple[
+            dict[str, float | None], str | None]:
+        """The scores of every metric of the cell, and the first error; a failed debate is scored as one without an
+        answer.
+
+        A metric that fails does not affect the others: a debate must not be missing from one mean because of another.
+        """
+        if error:
+            state.decision = Decision.undecided(f"failed: {error}")
+        scores: dict[str, float | None] = {}
+        for name, metric in state.cell.metrics.items():
+            try:
+                scores |= await score(debate, name, metric, state.references)
+            except BaseException as problem:
+                error = error or self._why_failed(problem)
+        return scores, error
+
+    async def _score_recorded(self, job: Job, recorded: DebateResult) -> DebateResult | None:
+        """Score a debate that is on record by further metrics; None if the study was stopped before it was scored.
+
+        A metric that fails is a problem of the study and leaves the debate as it is. The debate's figures include the
+        calls of a metric that is new to it, but not those of one that scores it once more.
+        """
+        setup = self.setups[job.cell]
+        state = DebateState.stored(recorded, setup.cell, client=self.gateway, seed=job.seed)
+        state.order, state.matched = job.order, job.matched
+        debate, result = Debate(state), recorded
+        for name in job.metrics:
+            state.spent, state.other_calls = Spending(), []
+            try:
+                scores = await score(debate, name, setup.cell.metrics[name], recorded.references)
+                if state.refused:
+                    raise StudyStopped("stopped before the debate was scored")
+            except StudyStopped:
+                await self._driver.finish(state.id, None)
+                return None
+            except BaseException as error:
+                self._driver.problem(f"metric {name}: {self._why_failed(error)}")
+            else:
+                result = with_scores(result, name, scores, setup.metric_digests[name], state.spent,
+                                     state.other_calls)
+        await self._driver.finish(state.id, result)
+        return result
+
+
+async def run_setup_step(component: Component, what: str, step: Callable[[], Any]) -> None:
+    """Run a step before the first debate; an error ends the study and names the component."""
+    try:
+        await maybe_await(step())
+    except (MadplugError, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        raise StudyError(f"{component.label} {component.full_name}: {what} failed: {describe_error(error)}") from error
+
+
+def packages_of(cells: Sequence[Cell], models: Mapping[str, Model]) -> set[str]:
+    """The packages that the components of a study come from."""
+    components = [c for cell in cells for c in cell.components()]
+    return {type(c).__module__.partition(".")[0] for c in (*components, *models.values())} - {"madplug"}
