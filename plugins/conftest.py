@@ -14,7 +14,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, settings
 
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 # No property is judged by the clock.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -158,7 +158,7 @@ def run_on_endpoint(tmp_path, registry):
     from madplug.config import load
     from madplug.store import MemoryStore
     from madplug.study.run import StudyRun
-    from madplug.testing.endpoint import running_endpoint
+    from madplug_testing.endpoint import running_endpoint
 
     def run(toml, rows, replies):
         (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from madplug import UserError
-from madplug.testing.endpoint import completion, running_endpoint
+from madplug_testing.endpoint import completion, running_endpoint
 from tests.faults import studies
 
 KEY = "sk-proj/abc123+DEF456ghi789"

@@ -15,7 +15,7 @@ from madplug import UserError
 from madplug.cli.program import main
 from madplug.merge import merge
 from madplug.shards import Shard
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 from tests.faults import studies
 
 if sys.version_info >= (3, 11):

@@ -189,7 +189,7 @@ def run(tmp_path):
     from madplug.config import load
     from madplug.store import MemoryStore
     from madplug.study.run import StudyRun
-    from madplug.testing.endpoint import running_endpoint
+    from madplug_testing.endpoint import running_endpoint
 
     def run(cap, more=""):
         with running_endpoint(cap=cap, latency_ms=20, retry_after="0.05") as endpoint:

@@ -97,16 +97,16 @@ async def without_the_driver(worker, jobs):
 
 @pytest.mark.parametrize(("run", "sound"), [(everything, True), (the_first_only, False), (to_the_first_failure, False),
                                             (without_the_driver, False)])
-def test_the_contract_finds_executors_that_leave_debates_out(run, sound, tmp_path, madplug_plugin):
-    from madplug.testing.contracts import CONTRACTS
+def test_the_contract_finds_executors_that_leave_debates_out(run, sound, tmp_path, monkeypatch):
+    from madplug_testing.contracts import CONTRACTS
 
     contract = CONTRACTS["executor"]
     test = type("Under", (contract,), {"component": InPlace, "make": lambda self: InPlace(run)})()
     if sound:
-        test.test_debates_end_as_they_do_without_it(tmp_path, madplug_plugin)
+        test.test_debates_end_as_they_do_without_it(tmp_path, monkeypatch)
         return
     with pytest.raises(AssertionError):
-        test.test_debates_end_as_they_do_without_it(tmp_path, madplug_plugin)
+        test.test_debates_end_as_they_do_without_it(tmp_path, monkeypatch)
 
 
 def test_cells_matched_crosswise_whose_debates_all_failed_before_do_not_wait_for_each_other(monkeypatch):

@@ -12,8 +12,8 @@ from madplug import hookspecs, runspecs, services, testing
 from madplug.components import KINDS, Component, ModelOptions
 from madplug.context import Debate
 from madplug.study.setup import Setup
-from madplug.testing import contracts
 from madplug.transcript import Transcript
+from madplug_testing import contracts
 
 FILE = Path(__file__).with_name("public.txt")
 DEBATE = ("sample", "agents", "voters", "with_role", "agent", "transcript", "round", "rounds", "answers", "references",
@@ -50,7 +50,7 @@ def public():
     yield from (f"name madplug.{name}" for name in madplug.__all__)
     yield from (f"name madplug.testing.{name}" for name in testing.__all__)
     yield from (f"name madplug.services.{name}" for name in services.__all__)
-    yield from (f"name madplug.testing.contracts.{name}" for name in contracts.__all__)
+    yield from (f"name madplug_testing.contracts.{name}" for name in contracts.__all__)
     for module in (hookspecs, runspecs):
         for name, hook in vars(module).items():
             if name.startswith("madplug_"):

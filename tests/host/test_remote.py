@@ -18,7 +18,7 @@ from madplug.rows import to_json
 from madplug.store import Call, CallRow, DebateId, MemoryStore, open_recorder
 from madplug.study.run import StudyRun
 from madplug.testing.clock import on_virtual_clock
-from madplug.testing.contracts import ExecutorContract
+from madplug_testing.contracts import ExecutorContract
 
 
 class Beside:
@@ -66,9 +66,9 @@ class InPlace:
         await self.pool(driver, 2, start_beside).run(jobs)
 
 
-def test_debates_end_as_they_do_in_one_process(tmp_path, madplug_plugin):
+def test_debates_end_as_they_do_in_one_process(tmp_path, monkeypatch):
     contract = type("Under", (ExecutorContract,), {"component": InPlace, "make": lambda self: InPlace()})()
-    contract.test_debates_end_as_they_do_without_it(tmp_path, madplug_plugin)
+    contract.test_debates_end_as_they_do_without_it(tmp_path, monkeypatch)
 
 
 # Messages

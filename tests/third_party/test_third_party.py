@@ -14,7 +14,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 import madplug as public
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 HERE = Path(__file__).parent
 PLUGINS = sorted(HERE.glob("madplug-*"))

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from wheels import ROOT, build, distributions
 
-KIT = ("pytest>=8", "hypothesis>=6.100")
+KIT = ("madplug-testing", "hypothesis>=6.100")
 
 
 def test_alone(plugin: Path, scratch: Path, wheels: Path) -> tuple[str, int, str]:

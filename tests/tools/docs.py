@@ -74,7 +74,7 @@ def endpoint_of(document: str) -> Iterator[None]:
         return
     with tempfile.TemporaryDirectory() as name:
         listening = Path(name) / "port"
-        server = subprocess.Popen([sys.executable, "-m", "madplug.testing.endpoint", "--port", port[1], "--latency-ms",
+        server = subprocess.Popen([sys.executable, "-m", "madplug_testing.endpoint", "--port", port[1], "--latency-ms",
                                    "0", "--port-file", str(listening)], stdout=subprocess.DEVNULL)
         try:
             while not listening.exists() and server.poll() is None:

@@ -280,7 +280,8 @@ def function_rows() -> Iterator[str]:
 
 def testing_pages() -> Iterator[str]:
     """What `madplug.testing` and its modules offer."""
-    from madplug.testing import clock, contracts, endpoint, fixtures
+    from madplug.testing import clock
+    from madplug_testing import contracts, endpoint, fixtures
 
     play = import_module("madplug.testing.play")        # the package's own `play` is the function
     functions = [*((testing, n) for n in testing.__all__ if inspect.isfunction(getattr(testing, n)))]
@@ -288,10 +289,10 @@ def testing_pages() -> Iterator[str]:
     classes = [n for n in testing.__all__ if inspect.isclass(getattr(testing, n)) and n != "Played"]
     yield "\n".join(f"* `{n}`: {flowing(text_of(getattr(testing, n)))}" for n in classes)
     yield from record_pages(play, only=("Played",))
-    yield f"### `madplug.testing.contracts`\n\n{text_of(contracts)}"
+    yield f"### `madplug_testing.contracts`\n\n{text_of(contracts)}"
     yield "\n".join(["| kind | contract |", "|---|---|",
                      *(f"| {kind} | `{contract.__name__}` |" for kind, contract in contracts.CONTRACTS.items())])
-    yield f"### `madplug.testing.endpoint`\n\n{text_of(endpoint)}"
+    yield f"### `madplug_testing.endpoint`\n\n{text_of(endpoint)}"
     yield f"`{signature('running_endpoint', endpoint.running_endpoint)}`: {flowing(text_of(endpoint.running_endpoint))}"
     yield from record_pages(endpoint, only=("Settings",))
     clocked = f"`{signature('on_virtual_clock', clock.on_virtual_clock)}`: {flowing(text_of(clock.on_virtual_clock))}"

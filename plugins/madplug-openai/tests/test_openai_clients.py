@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from madplug import AccessError, Completion, Request, UnreachableError
-from madplug.testing.endpoint import completion, running_endpoint
-from madplug.testing.faults import http
 from madplug_openai import Chat
 from madplug_openai.network import is_plain
 from madplug_openai.wire import WireClient
+from madplug_testing.endpoint import completion, running_endpoint
+from madplug_testing.faults import http
 
 
 @pytest.fixture(autouse=True)

@@ -18,9 +18,9 @@ from madplug import (
     TransientError,
     UnreachableError,
 )
-from madplug.testing.endpoint import completion, running_endpoint
 from madplug_openai import Chat
 from madplug_openai.keys import presentable
+from madplug_testing.endpoint import completion, running_endpoint
 
 KEY = "sk-proj-abc123DEF456ghi789"
 

@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from madplug import Request, UserError
-from madplug.testing.endpoint import completion, running_endpoint
 from madplug_openai import Chat
 from madplug_openai.network import proxy_for
+from madplug_testing.endpoint import completion, running_endpoint
 
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"],
           "additionalProperties": False}

@@ -2,6 +2,7 @@
 
 import inspect
 import random
+from importlib import import_module
 
 import pytest
 from pydantic import Field
@@ -28,7 +29,7 @@ from madplug import (
     hookimpl,
 )
 from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
-from madplug.testing.contracts import CONTRACTS, contract_tests, heavy_imports
+from madplug_testing.contracts import CONTRACTS, contract_tests, heavy_imports
 
 
 def outcome(contract, test, component, **more):
@@ -131,10 +132,37 @@ class Told(Observer):
         pass
 
 
-def pair():
-    from madplug_kit import Pair
+PAIR = '''
+from madplug import Options, Paradigm, hookimpl
+from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll
 
-    return Pair
+class Last(LastRound):
+    """A decision with an option."""
+    class Options(Options):
+        """Options."""
+        keep: int = 1
+
+class Pair(Paradigm):
+    """Two agents, two rounds."""
+    name = "pair"
+    debate = {"turns": "pair.speak_all", "visibility": "pair.see_all", "styles": ["pair.plain"],
+              "decision": {"use": "pair.last_round", "keep": 2}, "rounds": 2, "agents": 2}
+
+madplug_register_turn_orders = hookimpl(lambda: [SpeakAll], specname="madplug_register_turn_orders")
+madplug_register_visibilities = hookimpl(lambda: [SeeAll], specname="madplug_register_visibilities")
+madplug_register_styles = hookimpl(lambda: [PlainStyle], specname="madplug_register_styles")
+madplug_register_decisions = hookimpl(lambda: [Last], specname="madplug_register_decisions")
+madplug_register_paradigms = hookimpl(lambda: [Pair], specname="madplug_register_paradigms")
+'''
+
+
+@pytest.fixture
+def sound(kind, madplug_plugin):
+    """A sound component of a kind."""
+    if kind == "paradigm":
+        madplug_plugin("pair", PAIR, module="pair_under_test")
+        return import_module("pair_under_test").Pair
+    return SOUND[kind]
 
 
 SOUND = {"model": Echo, "service": Shelf, "dataset": Rows, "answers": StrippedText, "personas": Named,
@@ -143,10 +171,9 @@ SOUND = {"model": Echo, "service": Shelf, "dataset": Rows, "answers": StrippedTe
 
 
 @pytest.mark.parametrize("kind", [*SOUND, "paradigm"])
-def test_a_sound_component_keeps_its_contract(kind):
-    component = SOUND.get(kind) or pair()
+def test_a_sound_component_keeps_its_contract(kind, sound):
     for test in contract_tests(CONTRACTS[kind]):
-        assert outcome(CONTRACTS[kind], test, component) is None, test
+        assert outcome(CONTRACTS[kind], test, sound) is None, test
 
 
 # Broken ones: (kind, test, how to break a sound component)
@@ -281,18 +308,16 @@ BROKEN = [
     ("model", "test_it_has_the_options_of_every_model", methods(Options=Options)),
     ("model", "test_it_answers_without_blocking", methods(complete=lambda self, request: Completion("A"))),
     ("model", "test_its_price_is_a_table_or_unknown", methods(price={"input": 1.0})),
-    ("paradigm", "test_it_is_a_debate_that_a_run_file_could_hold", methods(debate={"turn": "kit.everybody"})),
-    ("paradigm", "test_what_it_names_is_installed_and_takes_its_options", methods(debate={"turns": "everybody"})),
+    ("paradigm", "test_it_is_a_debate_that_a_run_file_could_hold", methods(debate={"turn": "pair.speak_all"})),
+    ("paradigm", "test_what_it_names_is_installed_and_takes_its_options", methods(debate={"turns": "speak_all"})),
     ("paradigm", "test_what_it_names_is_installed_and_takes_its_options",
-     methods(debate={"decision": {"use": "kit.last_round", "kept": 1}})),
+     methods(debate={"decision": {"use": "pair.last_round", "kept": 1}})),
 ]
 
 
 @pytest.mark.parametrize(("kind", "test", "broken"), BROKEN, ids=[f"{k}-{t}" for k, t, _ in BROKEN])
-def test_a_contract_finds_the_component_it_is_there_for(kind, test, broken):
-    component = broken(SOUND.get(kind) or pair())
-    error = outcome(CONTRACTS[kind], test, component)
-    assert error is not None
+def test_a_contract_finds_the_component_it_is_there_for(kind, test, broken, sound):
+    assert outcome(CONTRACTS[kind], test, broken(sound)) is not None
 
 
 def test_claims_of_symmetry_are_checked():

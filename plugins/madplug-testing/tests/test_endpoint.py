@@ -8,7 +8,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 
 def send(endpoint, text):

@@ -1,4 +1,4 @@
-"""Fixtures that pytest finds automatically once madplug is installed."""
+"""Fixtures for the tests of plugins: `pytest_plugins = ["madplug_testing.fixtures"]` in the topmost conftest.py."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def madplug_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
     source: the text of its only module. It is found through its entry point, in this process and, through PYTHONPATH,
     in child processes. Returns its folder.
     """
+    return plugin_installer(tmp_path, monkeypatch)
+
+
+def plugin_installer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """What the fixture `madplug_plugin` gives."""
 
     def install(plugin: str, source: str, *, distribution: str | None = None, version: str = "1.0",
                 module: str | None = None) -> Path:

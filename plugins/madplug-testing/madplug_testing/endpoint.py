@@ -4,12 +4,12 @@
         endpoint.url                            # base_url of a model
         endpoint.stats()["max_in_flight"]
 
-    python -m madplug.testing.endpoint --port 0 --port-file port.txt --latency-ms 50 --rate 429=0.02
+    python -m madplug_testing.endpoint --port 0 --port-file port.txt --latency-ms 50 --rate 429=0.02
 
 Replies are made from a hash of the request's body, so the same request gets the same answer in every run, and
 faults follow a script or the same hash. `POST /config`, `POST /reset` and `GET /stats` work on a running one.
 
-Faults: any status (`429`, `500`, `401`, ...), and those of `madplug.testing.faults`: `quota` and `context` (a 429
+Faults: any status (`429`, `500`, `401`, ...), and those of `madplug_testing.faults`: `quota` and `context` (a 429
 and a 400 for which a retry does not help), `reset`, `hang`, `malformed`, `closed_in_body`, `gzip_bomb`, ...
 """
 
@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.request import ProxyHandler, Request, build_opener
 
-from madplug.testing.faults import Steps, completion, error, http, steps, streamed
+from madplug_testing.faults import Steps, completion, error, http, steps, streamed
 
 Events = Sequence[Mapping[str, Any] | str]
 Replies = Callable[[dict[str, Any]], "str | Mapping[str, Any] | bytes | Events"]
@@ -368,7 +368,7 @@ def _in_thread(endpoint: Endpoint) -> Iterator[Running]:
 def _in_process(settings: Mapping[str, Any]) -> Iterator[Running]:
     with tempfile.TemporaryDirectory() as folder:
         port_file = Path(folder) / "port"
-        command = [sys.executable, "-m", "madplug.testing.endpoint", "--port-file", str(port_file)]
+        command = [sys.executable, "-m", "madplug_testing.endpoint", "--port-file", str(port_file)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:
             while not port_file.exists():
@@ -396,7 +396,7 @@ async def serve(settings: Mapping[str, Any], port: int, port_file: Path | None) 
 
 def main() -> None:
     """Run the endpoint from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m madplug.testing.endpoint", description=__doc__,
+    parser = argparse.ArgumentParser(prog="python -m madplug_testing.endpoint", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=0, help="0 (the default) takes a free one")
     parser.add_argument("--port-file", type=Path, help="where to write the port once it listens")

@@ -12,9 +12,9 @@ from typing import Any
 from madplug import runspecs
 from madplug.context import Debate, state_of
 from madplug.records import Decision, Reopen
-from madplug.testing.contracts.base import DebateContract
-from madplug.testing.contracts.scene import json_able, same_twice, variants
 from madplug.testing.play import debate_from, wait_for
+from madplug_testing.contracts.base import DebateContract
+from madplug_testing.contracts.scene import json_able, same_twice, variants
 
 BALLOTS = 24
 

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
@@ -27,8 +27,9 @@ from madplug.registry.installed import Registry
 from madplug.rows import to_json
 from madplug.store import open_recorder
 from madplug.study.run import StudyRun
-from madplug.testing.contracts.base import ComponentContract, DebateContract
-from madplug.testing.contracts.scene import ODD, json_able
+from madplug_testing.contracts.base import ComponentContract, DebateContract
+from madplug_testing.contracts.scene import ODD, json_able
+from madplug_testing.fixtures import plugin_installer
 
 LOOKED_AT = 50
 """Samples of a data set that are looked at."""
@@ -248,13 +249,13 @@ class ExecutorContract(ComponentContract):
             recorder.close()
         return [{**row, "seconds": None} for row in rows]
 
-    def test_debates_end_as_they_do_without_it(self, tmp_path: Path, madplug_plugin: Callable[..., Path]) -> None:
+    def test_debates_end_as_they_do_without_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every debate is run once and ends as it does in the host's own process, the one that fails included.
 
         If this fails: give every job to a worker (`madplug.study.worker.Worker`) and await it; `Worker.run` records a
         failure and raises only what must end the study. Calls, messages and results go through the driver.
         """
-        madplug_plugin("executed", EXECUTED_PLUGIN)
+        plugin_installer(tmp_path, monkeypatch)("executed", EXECUTED_PLUGIN)
         there, here = self.results(self.make(), tmp_path / "there"), self.results(None, tmp_path / "here")
         assert [bool(row["error"]) for row in there] == [False, True, False, False, False]
         assert there == here

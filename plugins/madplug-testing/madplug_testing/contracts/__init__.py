@@ -1,6 +1,6 @@
 """The contracts of components, as tests to inherit: one class per kind.
 
-    from madplug.testing.contracts import DecisionContract
+    from madplug_testing.contracts import DecisionContract
     from madplug_hello import Firmest
 
     class TestFirmest(DecisionContract):
@@ -18,17 +18,17 @@ say so:
 
 from __future__ import annotations
 
-from madplug.testing.contracts.base import ComponentContract, contract_tests
-from madplug.testing.contracts.debates import (
+from madplug_testing.contracts.base import ComponentContract, contract_tests
+from madplug_testing.contracts.debates import (
     CastingContract,
     PersonaContract,
     StyleContract,
     TurnOrderContract,
     VisibilityContract,
 )
-from madplug.testing.contracts.endings import DecisionContract, ExtensionContract, MetricContract, PhaseContract
-from madplug.testing.contracts.imports import HEAVY, heavy_imports
-from madplug.testing.contracts.supplies import (
+from madplug_testing.contracts.endings import DecisionContract, ExtensionContract, MetricContract, PhaseContract
+from madplug_testing.contracts.imports import HEAVY, heavy_imports
+from madplug_testing.contracts.supplies import (
     AnswerContract,
     DatasetContract,
     ExecutorContract,

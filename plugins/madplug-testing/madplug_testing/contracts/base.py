@@ -17,9 +17,9 @@ from madplug.options import nested_fields
 from madplug.records import Completion, Request, Sample
 from madplug.registry.installed import Offer, _unfit
 from madplug.rows import to_json
-from madplug.testing.contracts.imports import HEAVY, heavy_imports, imports_noted
-from madplug.testing.contracts.scene import ODD, Outspoken, Rows, Trial, Witness, contents_of, drawn, fitting
 from madplug.testing.play import play
+from madplug_testing.contracts.imports import HEAVY, heavy_imports, imports_noted
+from madplug_testing.contracts.scene import ODD, Outspoken, Rows, Trial, Witness, contents_of, drawn, fitting
 
 
 def contract_tests(cls: type) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from madplug.aio import maybe_await
 from madplug.context import Debate, state_of
 from madplug.debate.state import DebateState
 from madplug.records import Agent, Message, Persona, Reply, Turn
-from madplug.testing.contracts.base import DebateContract
-from madplug.testing.contracts.scene import Outspoken, json_able, same_twice, variants
 from madplug.testing.defaults import AnyMove, SpeakAll
 from madplug.testing.play import wait_for
+from madplug_testing.contracts.base import DebateContract
+from madplug_testing.contracts.scene import Outspoken, json_able, same_twice, variants
 
 
 class EveryMove(SpeakAll):
