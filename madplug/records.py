@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from madplug.quick import quick
-
 Form = Mapping[str, Any]
 """The form an answer must have: one of `{"json_schema": {...}}`, `{"regex": "..."}`, `{"grammar": "..."}`.
 
@@ -58,7 +56,6 @@ class DebateId(NamedTuple):
         return f"cell '{self.cell}', repeat {self.repeat}, sample '{self.sample}'"
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One question. References are not part of it, so that they cannot reach a prompt by accident."""
@@ -76,7 +73,6 @@ class Sample:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Persona:
     """Who an agent is."""
@@ -88,7 +84,6 @@ class Persona:
     """Whether the agent's answer counts in the decision. Those of moderators, judges and summarisers do not."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Agent:
     """A persona on a model."""
@@ -112,7 +107,6 @@ class Agent:
         return hash(self.id)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One agent asked for one move."""
@@ -126,7 +120,6 @@ class Turn:
     """What the turn order wants stored in the turn's message, under the plugin's name."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a style returns for a turn."""
@@ -143,7 +136,6 @@ class Reply:
     """Anything else worth storing, under the plugin's name."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Message:
     """A message on record."""
@@ -176,7 +168,6 @@ class Message:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Request:
     """One model call, as it is about to be sent."""
@@ -196,7 +187,6 @@ class Request:
     """Derived from the study's seed and everything that identifies this call; below 2**31."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a call used."""
@@ -212,7 +202,6 @@ class Usage:
     """The usage as the provider reports it, stored so that prices can be applied later."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Completion:
     """What a model answered."""
@@ -223,7 +212,6 @@ class Completion:
     """Natural logarithms of the probabilities of the reply's tokens, if they were requested."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Where a call comes from: everything that identifies it except its content."""
@@ -241,7 +229,6 @@ class Caller:
     """How often this debate has made the same request before."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Answered:
     """A call that was answered."""
@@ -267,7 +254,6 @@ class Vote:
     valid: bool = True
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Decision:
     """How a debate was decided."""
@@ -290,7 +276,6 @@ class Decision:
         return cls(key=None, reason=reason)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Review:
     """What to do after a round."""
@@ -312,7 +297,6 @@ class Reopen:
     """A message to record before the further rounds, with no agent as its author."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class DebateResult:
     """A debate that has ended, as it is stored, scored and exported."""
