@@ -586,7 +586,7 @@ class Executor(Component):
     async def run(self, jobs: JobStream, driver: StudyDriver) -> None:
         """Have workers run every job, and return when all of them have ended.
 
-        A worker is a `madplug.study.worker.Worker`, made from the run file in `driver.folder` with a `Driver` that
+        A worker is a `madplug.study.Worker`, made from the run file in `driver.folder` with a `Driver` that
         forwards each call to this one, the only one that writes. The job of a lost worker is given to another worker.
         """
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +20,9 @@ from madplug_testing.endpoint import running_endpoint
 # No property is judged by the clock.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
+KIT = Path(__file__).parents[1] / "tests" / "kit"
+
+sys.path.insert(0, str(KIT))  # the plugin `kit`, and what the host's tests share, for plugins that test with them
 
 
 @pytest.fixture(autouse=True)

@@ -1,1 +1,35 @@
-"""A study: cells x repeats x samples, run or resumed in its directory."""
+"""Running a study: what executors, workers, and commands over recorded debates build on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from madplug._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from madplug.calls.driver import Driver, Ending, Source, StudyDriver
+    from madplug.debate.checks import error_text
+    from madplug.study.directory import read_manifest
+    from madplug.study.files import open_to_append
+    from madplug.study.jobs import Job, JobStream
+    from madplug.study.watchdog import Watchdog
+    from madplug.study.worker import Worker, packages_of
+
+__all__ = [
+    "Driver", "Ending", "Job", "JobStream", "Source", "StudyDriver", "Watchdog", "Worker", "error_text",
+    "open_to_append", "packages_of", "read_manifest",
+]
+
+_HOMES = {
+    "calls.driver": ("Driver", "Ending", "Source", "StudyDriver"),
+    "debate.checks": ("error_text",),
+    "study.directory": ("read_manifest",),
+    "study.files": ("open_to_append",),
+    "study.jobs": ("Job", "JobStream"),
+    "study.watchdog": ("Watchdog",),
+    "study.worker": ("Worker", "packages_of"),
+}
+"""What is imported when it is first used: an executor that is only listed need not import what runs a study."""
+
+if not TYPE_CHECKING:  # so that a type checker knows a name that does not exist
+    __getattr__, __dir__ = lazy_names(globals(), _HOMES)

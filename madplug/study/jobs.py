@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Optional
 
@@ -18,7 +18,7 @@ from madplug.store import DebateId, Recorder, Scope, sample_digest
 from madplug.store.scope import FACT
 from madplug.study.scoring import Scoring
 from madplug.study.setup import Sampled, Setup, sampled
-from madplug.study.stream import JobQueue
+from madplug.study.stream import JobQueue, stream
 from madplug.study.survey import Ids, Survey
 from madplug.text import count
 
@@ -52,10 +52,7 @@ class Job:
 
 
 class JobStream:
-    """The jobs of a run: iterate over all of them, or run the queues with `madplug.study.stream.stream`.
-
-    A queue has the jobs of the cells that use the same models, and admits one as soon as a slot is free for it.
-    """
+    """The jobs of a run: have all of them run, or iterate over them."""
 
     def __init__(self, source: JobSource, groups: Mapping[tuple[str, ...], Sequence[str]],
                  driver: StudyDriver) -> None:
@@ -66,10 +63,12 @@ class JobStream:
     def __aiter__(self) -> AsyncIterator[Job]:
         return self._source.jobs([slug for slugs in self._groups.values() for slug in slugs])
 
-    def queues(self) -> list[JobQueue[Job]]:
-        """The queues of this run, which are to be run concurrently."""
-        return [JobQueue(self._source.jobs(slugs), [self._driver.quotas[name].slots for name in names])
-                for names, slugs in self._groups.items()]
+    async def run(self, run_job: Callable[[Job], Awaitable[object]]) -> None:
+        """Run every job, each as soon as a model of its cell has a free slot. The first exception ends the others."""
+        queues = [JobQueue(self._source.jobs(slugs), [self._driver.quotas[name].slots for name in names])
+                  for names, slugs in self._groups.items()]
+        async for _ in stream(queues, run_job):
+            pass
 
 
 class JobSource:

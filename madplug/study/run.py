@@ -19,7 +19,6 @@ from madplug.store.scope import Scope
 from madplug.study.jobs import JobSource, JobStream, Samples
 from madplug.study.observers import HURRY, Observers, Progress, Run
 from madplug.study.setup import Setup
-from madplug.study.stream import stream
 from madplug.study.summary import summarise
 from madplug.study.survey import Survey, survey
 from madplug.study.unchanged import Unchanged
@@ -157,9 +156,8 @@ class StudyRun:
     async def _run_jobs(self, jobs: JobStream) -> None:
         if self.plan.executor is not None:
             await self.plan.executor.run(jobs, self.driver)
-            return
-        async for _ in stream(jobs.queues(), self.worker.run):
-            pass
+        else:
+            await jobs.run(self.worker.run)
 
     async def _conclude(self) -> dict[str, Any]:
         await self.driver.keep_windows()

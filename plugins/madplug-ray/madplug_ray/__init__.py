@@ -11,8 +11,7 @@ from pydantic import Field
 from madplug import Executor, Options, StudyError, hookimpl
 
 if TYPE_CHECKING:
-    from madplug.calls.driver import StudyDriver
-    from madplug.study.jobs import JobStream
+    from madplug.study import JobStream, StudyDriver
 
 
 class ClusterOptions(Options):
@@ -51,8 +50,8 @@ class Cluster(Executor):
         """Run every job on one of the actors."""
         if find_spec("ray") is None:
             raise StudyError(MISSING)
-        from madplug.remote import Pool
         from madplug_ray.actors import Actors, connected
+        from madplug_workers import Pool
 
         async with connected(self.options.address):
             actors = Actors(self.options.cpus_per_worker, self.options.resources)

@@ -7,12 +7,10 @@ from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import contextmanager
 
 from madplug import DebateId, DebateResult, Executor, Observer, Sample
-from madplug.calls.driver import StudyDriver
 from madplug.errors import StudyError
 from madplug.events import MessageRecorded
 from madplug.log import redact
-from madplug.study.jobs import Job, JobStream
-from madplug.study.worker import Worker
+from madplug.study import Job, JobStream, StudyDriver, Worker
 from madplug_serve.conversation import Asked, RequestError
 from madplug_serve.dataset import Conversations
 

@@ -12,13 +12,13 @@ from madplug import Sample, StudyError, TransientError
 from madplug.config import load
 from madplug.errors import AccessError, ComponentError
 from madplug.records import Caller, Completion, DebateResult, Decision, Message, Persona, Usage, frozen
-from madplug.remote import Pool, WorkerEnd, wire
-from madplug.remote.client import mismatches, versions_here
 from madplug.rows import to_json
 from madplug.store import Call, CallRow, DebateId, MemoryStore, open_recorder
 from madplug.study.run import StudyRun
 from madplug.testing.clock import on_virtual_clock
 from madplug_testing.contracts import ExecutorContract
+from madplug_workers import Pool, WorkerEnd, wire
+from madplug_workers.client import mismatches, versions_here
 
 
 class Beside:
@@ -188,7 +188,7 @@ def test_a_line_of_the_log_that_cannot_be_written_loses_no_worker(tmp_path):
 
     class Logs(InPlace):
         async def run(self, jobs, driver):
-            from madplug.remote.link import WorkerLink
+            from madplug_workers.link import WorkerLink
 
             WorkerLink(1, driver, print).receive(wire.pack([("log", "a line"), ("problem", "read all the same")]))
             await super().run(jobs, driver)

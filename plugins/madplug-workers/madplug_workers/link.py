@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
-from madplug.calls.driver import StudyDriver
 from madplug.errors import ComponentError, StudyError
 from madplug.events import AgentsCast, DebateStarted, Event, MessageRecorded
 from madplug.records import Agent, Caller, DebateId, DebateResult, Message
-from madplug.remote.wire import Failure, Item, Outbox, to_error, to_failure, unpack
-from madplug.store.base import Call, CallRow
-from madplug.study.files import open_to_append
-from madplug.study.jobs import Job
+from madplug.store import Call, CallRow
+from madplug.study import Job, StudyDriver, open_to_append
+from madplug_workers.wire import Failure, Item, Outbox, to_error, to_failure, unpack
 
 _UNDONE_BY_LOSS = ("claim", "admit")
 """What a worker that is gone no longer wants; everything else it asked for is carried out."""
@@ -202,11 +199,10 @@ class WorkerLink:
     # Requests with an answer
 
     def _on_ask(self, number: int, what: str, *arguments: Any) -> None:
-        task = start_now(self._answer(number, getattr(self, f"_do_{what}")(number, *arguments)))
-        if task is not None:
-            self._tasks[number] = task
-            task.set_name(what)
-            task.add_done_callback(lambda _: self._tasks.pop(number, None))
+        task = asyncio.ensure_future(self._answer(number, getattr(self, f"_do_{what}")(number, *arguments)))
+        self._tasks[number] = task
+        task.set_name(what)
+        task.add_done_callback(lambda _: self._tasks.pop(number, None))
 
     async def _answer(self, number: int, work: Awaitable[Any]) -> None:
         try:
@@ -304,38 +300,3 @@ class WorkerLink:
         for running in again:
             running.ended.set_exception(gone)
         return [running.job.id for running in again]
-
-
-class _Rest:
-    """The rest of a coroutine that was started outside a task and has to wait."""
-
-    def __init__(self, coroutine: Coroutine[Any, Any, None], awaited: Any) -> None:
-        self._coroutine = coroutine
-        self._awaited = awaited
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        step: Callable[[], Any]
-        try:
-            while True:
-                try:
-                    sent = yield self._awaited
-                except BaseException as error:
-                    step = partial(self._coroutine.throw, error)
-                else:
-                    step = partial(self._coroutine.send, sent)
-                self._awaited = step()
-        except StopIteration:
-            return
-
-
-async def _finish(rest: _Rest) -> None:
-    await rest
-
-
-def start_now(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
-    """Run a coroutine up to its first wait, and the rest in a task; None if it had nothing to wait for."""
-    try:
-        awaited = coroutine.send(None)
-    except StopIteration:
-        return None
-    return asyncio.ensure_future(_finish(_Rest(coroutine, awaited)))

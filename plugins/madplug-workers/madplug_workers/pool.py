@@ -6,15 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from madplug.calls.driver import StudyDriver
 from madplug.errors import StudyError
 from madplug.events import CallAnswered
 from madplug.records import DebateResult
-from madplug.remote.client import versions_here
-from madplug.remote.link import WorkerLink, WorkerLost
-from madplug.study.jobs import Job, JobStream
-from madplug.study.stream import stream
+from madplug.study import Job, JobStream, StudyDriver, read_manifest
 from madplug.text import count
+from madplug_workers.client import versions_here
+from madplug_workers.link import WorkerLink, WorkerLost
 
 ATTEMPTS = 3
 """How many workers a debate may take down, or be lost with, before it fails."""
@@ -66,8 +64,7 @@ class Pool:
         try:
             for number in range(1, self._size + 1):
                 self._add(number)
-            async for _ in stream(jobs.queues(), self._run):
-                pass
+            await jobs.run(self._run)
             if self._failure is not None:  # the other workers have run everything meanwhile
                 self._driver.warn(str(self._failure))
             await self._close()
@@ -173,8 +170,6 @@ class Pool:
 
 def _facts(driver: StudyDriver, study: str) -> dict[str, Any]:
     """What a worker has to know: the study, and what runs it."""
-    from madplug.study.directory import read_manifest
-
     assert driver.folder is not None
     components = read_manifest(driver.folder)["components"].values()
     distributions = sorted({component["distribution"] for component in components})

@@ -11,8 +11,8 @@ grants slots and rates and is the only one that writes; an answered call is used
 
 from __future__ import annotations
 
-from madplug.remote.client import WorkerEnd
-from madplug.remote.link import WorkerLost
-from madplug.remote.pool import Pool, Transport
+from madplug_workers.client import WorkerEnd, mismatches
+from madplug_workers.link import WorkerLost
+from madplug_workers.pool import Pool, Transport
 
-__all__ = ["Pool", "Transport", "WorkerEnd", "WorkerLost"]
+__all__ = ["Pool", "Transport", "WorkerEnd", "WorkerLost", "mismatches"]

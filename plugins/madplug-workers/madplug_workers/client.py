@@ -14,17 +14,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from madplug.calls.driver import Ending, Source
 from madplug.errors import StudyError
 from madplug.events import AgentsCast, CallAnswered, DebateStarted, Event, MessageRecorded
 from madplug.log import redirect_log
 from madplug.records import Agent, Caller, DebateId, DebateResult, Message, Sample
-from madplug.remote.services import live_once
-from madplug.remote.wire import Failure, Item, Outbox, to_error, to_failure, unpack
-from madplug.store.base import Call, CallRow
-from madplug.study.jobs import Job
-from madplug.study.watchdog import Watchdog
-from madplug.study.worker import Worker, packages_of
+from madplug.store import Call, CallRow
+from madplug.study import Ending, Job, Source, Watchdog, Worker, packages_of
+from madplug_workers.services import live_once
+from madplug_workers.wire import Failure, Item, Outbox, to_error, to_failure, unpack
 
 _fresh: ContextVar[bool] = ContextVar("fresh", default=False)
 """Whether no call of the current debate can have been answered before."""
@@ -42,7 +39,7 @@ class _Ran:
 
 
 class RemoteDriver:
-    """The driver of a study, as a worker in another process reaches it; implements `madplug.calls.driver.Driver`."""
+    """The driver of a study, as a worker in another process reaches it; implements `madplug.study.Driver`."""
 
     def __init__(self, outbox: Outbox, *, wants_calls: bool) -> None:
         self._outbox = outbox
