@@ -23,8 +23,7 @@ from madplug.remote.services import live_once
 from madplug.remote.wire import Failure, Item, Outbox, to_error, to_failure, unpack
 from madplug.store.base import Call, CallRow
 from madplug.study.jobs import Job
-from madplug.study.watchdog import Watchdog
-from madplug.study.worker import Worker, packages_of
+from madplug.study.worker import Worker
 
 _fresh: ContextVar[bool] = ContextVar("fresh", default=False)
 """Whether no call of the current debate can have been answered before."""
@@ -259,13 +258,8 @@ class WorkerEnd:
         try:
             self._around.enter_context(redirect_log(lambda line: self._outbox.post("log", line)))
             worker = _make(facts, self.driver)
-            warn = asyncio.get_running_loop().call_soon_threadsafe
-            watchdog = Watchdog(packages_of(worker.plan.cells, worker.plan.models),
-                                lambda text: warn(self._outbox.post, "warn", text))
-            self._around.enter_context(watchdog)
             self._worker = worker
             await worker.open()
-            watchdog.begin()
         except Exception as error:
             self._outbox.post("unfit", to_failure(error))
         else:
