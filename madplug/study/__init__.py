@@ -12,12 +12,11 @@ if TYPE_CHECKING:
     from madplug.study.directory import read_manifest
     from madplug.study.files import open_to_append
     from madplug.study.jobs import Job, JobStream
-    from madplug.study.watchdog import Watchdog
-    from madplug.study.worker import Worker, packages_of
+    from madplug.study.worker import Worker
 
 __all__ = [
-    "Driver", "Ending", "Job", "JobStream", "Source", "StudyDriver", "Watchdog", "Worker", "error_text",
-    "open_to_append", "packages_of", "read_manifest",
+    "Driver", "Ending", "Job", "JobStream", "Source", "StudyDriver", "Worker", "error_text",
+    "open_to_append", "read_manifest",
 ]
 
 _HOMES = {
@@ -26,8 +25,7 @@ _HOMES = {
     "study.directory": ("read_manifest",),
     "study.files": ("open_to_append",),
     "study.jobs": ("Job", "JobStream"),
-    "study.watchdog": ("Watchdog",),
-    "study.worker": ("Worker", "packages_of"),
+    "study.worker": ("Worker",),
 }
 """What is imported when it is first used: an executor that is only listed need not import what runs a study."""
 

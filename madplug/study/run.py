@@ -22,8 +22,7 @@ from madplug.study.setup import Setup
 from madplug.study.summary import summarise
 from madplug.study.survey import Survey, survey
 from madplug.study.unchanged import Unchanged
-from madplug.study.watchdog import Watchdog
-from madplug.study.worker import Runner, Worker, packages_of
+from madplug.study.worker import Runner, Worker
 
 
 class StudyRun:
@@ -120,9 +119,7 @@ class StudyRun:
                 self._unchanged = Unchanged(self.plan.cells, self.plan.repeats, self.recorder)
                 self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder, self._unchanged.cells)
                 await self._unchanged.begin()
-            packages = packages_of(self.plan.cells, self.plan.models)
-            with Watchdog(packages, self.warn) as watchdog:
-                await self._run_debates(watchdog)
+            await self._run_debates()
         except StudyStopped as stopped:
             self.stop(Ending("unusable", str(stopped)))
         except BaseException:
@@ -136,10 +133,9 @@ class StudyRun:
             await asyncio.gather(*self._keeping, return_exceptions=True)
         return await self._conclude()
 
-    async def _run_debates(self, watchdog: Watchdog) -> None:
+    async def _run_debates(self) -> None:
         await self.worker.open()
         self._stage = ""
-        watchdog.begin()
         source = JobSource(self.setups, self.recorder, self.driver, repeats=self.plan.repeats, seed=self.plan.seed,
                            warn=self.warn, samples=self._samples, surveys=self._surveys, rescore=self._rescore)
         await source.begin()

@@ -7,7 +7,7 @@ stored or granted goes through the driver.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,9 @@ from typing import Any
 from madplug.aio import is_cancelled, maybe_await
 from madplug.calls.driver import Driver
 from madplug.calls.gateway import Gateway
-from madplug.components import Casting, Component, Model, PersonaGenerator, Service, Style, TurnOrder
+from madplug.components import Casting, Component, PersonaGenerator, Service, Style, TurnOrder
 from madplug.config.plan import StudyPlan
 from madplug.context import Debate
-from madplug.debate.cell import Cell
 from madplug.debate.checks import describe_error
 from madplug.debate.loop import run_debate
 from madplug.debate.state import DebateState, Spending
@@ -201,9 +200,3 @@ async def run_setup_step(component: Component, what: str, step: Callable[[], Any
         raise
     except BaseException as error:
         raise StudyError(f"{component.label} {component.full_name}: {what} failed: {describe_error(error)}") from error
-
-
-def packages_of(cells: Sequence[Cell], models: Mapping[str, Model]) -> set[str]:
-    """The packages that the components of a study come from."""
-    components = [c for cell in cells for c in cell.components()]
-    return {type(c).__module__.partition(".")[0] for c in (*components, *models.values())} - {"madplug"}

@@ -19,7 +19,7 @@ from madplug.events import AgentsCast, CallAnswered, DebateStarted, Event, Messa
 from madplug.log import redirect_log
 from madplug.records import Agent, Caller, DebateId, DebateResult, Message, Sample
 from madplug.store import Call, CallRow
-from madplug.study import Ending, Job, Source, Watchdog, Worker, packages_of
+from madplug.study import Ending, Job, Source, Worker
 from madplug_workers.services import live_once
 from madplug_workers.wire import Failure, Item, Outbox, to_error, to_failure, unpack
 
@@ -256,13 +256,8 @@ class WorkerEnd:
         try:
             self._around.enter_context(redirect_log(lambda line: self._outbox.post("log", line)))
             worker = _make(facts, self.driver)
-            warn = asyncio.get_running_loop().call_soon_threadsafe
-            watchdog = Watchdog(packages_of(worker.plan.cells, worker.plan.models),
-                                lambda text: warn(self._outbox.post, "warn", text))
-            self._around.enter_context(watchdog)
             self._worker = worker
             await worker.open()
-            watchdog.begin()
         except Exception as error:
             self._outbox.post("unfit", to_failure(error))
         else:

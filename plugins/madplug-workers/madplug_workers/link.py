@@ -168,9 +168,6 @@ class WorkerLink:
             with suppress(OSError), open_to_append(folder / "log.jsonl") as file:  # the store says why it cannot write
                 file.write(line)
 
-    def _on_warn(self, text: str) -> None:
-        self._driver.warn(text)
-
     def _on_problem(self, text: str) -> None:
         self._driver.problem(text)
 
