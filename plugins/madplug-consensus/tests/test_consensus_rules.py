@@ -155,15 +155,20 @@ def test_without_voters_there_is_no_agreement():
 
 # In a relay an agent sees only the one before
 
-def relayed(second=True, key="a", seen=(1,)):
+def relayed(second=True, key="a", seen=(1,), third=None):
     made = debate("Da", 3)
     made.transcript.append(Message(0, 1, 1, 1, "improve", "x", "", "a", "a", second, seen=(0,)))
-    made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", key, key, False, seen=seen))
+    made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", key, key, third, seen=seen))
     return made
 
 
 def test_an_agent_that_saw_only_an_agreement_and_gives_the_same_answer_supports_it():
     assert wait_for(Unanimity().after_wave(relayed())).key == "a"
+
+
+def test_a_disagreement_is_never_support_even_with_the_same_answer():
+    """Also one that was counted because a stance was asked for and none could be read."""
+    assert wait_for(Unanimity().after_wave(relayed(third=False))) is None
 
 
 def test_an_agent_that_saw_a_proposal_and_disagrees_does_not_support_it_whatever_it_answers():
