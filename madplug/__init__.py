@@ -63,7 +63,7 @@ _HOMES = {
                 "Volatile"),
     "records": (
         "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "Form", "Message",
-        "Persona", "Reopen", "Reply", "Request", "Review", "Sample", "Turn", "Usage", "Vote",
+        "Persona", "Picture", "Reopen", "Reply", "Request", "Review", "Sample", "Turn", "Usage", "Vote",
     ),
     "events": (
         "AgentsCast", "CallAnswered", "DebateFinished", "DebateStarted", "Decided", "MessageRecorded", "StudyFinished",

@@ -339,6 +339,27 @@ class DebateResult:
         return debate_page(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as data: a plugin says what it shows, and the report and the debate's page draw it.
+
+    A metric's `summarise` returns those of a cell under `pictures`; a component notes those of one debate under its own
+    name, `debate.notes["plugin"] = {"pictures": [Picture(...)]}`.
+    """
+
+    title: str
+    kind: Literal["line", "bars", "table", "heat"]
+    rows: tuple[Mapping[str, str | float | None], ...]
+    """Labels and numbers by column, 2,000 rows at most; `line` has numbers in `x`."""
+    x: str = ""
+    """The column of the horizontal axis; a table has none."""
+    y: str = ""
+    """The column of heights, or of the vertical axis of `heat`."""
+    series: str = ""
+    """The column that tells lines or groups of bars apart; `heat`: the column of the numbers."""
+    caption: str = ""
+
+
 def is_another_sample(message: Message, before: Message) -> bool:
     """Whether an agent that was shown nothing has answered again in the same round: no change of mind, but a sample."""
     return message.round == before.round and not message.seen
