@@ -16,28 +16,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache, partial
-from importlib.util import find_spec
-from operator import ge, gt, le, lt
+from functools import partial
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import importlib_metadata
+from typing import Any
 
 from madplug import hookspecs
 from madplug._version import __version__
+from madplug.components import KINDS, Component, Observer
 from madplug.errors import Problem, UserError, message_of, nearest
+from madplug.events import METHODS
+from madplug.options import Options
 from madplug.text import a
-
-if TYPE_CHECKING:  # a command of a plugin needs no component, and these are half of what `madplug --help` would cost
-    from madplug.components import Component
 
 _BROKEN = (Exception, SystemExit)
 """What importing a third-party module may raise without affecting the others."""
-_ON_HOST = re.compile(r"\s*madplug(?![\w.-]*\w)", re.IGNORECASE)
-"""A requirement of madplug, and not of one of its plugins."""
-_BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*", re.ASCII)
-_WITHIN: dict[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -69,9 +62,8 @@ class Source:
     load: Any
     distribution: str
     version: str
-    module: str = ""
-    requires: Callable[[], Iterable[str] | None] = tuple
-    """The declared requirements of the distribution; read when the plugin is loaded."""
+    requires: Sequence[str] = ()
+    """The declared requirements of the distribution."""
 
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}"
@@ -92,8 +84,7 @@ class Registry:
         self._session = self._from_session(classes) if classes else []
         self.problems: list[Problem] = []
         self._sources: dict[str, Source] = {}
-        self._modules: dict[str, Any] = {}
-        self._taken: set[str] = set()
+        self._loaded: set[str] = set()
         self._offers: dict[tuple[str, str], Offer] = {}
         self._manager = hookspecs.HookManager("madplug")
         self._manager.add_hookspecs(hookspecs)
@@ -128,8 +119,6 @@ class Registry:
 
     def offers(self, kind: str | None = None) -> list[Offer]:
         """Every component installed, by kind in the order of the hooks and then by name."""
-        from madplug.components import KINDS
-
         self.load_all()
         order = {base.kind: i for i, base in enumerate(KINDS.values())}
         found = (o for o in self._offers.values() if kind in (None, o.kind))
@@ -164,21 +153,19 @@ class Registry:
                 gc.enable()
 
     def add_commands(self, cli: Any) -> None:
-        """Let every plugin that has commands add them to the program; the others are not loaded."""
+        """Let every plugin that has commands add them to the program."""
         self._call_each("madplug_register_commands", "cannot add its commands", lambda function: function(cli))
 
     def hints(self, folder: Path) -> list[str]:
-        """What plugins suggest to do with a study that has been run; those that suggest nothing are not loaded."""
+        """What plugins suggest to do with a study that has been run."""
         found: list[str] = []
         self._call_each("madplug_register_hints", "cannot suggest what to do next",
                         lambda function: found.extend(map(str, function(folder) or ())))
         return found
 
     def _call_each(self, hook: str, failure: str, call: Callable[[Callable[..., Any]], object]) -> None:
-        """Load the plugins that implement a hook, and call each; one that fails is a problem."""
-        for plugin, source in self._sources.items():
-            if _mentions(source.module, hook):
-                self._module(plugin)
+        """Call every plugin that implements a hook; one that fails is a problem."""
+        self.load_all()
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
             try:
                 call(implementation.function)
@@ -221,39 +208,28 @@ class Registry:
             f"; if it is an installable plugin: pip install madplug-{plugin}"
         return f"no installed plugin offers {label} '{name}'{nearest(name, known) or missing}"
 
-    def _module(self, plugin: str) -> Any:
-        """The plugin, imported and registered, or None if it cannot be loaded."""
+    def _load(self, plugin: str) -> None:
+        """Import and register a plugin, and take what it offers; one that cannot be loaded is a problem."""
         source = self._sources.get(plugin)
-        if source is None or plugin in self._modules:
-            return self._modules.get(plugin)
-        self._modules[plugin] = None
+        if source is None or plugin in self._loaded:
+            return
+        self._loaded.add(plugin)
         try:
             if other := _for_another(source):
                 self.problems.append(Problem(source.place, other))
-                return None
+                return
             module = source.load()
             self._manager.register(module, plugin)
         except _BROKEN as error:
             self.problems.append(Problem(source.place, f"does not load: {message_of(error)}"))
-            return None
-        self.problems += [Problem(source.place, text) for text in _misspelt(module)]
-        self._modules[plugin] = module
-        return module
-
-    def _load(self, plugin: str) -> None:
-        """Take what a plugin offers."""
-        from madplug.components import KINDS
-
-        if plugin in self._taken:
             return
-        self._taken.add(plugin)
-        module = self._module(plugin)
+        self.problems += [Problem(source.place, text) for text in _misspelt(module)]
         bases = {f"madplug_register_{plural}": base for plural, base in KINDS.items()}
-        for caller in (self._manager.get_hookcallers(module) or ()) if module else ():
+        for caller in self._manager.get_hookcallers(module) or ():
             base = bases.get(caller.name)
             for implementation in caller.get_hookimpls() if base else ():
                 if implementation.plugin is module and base:
-                    self._take(base, implementation.function, self._sources[plugin])
+                    self._take(base, implementation.function, source)
 
     def _take(self, base: type[Component], offered: Any, source: Source) -> None:
         try:
@@ -278,128 +254,59 @@ class Registry:
 
 def label_of(kind: str) -> str:
     """A kind as it is called in a sentence."""
-    from madplug.components import KINDS
-
     return next(base.label for base in KINDS.values() if base.kind == kind)
 
 
 def installed() -> Iterator[Source]:
     """The plugins that installed distributions declare."""
-    try:
-        return iter([_source(point) for point in importlib_metadata.entry_points(group="madplug")])
-    except Exception:  # those of one distribution, which need not be a plugin, cannot be read
-        return _one_by_one()
-
-
-def _source(point: importlib_metadata.EntryPoint) -> Source:
-    if (found := point.dist) is None:
-        return Source(point.name, point.load, "?", "?", point.module)
-    name, version, requires = _facts(found)
-    # An object of a module may have been imported there: its source says nothing.
-    return Source(point.name, point.load, name, version, "" if point.attr else point.module, requires)
-
-
-def _one_by_one() -> Iterator[Source]:
-    """The plugins of each distribution; one that declares plugins which cannot be read is a plugin that fails to load.
-
-    Takes longer, since the name of every distribution is read from its metadata.
-    """
     seen: set[str] = set()
-    for found in importlib_metadata.distributions():
-        name, version, _ = _facts(found)
+    for found in metadata.distributions():
+        try:
+            points, failure = list(found.entry_points.select(group="madplug")), None
+        except Exception as error:  # some versions refuse all entry points of a distribution for one that is wrong
+            points, failure = [], error
+        if not points and not (failure and "[madplug]" in (found.read_text("entry_points.txt") or "")):
+            continue
+        name, version, requires = _facts(found)
         if name in seen - {"?"}:
             continue  # the first one on the path is the one that is imported
         seen.add(name)
-        try:
-            yield from map(_source, found.entry_points.select(group="madplug"))
-        except Exception as error:
-            if _declares_plugins(found):
-                yield Source(name, partial(_fail, error), name, version)
-
-
-def _declares_plugins(found: importlib_metadata.Distribution) -> bool:
-    try:
-        return "[madplug]" in (found.read_text("entry_points.txt") or "")
-    except (OSError, ValueError):
-        return False
+        if failure is not None:
+            yield Source(name, partial(_fail, failure), name, version)
+        yield from (Source(point.name, point.load, name, version, requires) for point in points)
 
 
 def _fail(error: Exception) -> None:
     raise error
 
 
-def _facts(found: importlib_metadata.Distribution) -> tuple[str, str, Callable[[], Iterable[str] | None]]:
-    """Name, version and requirements of a distribution, from the headers of its metadata.
-
-    Reading all of it as a mail message, as importlib_metadata does for each of the three, takes longer than importing
-    a plugin.
-    """
-    headers: dict[str, list[str]] = defaultdict(list)
+def _facts(found: metadata.Distribution) -> tuple[str, str, Sequence[str]]:
+    """Name, version and requirements of a distribution; each of its own properties would parse the metadata again."""
     try:
-        for line in (found.read_text("METADATA") or "").split("\n\n", 1)[0].splitlines():
-            field, _, value = line.partition(": ")
-            headers[field].append(value)
-        if headers["Name"] and headers["Version"]:
-            return headers["Name"][0], headers["Version"][0], lambda: headers["Requires-Dist"]
-        return found.name, found.version, lambda: found.requires
+        facts = found.metadata
+        return facts["Name"] or "?", facts["Version"] or "?", facts.get_all("Requires-Dist") or ()
     except Exception:  # its metadata is gone, as after an uninstall that was interrupted
-        return "?", "?", lambda: found.requires
+        return "?", "?", ()
 
 
 def _for_another(source: Source) -> str | None:
     """Why a plugin is not loaded: its distribution requires another version of madplug."""
-    for text in source.requires() or ():
-        if _ON_HOST.match(text) and (unmet := _unmet(text)):
-            specifier, newer = unmet
-            return (f"is built for madplug {specifier}, and this is {__version__}; "
-                    f"pip install --upgrade {'madplug' if newer else source.distribution}")
-    return None
-
-
-@cache
-def _unmet(text: str) -> tuple[str, bool] | None:
-    """The versions of madplug that are required, and whether they are newer; None if this one is among them."""
-    if _plainly_met(text):
-        return None
     from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
     from packaging.version import Version
 
-    try:
-        need = Requirement(text)
-    except InvalidRequirement:
-        return None
-    if need.marker or need.specifier.contains(__version__, prereleases=True):
-        return None
-    lowest = [Version(s.version) for s in need.specifier if s.operator in (">=", ">", "~=")]
-    return str(need.specifier), any(version > Version(__version__) for version in lowest)
-
-
-def _plainly_met(text: str) -> bool:
-    """Whether this version is within bounds that are plain numbers, as in `madplug>=0.1,<0.2`.
-
-    Everything else is left to `packaging`, whose import costs as much as that of ten plugins.
-    """
-    bounds = [_BOUND.fullmatch(part) for part in _ON_HOST.sub("", text, count=1).split(",")]
-    own = _BOUND.fullmatch(f">={__version__}")
-    return own is not None and all(b and _WITHIN[b[1]](_release(own[2]), _release(b[2])) for b in bounds)
-
-
-def _release(number: str) -> tuple[int, ...]:
-    """A release's numbers, to be compared; 0.1 and 0.1.0 are the same release."""
-    numbers = [int(part) for part in number.split(".")]
-    while numbers and not numbers[-1]:
-        numbers.pop()
-    return tuple(numbers)
-
-
-def _mentions(module: str, word: str) -> bool:
-    """Whether a module's source contains a word; a hook that is not named in it is not implemented in it."""
-    try:
-        spec = find_spec(module)
-        text = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else word
-        return word in text or "import *" in text
-    except _BROKEN:  # not to be read as text: loading it will tell
-        return True
+    for text in source.requires:
+        try:
+            need = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if canonicalize_name(need.name) == "madplug" and not need.marker \
+                and not need.specifier.contains(__version__, prereleases=True):
+            lowest = [Version(s.version) for s in need.specifier if s.operator in (">=", ">", "~=")]
+            newer = any(version > Version(__version__) for version in lowest)
+            return (f"is built for madplug {need.specifier}, and this is {__version__}; "
+                    f"pip install --upgrade {'madplug' if newer else source.distribution}")
+    return None
 
 
 def _misspelt(module: Any) -> Iterator[str]:
@@ -457,8 +364,6 @@ def class_problem(cls: Any) -> str | None:
 
 
 def _unfit_options(cls: type[Component]) -> str | None:
-    from madplug.options import Options
-
     if not (inspect.isclass(cls.Options) and issubclass(cls.Options, Options)):
         return f"{cls.__qualname__}.Options is {cls.Options!r:.80}; expected a subclass of madplug.Options"
     return None
@@ -466,9 +371,6 @@ def _unfit_options(cls: type[Component]) -> str | None:
 
 def _unfit_events(cls: type[Component]) -> str | None:
     """A method that looks like one that an observer is told an event by, but is not."""
-    from madplug.components import Observer
-    from madplug.events import METHODS
-
     if not issubclass(cls, Observer):
         return None
     for name in (n for n in dir(cls) if not n.startswith("_") and not hasattr(Observer, n)):
