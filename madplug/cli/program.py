@@ -124,7 +124,8 @@ def list_(kind: str | None, as_json: bool, only_problems: bool) -> None:
     from madplug.registry.describe import kinds, listing
     from madplug.registry.installed import Registry
 
-    known, registry = kinds(), Registry()
+    registry = Registry()
+    known = kinds(registry)
     plugin = kind if kind is not None and kind not in known else None
     found = listing(registry, known.get(kind or ""), plugin)
     if plugin and not found["components"] and plugin not in registry.plugin_names:

@@ -10,12 +10,9 @@ from __future__ import annotations
 import gc
 import inspect
 import os
-import re
-import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -23,35 +20,14 @@ from typing import Any
 
 from madplug import hookspecs
 from madplug._version import __version__
-from madplug.components import KINDS, Component, Observer
+from madplug.components import HOST_KINDS, Component, kind_of
 from madplug.errors import Problem, UserError, message_of, nearest
-from madplug.events import METHODS
-from madplug.options import Options
+from madplug.registry.local import from_session
+from madplug.registry.offers import Offer, component_problem, new_kind_problem
 from madplug.text import a
 
 _BROKEN = (Exception, SystemExit)
 """What importing a third-party module may raise without affecting the others."""
-_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A component that an installed distribution offers."""
-
-    kind: str
-    name: str
-    """In full: `plugin.component`."""
-    component: type[Component]
-    distribution: str
-    version: str
-    written_as: str = ""
-    """How a run file names it, if not by its full name: the path of a local file, and the class in it."""
-
-    @property
-    def summary(self) -> str:
-        """The first sentence of the component's docstring."""
-        text = " ".join(inspect.cleandoc(self.component.__doc__ or "").split("\n\n")[0].split())
-        return re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +57,17 @@ class Registry:
     """
 
     def __init__(self, sources: Iterable[Source] | None = None, classes: Sequence[type[Component]] = ()) -> None:
-        self._session = self._from_session(classes) if classes else []
+        self.kinds: dict[str, type[Component]] = {base.kind: base for base in HOST_KINDS}
+        """The kinds of component by name: the host's own, and then those of the plugins loaded so far."""
         self.problems: list[Problem] = []
         self._sources: dict[str, Source] = {}
         self._loaded: set[str] = set()
         self._offers: dict[tuple[str, str], Offer] = {}
         self._manager = hookspecs.HookManager("madplug")
         self._manager.add_hookspecs(hookspecs)
+        self._session = from_session(classes)
+        for offer in self._session:
+            self.kinds.setdefault(offer.kind, kind_of(offer.component))
         by_name: dict[str, list[Source]] = defaultdict(list)
         for source in installed() if sources is None else sources:
             by_name[source.plugin].append(source)
@@ -98,6 +78,8 @@ class Registry:
                 self.problems.append(Problem(plugin, f"claimed by {both}; neither is loaded: uninstall one of them"))
             elif plugin not in self.disabled:
                 self._sources[plugin] = claims[0]
+
+    # What is on offer
 
     def find(self, kind: str, name: str) -> Offer:
         """The component of this kind and name, full or bare. Raises `UserError` with the nearest name."""
@@ -118,11 +100,11 @@ class Registry:
         raise UserError(self._unknown(kind, name, plugin if dot else ""))
 
     def offers(self, kind: str | None = None) -> list[Offer]:
-        """Every component installed, by kind in the order of the hooks and then by name."""
+        """Every component installed, by kind and then by name."""
         self.load_all()
-        order = {base.kind: i for i, base in enumerate(KINDS.values())}
+        order = list(self.kinds)
         found = (o for o in self._offers.values() if kind in (None, o.kind))
-        return sorted(found, key=lambda o: (order[o.kind], o.name))
+        return sorted(found, key=lambda o: (order.index(o.kind), o.name))
 
     def named(self, name: str) -> list[Offer]:
         """Every component of this name, of any kind; otherwise all of the plugin or the distribution of this name."""
@@ -141,16 +123,26 @@ class Registry:
         """The installed plugins, including those that do not load."""
         return list(self._sources)
 
-    def load_all(self) -> None:
-        """Load every plugin, without garbage collection in between, since what is imported stays."""
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            for plugin in self._sources:
-                self._load(plugin)
-        finally:
-            if collecting:
-                gc.enable()
+    def _unknown(self, kind: str, name: str, plugin: str) -> str:
+        known = [*(o.component.__name__ for o in self._session if o.kind == kind), *(o.name for o in self.offers(kind))]
+        label = a(self.kinds[kind].label)
+        if name.startswith("python:"):
+            return (f"'{name}' was defined in a Python session; run the study there, with "
+                    f"madplug.run(..., components=[{name.partition(':')[2]}])")
+        if others := [o for o in self._session if name in (o.name, o.component.__name__)] or \
+                [o for o in self.offers() if o.name == name]:
+            labels = " and ".join(a(self.kinds[o.kind].label) for o in others)
+            return f"'{name}' is {labels}, not {label}{nearest(name, known)}"
+        if plugin in self.disabled:
+            return f"the plugin '{plugin}' is disabled by MADPLUG_DISABLE"
+        broken = [p for p in self.problems if p.place.endswith(f"'{plugin}'") or p.place == plugin]
+        if broken:
+            return f"'{name}' cannot be used: {broken[0]}"
+        missing = "" if plugin in self._sources or not plugin else \
+            f"; if it is an installable plugin: pip install madplug-{plugin}"
+        return f"no installed plugin offers {label} '{name}'{nearest(name, known) or missing}"
+
+    # What plugins add to the program
 
     def add_commands(self, cli: Any) -> None:
         """Let every plugin that has commands add them to the program."""
@@ -173,40 +165,18 @@ class Registry:
                 place = self._sources[implementation.plugin_name].place
                 self.problems.append(Problem(place, f"{failure}: {message_of(error)}"))
 
-    def source(self, plugin: str) -> Source | None:
-        """The distribution behind a plugin."""
-        return self._sources.get(plugin)
+    # Loading
 
-    @staticmethod
-    def _from_session(classes: Sequence[type[Component]]) -> list[Offer]:
-        from madplug.registry.local import from_session
-
-        return from_session(classes)
-
-    @property
-    def plugins(self) -> tuple[Any, ...]:
-        """The plugins loaded so far."""
-        return tuple(p for _, p in self._manager.list_name_plugin())
-
-    def _unknown(self, kind: str, name: str, plugin: str) -> str:
-        known = [*(o.component.__name__ for o in self._session if o.kind == kind), *(o.name for o in self.offers(kind))]
-        label = a(label_of(kind))
-        if name.startswith("python:"):
-            return (f"'{name}' was defined in a Python session; run the study there, with "
-                    f"madplug.run(..., components=[{name.partition(':')[2]}])")
-        if other := next((o for o in self._session if name in (o.name, o.component.__name__)), None):
-            return f"'{name}' is {a(label_of(other.kind))}, not {label}"
-        elsewhere = [a(label_of(o.kind)) for o in self.offers() if o.name == name]
-        if elsewhere:
-            return f"'{name}' is {' and '.join(elsewhere)}, not {label}{nearest(name, known)}"
-        if plugin in self.disabled:
-            return f"the plugin '{plugin}' is disabled by MADPLUG_DISABLE"
-        broken = [p for p in self.problems if p.place.endswith(f"'{plugin}'") or p.place == plugin]
-        if broken:
-            return f"'{name}' cannot be used: {broken[0]}"
-        missing = "" if plugin in self._sources or not plugin else \
-            f"; if it is an installable plugin: pip install madplug-{plugin}"
-        return f"no installed plugin offers {label} '{name}'{nearest(name, known) or missing}"
+    def load_all(self) -> None:
+        """Load every plugin, without garbage collection in between, since what is imported stays."""
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for plugin in self._sources:
+                self._load(plugin)
+        finally:
+            if collecting:
+                gc.enable()
 
     def _load(self, plugin: str) -> None:
         """Import and register a plugin, and take what it offers; one that cannot be loaded is a problem."""
@@ -224,14 +194,14 @@ class Registry:
             self.problems.append(Problem(source.place, f"does not load: {message_of(error)}"))
             return
         self.problems += [Problem(source.place, text) for text in _misspelt(module)]
-        bases = {f"madplug_register_{plural}": base for plural, base in KINDS.items()}
+        bases = {f"madplug_register_{base.plural}": base for base in HOST_KINDS} | {"madplug_register_components": None}
         for caller in self._manager.get_hookcallers(module) or ():
-            base = bases.get(caller.name)
-            for implementation in caller.get_hookimpls() if base else ():
-                if implementation.plugin is module and base:
-                    self._take(base, implementation.function, source)
+            for implementation in caller.get_hookimpls() if caller.name in bases else ():
+                if implementation.plugin is module:
+                    self._take(bases[caller.name], implementation.function, source)
 
-    def _take(self, base: type[Component], offered: Any, source: Source) -> None:
+    def _take(self, base: type[Component] | None, offered: Any, source: Source) -> None:
+        """Take the classes that a registration hook returns; those of a plugin's own kind bring their kind along."""
         try:
             given = offered()
             if inspect.isclass(given) or not isinstance(given, Iterable):
@@ -242,20 +212,34 @@ class Registry:
             self.problems.append(Problem(source.place, f"{offered.__name__} raised {message_of(error)}"))
             return
         for cls in classes:
-            wrong = _unfit(cls, base)
-            name = f"{source.plugin}.{getattr(cls, 'name', '?')}"
-            if not wrong and (base.kind, name) in self._offers:
-                wrong = f"offers two {base.label}s named '{name}'"
+            wrong = self._add(cls, base, source) if base is not None else self._add_of_any_kind(cls, source)
             if wrong:
                 self.problems.append(Problem(source.place, wrong))
-                continue
+
+    def _add_of_any_kind(self, cls: Any, source: Source) -> str | None:
+        if not (inspect.isclass(cls) and issubclass(cls, Component)):
+            return f"offers {cls!r:.80} as a component; expected a subclass of madplug.Component"
+        base = kind_of(cls)
+        if base is Component:
+            return f"{cls.__qualname__} has no kind; inherit from a class that has one"
+        if self.kinds.get(base.kind) is not base:
+            if wrong := new_kind_problem(base, self.kinds.values()):
+                return wrong
+            self.kinds[base.kind] = base
+        return None if cls is base else self._add(cls, base, source)
+
+    def _add(self, cls: Any, base: type[Component], source: Source) -> str | None:
+        """Take a component, or say why it cannot be taken."""
+        wrong = component_problem(cls, base)
+        name = f"{source.plugin}.{getattr(cls, 'name', '?')}"
+        if not wrong and (base.kind, name) in self._offers:
+            wrong = f"offers two {base.label}s named '{name}'"
+        if not wrong:
             self._offers[base.kind, name] = Offer(base.kind, name, cls, source.distribution, source.version)
+        return wrong
 
 
-def label_of(kind: str) -> str:
-    """A kind as it is called in a sentence."""
-    return next(base.label for base in KINDS.values() if base.kind == kind)
-
+# Distributions
 
 def installed() -> Iterator[Source]:
     """The plugins that installed distributions declare."""
@@ -312,73 +296,10 @@ def _for_another(source: Source) -> str | None:
 def _misspelt(module: Any) -> Iterator[str]:
     """Hooks that do not exist, and hook functions that are not marked."""
     known = [name for name in vars(hookspecs) if name.startswith("madplug_register_")]
-    for name in dir(module):
-        if not name.startswith("madplug_"):
-            continue
-        marked = getattr(getattr(module, name), "madplug_impl", None) is not None
-        if name not in known and (marked or callable(getattr(module, name))) and "." not in name \
-                and not inspect.ismodule(getattr(module, name)):
-            yield f"implements the hook '{name}', which does not exist{nearest(name, known)}"
-        elif name in known and not marked:
+    for name in (name for name in dir(module) if name.startswith("madplug_")):
+        value = getattr(module, name)
+        marked = getattr(value, "madplug_impl", None) is not None
+        if name in known and not marked:
             yield f"'{name}' is not marked with @hookimpl, so it is never called"
-
-
-def _unfit(cls: Any, base: type[Component]) -> str | None:
-    """Why what a plugin offers cannot be a component of this kind."""
-    if wrong := kind_problem(cls, base):
-        return wrong
-    name = getattr(cls, "name", None)
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return f"{cls.__qualname__} has the name {name!r}; expected lower_snake_case"
-    if wrong := class_problem(cls):
-        return wrong
-    return None if cls.__doc__ or sys.flags.optimize > 1 else \
-        f"{cls.__qualname__} has no docstring; its first sentence is what `madplug list` shows"
-
-
-def kind_problem(cls: Any, base: type[Component]) -> str | None:
-    """Why something is not a component of this kind, or None."""
-    if inspect.isclass(cls) and issubclass(cls, base):
-        return None
-    what = cls.__qualname__ if inspect.isclass(cls) else _brief(cls)
-    return f"offers {what} as {a(base.label)}; expected a subclass of madplug.{base.__name__}"
-
-
-def _brief(value: Any) -> str:
-    """A value in a few words; an object whose own code cannot say what it is by its type."""
-    try:
-        return repr(value)[:80]
-    except Exception:
-        return f"an object of type {type(value).__qualname__}"
-
-
-def class_problem(cls: Any) -> str | None:
-    """Why a class cannot be a component of its kind, whatever it is called, or None."""
-    if missing := sorted(cls.__abstractmethods__):
-        return f"{cls.__qualname__} does not implement {', '.join(missing)}"
-    for words in ("needs", "gives", "moves"):
-        value: Any = getattr(cls, words, frozenset())
-        if isinstance(value, str) or not isinstance(value, Set) or not all(isinstance(word, str) for word in value):
-            return f"{cls.__qualname__}.{words} is {value!r:.80}; expected a set of strings, such as {{'agreement'}}"
-    return _unfit_options(cls) or _unfit_events(cls)
-
-
-def _unfit_options(cls: type[Component]) -> str | None:
-    if not (inspect.isclass(cls.Options) and issubclass(cls.Options, Options)):
-        return f"{cls.__qualname__}.Options is {cls.Options!r:.80}; expected a subclass of madplug.Options"
-    return None
-
-
-def _unfit_events(cls: type[Component]) -> str | None:
-    """A method that looks like one that an observer is told an event by, but is not."""
-    if not issubclass(cls, Observer):
-        return None
-    for name in (n for n in dir(cls) if not n.startswith("_") and not hasattr(Observer, n)):
-        if found := get_close_matches(name, METHODS.values(), n=1, cutoff=0.8):
-            return f"{cls.__qualname__}.{name} is called by no event; did you mean '{found[0]}'?"
-    return None
-
-
-def versions(offers: Iterable[Offer]) -> Mapping[str, dict[str, str]]:
-    """Distribution and version by full component name, for the manifest; for a local file, its name and a hash."""
-    return {f"{o.kind} {o.name}": {"distribution": o.distribution, "version": o.version} for o in offers}
+        elif name not in known and (marked or callable(value)) and not inspect.ismodule(value):
+            yield f"implements the hook '{name}', which does not exist{nearest(name, known)}"

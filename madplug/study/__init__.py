@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from madplug.study.directory import read_manifest
     from madplug.study.files import open_to_append
     from madplug.study.jobs import Job, JobStream
+    from madplug.study.log import redirect_log
     from madplug.study.worker import Worker
 
 __all__ = [
     "Driver", "Ending", "Job", "JobStream", "Source", "StudyDriver", "Worker", "error_text",
-    "open_to_append", "read_manifest",
+    "open_to_append", "read_manifest", "redirect_log",
 ]
 
 _HOMES = {
@@ -25,6 +26,7 @@ _HOMES = {
     "study.directory": ("read_manifest",),
     "study.files": ("open_to_append",),
     "study.jobs": ("Job", "JobStream"),
+    "study.log": ("redirect_log",),
     "study.worker": ("Worker",),
 }
 """What is imported when it is first used: an executor that is only listed need not import what runs a study."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from madplug.errors import UserError
-from madplug.registry.installed import versions
+from madplug.registry.offers import versions
 from madplug.rows import plain
 from madplug.store import Reader, Recorder, Scope
 from madplug.store.scope import FACT as SCOPE
