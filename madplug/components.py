@@ -136,8 +136,6 @@ class Component(ABC):
     """What another component of the cell must give: `agreement`, `confidence`, `references`, `logprobs`, ..."""
     gives: frozenset[str] = frozenset()
     """What this component gives to the others of its cell."""
-    executes: ClassVar[bool] = False
-    """Whether its options name code that is executed. Users are asked before a study from elsewhere has that done."""
     full_name: str
     """`plugin.component`; the bare name of a component that was not made from a run file."""
     written_as: str = ""

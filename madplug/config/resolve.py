@@ -135,7 +135,8 @@ class Resolver:
         """Whether the samples come from a record, so that no data set has to be named."""
         self.given = self.table = table
         self.made = Made(registry, folder)
-        self.tables = tables(tuple(registry.kinds.values()))
+        self.kinds = tuple(registry.kinds.values())
+        self.tables = tables(self.kinds)
         self.datasets: dict[str, Dataset] = {}
 
     def resolve(self) -> ResolvedStudy:
@@ -144,12 +145,11 @@ class Resolver:
         What is a problem may only be the table of a kind whose plugin nothing has named yet: then all are loaded.
         """
         registry = self.made.registry
-        known = len(registry.kinds)
         try:
             return self._resolve()
         except UserError:
             registry.load_all()
-            if len(registry.kinds) == known:
+            if len(registry.kinds) == len(self.kinds):
                 raise
         return Resolver(self.given, self.made.folder, registry, recorded=self.recorded).resolve()
 
@@ -175,8 +175,8 @@ class Resolver:
 
     def named_tables(self, table: Any) -> dict[str, Any]:
         """The tables by name of every kind that has such, in a cell or the whole file."""
-        return {field_of(base): getattr(table, field_of(base)) for base in slots(self.made.registry.kinds.values())
-                if base.how_many == "named" and hasattr(table, field_of(base))}
+        return {field_of(base): getattr(table, field_of(base)) for base in slots(self.kinds)
+                if base.how_many == "named"}
 
     def _reused(self, text: str, place: str, builder: Builder) -> Path | None:
         """The directory of another study: relative to the run file, or to the current directory."""
@@ -258,7 +258,7 @@ class CellResolver:
 
     def _check_unused(self) -> None:
         """Report tables that are not a component: options that are meant for another one would change nothing."""
-        for base in slots(self.parent.made.registry.kinds.values()):
+        for base in slots(self.parent.kinds):
             named = self.builder.tables.get(field_of(base), {})
             known = [name for name, slot in named.items() if "use" in slot]
             for name, slot in named.items():
@@ -285,9 +285,9 @@ class CellResolver:
         """The components of every slot, by the field of the cell."""
         parts: dict[str, Any] = {}
         for prefix, table in (("debate.", self._table.debate), ("", self._table)):
-            for base in slots(self.parent.made.registry.kinds.values(), prefix, of_study=False):
+            for base in slots(self.parent.kinds, prefix, of_study=False):
                 name = field_of(base)
-                if base.how_many != "named" and hasattr(table, name):  # a service is made where an option names it
+                if base.how_many != "named":  # a service is made where an option names it
                     parts[name] = self._part(base, getattr(table, name), f"{prefix}{name}", parts)
         known = Cell.__dataclass_fields__
         more = {name: made if isinstance(made, list) else [made] for name, made in parts.items()
