@@ -59,7 +59,7 @@ _HOMES = {
     ),
     "hookspecs": ("hookimpl",),
     "study.observers": ("Run",),
-    "options": ("ModelName", "ModelOptions", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
+    "options": ("ModelName", "ModelOptions", "Names", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
                 "Volatile"),
     "records": (
         "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "Form", "Message",

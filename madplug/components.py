@@ -110,7 +110,8 @@ class Component(ABC):
     """What all components have in common.
 
     The class attributes up to `of_study` describe the kind; the run file, `madplug list` and `show`, the registry and
-    the cell are derived from them. A plugin sets none of these.
+    the cell are derived from them. A component sets none of these. A plugin that needs a kind of its own writes a base
+    class with them, and registers its components by `madplug_register_components`.
     """
 
     kind: ClassVar[str]
@@ -135,8 +136,6 @@ class Component(ABC):
     """What another component of the cell must give: `agreement`, `confidence`, `references`, `logprobs`, ..."""
     gives: frozenset[str] = frozenset()
     """What this component gives to the others of its cell."""
-    executes: ClassVar[bool] = False
-    """Whether its options name code that is executed. Users are asked before a study from elsewhere has that done."""
     full_name: str
     """`plugin.component`; the bare name of a component that was not made from a run file."""
     written_as: str = ""
@@ -591,11 +590,24 @@ class Executor(Component):
         """
 
 
-KINDS: dict[str, type[Component]] = {base.plural: base for base in Component.__subclasses__()}
-"""The base class of each kind by `plural`: every class above, in order."""
+HOST_KINDS: tuple[type[Component], ...] = (
+    Model, Service, Dataset, AnswerFormat, PersonaGenerator, Casting, Style, TurnOrder, Visibility, DecisionProtocol,
+    Phase, Metric, Extension, Observer, Paradigm, Executor)
+"""The base class of each kind that madplug itself defines; `Registry.kinds` has those of plugins too."""
+
+
+def kind_of(component: type[Component]) -> type[Component]:
+    """The base class that describes a component's kind; `Component` for a class without one."""
+    return next((cls for cls in component.__mro__ if "kind" in vars(cls)), Component)
+
+
+def field_of(base: type[Component]) -> str:
+    """The field of a cell, and the key in the run file, that has the components of a kind."""
+    return base.slot.removesuffix(".NAME").rpartition(".")[2]
+
 
 __all__ = [
-    "KINDS", "AnswerFormat", "Casting", "Component", "Dataset", "DecisionProtocol", "Executor", "Extension",
+    "HOST_KINDS", "AnswerFormat", "Casting", "Component", "Dataset", "DecisionProtocol", "Executor", "Extension",
     "Form", "Metric", "Model", "ModelName", "ModelOptions", "Names", "Nested", "Observer", "Offers",
     "Paradigm", "PersonaGenerator", "Phase", "Plan", "Price", "RunPath", "Service", "ServiceName", "Style",
     "TurnOrder", "Visibility", "Volatile",

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from madplug.aio import gather_all, maybe_await
-from madplug.components import AnswerFormat
+from madplug.components import AnswerFormat, Component
 from madplug.debate.checks import check_hook_result, check_returned, check_view
 from madplug.errors import ComponentError, listed, nearest
 from madplug.records import Agent, Completion, DebateResult, Decision, Message, Reply, Request, Sample, Turn
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from madplug.debate.state import DebateState, Spending
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Component)
 
 
 class Debate:
@@ -177,6 +178,13 @@ class Debate:
         `ComponentError` if the cell has no such service, or it lacks a method of the protocol.
         """
         return find_service(self._state.cell.services, name, protocol)
+
+    def component(self, base: type[C], name: str) -> C:
+        """The component of a plugin's own kind that has this name in the run file.
+
+        base: the base class of the kind. Raises `ComponentError` if the cell has none of this name.
+        """
+        return self._state.cell.component(base, name)
 
     async def ask(self, messages: str | Sequence[Mapping[str, Any]], *, purpose: str, agent: Agent | int | None = None,
                   model: str | None = None, form: Mapping[str, Any] | None = None,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from madplug.components import (
         AnswerFormat,
         Casting,
+        Component,
         Dataset,
         DecisionProtocol,
         Executor,
@@ -185,6 +186,15 @@ def madplug_register_executors() -> Iterable[type[Executor]]:  # type: ignore[em
     """Register executors: where debates run. In the run file: `[execution]`.
 
     Return classes. Every implementation is called.
+    """
+
+
+@hookspec
+def madplug_register_components() -> Iterable[type[Component]]:  # type: ignore[empty-body]
+    """Register components of the kinds that plugins define, and these kinds. In the run file: the `slot` of the kind.
+
+    A kind is a subclass of `madplug.Component` with `kind`, `plural`, `label`, `slot` and `how_many`; it is known once
+    it, or a component that inherits from it, is registered. Return classes. Every implementation is called.
     """
 
 

@@ -14,23 +14,24 @@ from madplug.aio import maybe_await
 from madplug.calls.gateway import Gateway
 from madplug.components import Metric
 from madplug.config import load
+from madplug.config.read import read
 from madplug.debate.checks import describe_error
 from madplug.errors import ComponentError, Problem, UserError, listed
 from madplug.records import Answered, Caller, Request
-from madplug.redecide import recorded_table
+from madplug.registry.local import is_file_reference
 from madplug.rows import plain
 from madplug.shards import FACT, KEPT, Shard
 from madplug.store import open_recorder, open_study
 from madplug.store.merge import copy_records, facts_of
 from madplug.store.scope import FACT as SCOPE
 from madplug.store.scope import Scope
-from madplug.study.compatibility import conflicts
+from madplug.study.compatibility import conflicts, strings
 from madplug.study.directory import check_folder, read_manifest
 from madplug.study.files import read_text, write_whole
 from madplug.study.run import StudyRun
 from madplug.study.setup import Setup
 from madplug.study.summary import summarise
-from madplug.study.trust import asking
+from madplug.study.trust import confirm
 from madplug.text import count
 
 
@@ -61,7 +62,7 @@ def merge(folders: Sequence[Path], output: Path, *, yes: bool = True) -> Merged:
         raise UserError(problems)
     folders = sorted(facts, key=lambda folder: int(facts[folder][FACT]["number"]))
     for folder in folders:
-        recorded_table(folder, folders, asking(folder, yes=yes))
+        _check_files(folder, yes=yes)
     copy_records(folders, output)
     first = facts[folders[0]]
     kept = {name: value for name, value in first.items() if name not in (FACT, "planned", SCOPE)}
@@ -70,6 +71,13 @@ def merge(folders: Sequence[Path], output: Path, *, yes: bool = True) -> Merged:
     write_whole(output / "study.toml", read_text(folders[0] / "study.toml"))
     write_whole(output / "manifest.json", json.dumps(_manifest(folders), indent=2, ensure_ascii=False))
     return asyncio.run(_summarise(folders, output, kept))
+
+
+def _check_files(folder: Path, *, yes: bool) -> None:
+    """Ask before local files that a shard names are executed: its metrics may be among them."""
+    table = read(folder / "study.toml", (), {})
+    if any(map(is_file_reference, strings(table))):
+        confirm(folder, table, yes=yes)
 
 
 def _problems(facts: Mapping[Path, Mapping[str, Any]]) -> Iterator[Problem]:

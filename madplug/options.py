@@ -70,9 +70,10 @@ def unions(annotation: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Names:
-    """Marks an option whose value is the name of a table of the run file."""
+    """Marks an option that names a table of the run file: `Annotated[str, Names("tool")]`, one of `[tools.NAME]`."""
 
     kind: str
+    """The kind of component in these tables: `model`, `service`, or one that a plugin defines."""
 
 
 @dataclass(frozen=True)

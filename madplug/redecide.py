@@ -16,80 +16,42 @@ from madplug.debate.state import DebateState, without_paths
 from madplug.errors import ModelError, UserError, nearest_or_all
 from madplug.records import DebateId, DebateResult, Decision, Message, Usage
 from madplug.registry.installed import Registry
-from madplug.registry.local import file_of
 from madplug.store.base import Reader
-from madplug.study.compatibility import strings
 from madplug.study.setup import Sampled, Setup
-from madplug.study.trust import Ask, destinations, is_own
-
-_WRITTEN = frozenset({"name", "seed", "repeats", "share_completions", "oracle", "cells"})
-"""The keys of an expanded run file; observers, execution and limits belong to a run."""
-
-
-def _do_not_ask(what: list[str]) -> None:
-    """For callers that have asked already, or know who made the study."""
+from madplug.study.trust import confirm
 
 
 def resolve_again(folder: Path, decision: str, options: Mapping[str, Any], name: str = "",
-                  pattern: str = "*", ask: Ask = _do_not_ask) -> ResolvedStudy:
+                  pattern: str = "*", *, yes: bool = False) -> ResolvedStudy:
     """The study in a directory, with another decision protocol in every cell.
 
     name: of the new study; by default that of the old one. pattern: only the cells whose names match it, and those
-    that they are matched to. ask: see `recorded_table`.
+    that they are matched to. yes: see `recorded_table`.
     """
-    table = recorded_table(folder, ask=ask)
+    table = recorded_table(folder, yes=yes)
     table["cells"] = chosen(table["cells"], pattern)
     table["name"] = name or table["name"]
     for cell in table["cells"]:
         cell.pop("dataset", None)
         cell["debate"] = overlay(cell["debate"], {"decision": {"use": decision, **options}})
-    resolved = Resolver(table, folder, Registry(), recorded=True).resolve()
-    ask(sent_by(resolved))
-    return resolved
+    return Resolver(table, folder, Registry(), recorded=True).resolve()
 
 
-def sent_by(resolved: ResolvedStudy) -> list[str]:
-    """What the models and services of a study may send, in words."""
-    services = (service for cell in resolved.plan.cells for service in cell.services.values())
-    return destinations([*resolved.plan.models.values(), *services])
+def recorded_table(folder: Path, *, yes: bool = False) -> dict[str, Any]:
+    """The expanded run file of a study. Raises `UserError` if there is none, or the user does not trust it.
 
-
-def recorded_table(folder: Path, others: Sequence[Path] = (), ask: Ask = _do_not_ask) -> dict[str, Any]:
-    """The expanded run file of a study. Raises `UserError` if there is none.
-
-    It may be someone else's, so it may not name a local file in its own directory or in those of the other studies.
-    madplug writes absolute paths, so a relative one, which could lead to a file beside the study, is refused too, and
-    so is what madplug does not write there. ask: is given the other local files, which will be executed.
+    yes: the user has agreed to what a study that was begun by others names.
     """
     path = folder / "study.toml"
     if not path.is_file():
         raise UserError(f"{folder}: no study here (there is no study.toml)")
     table = read(path, (), {})
-    if odd := sorted(table.keys() - _WRITTEN):
-        raise UserError(f"{path}: has '{odd[0]}', which madplug does not write there; it may be somebody's run file")
-    files = []
-    for use in strings(table):
-        file = file_of(use, folder)
-        if file is None:
-            continue
-        if "/".join(file.parts).lstrip("/").startswith(("proc/", "dev/")):
-            raise UserError(f"{path}: names {use}, which is a different file for every process; nothing is executed")
-        if any(file.resolve().is_relative_to(place.resolve()) for place in (folder, *others)):
-            raise UserError(f"{path}: names {use}, which is in the study's own directory, where nothing is executed")
-        if not use.startswith(str(file)):
-            raise UserError(f"{path}: names {use}, whose path is not absolute, so madplug did not write it; nothing "
-                            "is executed")
-        files.append(f"executes {file}")
-    if not is_own(folder):
-        ask([*dict.fromkeys(files), *_executing(table)])
+    cells = table.get("cells")
+    if not (isinstance(cells, list) and all(isinstance(cell, dict) and isinstance(cell.get("debate"), dict)
+                                            and isinstance(cell.get("name"), str) for cell in cells)):
+        raise UserError(f"{path}: is not what madplug writes there: it has no cells with a name and a debate")
+    confirm(folder, table, yes=yes)
     return table
-
-
-def _executing(table: Mapping[str, Any]) -> list[str]:
-    """The components of an expanded run file whose options name code, in words."""
-    used = set(strings(table))
-    return [f"executes what the options of {offer.name} name" for offer in Registry().offers()
-            if offer.component.executes and used & {offer.name, offer.name.rpartition(".")[2]}]
 
 
 def chosen(cells: Sequence[dict[str, Any]], pattern: str) -> list[dict[str, Any]]:

@@ -14,11 +14,6 @@ from madplug.options import is_path, is_volatile, naming, nested_fields
 from madplug.rows import to_json
 
 
-def field_of(base: type[Component]) -> str:
-    """The field of a cell, or of a study's plan, that has the components of a kind."""
-    return base.slot.removesuffix(".NAME").rpartition(".")[2]
-
-
 def nested_in(component: Component) -> Iterator[Component]:
     """The components in a component's options, and those in theirs."""
     for field in nested_fields(type(component.options)):

@@ -10,21 +10,23 @@ if TYPE_CHECKING:
     from madplug.calls.driver import Driver, Ending, Source, StudyDriver
     from madplug.debate.checks import error_text
     from madplug.study.directory import read_manifest
-    from madplug.study.files import open_to_append
     from madplug.study.jobs import Job, JobStream
+    from madplug.study.log import redirect_log
+    from madplug.study.trust import confirm
     from madplug.study.worker import Worker
 
 __all__ = [
-    "Driver", "Ending", "Job", "JobStream", "Source", "StudyDriver", "Worker", "error_text",
-    "open_to_append", "read_manifest",
+    "Driver", "Ending", "Job", "JobStream", "Source", "StudyDriver", "Worker", "confirm", "error_text",
+    "read_manifest", "redirect_log",
 ]
 
 _HOMES = {
     "calls.driver": ("Driver", "Ending", "Source", "StudyDriver"),
     "debate.checks": ("error_text",),
     "study.directory": ("read_manifest",),
-    "study.files": ("open_to_append",),
     "study.jobs": ("Job", "JobStream"),
+    "study.log": ("redirect_log",),
+    "study.trust": ("confirm",),
     "study.worker": ("Worker",),
 }
 """What is imported when it is first used: an executor that is only listed need not import what runs a study."""

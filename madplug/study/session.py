@@ -12,12 +12,12 @@ from madplug.components import Observer
 from madplug.config import ResolvedStudy
 from madplug.config.check import warnings as spoiling
 from madplug.errors import StudyError, UserError
-from madplug.log import open_log, trace
 from madplug.rows import plain
 from madplug.shards import Shard, check_shard
 from madplug.store import Recorder, open_recorder, open_study
 from madplug.study.directory import check_folder, check_same_study, keep_identity, write_provenance
 from madplug.study.files import write_whole
+from madplug.study.log import open_log, trace
 from madplug.study.open_files import check_open_files
 from madplug.study.run import StudyRun
 

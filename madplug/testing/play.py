@@ -10,6 +10,7 @@ from typing import Any
 from madplug.components import (
     AnswerFormat,
     Casting,
+    Component,
     Dataset,
     DecisionProtocol,
     Extension,
@@ -158,12 +159,14 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
          metrics: Mapping[str, Metric] | None = None, services: Mapping[str, Service] | None = None,
          models: Sequence[str] = ("model",), dataset: Dataset | None = None, oracle: bool = False, seed: int = 0,
          matched: DebateResult | None = None, repeats: int = 1, observers: Sequence[Observer] = (),
+         more: Mapping[str, Mapping[str, Component]] | None = None,
          store: MemoryStore | None = None, expect_failure: bool = False) -> Played:
     """Run a debate with the given components, and the plainest ones for all other slots.
 
     With several samples or repeats, all debates are run and the last one is returned; `store` has the others.
     model: a model to ask instead of the scripted one. oracle: let components read the references. matched: the result
-    of the same sample in the cell that this one is matched to. Raises `AssertionError` with the reason if the debate
+    of the same sample in the cell that this one is matched to. more: components of a plugin's kind by the names that
+    options give, as in `{"tools": {"hint": Hint()}}`. Raises `AssertionError` with the reason if the debate
     fails, unless `expect_failure`.
     """
     samples = [Sample("q1", sample)] if isinstance(sample, str) else [sample] if isinstance(sample, Sample) else sample
@@ -173,7 +176,7 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
         decision=decision or LastRound(), styles=_bound(styles or [PlainStyle()]), rounds=rounds,
         agents=agents if agents is not None or any(g.count for g in personas) else max(len(personas), 3),
         personas=personas, casting=casting, phases=phases, metrics=metrics or {}, extensions=extensions,
-        models=tuple(models), services=services or {}, dataset=dataset or Listed(rows), oracle=oracle,
+        models=tuple(models), services=services or {}, more=more or {}, dataset=dataset or Listed(rows), oracle=oracle,
         channels={name: name for name in models}, match={"cell": "matched", "by": "calls"} if matched else None)
     scripted = Scripted(replies, model)
     store = MemoryStore() if store is None else store

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from madplug.components import HOST_KINDS, field_of
 from madplug.config import Resolver
 from madplug.config.shape import slots as kinds_of
-from madplug.debate.composition import field_of
 from madplug.errors import ComponentError, UserError
 from madplug.registry.installed import Registry
 from madplug.testing import SeeAll
@@ -36,7 +36,7 @@ OPTIONS = {
     "inspect.dataset": {"source": "inspect_ai.dataset:example_dataset", "args": {"name": "theory_of_mind"}},
 }
 """Options by name, for components that can do nothing without any."""
-PARTS = [field_of(base) for base in kinds_of("debate")]
+PARTS = [field_of(base) for base in kinds_of(HOST_KINDS, "debate")]
 AGENTS_ALIKE = {"baselines.most_common", "eot.consistent", "voting.plurality"}
 ANSWERS_ALIKE = {"baselines.most_common", "baselines.last", "eot.consistent", "voting.plurality", "freemad.score"}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from madplug.components import KINDS
+from madplug.components import HOST_KINDS
 from madplug.errors import UserError
 from madplug.registry.installed import Registry
 
@@ -73,7 +73,7 @@ def test_every_component_tells_what_it_is_and_what_its_options_mean():
 def test_names_are_unique_within_a_kind_and_every_kind_has_its_hook():
     from madplug import hookspecs
 
-    assert {f"madplug_register_{plural}" for plural in KINDS} <= set(vars(hookspecs))
+    assert {f"madplug_register_{base.plural}" for base in HOST_KINDS} <= set(vars(hookspecs))
     offers = Registry().offers()
     assert len({(o.kind, o.name) for o in offers}) == len(offers)
 

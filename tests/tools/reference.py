@@ -40,7 +40,8 @@ from madplug.calls import driver
 from madplug.debate import cell as cell_module
 from madplug.debate import state
 from madplug.registry import describe
-from madplug.registry.installed import Offer, Registry
+from madplug.registry.installed import Registry
+from madplug.registry.offers import Offer
 from madplug.store import base
 from madplug.study import jobs, observers, setup, worker
 from madplug.text import a
@@ -94,6 +95,11 @@ def offers() -> list[Offer]:
     """The components of this repository's plugins."""
     ours = {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
     return [offer for offer in Registry().offers() if offer.distribution in ours]
+
+
+def kinds() -> list[type[components.Component]]:
+    """The host's kinds of component, and those of this repository's plugins."""
+    return list(dict.fromkeys([*components.HOST_KINDS, *(components.kind_of(o.component) for o in offers())]))
 
 
 def text_of(thing: Any) -> str:
@@ -156,7 +162,7 @@ def hooks(module: ModuleType) -> Iterator[str]:
 
 def base_classes() -> Iterator[str]:
     """A section for each base class."""
-    for cls in (components.Component, *components.KINDS.values()):
+    for cls in (components.Component, *components.HOST_KINDS):
         kind = f" (kind `{cls.kind}`, in the run file `{cls.slot}`)" if "kind" in vars(cls) else ""
         rows = "\n".join(members(cls, components, skip=(*KIND, "Options")))
         yield f"### `{cls.__name__}`{kind}\n\n{text_of(cls)}\n\n{rows}".rstrip()
@@ -370,16 +376,16 @@ def run_file() -> str:
     """Every key of a run file."""
     from madplug.config import shape
 
-    tables = {"[debate]": shape.debate_table(), "[limits]": shape.LimitsTable, "match": shape.Match}
-    parts = ["# The run file", NOTICE, HEAD, "## Top level", keys(shape.run_table())]
+    tables = {"[debate]": shape.tables(tuple(kinds())).debate, "[limits]": shape.LimitsTable, "match": shape.Match}
+    parts = ["# The run file", NOTICE, HEAD, "## Top level", keys(shape.tables(tuple(kinds())).run)]
     for name, table in tables.items():
         parts += [f"## `{name}`", sentence(text_of(table).partition(": ")[2]), keys(table)]
         parts += [MATCHING] if name == "match" else []
-    own = ", ".join(f"`{name}`" for name in shape.cell_table().model_fields)
+    own = ", ".join(f"`{name}`" for name in shape.tables(tuple(kinds())).cell.model_fields)
     parts += ["## Precedence", PRECEDENCE, "## `[sweep]` and `[[cells]]`", CELLS, f"{own}.", EXAMPLE,
               "## `share_completions`", SHARING, "## What makes it the same study", IDENTITY]
     head = ["| table | what it names | hook that registers it |", "|---|---|---|"]
-    parts += ["## Slots", RESERVED, "\n".join([*head, *map(slot_row, components.KINDS.values())])]
+    parts += ["## Slots", RESERVED, "\n".join([*head, *map(slot_row, kinds())])]
     parts += ["## Options of every model", "In `[models.NAME]`, in addition to those of the model itself. All of "
               "them may change between two runs of a study.", keys(components.Model.Options)]
     return "\n\n".join(parts) + "\n"
@@ -405,7 +411,8 @@ def keys(table: Any) -> str:
 def slot_row(base: Any) -> str:
     """A kind's row in the table of slots."""
     table = {"list": f"`[[{base.slot}]]`", "none": f"`{base.slot} = \"...\"`"}.get(base.how_many, f"`[{base.slot}]`")
-    return f"| {table} | {a(base.label)} | `madplug_register_{base.plural}` |"
+    hook = base.plural if base in components.HOST_KINDS else "components"
+    return f"| {table} | {a(base.label)} | `madplug_register_{hook}` |"
 
 
 # docs/components
@@ -418,7 +425,7 @@ def catalogue() -> str:
     """The kinds, and the components of each in one line."""
     parts = ["# Components", NOTICE, "Every component of this repository. What is installed on your machine: "
              "`madplug list`; what a component does and the TOML to paste: `madplug show NAME`."]
-    for one in components.KINDS.values():
+    for one in kinds():
         found = [offer for offer in offers() if offer.kind == one.kind]
         if found:
             rows = (f"| [`{o.name}`]({one.plural}.md#{anchor(o.name)}) | {cell(o.summary)} |" for o in found)
@@ -554,7 +561,7 @@ def deviations(offer: Offer) -> Iterator[str]:
 
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "reference.md": reference, "run-file.md": run_file, "papers.md": papers, "components/index.md": catalogue,
-    **{f"components/{kind.plural}.md": partial(kind_page, kind) for kind in components.KINDS.values()
+    **{f"components/{kind.plural}.md": partial(kind_page, kind) for kind in kinds()
        if any(offer.kind == kind.kind for offer in offers())}}
 
 

@@ -16,10 +16,9 @@ from typing import Any
 
 from madplug.errors import StudyError
 from madplug.events import AgentsCast, CallAnswered, DebateStarted, Event, MessageRecorded
-from madplug.log import redirect_log
 from madplug.records import Agent, Caller, DebateId, DebateResult, Message, Sample
 from madplug.store import Call, CallRow
-from madplug.study import Ending, Job, Source, Worker
+from madplug.study import Ending, Job, Source, Worker, redirect_log
 from madplug_workers.services import live_once
 from madplug_workers.wire import Failure, Item, Outbox, to_error, to_failure, unpack
 

@@ -12,7 +12,7 @@ from madplug.errors import ComponentError, StudyError
 from madplug.events import AgentsCast, DebateStarted, Event, MessageRecorded
 from madplug.records import Agent, Caller, DebateId, DebateResult, Message
 from madplug.store import Call, CallRow
-from madplug.study import Job, StudyDriver, open_to_append
+from madplug.study import Job, StudyDriver
 from madplug_workers.wire import Failure, Item, Outbox, to_error, to_failure, unpack
 
 _UNDONE_BY_LOSS = ("claim", "admit")
@@ -165,7 +165,8 @@ class WorkerLink:
     def _on_log(self, line: str) -> None:
         folder = self._driver.folder
         if folder is not None:
-            with suppress(OSError), open_to_append(folder / "log.jsonl") as file:  # the store says why it cannot write
+            # The store says why it cannot write.
+            with suppress(OSError), (folder / "log.jsonl").open("a", encoding="utf-8") as file:
                 file.write(line)
 
     def _on_problem(self, text: str) -> None:

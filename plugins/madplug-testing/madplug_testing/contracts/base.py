@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import ValidationError
 
-from madplug.components import KINDS
+from madplug.components import kind_of
 from madplug.errors import MadplugError
 from madplug.options import nested_fields
 from madplug.records import Completion, Request, Sample
-from madplug.registry.installed import Offer, _unfit
+from madplug.registry.offers import Offer, component_problem
 from madplug.rows import to_json
 from madplug.testing.play import play
 from madplug_testing.contracts.imports import HEAVY, heavy_imports, imports_noted
@@ -58,8 +58,8 @@ class ComponentContract:
 
         If this fails: the message says what `madplug list --problems` would say; change the class accordingly.
         """
-        base = next(base for base in KINDS.values() if base.kind == self.component.kind)
-        wrong = _unfit(self.component, base)
+        base = kind_of(self.component)
+        wrong = component_problem(self.component, base)
         assert wrong is None, wrong
         summary = Offer(base.kind, self.component.name, self.component, "", "").summary
         assert summary.endswith((".", "!", "?")), f"the docstring must begin with a sentence; found {summary!r}"
