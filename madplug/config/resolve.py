@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from madplug.component import field_of
 from madplug.components import (
     AnswerFormat,
     Component,
@@ -28,7 +29,6 @@ from madplug.config.problems import secrets
 from madplug.config.read import Settings, cells, count_cells, expand, read, read_mapping, validate_lenient
 from madplug.config.shape import CellSettings, Match, Table, cell_table, debate_table, run_table, slots
 from madplug.debate.cell import BoundStyle, Cell
-from madplug.debate.composition import component_to_table, field_of
 from madplug.errors import Problem, UserError, listed, nearest_or_all
 from madplug.registry.installed import Offer, Registry
 from madplug.rows import to_json
@@ -99,7 +99,7 @@ def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Tabl
     Without `volatile`, only what makes two runs the same study.
     """
     def spell(component: Component) -> Table:
-        return component_to_table(component, volatile=volatile)
+        return component.to_table(volatile=volatile)
 
     def tables(prefix: str) -> Table:
         found: Table = {}

@@ -21,8 +21,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from madplug.component import field_of
 from madplug.components import KINDS, AnswerFormat, Component
-from madplug.debate.composition import field_of
 from madplug.options import refuse_bool
 
 Table = dict[str, Any]

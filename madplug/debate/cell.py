@@ -7,28 +7,26 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from madplug.component import Component, field_of, nested_in
 from madplug.components import (
     KINDS,
     AnswerFormat,
     Casting,
-    Component,
     Dataset,
     DecisionProtocol,
     Extension,
     Metric,
     PersonaGenerator,
     Phase,
-    Plan,
     Service,
     Style,
     TurnOrder,
     Visibility,
 )
 from madplug.debate.checks import method_name
-from madplug.debate.composition import field_of, moves_of, nested_in
 from madplug.debate.hooks import hook_callers, make_manager
 from madplug.hookspecs import HookManager
-from madplug.records import Agent, Turn
+from madplug.records import Agent, Plan, Turn
 
 
 @dataclass(frozen=True)
@@ -160,6 +158,12 @@ class Cell:
     def hooks(self) -> Any:
         """The hook callers: `cell.hooks.madplug_view(debate=..., turn=...)`."""
         return hook_callers(self.manager)
+
+
+def moves_of(component: TurnOrder | Style) -> list[frozenset[str]]:
+    """The moves of a turn order or a style, and of each of the same kind in its options."""
+    inner = [c for c in nested_in(component) if c.kind == component.kind]
+    return [c.moves for c in (component, *inner) if isinstance(c, TurnOrder | Style)]
 
 
 def _calls(component: Component, plan: Plan) -> int:

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from madplug.components import KINDS, Component, Paradigm
-from madplug.debate.composition import component_to_table
 from madplug.options import Names, Price, Volatile, complete
 from madplug.registry.installed import Offer, Registry
 from madplug.rows import plain
@@ -84,7 +83,7 @@ def field_facts(model: type[BaseModel]) -> Iterator[dict[str, Any]]:
 def _table(value: Any) -> Any:
     """A default with every component in it as a table."""
     if isinstance(value, Component):
-        return component_to_table(value)
+        return value.to_table()
     if isinstance(value, BaseModel):
         return value.model_dump(exclude_defaults=True)
     return [_table(one) for one in value] if isinstance(value, list | tuple) else value

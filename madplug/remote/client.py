@@ -14,15 +14,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from madplug.calls.driver import Ending, Source
+from madplug.calls.driver import Source
 from madplug.errors import StudyError
 from madplug.events import AgentsCast, CallAnswered, DebateStarted, Event, MessageRecorded
 from madplug.log import redirect_log
-from madplug.records import Agent, Caller, DebateId, DebateResult, Message, Sample
+from madplug.records import Agent, Caller, DebateId, DebateResult, Ending, Job, Message, Sample
 from madplug.remote.services import live_once
 from madplug.remote.wire import Failure, Item, Outbox, to_error, to_failure, unpack
 from madplug.store.base import Call, CallRow
-from madplug.study.jobs import Job
 from madplug.study.watchdog import Watchdog
 from madplug.study.worker import Worker, packages_of
 

@@ -12,11 +12,10 @@ from typing import Any
 from madplug.calls.driver import StudyDriver
 from madplug.errors import ComponentError, StudyError
 from madplug.events import AgentsCast, DebateStarted, Event, MessageRecorded
-from madplug.records import Agent, Caller, DebateId, DebateResult, Message
+from madplug.records import Agent, Caller, DebateId, DebateResult, Job, Message
 from madplug.remote.wire import Failure, Item, Outbox, to_error, to_failure, unpack
 from madplug.store.base import Call, CallRow
 from madplug.study.files import open_to_append
-from madplug.study.jobs import Job
 
 _UNDONE_BY_LOSS = ("claim", "admit")
 """What a worker that is gone no longer wants; everything else it asked for is carried out."""

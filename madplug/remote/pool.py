@@ -7,13 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from madplug.calls.driver import StudyDriver
+from madplug.context import Jobs, RunDriver
 from madplug.errors import StudyError
 from madplug.events import CallAnswered
-from madplug.records import DebateResult
+from madplug.records import DebateResult, Job
 from madplug.remote.client import versions_here
 from madplug.remote.link import WorkerLink, WorkerLost
-from madplug.study.jobs import Job, JobStream
-from madplug.study.stream import stream
 from madplug.text import count
 
 ATTEMPTS = 3
@@ -45,7 +44,8 @@ the reason."""
 class Pool:
     """The workers of a run."""
 
-    def __init__(self, driver: StudyDriver, workers: int, start: Start) -> None:
+    def __init__(self, driver: RunDriver, workers: int, start: Start) -> None:
+        assert isinstance(driver, StudyDriver)
         folder = driver.folder
         if folder is None:
             raise StudyError("workers in other processes need a study in a directory")
@@ -61,13 +61,12 @@ class Pool:
         self._closing = False
         self._ended_early = 0
 
-    async def run(self, jobs: JobStream) -> None:
+    async def run(self, jobs: Jobs) -> None:
         """Run every job. Raises `StudyError` if workers cannot be started, or one of them ends the study."""
         try:
             for number in range(1, self._size + 1):
                 self._add(number)
-            async for _ in stream(jobs.queues(), self._run):
-                pass
+            await jobs.run(self._run)
             if self._failure is not None:  # the other workers have run everything meanwhile
                 self._driver.warn(str(self._failure))
             await self._close()

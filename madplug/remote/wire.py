@@ -16,13 +16,11 @@ from operator import attrgetter
 from typing import Any
 
 from madplug import errors, events, records
-from madplug.calls.driver import Ending
 from madplug.debate.checks import error_text
 from madplug.errors import MadplugError
-from madplug.records import DebateId
+from madplug.records import DebateId, Ending, Job
 from madplug.rows import plain
 from madplug.store.base import Call, CallRow
-from madplug.study.jobs import Job
 
 Item = tuple[Any, ...]
 """A message: its kind, then its parts."""

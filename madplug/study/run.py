@@ -7,19 +7,20 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from madplug.calls.driver import Ending, StudyDriver
+from madplug.calls.driver import StudyDriver
 from madplug.components import Observer
 from madplug.config.plan import StudyPlan
+from madplug.context import Progress, Run
 from madplug.debate.loop import run_debate
 from madplug.errors import StudyStopped
 from madplug.events import StudyFinished, StudyStarted
 from madplug.log import redact
+from madplug.records import Ending
 from madplug.store.base import Reader, Recorder
 from madplug.store.scope import Scope
 from madplug.study.jobs import JobSource, JobStream, Samples
-from madplug.study.observers import HURRY, Observers, Progress, Run
-from madplug.study.setup import Setup
-from madplug.study.stream import stream
+from madplug.study.observers import HURRY, Observers
+from madplug.study.setup import CellSetup
 from madplug.study.summary import summarise
 from madplug.study.survey import Survey, survey
 from madplug.study.unchanged import Unchanged
@@ -63,7 +64,7 @@ class StudyRun:
         self.worker = Worker(plan, self.driver, runner=runner)
 
     @property
-    def setups(self) -> Mapping[str, Setup]:
+    def setups(self) -> Mapping[str, CellSetup]:
         """The setup of each cell, by slug."""
         return self.worker.setups
 
@@ -158,8 +159,7 @@ class StudyRun:
         if self.plan.executor is not None:
             await self.plan.executor.run(jobs, self.driver)
             return
-        async for _ in stream(jobs.queues(), self.worker.run):
-            pass
+        await jobs.run(self.worker.run)
 
     async def _conclude(self) -> dict[str, Any]:
         await self.driver.keep_windows()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from madplug.component import field_of
 from madplug.config import Resolver
 from madplug.config.shape import slots as kinds_of
-from madplug.debate.composition import field_of
 from madplug.errors import ComponentError, UserError
 from madplug.registry.installed import Registry
 from madplug.testing import SeeAll, contracts

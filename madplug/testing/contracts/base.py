@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import ValidationError
 
+from madplug.component import nested_fields
 from madplug.components import KINDS
 from madplug.errors import MadplugError
-from madplug.options import nested_fields
 from madplug.records import Completion, Request, Sample
 from madplug.registry.installed import Offer, _unfit
 from madplug.rows import to_json

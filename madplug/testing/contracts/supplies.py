@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from madplug.component import field_of
 from madplug.components import KINDS, ModelOptions, Observer
 from madplug.config import load
 from madplug.config.build import Builder, Made
 from madplug.config.shape import debate_table
 from madplug.config.shape import slots as kinds_of
-from madplug.debate.composition import field_of
 from madplug.records import Sample
 from madplug.registry.installed import Registry
 from madplug.rows import to_json
