@@ -29,7 +29,7 @@ from madplug.study.compatibility import conflicts, strings
 from madplug.study.directory import check_folder, read_manifest
 from madplug.study.files import read_text, write_whole
 from madplug.study.run import StudyRun
-from madplug.study.setup import Setup
+from madplug.study.setup import CellSetup
 from madplug.study.summary import summarise
 from madplug.study.trust import confirm
 from madplug.text import count
@@ -225,7 +225,7 @@ async def _prepare_metrics(run: StudyRun) -> AsyncIterator[str]:
     Yields what went wrong.
     """
     for cell in run.plan.cells:
-        setup = Setup(cell, _WithoutCalls(run.worker.gateway), run.driver, run.plan.seed)
+        setup = CellSetup(cell, _WithoutCalls(run.worker.gateway), run.driver, run.plan.seed)
         for name, metric in cell.metrics.items():
             if type(metric).summarise is not Metric.summarise:
                 try:

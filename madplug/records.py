@@ -22,9 +22,7 @@ class Frozen(dict[str, Any]):
     """A dictionary on record: it reads like any other, but cannot be changed."""
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
-        from madplug.errors import ComponentError
-
-        raise ComponentError("a component changed the data of a message on record; make a new one: {**data, ...}")
+        raise TypeError("a component changed the data of a message on record; make a new one: {**data, ...}")
 
     __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = __ior__ = _refuse
 
@@ -332,11 +330,55 @@ class DebateResult:
         """The last round with a message that was not retracted; 0 if there is none."""
         return max((m.round for m in self.messages if not m.retracted), default=0)
 
-    def _repr_html_(self) -> str:
-        """The debate as a notebook shows it."""
-        from madplug.markup import debate_page
 
-        return debate_page(self)
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The size of a cell's debates, for counting calls before any is made. Every number is an upper bound."""
+
+    agents: int
+    """Agents of a debate, including those that do not vote."""
+    rounds: int
+    """Rounds in which agents speak, the first included."""
+    turns: int
+    """Turns in one round."""
+    per_turn: int = 1
+    """Model calls in one turn, of the style that makes the most."""
+    models: int = 1
+    """How many different models the agents use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One debate to run."""
+
+    cell: str
+    """The cell's slug."""
+    repeat: int
+    sample: Sample
+    references: tuple[str, ...]
+    order: int
+    """The debate's position in the run; older debates are served first."""
+    seed: int
+    matched: DebateResult | None = None
+    """The result of the same sample in the cell that this one is matched to."""
+    recorded: DebateResult | None = None
+    """The debate as it is on record, if it is not to be run but to be scored by `metrics`."""
+    metrics: tuple[str, ...] = ()
+    """The names of the metrics that score a recorded debate."""
+
+    @property
+    def id(self) -> DebateId:
+        """Which debate this is."""
+        return DebateId(self.cell, self.repeat, self.sample.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why no further call is started."""
+
+    kind: Literal["limit", "interrupted", "unusable"]
+    """A limit was reached; the user interrupted; or a model or the data cannot be used."""
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

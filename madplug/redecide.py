@@ -10,14 +10,14 @@ from typing import Any
 
 from madplug.config import ResolvedStudy, Resolver
 from madplug.config.read import overlay, read
-from madplug.context import Debate, state_of
+from madplug.context import Sampled
 from madplug.debate.loop import REOPENED, conclude, decide
 from madplug.debate.state import DebateState, without_paths
 from madplug.errors import ModelError, UserError, nearest_or_all
 from madplug.records import DebateId, DebateResult, Decision, Message, Usage
 from madplug.registry.installed import Registry
 from madplug.store.base import Reader
-from madplug.study.setup import Sampled, Setup
+from madplug.study.setup import CellSetup
 from madplug.study.trust import confirm
 
 
@@ -91,41 +91,39 @@ class Redecider:
         """The arguments of `StudyRun`."""
         return {"runner": self.run, "samples": self.samples, "reuse": [self.recorded]}
 
-    async def samples(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+    async def samples(self, setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
         """The samples of a cell's recorded debates."""
         for result in self.recorded.debates(setup.cell.slug):
             if result.repeat == repeat and (result.decision or result.error):
                 yield result.sample, result.references
 
-    async def run(self, debate: Debate) -> Decision:
+    async def run(self, state: DebateState) -> Decision:
         """Decide one recorded debate. Raises `ModelError` if the recorded debate failed."""
-        state = state_of(debate)
         result = self.recorded.debate(DebateId(state.cell.slug, state.repeat, state.sample.id))
         if result is None:
             raise ModelError("the debate is no longer on record")
         if result.error:
             raise ModelError(f"the recorded debate failed: {result.error}")
-        return await follow(debate, result, self.recorded)
+        return await follow(state, result, self.recorded)
 
 
-async def follow(debate: Debate, result: DebateResult, recorded: Reader | None = None) -> Decision:
+async def follow(state: DebateState, result: DebateResult, recorded: Reader | None = None) -> Decision:
     """Let the decision protocol follow a recorded debate, wave by wave, as if it were being run.
 
     Notes of the recorded decision and phases are left out, and so are calls made after the point at which this
     decision is reached. recorded: where the calls behind the messages are looked up, to count their usage.
     """
-    state = state_of(debate)
     state.transcript.locked = True
     state.notes.update(without_paths(result.notes, result.decision_notes))
-    state.opening_calls += result.opening_calls
+    state.opening_calls.extend(result.opening_calls)
     state.seat(result.agents)
     recording = _Recording(state, result, recorded)
     recording.open()
-    state.round = 1
-    decision = await recording.run_rounds(debate)
+    state.change(round=1)
+    decision = await recording.run_rounds(state)
     if decision is None:
-        decision = await decide(debate, "at_end") or Decision.undecided("the decision protocol gave no decision")
-    return await conclude(debate, decision, recording.run_rounds)
+        decision = await decide(state, "at_end") or Decision.undecided("the decision protocol gave no decision")
+    return await conclude(state, decision, recording.run_rounds)
 
 
 class _Recording:
@@ -144,20 +142,19 @@ class _Recording:
             self._count(key)
         self._put(self._by_round.get(0, ()))
 
-    async def run_rounds(self, debate: Debate) -> Decision | None:
+    async def run_rounds(self, state: DebateState) -> Decision | None:
         """Go through the rounds to a decision, or None if no further round was recorded."""
-        state = self._state
         if state.round not in self._by_round:
-            state.round -= 1
+            state.change(round=state.round - 1)
             return None
         self._recognise_reopening()
         while state.round in self._by_round and state.round <= state.rounds:
-            decision = await self._run_round(debate)
+            decision = await self._run_round(state)
             if decision is not None:
                 return decision
-            state.round += 1
-        state.round -= 1
-        return await decide(debate, "at_end")
+            state.change(round=state.round + 1)
+        state.change(round=state.round - 1)
+        return await decide(state, "at_end")
 
     def _recognise_reopening(self) -> None:
         """What a phase has said now stands for what it said then, for those who saw it."""
@@ -166,18 +163,18 @@ class _Recording:
             then = (m for m in self._by_round[self._state.round - 1] if m.stage == REOPENED)
             self._state.renumbered.update((m.id, said[0].id) for m in then)
 
-    async def _run_round(self, debate: Debate) -> Decision | None:
+    async def _run_round(self, state: DebateState) -> Decision | None:
         """The waves of a round, and then its messages without an author."""
         spoken = [m for m in self._by_round[self._state.round] if m.agent is not None]
         for _, wave in groupby([m for m in spoken if not m.retracted], key=lambda m: m.wave):
             self._put(list(wave))
-            decision = await decide(debate, "after_wave")
+            decision = await decide(state, "after_wave")
             if decision is not None:
                 return decision
         for key in (key for m in spoken if m.retracted for key in m.calls):
             self._count(key)
         held = any(not m.retracted for m in spoken)  # not where an extension retracted the last round for good
-        decision = await decide(debate, "after_round") if held else None
+        decision = await decide(state, "after_round") if held else None
         if decision is None:
             said = (m for m in self._by_round[self._state.round] if m.agent is None)
             self._put([m for m in said if m.stage != REOPENED])  # the phase itself says it again

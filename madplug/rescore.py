@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from madplug.config import ResolvedStudy, Resolver
+from madplug.context import Sampled
 from madplug.errors import UserError
 from madplug.redecide import recorded_table
 from madplug.registry.installed import Registry
 from madplug.registry.local import absolute, file_of
 from madplug.store.base import Reader
-from madplug.study.setup import Sampled, Setup
+from madplug.study.setup import CellSetup
 
 
 def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path,
@@ -75,7 +76,7 @@ class Rescorer:
         """The arguments of `StudyRun`."""
         return {"samples": self.samples, "rescore": self.metrics}
 
-    async def samples(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+    async def samples(self, setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
         """The samples of a cell's debates that have ended, with or without an error."""
         for result in self.recorded.debates(setup.cell.slug):
             if result.repeat == repeat and (result.decision or result.error):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug.config import ResolvedStudy
+from madplug.context import Sampled
 from madplug.errors import UserError
 from madplug.records import Caller, Sample
 from madplug.rows import plain, to_json
@@ -17,7 +18,7 @@ from madplug.store import CallRow, Recorder, open_study
 from madplug.store.merge import facts_of
 from madplug.study.compatibility import conflicts
 from madplug.study.jobs import samples_of
-from madplug.study.setup import Sampled, Setup
+from madplug.study.setup import CellSetup
 from madplug.study.survey import check_rows
 
 FACT = "shard"
@@ -56,7 +57,7 @@ class Shard:
         digest = blake2b(str(name).encode("utf-8", "replace"), digest_size=8).digest()
         return self.number > 0 and int.from_bytes(digest, "big") % self.of == self.number - 1
 
-    async def samples(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+    async def samples(self, setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
         """The samples of a cell that are in this part."""
         if self.number == 0:
             return

@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -20,24 +19,16 @@ from madplug.calls.adaptive import Change
 from madplug.calls.quota import Quota
 from madplug.components import Model, Service
 from madplug.config.plan import Limits
+from madplug.context import Progress
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
 from madplug.events import AgentsCast, CallAnswered, DebateFinished, DebateStarted, Event, MessageRecorded
-from madplug.records import Caller, DebateId, DebateResult
+from madplug.records import Caller, DebateId, DebateResult, Ending
 from madplug.store.base import Call, CallRow, Reader, Recorder
-from madplug.study.observers import Observers, Progress, outcome_of
+from madplug.study.observers import Observers, outcome_of
 
 HOPELESS = 5
 """An endpoint that refused every request of this many debates, and answered none in between, ends the study."""
 Source = Literal["shared", "stored"]
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """Why no further call is started."""
-
-    kind: Literal["limit", "interrupted", "unusable"]
-    """A limit was reached; the user interrupted; or a model or the data cannot be used."""
-    reason: str
 
 
 class Driver(Protocol):

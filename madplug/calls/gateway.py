@@ -10,14 +10,14 @@ from typing import Any
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
 from madplug.calls.channel import ModelChannel
-from madplug.calls.driver import Driver, Ending
+from madplug.calls.driver import Driver
 from madplug.calls.quota import estimate_tokens
+from madplug.component import identity_of
 from madplug.components import Model
 from madplug.debate.cell import Cell
 from madplug.debate.checks import error_text
-from madplug.debate.composition import identity_of
 from madplug.errors import EmptyReplyError, ModelError, StudyStopped, TransientError, UnreachableError
-from madplug.records import Answered, Caller, Request
+from madplug.records import Answered, Caller, Ending, Request
 from madplug.store.base import Call, CallRow
 
 _backoff = wait_random_exponential(multiplier=0.5, max=60)

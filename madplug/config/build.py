@@ -11,11 +11,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from madplug.components import Component, Model, Service, field_of
+from madplug.component import NestedField, field_of, nested_fields
+from madplug.components import Component, Model, Service
 from madplug.config.problems import problems_of
 from madplug.config.shape import Table
 from madplug.errors import ComponentError, Problem, UserError, message_of, nearest_or_all
-from madplug.options import Naming, NestedField, naming, nested_fields
+from madplug.options import Naming, naming
 from madplug.registry.installed import Registry
 from madplug.registry.local import is_file_reference, load_from_file
 from madplug.registry.offers import Offer

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from madplug.component import field_of, kind_of
 from madplug.components import (
     HOST_KINDS,
     AnswerFormat,
@@ -17,8 +18,6 @@ from madplug.components import (
     Observer,
     Paradigm,
     Style,
-    field_of,
-    kind_of,
 )
 from madplug.config.build import Builder, Made
 from madplug.config.check import check_cell, check_matches, merge
@@ -27,7 +26,6 @@ from madplug.config.problems import secrets
 from madplug.config.read import Settings, cells, count_cells, expand, read, read_mapping, validate_lenient
 from madplug.config.shape import CellSettings, Match, Table, slots, tables
 from madplug.debate.cell import BoundStyle, Cell
-from madplug.debate.composition import component_to_table
 from madplug.errors import Problem, UserError, listed, nearest_or_all
 from madplug.registry.installed import Registry
 from madplug.registry.offers import Offer
@@ -99,7 +97,7 @@ def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Tabl
     Without `volatile`, only what makes two runs the same study.
     """
     def spell(component: Component) -> Table:
-        return component_to_table(component, volatile=volatile)
+        return component.to_table(volatile=volatile)
 
     def of_host(prefix: str) -> Table:
         found: Table = {}

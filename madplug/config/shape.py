@@ -21,7 +21,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from madplug.components import HOST_KINDS, AnswerFormat, Component, field_of
+from madplug.component import field_of
+from madplug.components import HOST_KINDS, AnswerFormat, Component
 from madplug.options import refuse_bool
 
 Table = dict[str, Any]

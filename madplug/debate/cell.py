@@ -8,29 +8,26 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, TypeVar
 
+from madplug.component import Component, field_of, nested_in
 from madplug.components import (
     AnswerFormat,
     Casting,
-    Component,
     Dataset,
     DecisionProtocol,
     Extension,
     Metric,
     PersonaGenerator,
     Phase,
-    Plan,
     Service,
     Style,
     TurnOrder,
     Visibility,
-    field_of,
 )
 from madplug.debate.checks import method_name
-from madplug.debate.composition import moves_of, nested_in
 from madplug.debate.hooks import hook_callers, make_manager
 from madplug.errors import ComponentError, nearest_or_all
 from madplug.hookspecs import HookManager
-from madplug.records import Agent, Turn
+from madplug.records import Agent, Plan, Turn
 
 C = TypeVar("C", bound=Component)
 
@@ -172,6 +169,12 @@ class Cell:
     def hooks(self) -> Any:
         """The hook callers: `cell.hooks.madplug_view(debate=..., turn=...)`."""
         return hook_callers(self.manager)
+
+
+def moves_of(component: TurnOrder | Style) -> list[frozenset[str]]:
+    """The moves of a turn order or a style, and of each of the same kind in its options."""
+    inner = [c for c in nested_in(component) if c.kind == component.kind]
+    return [c.moves for c in (component, *inner) if isinstance(c, TurnOrder | Style)]
 
 
 def _calls(component: Component, plan: Plan) -> int:

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from madplug.components import Component, Paradigm, kind_of
-from madplug.debate.composition import component_to_table
+from madplug.component import kind_of
+from madplug.components import Component, Paradigm
 from madplug.options import Names, Price, Volatile, complete
 from madplug.registry.installed import Registry
 from madplug.registry.offers import Offer
@@ -84,7 +84,7 @@ def field_facts(model: type[BaseModel]) -> Iterator[dict[str, Any]]:
 def _table(value: Any) -> Any:
     """A default with every component in it as a table."""
     if isinstance(value, Component):
-        return component_to_table(value)
+        return value.to_table()
     if isinstance(value, BaseModel):
         return value.model_dump(exclude_defaults=True)
     return [_table(one) for one in value] if isinstance(value, list | tuple) else value

@@ -20,7 +20,8 @@ from typing import Any
 
 from madplug import hookspecs
 from madplug._version import __version__
-from madplug.components import HOST_KINDS, Component, kind_of
+from madplug.component import kind_of
+from madplug.components import HOST_KINDS, Component
 from madplug.errors import Problem, UserError, message_of, nearest
 from madplug.registry.local import from_session
 from madplug.registry.offers import Offer, component_problem, new_kind_problem

@@ -20,7 +20,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from madplug.components import Component, kind_of
+from madplug.component import kind_of
+from madplug.components import Component
 from madplug.errors import UserError, message_of, nearest, nearest_or_all
 from madplug.registry.offers import Offer, class_problem, kind_problem
 

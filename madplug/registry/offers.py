@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from madplug.components import Component, Observer, field_of
+from madplug.component import field_of
+from madplug.components import Component, Observer
 from madplug.events import METHODS
 from madplug.options import Options
 from madplug.text import a

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from madplug._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from madplug.calls.driver import Driver, Ending, Source, StudyDriver
+    from madplug.calls.driver import Driver, Source, StudyDriver
     from madplug.debate.checks import error_text
+    from madplug.records import Ending, Job
     from madplug.study.directory import read_manifest
-    from madplug.study.jobs import Job, JobStream
+    from madplug.study.jobs import JobStream
     from madplug.study.log import redirect_log
     from madplug.study.trust import confirm
     from madplug.study.worker import Worker

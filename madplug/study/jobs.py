@@ -5,50 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Optional
 
 from madplug.aio import iterate, maybe_await
-from madplug.calls.driver import Ending, StudyDriver
+from madplug.calls.driver import StudyDriver
+from madplug.context import Sampled
 from madplug.debate.cell import Cell
 from madplug.debate.checks import check_iterable, describe_error
 from madplug.errors import StudyError
-from madplug.records import DebateResult, Sample
+from madplug.records import DebateResult, Ending, Job, Sample
 from madplug.store import DebateId, Recorder, Scope, sample_digest
 from madplug.store.scope import FACT
 from madplug.study.scoring import Scoring
-from madplug.study.setup import Sampled, Setup, sampled
+from madplug.study.setup import CellSetup, sampled
 from madplug.study.stream import JobQueue, stream
 from madplug.study.survey import Ids, Survey
 from madplug.text import count
 
 WAITING = 1_000
 """The most debates that wait in memory for the matched debate of another queue."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One debate to run."""
-
-    cell: str
-    """The cell's slug."""
-    repeat: int
-    sample: Sample
-    references: tuple[str, ...]
-    order: int
-    """The debate's position in the run; older debates are served first."""
-    seed: int
-    matched: DebateResult | None = None
-    """The result of the same sample in the cell that this one is matched to."""
-    recorded: DebateResult | None = None
-    """The debate as it is on record, if it is not to be run but to be scored by `metrics`."""
-    metrics: tuple[str, ...] = ()
-    """The names of the metrics that score a recorded debate."""
-
-    @property
-    def id(self) -> DebateId:
-        """Which debate this is."""
-        return DebateId(self.cell, self.repeat, self.sample.id)
 
 
 class JobStream:
@@ -80,8 +56,8 @@ class JobSource:
     that failed included; no debate is run then. None: debates are run.
     """
 
-    def __init__(self, setups: Mapping[str, Setup], recorder: Recorder, driver: StudyDriver, *, repeats: int, seed: int,
-                 warn: Callable[[str], None], samples: Samples | None = None,
+    def __init__(self, setups: Mapping[str, CellSetup], recorder: Recorder, driver: StudyDriver, *, repeats: int,
+                 seed: int, warn: Callable[[str], None], samples: Samples | None = None,
                  surveys: Mapping[str, Survey] | None = None, rescore: Collection[str] | None = None) -> None:
         self._setups = setups
         self._recorder = recorder
@@ -251,7 +227,7 @@ class JobSource:
             self._digests[place] = dict(self._recorder.digests(cell, repeat)) if place in self._counts else {}
         return self._digests[place]
 
-    def _samples_left(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+    def _samples_left(self, setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
         """The samples of a cell, or only those with debates left where these are known."""
         found = self._survey_of(setup.cell.slug)
         return self._samples(setup, repeat) if found is None else iterate(found.left)
@@ -260,8 +236,8 @@ class JobSource:
         """What is left of a cell, unless its recorded debates have to be looked at, too."""
         return None if self._scoring.has_left(cell) else self._surveys.get(cell)
 
-    async def _interleaved(self, cells: Sequence[Setup], repeat: int, *,
-                           last: bool) -> AsyncIterator[tuple[Setup, Sample, tuple[str, ...]]]:
+    async def _interleaved(self, cells: Sequence[CellSetup], repeat: int, *,
+                           last: bool) -> AsyncIterator[tuple[CellSetup, Sample, tuple[str, ...]]]:
         """One sample of each cell in turn. last: no further pass over the samples follows."""
         sources = [(setup, self._samples_left(setup, repeat), self._unseen(setup.cell.slug, repeat) if last else set())
                    for setup in cells]
@@ -313,7 +289,7 @@ _Ready = asyncio.Queue[Optional[Job]]  # noqa: UP045 - evaluated on Python 3.10
 """Jobs whose matched debate has ended; None wakes the reader."""
 
 
-async def samples_of(setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+async def samples_of(setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
     """The samples of a cell, according to its data set and every extension."""
     hook = "the hook 'madplug_samples' gave"
     rows = await maybe_await(setup.cell.hooks.madplug_samples(setup=setup))
@@ -324,7 +300,7 @@ async def samples_of(setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
         yield sample, references
 
 
-Samples = Callable[[Setup, int], AsyncIterator[Sampled]]
+Samples = Callable[[CellSetup, int], AsyncIterator[Sampled]]
 """Returns the samples of a cell in a repeat, with their references."""
 
 

@@ -11,12 +11,11 @@ import asyncio
 import inspect
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from madplug.aio import Aside, is_cancelled, maybe_await
 from madplug.components import Observer
+from madplug.context import Run
 from madplug.debate.checks import describe_error
 from madplug.events import METHODS, CallAnswered, Event, MessageRecorded
 from madplug.records import DebateResult
@@ -29,40 +28,6 @@ PATIENCE = 30.0
 HURRY = 1.0
 """Likewise when the run ends with an error, or at once."""
 _DISPENSABLE = (CallAnswered, MessageRecorded)
-
-
-class Progress(NamedTuple):
-    """The progress of a run."""
-
-    paid: int
-    """Calls answered by a model in this run."""
-    in_flight: int
-    """Calls in flight."""
-    retries: int
-    """Attempts that failed."""
-    tokens: int
-    """Tokens of prompts and completions in this run."""
-    cost_usd: float
-    """US dollars of the whole study so far, as far as prices are known."""
-    debates: int = 0
-    """Debates that have ended in this run."""
-    waiting: str = ""
-    """What the run waits for, if it is not only for the calls in flight: a model that is being loaded, a rate limit."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """The argument of `Observer.open`."""
-
-    study: str
-    """The study's name."""
-    folder: Path | None
-    """The study's directory, or None if it is stored in memory."""
-    repeats: int
-    planned: int | None
-    """Debates of the whole study, or None if a data set does not know its size."""
-    progress: Callable[[], Progress]
-    """Returns the current progress; may be called from any thread."""
 
 
 class Observers:

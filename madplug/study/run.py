@@ -7,18 +7,20 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from madplug.calls.driver import Ending, StudyDriver
+from madplug.calls.driver import StudyDriver
 from madplug.components import Observer
 from madplug.config.plan import StudyPlan
+from madplug.context import Progress, Run
 from madplug.debate.loop import run_debate
 from madplug.errors import StudyStopped
 from madplug.events import StudyFinished, StudyStarted
 from madplug.log import redact
+from madplug.records import Ending
 from madplug.store.base import Reader, Recorder
 from madplug.store.scope import Scope
 from madplug.study.jobs import JobSource, JobStream, Samples
-from madplug.study.observers import HURRY, Observers, Progress, Run
-from madplug.study.setup import Setup
+from madplug.study.observers import HURRY, Observers
+from madplug.study.setup import CellSetup
 from madplug.study.summary import summarise
 from madplug.study.survey import Survey, survey
 from madplug.study.unchanged import Unchanged
@@ -61,7 +63,7 @@ class StudyRun:
         self.worker = Worker(plan, self.driver, runner=runner)
 
     @property
-    def setups(self) -> Mapping[str, Setup]:
+    def setups(self) -> Mapping[str, CellSetup]:
         """The setup of each cell, by slug."""
         return self.worker.setups
 

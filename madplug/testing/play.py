@@ -25,7 +25,6 @@ from madplug.components import (
     Visibility,
 )
 from madplug.config.plan import StudyPlan
-from madplug.context import Debate
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.debate.state import DebateState
 from madplug.errors import ModelError
@@ -113,7 +112,7 @@ class Played:
     """As it is stored. `result.error` says why a debate failed (`play(..., expect_failure=True)`)."""
     requests: list[Request]
     """The requests sent to the models, in order."""
-    debate: Debate
+    debate: DebateState
     """The debate as a component sees it after its end."""
     store: MemoryStore
     summary: dict[str, Any] = field(default_factory=dict)
@@ -189,7 +188,7 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
     assert results, summary["reason"] or "no debate was run"
     result = results[-1]
     assert expect_failure or result.error is None, result.error
-    debate = Debate(DebateState.stored(result, cell, client=run.worker.gateway, seed=seed))
+    debate = DebateState.stored(result, cell, client=run.worker.gateway, seed=seed)
     return Played(result, scripted.requests, debate, store, summary, run.problems, run.warnings, run.worker.last_error)
 
 
@@ -198,7 +197,7 @@ def debate_from(rows: str | Sequence[Sequence[str | None]], *, answers: AnswerFo
                 personas: Sequence[Persona] | None = None, seed: int = 0, rounds: int | None = None,
                 replies: Replies = (), decision: DecisionProtocol | None = None,
                 visibility: Visibility | None = None, transcript: Transcript | None = None,
-                round: int | None = None, **message: Any) -> Debate:
+                round: int | None = None, **message: Any) -> DebateState:
     """A debate whose transcript has these answers: one row per agent, one key per round.
 
     rows: `"AB BB B-"`: a word per agent, a letter per round, `-` for a turn without an answer; or lists of keys.
@@ -215,9 +214,10 @@ def debate_from(rows: str | Sequence[Sequence[str | None]], *, answers: AnswerFo
                 agents=len(people), models=("model",), oracle=oracle, channels={"model": "model"})
     run = StudyRun(StudyPlan("from", [cell], {"model": Scripted(replies)}, seed=seed), MemoryStore())
     agents = tuple(Agent(i, p, "model") for i, p in enumerate(people))
-    return Debate(DebateState(
-        cell, sample if isinstance(sample, Sample) else Sample("q1", sample), tuple(references), run.worker.gateway,
-        seed=seed, agents=agents, transcript=transcript, round=last if round is None else round))
+    return DebateState(
+        cell, sample if isinstance(sample, Sample) else Sample("q1", sample), right=tuple(references),
+        client=run.worker.gateway, seed=seed, agents=agents, transcript=transcript,
+        round=last if round is None else round)
 
 
 def transcript_from(rows: str | Sequence[Sequence[str | None]], **message: Any) -> Transcript:

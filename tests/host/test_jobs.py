@@ -9,11 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from madplug import AccessError, ComponentError, Decision, ModelError, Sample, StudyError, StudyStopped, TransientError
-from madplug.calls.driver import Ending
-from madplug.records import Caller, Completion, DebateResult, Usage
+from madplug import (
+    AccessError,
+    ComponentError,
+    Decision,
+    ModelError,
+    Sample,
+    StudyError,
+    StudyStopped,
+    TransientError,
+)
+from madplug.records import Caller, Completion, DebateResult, Ending, Job, Usage
 from madplug.store import Call, CallRow
-from madplug.study.jobs import Ids, Job
+from madplug.study.jobs import Ids
 
 APART = Path(__file__).parents[1] / "third_party" / "madplug-apart"
 

@@ -9,12 +9,13 @@ from tests_support import RUN
 
 import madplug
 from madplug import Observer, Options, Reply, UserError, Visibility, hookimpl, hookspecs
-from madplug.components import HOST_KINDS, field_of
-from madplug.config import component_to_table, load
+from madplug.component import field_of, nested_fields
+from madplug.components import HOST_KINDS
+from madplug.config import load
 from madplug.config.read import read
 from madplug.config.shape import DebateSettings, RunSettings
 from madplug.debate.cell import Cell
-from madplug.options import Nested, nested_fields
+from madplug.options import Nested
 from madplug.registry.describe import component as described
 from madplug.registry.describe import listing, options, page
 from madplug.registry.installed import Registry
@@ -241,7 +242,7 @@ def test_calls_of_a_component_within_an_option_are_counted():
     cell = play(replies=lambda request: "A", visibility=Outer(inner=Inner())).debate.cell
     assert cell.worst_calls() == play(replies=lambda request: "A").debate.cell.worst_calls() + 7
     assert nested_fields(Outer.Options)[0].base is Visibility
-    assert component_to_table(cell.visibility) == {"use": "see_all", "inner": {"use": "see_all"}}
+    assert cell.visibility.to_table() == {"use": "see_all", "inner": {"use": "see_all"}}
 
 
 def test_a_component_within_an_option_is_prepared_and_its_hooks_are_called():

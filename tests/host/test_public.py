@@ -10,8 +10,7 @@ from pathlib import Path
 import madplug
 from madplug import hookspecs, runspecs, services, testing
 from madplug.components import HOST_KINDS, Component, ModelOptions
-from madplug.context import Debate
-from madplug.study.setup import Setup
+from madplug.context import Debate, Setup
 from madplug.transcript import Transcript
 from madplug_testing import contracts
 
@@ -58,7 +57,7 @@ def public():
                 yield f"hook {name}({signature(hook)}){first}"
     for name in madplug.__all__:
         record = getattr(madplug, name)
-        if inspect.isclass(record) and is_dataclass(record):
+        if inspect.isclass(record) and is_dataclass(record) and not inspect.isabstract(record):
             yield f"record {name}({signature(record)})"
             assert {f.name for f in fields(record)} == set(inspect.signature(record).parameters)
     yield from (f"kind {base.kind}: {base.plural}, [{base.slot}], {base.how_many}" for base in HOST_KINDS)

@@ -17,9 +17,9 @@ from madplug import (
     UnreachableError,
     Usage,
 )
-from madplug.calls.driver import Ending, StudyDriver
+from madplug.calls.driver import StudyDriver
 from madplug.calls.quota import Pace, limiter
-from madplug.records import Caller
+from madplug.records import Caller, Ending
 from madplug.store import MemoryStore
 from madplug.study.observers import Observers
 from madplug.testing import play

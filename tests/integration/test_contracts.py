@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from madplug.components import HOST_KINDS, field_of
+from madplug.component import field_of
+from madplug.components import HOST_KINDS
 from madplug.config import Resolver
 from madplug.config.shape import slots as kinds_of
 from madplug.errors import ComponentError, UserError

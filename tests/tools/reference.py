@@ -38,12 +38,11 @@ from madplug import (
 from madplug import context as debate
 from madplug.calls import driver
 from madplug.debate import cell as cell_module
-from madplug.debate import state
 from madplug.registry import describe
 from madplug.registry.installed import Registry
 from madplug.registry.offers import Offer
 from madplug.store import base
-from madplug.study import jobs, observers, setup, worker
+from madplug.study import worker
 from madplug.text import a
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +51,7 @@ NOTICE = "<!-- Made by `python tests/tools/reference.py`; change the docstrings 
 GIVEN = {
     debate.Debate: "sample agents voters with_role agent transcript round rounds answers references rng ask ask_all "
                    "read notes service neighbours view key models decision matched repeat spent cell",
-    setup.Setup: "ask ask_all samples models answers service keep cell seed spent",
+    debate.Setup: "ask ask_all samples models answers service keep cell seed spent model_identity",
     transcript.Transcript: "messages record of_round by last answers",
 }
 KIND = ("kind", "plural", "label", "slot", "how_many", "required", "of_study", "from_slot", "name_scores")
@@ -130,19 +129,19 @@ def reference() -> str:
     parts += ["## Options", text_of(options), *option_types(), "### Options of every model (`ModelOptions`)",
               keys(components.Model.Options)]
     parts += ["## What a component is given", *(given(owner, names.split()) for owner, names in GIVEN.items())]
-    parts += record_pages(state, only=("Spending",))
+    parts += record_pages(debate, only=("Spending",))
     parts += ["## Services (`madplug.services`)", text_of(services),
               *(interface(getattr(services, name)) for name in services.__all__)]
     parts += ["## Records", text_of(records), *record_pages(records)]
     parts += ["## Events", text_of(events), *record_pages(events), "### `Run`\n\n"
-              "The argument of `Observer.open`.", *record_pages(observers, only=("Run", "Progress"))]
+              "The argument of `Observer.open`.", *record_pages(debate, only=("Run", "Progress"))]
     parts += ["## A cell", "The argument of `check(cell)`, and `setup.cell`: one configuration of a study, resolved.",
-              *record_pages(cell_module), "\n\n".join(given(cell_module.Cell, CELL).split("\n\n")[2:]),
-              *record_pages(components, only=("Plan",))]
+              interface(debate.CellFacts), *record_pages(cell_module),
+              "\n\n".join(given(cell_module.Cell, CELL).split("\n\n")[2:])]
     parts += ["## Records of a study (`madplug.store`)", f"`{signature('open_study', store.open_study)}`: "
               f"{flowing(text_of(store.open_study))}", *record_pages(base, only=READ), interface(base.Reader)]
     parts += ["## Executors (`madplug.study`)", text_of(driver),
-              *record_pages(jobs, only=("Job",)), *record_pages(driver, only=("Ending",)), interface(driver.Driver),
+              interface(debate.Jobs), interface(debate.RunDriver), interface(driver.Driver),
               "`StudyDriver` is the one `Driver` of a study: it grants slots, counts and stores. Its `folder` is the "
               "study's directory.",
               given(worker.Worker, ["from_file", "open", "run", "close"])]
@@ -164,7 +163,7 @@ def base_classes() -> Iterator[str]:
     """A section for each base class."""
     for cls in (components.Component, *components.HOST_KINDS):
         kind = f" (kind `{cls.kind}`, in the run file `{cls.slot}`)" if "kind" in vars(cls) else ""
-        rows = "\n".join(members(cls, components, skip=(*KIND, "Options")))
+        rows = "\n".join(members(cls, sys.modules[cls.__module__], skip=(*KIND, "Options")))
         yield f"### `{cls.__name__}`{kind}\n\n{text_of(cls)}\n\n{rows}".rstrip()
 
 

@@ -26,7 +26,7 @@ from madplug.process import python_command
 from madplug.rows import plain
 
 if TYPE_CHECKING:
-    from madplug.study.observers import Run
+    from madplug.context import Run
 
 REPORT_SECONDS = 25.0
 """The most seconds that making the report may take: an observer has 30 once a study has ended."""

@@ -11,7 +11,7 @@ from pydantic import Field
 from madplug import Executor, Options, StudyError, hookimpl
 
 if TYPE_CHECKING:
-    from madplug.study import JobStream, StudyDriver
+    from madplug.context import Jobs, RunDriver
 
 
 class ProcessPoolOptions(Options):
@@ -34,7 +34,7 @@ class ProcessPool(Executor):
 
     Options = ProcessPoolOptions
 
-    async def run(self, jobs: JobStream, driver: StudyDriver) -> None:
+    async def run(self, jobs: Jobs, driver: RunDriver) -> None:
         """Run every job in one of the workers."""
         from madplug_processes.spawn import start_worker
         from madplug_workers import Pool

@@ -11,7 +11,7 @@ from pydantic import Field
 from madplug import Executor, Options, StudyError, hookimpl
 
 if TYPE_CHECKING:
-    from madplug.study import JobStream, StudyDriver
+    from madplug.context import Jobs, RunDriver
 
 
 class ClusterOptions(Options):
@@ -46,7 +46,7 @@ class Cluster(Executor):
         if find_spec("ray") is None:
             yield MISSING
 
-    async def run(self, jobs: JobStream, driver: StudyDriver) -> None:
+    async def run(self, jobs: Jobs, driver: RunDriver) -> None:
         """Run every job on one of the actors."""
         if find_spec("ray") is None:
             raise StudyError(MISSING)

@@ -15,7 +15,15 @@ from typing import Any
 from aiohttp import web
 
 from madplug import DebateResult, Observer
-from madplug.cli.launch import INTERRUPTED, LIMIT, SOME_FAILED, STOPPING, collect_rarely, echo, interruptible
+from madplug.cli.launch import (
+    INTERRUPTED,
+    LIMIT,
+    SOME_FAILED,
+    STOPPING,
+    collect_rarely,
+    echo,
+    interruptible,
+)
 from madplug.config import ResolvedStudy, Resolver
 from madplug.config.read import read
 from madplug.errors import UserError

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+from madplug.context import Jobs, RunDriver
 from madplug.errors import StudyError
 from madplug.events import CallAnswered
 from madplug.records import DebateResult
-from madplug.study import Job, JobStream, StudyDriver, read_manifest
+from madplug.study import Job, StudyDriver, read_manifest
 from madplug.text import count
 from madplug_workers.client import versions_here
 from madplug_workers.link import WorkerLink, WorkerLost
@@ -43,7 +44,8 @@ the reason."""
 class Pool:
     """The workers of a run."""
 
-    def __init__(self, driver: StudyDriver, workers: int, start: Start) -> None:
+    def __init__(self, driver: RunDriver, workers: int, start: Start) -> None:
+        assert isinstance(driver, StudyDriver)
         folder = driver.folder
         if folder is None:
             raise StudyError("workers in other processes need a study in a directory")
@@ -59,7 +61,7 @@ class Pool:
         self._closing = False
         self._ended_early = 0
 
-    async def run(self, jobs: JobStream) -> None:
+    async def run(self, jobs: Jobs) -> None:
         """Run every job. Raises `StudyError` if workers cannot be started, or one of them ends the study."""
         try:
             for number in range(1, self._size + 1):

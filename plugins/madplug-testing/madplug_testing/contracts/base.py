@@ -11,15 +11,23 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import ValidationError
 
-from madplug.components import kind_of
+from madplug.component import kind_of, nested_fields
 from madplug.errors import MadplugError
-from madplug.options import nested_fields
 from madplug.records import Completion, Request, Sample
 from madplug.registry.offers import Offer, component_problem
 from madplug.rows import to_json
 from madplug.testing.play import play
 from madplug_testing.contracts.imports import HEAVY, heavy_imports, imports_noted
-from madplug_testing.contracts.scene import ODD, Outspoken, Rows, Trial, Witness, contents_of, drawn, fitting
+from madplug_testing.contracts.scene import (
+    ODD,
+    Outspoken,
+    Rows,
+    Trial,
+    Witness,
+    contents_of,
+    drawn,
+    fitting,
+)
 
 
 def contract_tests(cls: type) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from madplug.components import HOST_KINDS, Component, ModelOptions, Observer, field_of
+from madplug.component import field_of
+from madplug.components import HOST_KINDS, Component, ModelOptions, Observer
 from madplug.config import load
 from madplug.config.build import Builder, Made
 from madplug.config.shape import slots as kinds_of
