@@ -465,9 +465,24 @@ class Executor(Component):
     slot = "execution"
     of_study = True
 
+    @property
+    def part(self) -> str:
+        """The name of the part of the study that this executor runs, "" for all of it; a directory keeps to its part.
+
+        It is added to the name of the study's default directory.
+        """
+        return ""
+
+    def includes(self, sample: Sample) -> bool:
+        """Whether the debates on a sample belong to the executor's part of the study; asked only if it has one."""
+        return True
+
+    async def begin(self, driver: RunDriver) -> None:
+        """Called before components are prepared. Does nothing by default."""
+
     @abstractmethod
     async def run(self, jobs: Jobs, driver: RunDriver) -> None:
-        """Have workers run every job, and return when all of them have ended.
+        """Run every job, and return when all of them have ended: with `jobs.run()` in this process, or by workers.
 
         A worker is a `madplug.study.Worker`, made from the run file in `driver.folder` with a `Driver` that
         forwards each call to this one, the only one that writes. The job of a lost worker is given to another worker.

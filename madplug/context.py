@@ -407,8 +407,11 @@ class Jobs(Protocol):
     def __aiter__(self) -> AsyncIterator[Job]:
         """Every job, in the order of the study."""
 
-    async def run(self, work: Callable[[Job], Awaitable[object]]) -> None:
-        """Run every job; `work` is called as soon as a model that the job uses has a free slot."""
+    async def run(self, work: Callable[[Job], Awaitable[object]] | None = None) -> None:
+        """Run every job; `work` is called as soon as a model that the job uses has a free slot.
+
+        work: by default, runs the job in this process.
+        """
 
 
 class RunDriver(Protocol):

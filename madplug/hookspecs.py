@@ -200,10 +200,10 @@ def madplug_register_components() -> Iterable[type[Component]]:  # type: ignore[
 
 @hookspec
 def madplug_register_commands(cli: click.Group) -> None:
-    """Add commands to the `madplug` program.
+    """Add commands to the `madplug` program, or options to its commands.
 
-    cli: the click group to add them to. Return nothing. Every implementation is called.
-    Shipped: `madplug-report`.
+    cli: the click group to add them to; `cli.commands["run"]` is a command to add options to. Return nothing. Every
+    implementation is called. Shipped: `madplug-report`, `madplug-shards`.
     """
 
 

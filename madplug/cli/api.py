@@ -120,7 +120,7 @@ class _Run:
             source = Path(source)
             confirm(source.parent, read(source, settings or {}), yes=yes)
         self._resolved = load(source, settings or {}, Registry(classes=components))
-        self._folder = Path(output) if output is not None else Path("runs") / self._resolved.plan.name
+        self._folder = Path(output) if output is not None else self._resolved.folder
         self._place = self._folder.absolute()  # a program may change its current directory meanwhile
         confirm(self._place, self._resolved.table, yes=yes)
         self._observers = observers

@@ -51,6 +51,16 @@ class ResolvedStudy:
     """The directories of other studies whose answered calls are used."""
 
     @property
+    def part(self) -> str:
+        """The name of the part of the study that its executor runs, or "" for all of it."""
+        return self.plan.executor.part if self.plan.executor is not None else ""
+
+    @property
+    def folder(self) -> Path:
+        """The study's directory, unless the user names another one."""
+        return Path("runs") / (f"{self.plan.name}.{self.part}" if self.part else self.plan.name)
+
+    @property
     def fingerprints(self) -> dict[str, str]:
         """The fingerprint of each data set, by its slot as JSON."""
         return {key: dataset.fingerprint() for key, dataset in self.datasets.items()}

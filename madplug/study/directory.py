@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from madplug.errors import UserError
 from madplug.registry.offers import versions
 from madplug.rows import plain
-from madplug.store import Reader, Recorder, Scope
-from madplug.store.scope import FACT as SCOPE
+from madplug.store import SCOPE, Reader, Recorder, Scope
 from madplug.study.compatibility import conflicts, is_cell, known_cells, refusal
 from madplug.study.files import read_text, write_whole
 from madplug.study.trust import remember
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from madplug.config import ResolvedStudy
 
 RECORDS = "study.db"
+PART = "part"
+"""The fact that names the part of the study that is in a directory."""
 CELLS = "known_cells"
 """The fact with every cell that was ever run, which exists once the study has changed."""
 

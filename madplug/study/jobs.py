@@ -10,13 +10,13 @@ from typing import Optional
 
 from madplug.aio import iterate, maybe_await
 from madplug.calls.driver import StudyDriver
+from madplug.components import Executor
 from madplug.context import Sampled
 from madplug.debate.cell import Cell
 from madplug.debate.checks import check_iterable, describe_error
 from madplug.errors import StudyError
 from madplug.records import DebateResult, Ending, Job, Sample
-from madplug.store import DebateId, Recorder, Scope, sample_digest
-from madplug.store.scope import FACT
+from madplug.store import SCOPE, DebateId, Recorder, Scope, sample_digest
 from madplug.study.scoring import Scoring
 from madplug.study.setup import CellSetup, sampled
 from madplug.study.stream import JobQueue, stream
@@ -27,23 +27,30 @@ WAITING = 1_000
 """The most debates that wait in memory for the matched debate of another queue."""
 
 
+RunJob = Callable[[Job], Awaitable[object]]
+
+
 class JobStream:
     """The jobs of a run: have all of them run, or iterate over them."""
 
     def __init__(self, source: JobSource, groups: Mapping[tuple[str, ...], Sequence[str]],
-                 driver: StudyDriver) -> None:
+                 driver: StudyDriver, run_here: RunJob) -> None:
         self._source = source
         self._groups = groups
         self._driver = driver
+        self._run_here = run_here
 
     def __aiter__(self) -> AsyncIterator[Job]:
         return self._source.jobs([slug for slugs in self._groups.values() for slug in slugs])
 
-    async def run(self, run_job: Callable[[Job], Awaitable[object]]) -> None:
-        """Run every job, each as soon as a model of its cell has a free slot. The first exception ends the others."""
+    async def run(self, run_job: RunJob | None = None) -> None:
+        """Run every job, each as soon as a model of its cell has a free slot. The first exception ends the others.
+
+        run_job: runs one; by default in this process.
+        """
         queues = [JobQueue(self._source.jobs(slugs), [self._driver.quotas[name].slots for name in names])
                   for names, slugs in self._groups.items()]
-        async for _ in stream(queues, run_job):
+        async for _ in stream(queues, run_job or self._run_here):
             pass
 
 
@@ -91,17 +98,17 @@ class JobSource:
 
     async def begin(self) -> None:
         """Record which debates the study has now, and by which metrics all of them are scored."""
-        self._scope = before = Scope.from_fact(self._recorder.fact(FACT))
+        self._scope = before = Scope.from_fact(self._recorder.fact(SCOPE))
         self._dropped_before = {slug: self._still_dropped(slug, before.dropped.get(slug, frozenset()))
                                 for slug in self._setups}
-        await self._recorder.keep_fact(FACT, self.scope.to_fact())
+        await self._recorder.keep_fact(SCOPE, self.scope.to_fact())
         failed = {id.cell for id in self._failed} if self._only_scores else set()
         await self._scoring.begin(self._recorded_cells | failed)
 
     async def conclude(self) -> None:
         """The same, after the last job has ended."""
         if (self._dropped or any(self._dropped_before.values())) and self._all_read:
-            await self._recorder.keep_fact(FACT, self.scope.to_fact())
+            await self._recorder.keep_fact(SCOPE, self.scope.to_fact())
         await self._scoring.conclude(complete=self._all_read and self._driver.ending is None,
                                      left_out=self._later_repeats | self._dropped.keys())
 
@@ -298,6 +305,15 @@ async def samples_of(setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
         sample, references = sampled(row, hook)
         ids.add(sample.id)
         yield sample, references
+
+
+def samples_of_part(executor: Executor) -> Samples:
+    """The samples of a cell that belong to an executor's part of the study."""
+    async def samples(setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
+        async for sample, references in samples_of(setup, repeat):
+            if executor.includes(sample):
+                yield sample, references
+    return samples
 
 
 Samples = Callable[[CellSetup, int], AsyncIterator[Sampled]]

@@ -18,7 +18,7 @@ from madplug.log import redact
 from madplug.records import Ending
 from madplug.store.base import Reader, Recorder
 from madplug.store.scope import Scope
-from madplug.study.jobs import JobSource, JobStream, Samples
+from madplug.study.jobs import JobSource, JobStream, Samples, samples_of_part
 from madplug.study.observers import HURRY, Observers
 from madplug.study.setup import CellSetup
 from madplug.study.summary import summarise
@@ -54,7 +54,8 @@ class StudyRun:
         self.driver.shares = self.driver.shares or (plan.share_completions and len(plan.cells) > 1)
         self.driver.services = {(cell.slug, name): s for cell in plan.cells for name, s in cell.services.items()}
         self._stage = "preparing"
-        self._samples = samples
+        part = plan.executor if plan.executor is not None and plan.executor.part else None
+        self._samples = samples or (samples_of_part(part) if part else None)
         self._surveys: Mapping[str, Survey] = {}
         self._unchanged: Unchanged | None = None
         self._rescore = rescore
@@ -136,6 +137,8 @@ class StudyRun:
         return await self._conclude()
 
     async def _run_debates(self) -> None:
+        if self.plan.executor is not None:
+            await self.plan.executor.begin(self.driver)
         await self.worker.open()
         self._stage = ""
         source = JobSource(self.setups, self.recorder, self.driver, repeats=self.plan.repeats, seed=self.plan.seed,
@@ -144,7 +147,7 @@ class StudyRun:
         self.observers.emit(StudyStarted(self.plan.name, tuple(self.setups), self.planned, source.done,
                                          {cell.slug: dict(cell.settings) for cell in self.plan.cells}))
         try:
-            await self._run_jobs(JobStream(source, self._by_models(), self.driver))
+            await self._run_jobs(JobStream(source, self._by_models(), self.driver, self.worker.run))
         finally:
             self.scope = source.scope
         await source.conclude()
@@ -155,7 +158,7 @@ class StudyRun:
         if self.plan.executor is not None:
             await self.plan.executor.run(jobs, self.driver)
         else:
-            await jobs.run(self.worker.run)
+            await jobs.run()
 
     async def _conclude(self) -> dict[str, Any]:
         await self.driver.keep_windows()

@@ -14,7 +14,6 @@ from tests_support import RUN
 
 from madplug import UserError, run
 from madplug.cli.program import main
-from madplug.merge import merge
 from madplug.study.files import read_text
 from madplug.study.trust import remember
 
@@ -181,18 +180,6 @@ def test_without_a_home_every_study_is_asked_about(program, write, tmp_path, mon
     assert program("rescore", "runs/study", "--yes").returncode == 0
 
 
-def test_to_merge_shards_of_others_executes_no_local_file_unasked(program, write, tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text(MINE)
-    file = write(RUN + '[[metrics]]\nuse = "./mine.py:Half"\n')
-    assert program("run", file, "--shard", "1/1").returncode == 0
-    [shard] = (tmp_path / "runs").iterdir()
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
-    with pytest.raises(UserError, match="add --yes"):
-        merge([shard], tmp_path / "merged", yes=False)
-    assert (tmp_path / "ran").read_text() == "x"
-    assert merge([shard], tmp_path / "merged", yes=True).left == 0
-
-
 @pytest.mark.parametrize("text", ["x = 1", "cells = 5", "[[cells]]\nname = 'a'", "[[cells]]\ndebate = {}"])
 def test_a_study_toml_that_madplug_did_not_write_is_told(program, foreign, text):
     (foreign / "study.toml").write_text(text)
@@ -203,7 +190,7 @@ def test_a_study_toml_that_madplug_did_not_write_is_told(program, foreign, text)
 
 FACTS = [("identity", "[]"), ("identity", '"x"'), ("identity", '{"cells": 5}'), ("known_cells", "[1]"), ("scope", "5"),
          ("scope", '{"cells": 5}'), ("identity", '{"cells": {"main": 3}}'), ("scored", '"x"'),
-         ("scored", '{"main": 3}'), ("shard", "[1]"), ("shard", '{"number": "x"}')]
+         ("scored", '{"main": 3}')]
 
 
 @pytest.mark.parametrize(("name", "value"), FACTS)

@@ -13,6 +13,7 @@ from madplug import (
     AccessError,
     ComponentError,
     Decision,
+    Executor,
     ModelError,
     Sample,
     StudyError,
@@ -62,10 +63,10 @@ def test_an_executor_runs_its_worker_in_another_process_and_keeps_the_contract()
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-class InPlace:
+class InPlace(Executor):
     """Runs jobs here, as `run` says."""
 
-    full_name = "in_place"
+    name = "in_place"
 
     def __init__(self, run):
         self.run_with = run

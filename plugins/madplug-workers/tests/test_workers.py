@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 from tests_support import STUDY
 
-from madplug import Sample, StudyError, TransientError
+from madplug import Executor, Sample, StudyError, TransientError
 from madplug.config import load
 from madplug.errors import AccessError, ComponentError
 from madplug.records import Caller, Completion, DebateResult, Decision, Message, Persona, Usage, frozen
@@ -53,10 +53,10 @@ async def start_beside(number, receive, lost):
     return Beside(receive, lost)
 
 
-class InPlace:
+class InPlace(Executor):
     """An executor with two workers here."""
 
-    full_name = "in_place"
+    name = "in_place"
     pool = Pool
 
     def check(self, cell):
