@@ -86,7 +86,8 @@ class Model(Component):
         Raise `TransientError` if another attempt may help (the host retries with back-off), its subclass
         `UnreachableError` if there was no connection, its subclass `EmptyReplyError` if the reply has no text (after a
         few attempts the agent is silent in that turn), `RefusedError` if this request cannot be answered (a context
-        that is too long), and its subclass `AccessError` if none can (a wrong key, an unknown model).
+        that is too long), and its subclass `AccessError` if none can (a wrong key, an unknown model). An error about
+        a reply that is billed has its `usage`.
         """
 
     def open(self) -> Maybe[None]:

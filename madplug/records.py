@@ -240,6 +240,8 @@ class Answered:
     """Duration of the answered attempt."""
     key: str = ""
     """The call's key in the study's records, in hexadecimal digits."""
+    billed: tuple[tuple[str, Usage], ...] = ()
+    """What each reply used that was paid before and was no answer, after the key under which it is on record."""
 
 
 @dataclass(frozen=True, slots=True)

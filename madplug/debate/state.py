@@ -14,7 +14,7 @@ from madplug.components import AnswerFormat
 from madplug.context import Debate
 from madplug.debate.cell import Cell
 from madplug.debate.checks import check_hook_result, check_reply, check_returned, check_view
-from madplug.errors import ComponentError, StudyStopped, listed, nearest
+from madplug.errors import ComponentError, ModelError, StudyStopped, listed, nearest
 from madplug.events import AgentsCast, CallAnswered, Event, MessageRecorded
 from madplug.records import (
     Agent,
@@ -30,6 +30,7 @@ from madplug.records import (
     Reply,
     Request,
     Turn,
+    Usage,
     frozen,
 )
 from madplug.rows import to_json
@@ -204,15 +205,25 @@ class DebateState(Debate):
         except StudyStopped:
             self.change(refused=True)
             raise
-        self.spent.add(answered.completion.usage, answered.retries)
-        calls = turn_calls.get()
-        if calls is not None:
-            calls.append((answered.key, request.model))
-        else:
-            (self.other_calls if self.round else self.opening_calls).append(answered.key)
+        except ModelError as error:
+            for key, usage in error.billed:
+                self._count(key, request.model, usage)
+            raise
+        for key, usage in answered.billed:
+            self._count(key, request.model, usage)
+        self._count(answered.key, request.model, answered.completion.usage, answered.retries)
         if self.emit is not None:
             self.emit(CallAnswered(self.id, caller, request, answered))
         return answered.completion
+
+    def _count(self, key: str, model: str, usage: Usage, retries: int = 0) -> None:
+        """Count a reply that was paid."""
+        self.spent.add(usage, retries)
+        calls = turn_calls.get()
+        if calls is not None:
+            calls.append((key, model))
+        else:
+            (self.other_calls if self.round else self.opening_calls).append(key)
 
     def key_on_record(self, key: str) -> str:
         """The key of an equal answer on record, or else this key."""

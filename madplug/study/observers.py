@@ -11,16 +11,14 @@ import asyncio
 import inspect
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from madplug.aio import Aside, is_cancelled, maybe_await
 from madplug.components import Observer
 from madplug.context import Run
 from madplug.debate.checks import describe_error
 from madplug.events import METHODS, CallAnswered, Event, MessageRecorded
-from madplug.records import DebateResult
 
-Outcome = Literal["done", "failed", "stopped"]
 CAPACITY = 20_000
 """The most events that are queued for one observer."""
 PATIENCE = 30.0
@@ -75,7 +73,7 @@ class _Follower:
 
     async def open(self, run: Any) -> None:
         if not await self._guard("open", run):
-            return  # it is told nothing
+            return  # it gets no events
         self._aside = Aside(f"observer {self.name}")
         self._task = asyncio.ensure_future(self._follow())
 
@@ -169,8 +167,3 @@ def _ends_the_run(error: BaseException) -> bool:
     if isinstance(error, asyncio.CancelledError):
         return is_cancelled()
     return isinstance(error, KeyboardInterrupt | GeneratorExit)
-
-
-def outcome_of(result: DebateResult | None) -> Outcome:
-    """`done`, `failed` or `stopped`."""
-    return "stopped" if result is None else "failed" if result.error else "done"

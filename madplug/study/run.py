@@ -49,8 +49,10 @@ class StudyRun:
         self._warn = warn or (lambda warning: None)
         self._keeping: set[asyncio.Task[None]] = set()
         self.observers = Observers([*plan.observers, *observers], self.problem)
-        self.driver = StudyDriver(plan.models, recorder, self.observers, limits=plan.limits, reuse=reuse,
-                                  report=self.problem, warn=self.warn)
+        limits = {name: limit for name in ("calls", "tokens", "cost_usd")
+                  if (limit := getattr(plan.limits, name)) is not None}
+        self.driver = StudyDriver(plan.models, recorder, self.observers.emit, limits=limits, reuse=reuse,
+                                  report=self.problem, warn=self.warn, wants=self.observers.wants)
         self.driver.shares = self.driver.shares or (plan.share_completions and len(plan.cells) > 1)
         self.driver.services = {(cell.slug, name): s for cell in plan.cells for name, s in cell.services.items()}
         self._stage = "preparing"
@@ -82,10 +84,10 @@ class StudyRun:
 
     def progress(self) -> Progress:
         """The progress of the run; may be called from any thread."""
-        progress = self.driver.progress()
-        loading = [name for name, channel in self.worker.gateway.channels.items() if channel.opening]
-        waiting = f"loading the model '{loading[0]}'" if loading else progress.waiting or self._stage
-        return progress._replace(waiting=waiting)
+        driver, opening = self.driver, self.worker.gateway.opening
+        waiting = f"loading the model '{opening}'" if opening else driver.waiting() or self._stage
+        return Progress(driver.paid, driver.in_flight, driver.retries, driver.tokens, driver.totals.cost_usd,
+                        driver.ended, waiting)
 
     def stop(self, ending: Ending) -> None:
         """Start no further call; those in flight are answered and stored."""

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import platform
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from contextvars import ContextVar
 from dataclasses import replace
@@ -119,11 +119,11 @@ class RemoteDriver:
 
     # Calls
 
-    async def claim(self, key: bytes) -> tuple[Call, Source] | None:
+    async def claim(self, key: bytes) -> tuple[Call | None, Source, Sequence[Call]]:
         """An answered call, or None if the caller has to make it."""
         if _fresh.get():
-            return None
-        found: tuple[Call, Source] | None = await self._ask("claim", key)
+            return None, "paid", ()
+        found: tuple[Call | None, Source, Sequence[Call]] = await self._ask("claim", key)
         return found
 
     async def admit(self, channel: str, caller: Caller, estimate: int, patience: float) -> None:

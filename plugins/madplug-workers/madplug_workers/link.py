@@ -212,7 +212,7 @@ class WorkerLink:
 
     async def _do_claim(self, number: int, key: bytes) -> Any:
         found = await self._driver.claim(key)
-        if found is None:
+        if found[0] is None:
             self._claimed.add(key)
             if self.lost is not None:
                 self._on_give_up(key, to_failure(WorkerLost(self.lost)))
