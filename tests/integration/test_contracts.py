@@ -190,8 +190,8 @@ def imported_at_once():
 
 def test_every_component_of_every_distribution_has_a_contract():
     """If this fails: a distribution offers nothing, or is not installed (`pip install -r requirements-dev.txt`)."""
-    # madplug-report and madplug-view add commands only, and madplug-common is a library.
+    # madplug-report and madplug-view add commands only, madplug-prompting and madplug-tracking are libraries.
     commands = {"madplug-report", "madplug-view"}
-    silent = OURS - {offer.distribution for offer in offers()} - {"madplug-common"} - commands
+    silent = OURS - {offer.distribution for offer in offers()} - {"madplug-prompting", "madplug-tracking"} - commands
     assert not silent
     assert all(name_of(offer) in globals() for offer in offers())

@@ -19,7 +19,7 @@ from madplug.testing.endpoint import running_endpoint
 HERE = Path(__file__).parent
 PLUGINS = sorted(HERE.glob("madplug-*"))
 WITH_STUDY = [plugin for plugin in PLUGINS if (plugin / "study.toml").is_file()]
-PUBLIC_MODULES = {"madplug", "madplug.study.worker", "madplug_common.prompts"}
+PUBLIC_MODULES = {"madplug", "madplug.study.worker", "madplug_prompting.prompts"}
 
 
 def replies(body):

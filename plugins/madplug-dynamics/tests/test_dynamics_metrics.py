@@ -7,7 +7,6 @@ import pytest
 from madplug import AnswerFormat, Decision, DecisionProtocol, Persona, PersonaGenerator, Sample, Service
 from madplug.context import state_of
 from madplug.testing import debate_from, play, wait_for
-from madplug_common.finals import FinalOptions, final_answers
 from madplug_dynamics import (
     Agreement,
     Conformity,
@@ -21,6 +20,7 @@ from madplug_dynamics import (
 )
 from madplug_dynamics.agreement import pairwise_agreement
 from madplug_dynamics.information import entropy
+from madplug_prompting.finals import FinalOptions, final_answers
 
 
 def score(metric, rows, references=(), decision=None, **more):
