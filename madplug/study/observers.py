@@ -17,6 +17,7 @@ from madplug.aio import Aside, is_cancelled, maybe_await
 from madplug.components import Observer
 from madplug.context import Run
 from madplug.debate.checks import describe_error
+from madplug.errors import StudyError
 from madplug.events import METHODS, CallAnswered, Event, MessageRecorded
 
 CAPACITY = 20_000
@@ -152,9 +153,9 @@ class _Follower:
         try:
             await maybe_await(getattr(self._observer, method)(*arguments))
         except BaseException as error:
-            if self._given_up or _ends_the_run(error):
+            if _ends_the_run(error) or (self._given_up and not isinstance(error, StudyError)):
                 raise
-            self._report(self._failure(method, error))
+            self._report(self._failure(method, error))  # also if time is up: it says what is lost
             return False
         return True
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from madplug import Message
-from madplug_common.solutions import agreed_with, agrees, is_silent
+from madplug_prompting.solutions import agreed_with, agrees, is_silent
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import pytest
 
 from madplug import AnswerFormat, Decision, DecisionProtocol, Persona, PersonaGenerator, Sample, Service
 from madplug.testing import debate_from, play, wait_for
-from madplug_common.finals import FinalOptions, final_answers
 from madplug_dynamics import (
     Agreement,
     Conformity,
@@ -20,6 +19,7 @@ from madplug_dynamics import (
 )
 from madplug_dynamics.agreement import pairwise_agreement
 from madplug_dynamics.information import entropy
+from madplug_prompting.finals import FinalOptions, final_answers
 
 
 def score(metric, rows, references=(), decision=None, **more):

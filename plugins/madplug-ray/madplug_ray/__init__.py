@@ -34,7 +34,7 @@ class Cluster(Executor):
     model on a GPU of its own, say. Slots, rates and limits are granted by the process that was started, which is the
     only one that writes; results are the same as in one process. The debates of an actor that is lost, with its node
     or by itself, are run again by another one, up to three times; calls that were answered before are not paid again.
-    Keys are read from the environment of the cluster's nodes; none is sent there. Needs `madplug-ray[cluster]`.
+    Keys are read from the environment of the cluster's nodes; none is sent there. Needs `madplug-ray[ray]`.
     """
 
     name = "cluster"
@@ -62,7 +62,7 @@ class Cluster(Executor):
             await Pool(driver, workers, actors.start).run(jobs)
 
 
-MISSING = "ray.cluster needs Ray: pip install 'madplug-ray[cluster]'"
+MISSING = "ray.cluster needs Ray: pip install 'madplug-ray[ray]'"
 
 
 @hookimpl

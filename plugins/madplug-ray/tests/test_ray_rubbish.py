@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'madplug-ray[cluster]'")
+ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'madplug-ray[ray]'")
 
 
 class Handle:

@@ -11,10 +11,10 @@ from pydantic import Field
 
 from madplug import Agent, Offers, Options, ServiceName, Turn
 from madplug.services import Embedder, Retriever
-from madplug_common import prompts
-from madplug_common.finals import FinalAnswer, ask_for_final
-from madplug_common.layout import compose
-from madplug_common.vectors import mean_cosine
+from madplug_prompting import prompts
+from madplug_prompting.finals import FinalAnswer, ask_for_final
+from madplug_prompting.layout import compose
+from madplug_prompting.vectors import mean_cosine
 from madplug_voting.ballots import clean
 from madplug_voting.nominees import Nominee
 

@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from madplug_common.patterns import regex
-from madplug_common.replies import read_json, without_thoughts
+from madplug_prompting.patterns import regex
+from madplug_prompting.replies import read_json, without_thoughts
 
 ENDS = 4000
 """This many characters at either end of a reply are read."""

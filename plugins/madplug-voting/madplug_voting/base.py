@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from madplug import Agent, Decision, DecisionProtocol, Plan
-from madplug_common import prompts
-from madplug_common.finals import FinalOptions
-from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, compose
-from madplug_common.ties import Tie, break_tie
+from madplug_prompting import prompts
+from madplug_prompting.finals import FinalOptions
+from madplug_prompting.layout import IN_PERSONA, IN_TASK, PERSONA, compose
+from madplug_prompting.ties import Tie, break_tie
 from madplug_voting.altered import Extras, PresentationOptions, extras, lines, names_shown, seen
 from madplug_voting.ballots import Abstained, Refused, as_numbers
 from madplug_voting.nominees import Nominee, merged, nominees, wording

@@ -4,7 +4,7 @@ import pytest
 
 from madplug import AnswerFormat, Turn
 from madplug.testing import debate_from, wait_for
-from madplug_common.asking import ask_for_answer
+from madplug_prompting.asking import ask_for_answer
 
 
 class Letter(AnswerFormat):

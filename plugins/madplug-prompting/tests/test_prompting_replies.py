@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from madplug_common.replies import read_agreement, read_json, read_share, spoken, without_stances
+from madplug_prompting.replies import read_agreement, read_json, read_share, spoken, without_stances
 
 
 @pytest.mark.parametrize(("text", "agrees"), [

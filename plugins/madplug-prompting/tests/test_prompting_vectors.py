@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from madplug_common.vectors import cosine, mean_cosine
+from madplug_prompting.vectors import cosine, mean_cosine
 
 VECTORS = st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3)
 

@@ -1,4 +1,4 @@
-"""What experiment trackers have in common: parameters, figures as they come, and files at the end.
+"""Experiment trackers: parameters, figures as they come, and files at the end.
 
 A tracker gets a run for each cell, so that its own tools compare cells. Figures are sums over the debates so far, those
 of earlier runs of the study included, and are sent at most once every few seconds: a tracker that takes milliseconds
@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,12 +21,15 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from madplug import DebateFinished, Observer, Options, StudyError, StudyFinished, StudyStarted, Volatile
+from madplug import DebateFinished, StudyError, StudyFinished, StudyStarted, Volatile
 from madplug.log import redact
 from madplug.process import python_command
 from madplug.rows import plain
+from madplug_tracking.network import NetworkObserver, NetworkOptions, RejectedError
 
 if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
     from madplug.context import Run
 
 REPORT_SECONDS = 25.0
@@ -39,7 +43,7 @@ LONGEST = 250
 """Characters of a parameter's value; prompts are longer, and are in `study.toml`."""
 
 
-class TrackingOptions(Options):
+class TrackingOptions(NetworkOptions):
     """Options of every tracker."""
 
     every: Annotated[float, Volatile] = Field(
@@ -96,14 +100,17 @@ class TrackedCell:
     """Every setting by its dotted key, without secrets."""
 
 
-class Tracker(Observer):
+class Tracker(NetworkObserver):
     """An observer that reports to an experiment tracker.
 
     A subclass has `connect`, which runs before the study starts, so that a tracker that is slow to import or to answer
-    loses nothing, and then `begin`, `log` and `finish`, in a thread beside the study.
+    loses nothing, and then `begin`, `log` and `finish`, in a thread beside the study. One that raises is called again
+    later, unless it raises `RejectedError`.
     """
 
     Options = TrackingOptions
+    batch = 1
+    _files: TemporaryDirectory[str] | None = None
 
     @abstractmethod
     def connect(self, study: str) -> None:
@@ -126,8 +133,23 @@ class Tracker(Observer):
         from asyncio import to_thread
 
         self._folder = run.folder
-        self._begun = False
+        self._rejected = False
         await to_thread(self.connect, run.study)
+        super().open(run)
+
+    def send(self, records: Sequence[Callable[[], None]]) -> None:
+        """Call one of the subclass's methods."""
+        if self._rejected:
+            raise RejectedError("the tracker did not take the beginning of the runs")
+        for call in records:
+            call()
+
+    def _begin(self, study: str, id: str, cells: Sequence[TrackedCell]) -> None:
+        try:
+            self.begin(study, id, cells)
+        except RejectedError:
+            self._rejected = True
+            raise
 
     def study_started(self, event: StudyStarted) -> None:
         """Start the runs, with the figures of earlier runs of the study."""
@@ -139,8 +161,7 @@ class Tracker(Observer):
         tables = {} if self._folder is None else _cell_tables(self._folder)
         cells = [TrackedCell(cell, _digest(event.study, origin, cell),
                              flatten(tables.get(cell) or event.settings.get(cell, {}))) for cell in event.cells]
-        self.begin(event.study, _digest(event.study, origin), cells)
-        self._begun = True
+        self.put(partial(self._begin, event.study, _digest(event.study, origin), cells))
 
     def _count_recorded(self, folder: Path) -> None:
         from madplug import open_study
@@ -153,7 +174,7 @@ class Tracker(Observer):
     def debate_finished(self, event: DebateFinished) -> None:
         """Count a debate, and report if it is time."""
         result, cell = event.result, event.debate.cell
-        if not self._begun or result is None:
+        if result is None:
             return
         decision, tokens = result.decision, result.tokens
         self._figures[cell].add({
@@ -166,25 +187,32 @@ class Tracker(Observer):
 
     def _report(self, cell: str) -> None:
         figures = self._figures[cell]
-        self.log(cell, figures.values(), figures.debates)
+        self.put(partial(self.log, cell, figures.values(), figures.debates))
 
     def study_finished(self, event: StudyFinished) -> None:
         """Report the last figures, and attach the files."""
-        if not self._begun:
-            return
         for cell in self._figures:
             self._report(cell)
         status = str(event.summary.get("status", ""))
         if self._folder is None:
-            self.finish(status, None)
+            self.put(partial(self.finish, status, None))
             return
         from tempfile import TemporaryDirectory
 
-        with TemporaryDirectory() as name:
-            problem = _write_files(Path(name), self._folder, event.summary, report=self.options.report)
-            self.finish(status, Path(name))
+        self._files = TemporaryDirectory()
+        target = Path(self._files.name)
+        problem = _write_files(target, self._folder, event.summary, report=self.options.report)
+        self.put(partial(self.finish, status, target))
         if problem is not None:
             raise StudyError(problem)
+
+    async def close(self) -> None:
+        """Wait for what is left, and delete the files."""
+        try:
+            await super().close()
+        finally:
+            if self._files is not None:
+                self._files.cleanup()
 
 
 def flatten(table: Any, prefix: str = "") -> dict[str, str]:

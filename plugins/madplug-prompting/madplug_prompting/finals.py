@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from madplug import Agent, Completion, Message, Reply, Turn
-from madplug_common import prompts
-from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
-from madplug_common.replies import states_answer, without_stances, without_thoughts
-from madplug_common.solutions import current_solution
+from madplug_prompting import prompts
+from madplug_prompting.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
+from madplug_prompting.replies import states_answer, without_stances, without_thoughts
+from madplug_prompting.solutions import current_solution
 
 if TYPE_CHECKING:
     from madplug import Debate

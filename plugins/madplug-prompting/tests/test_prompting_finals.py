@@ -5,7 +5,7 @@ import pytest
 from madplug import AnswerFormat, Message, Persona
 from madplug.testing import debate_from, wait_for
 from madplug.transcript import Transcript
-from madplug_common.finals import FinalOptions, final_answers, last_message, last_messages, recorded_answers
+from madplug_prompting.finals import FinalOptions, final_answers, last_message, last_messages, recorded_answers
 
 ROWS = [["A", "B"], ["C", None], [None, None]]
 

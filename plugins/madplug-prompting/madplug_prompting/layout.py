@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from pydantic import Field
 
 from madplug import Agent, Options
-from madplug_common import prompts
+from madplug_prompting import prompts
 
 if TYPE_CHECKING:
     from madplug import Debate

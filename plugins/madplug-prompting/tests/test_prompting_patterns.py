@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from madplug_common.patterns import regex
+from madplug_prompting.patterns import regex
 
 
 def test_a_pattern_does_what_a_compiled_one_does():

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, Literal
 
-from madplug_common.patterns import regex
+from madplug_prompting.patterns import regex
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from madplug import Debate, Message, Turn, Visibility
 from madplug.testing import debate_from
 from madplug.transcript import Transcript
-from madplug_common.solutions import current_solution, is_opening
+from madplug_prompting.solutions import current_solution, is_opening
 
 
 class Window(Visibility):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from madplug_common.grammar import NoGrammarError, grammar_of
+from madplug_prompting.grammar import NoGrammarError, grammar_of
 
 TEXTS = ["", "a", "b", "ab", "abc", "a\nb", "a\n", "\n", "-7", "12.5", "1.", "Final answer: (B)", "x" * 20, "é", "大",
          "why\nFinal answer: (C)", "a-b", "]", "^", "\\", '"', "A", "YES", "No", "a B_9", "say \"hi\"", "A b_9",

@@ -8,7 +8,7 @@ import pytest
 
 from madplug import Completion, Metric, ModelError, Sample, Usage
 from madplug.testing import play
-from madplug_common.tracking import RunningFigures, Tracker, flatten
+from madplug_tracking import RunningFigures, Tracker, flatten
 
 
 class Book(Tracker):

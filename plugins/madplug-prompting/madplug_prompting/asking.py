@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from madplug import Options, Turn
-from madplug_common.prompts import Chat
-from madplug_common.replies import spoken
+from madplug_prompting.prompts import Chat
+from madplug_prompting.replies import spoken
 
 if TYPE_CHECKING:
     from madplug import Debate
