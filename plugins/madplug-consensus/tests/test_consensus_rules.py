@@ -68,8 +68,7 @@ def ends(protocol, text, n, neutral=()):
     (Threshold(share=0.5), "Da A", 4, None), (Threshold(share=0.5, strict=False), "Da A", 4, (2, "a")),
     (Threshold(share=0.6, strict=False), "Da A A", 5, (3, "a")), (Threshold(share=0), "Da", 5, (1, "a")),
     (Threshold(share=1, strict=False), "Da A", 2, (2, "a")),
-    *((rule, "Da", 1, (1, "a"))
-      for rule in (Majority(), Supermajority(), Unanimity(), Hybrid(), Threshold(share=0.9)))])
+    *((r, "Da", 1, (1, "a")) for r in (Majority(), Supermajority(), Unanimity(), Hybrid(), Threshold(share=0.9)))])
 def test_a_debate_ends_once_there_is_enough_support(protocol, text, n, end):
     assert ends(protocol, text, n) == end
 
