@@ -76,7 +76,7 @@ def test_every_answer_format_exists(name):
     use = answers if isinstance(answers, str) else answers["use"]
     options = {} if isinstance(answers, str) else {k: v for k, v in answers.items() if k != "use"}
     formats = {f"answers.{f.name}": f for f in madplug_answers.madplug_register_answers()}
-    formats[use](**options)
+    formats[use](**{name: formats[value]() if value in formats else value for name, value in options.items()})
 
 
 @real
@@ -309,7 +309,8 @@ def test_math_vision_by_kind_of_question(tmp_path):
     for subset, names in ((None, ["1", "2"]), ("choice", ["1"]), ("open", ["2"])):
         data = PRESETS["math_vision"](path=path, subset=subset)
         assert [sample.id for sample, _ in data.samples()] == names
-        assert data.answers == ("answers.choice" if subset == "choice" else "answers.math")
+        assert data.answers == {"choice": "answers.choice", "open": "answers.math"}.get(
+            subset, {"use": "answers.mixed", "other": "answers.math"})
         assert data.size() == len(names)
 
 
@@ -360,7 +361,7 @@ def test_subsets_of_real_world_qa(tmp_path):
                             ("verifiable", ["A", "3", "No"])):
         data = PRESETS["real_world_qa"](path=path, subset=subset)
         assert [references[0] for _, references in data.samples()] == answers
-        assert data.answers == ("answers.choice" if subset == "choice" else "answers.text")
+        assert data.answers == {"choice": "answers.choice", "open": "answers.text"}.get(subset, "answers.mixed")
         assert data.size() == len(answers)
 
 
