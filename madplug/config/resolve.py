@@ -30,7 +30,7 @@ from madplug.errors import Problem, UserError, listed, nearest_or_all
 from madplug.registry.installed import Registry
 from madplug.registry.offers import Offer
 from madplug.rows import to_json
-from madplug.store.layout import NAME
+from madplug.store import has_study
 from madplug.text import a
 
 
@@ -190,7 +190,7 @@ class Resolver:
         """The directory of another study: relative to the run file, or to the current directory."""
         candidates = list(dict.fromkeys(((self.made.folder / text).absolute(), Path(text).absolute())))
         try:
-            found = next((path for path in candidates if (path / NAME).is_file()), None)
+            found = next((path for path in candidates if has_study(path)), None)
         except OSError as error:
             builder.problem(place, f"{text:.80} cannot be read: {error.strerror}")
             return None

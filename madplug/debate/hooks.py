@@ -21,7 +21,7 @@ def make_manager(components: Iterable[Component]) -> HookManager:
     manager.register(Host(), "host")
     for i, component in enumerate(components):
         if manager.get_name(component) is None:
-            manager.register(component, f"{i}.{component.kind}.{component.name}")
+            manager.register(component, f"{i}.{component.kind}.{component.full_name}")
     return manager
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from madplug.errors import UserError
 from madplug.registry.local import is_file_reference
+from madplug.store import has_study
 from madplug.study.compatibility import strings
 from madplug.study.files import read_text
 
@@ -31,7 +32,11 @@ def confirm(folder: Path, table: Mapping[str, Any], *, yes: bool = False) -> Non
 
     table: the run file that would be run; nothing that it names has been made. yes: the user has agreed beforehand.
     """
-    if not _exists(folder / "study.db") or is_own(folder):
+    try:
+        begun = has_study(folder)
+    except (OSError, ValueError):  # which whoever opens it will tell
+        return
+    if not begun or is_own(folder):
         return
     if not yes:
         _ask(f"{folder}: you did not begin this study on this machine{_owner(folder)}; it names "
@@ -58,14 +63,6 @@ def remember(folder: Path) -> None:
 def _mark(text: str) -> Path:
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return state / "madplug" / "begun" / sha256(text.encode()).hexdigest()
-
-
-def _exists(path: Path) -> bool:
-    try:
-        path.lstat()
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _ask(question: str) -> None:

@@ -81,7 +81,7 @@ class Worker:
             try:
                 await maybe_await(service.close())
             except Exception as error:
-                self._driver.problem(f"service {service.name}: close raised {describe_error(error)}")
+                self._driver.problem(f"service {service.full_name}: close raised {describe_error(error)}")
 
     async def run(self, job: Job) -> DebateResult | None:
         """Run a debate, score it and have it stored; None if the study was stopped before it ended."""
