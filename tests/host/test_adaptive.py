@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from madplug import OverloadedError
-from madplug.calls.adaptive import AdaptiveWindow
-from madplug.calls.slots import Slots
+from madplug.calls.slots import AdaptiveWindow, Slots
 
 
 def window(start=2, most=64, clock=lambda: 0.0):

@@ -9,11 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from madplug import AccessError, ComponentError, Decision, ModelError, Sample, StudyError, StudyStopped, TransientError
-from madplug.calls.driver import Ending
-from madplug.records import Caller, Completion, DebateResult, Usage
+from madplug import (
+    AccessError,
+    ComponentError,
+    Decision,
+    Executor,
+    ModelError,
+    Sample,
+    StudyError,
+    StudyStopped,
+    TransientError,
+)
+from madplug.records import Caller, Completion, DebateResult, Ending, Job, Usage
 from madplug.store import Call, CallRow
-from madplug.study.jobs import Ids, Job
+from madplug.study.jobs import Ids
 
 APART = Path(__file__).parents[1] / "third_party" / "madplug-apart"
 
@@ -54,10 +63,10 @@ def test_an_executor_runs_its_worker_in_another_process_and_keeps_the_contract()
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-class InPlace:
+class InPlace(Executor):
     """Runs jobs here, as `run` says."""
 
-    full_name = "in_place"
+    name = "in_place"
 
     def __init__(self, run):
         self.run_with = run

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import madplug
 from madplug import hookspecs, runspecs, services, testing
-from madplug.components import KINDS, Component, ModelOptions
-from madplug.context import Debate
-from madplug.study.setup import Setup
+from madplug.components import HOST_KINDS, Component, ModelOptions
+from madplug.context import Debate, Setup
 from madplug.transcript import Transcript
 from madplug_testing import contracts
 
@@ -58,11 +57,11 @@ def public():
                 yield f"hook {name}({signature(hook)}){first}"
     for name in madplug.__all__:
         record = getattr(madplug, name)
-        if inspect.isclass(record) and is_dataclass(record):
+        if inspect.isclass(record) and is_dataclass(record) and not inspect.isabstract(record):
             yield f"record {name}({signature(record)})"
             assert {f.name for f in fields(record)} == set(inspect.signature(record).parameters)
-    yield from (f"kind {base.kind}: {base.plural}, [{base.slot}], {base.how_many}" for base in KINDS.values())
-    yield from (f"method {line}" for base in (Component, *KINDS.values()) for line in methods(base))
+    yield from (f"kind {base.kind}: {base.plural}, [{base.slot}], {base.how_many}" for base in HOST_KINDS)
+    yield from (f"method {line}" for base in (Component, *HOST_KINDS) for line in methods(base))
     yield from (f"option ModelOptions.{name}" for name in ModelOptions.model_fields)
     for owner, names in ((Debate, DEBATE), (Setup, SETUP), (Transcript, TRANSCRIPT)):
         yield from (f"given {owner.__name__}.{member(owner, name)}" for name in names)

@@ -6,11 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
-from madplug.components import KINDS
+from madplug.components import HOST_KINDS
 from madplug.errors import UserError
 from madplug.registry.installed import Registry
 
@@ -26,6 +28,8 @@ HEAVY = {"litellm", "datasets", "torch", "matplotlib", "aiohttp", "pyarrow", "pa
          "pydantic_monty", "ray", "sacrebleu", "rouge_score", "starlette", "openai", "opentelemetry", "mlflow", "wandb",
          "inspect_ai"}
 
+LIBRARIES = {"prompting", "testing", "tracking", "workers"}
+"""Distributions that other plugins use, and that offer no component."""
 UNUSED = {"asyncio", "concurrent.futures", "http", "multiprocessing", "packaging", "pydantic.plugin._loader", "sqlite3",
           "ssl", "urllib.request", "madplug.debate.cell", "madplug.debate.state", "madplug.store.base"}
 """What running a study takes, and looking at components does not: together a third of what a listing would cost."""
@@ -43,7 +47,7 @@ def test_a_plugin_is_named_versioned_and_pinned_like_every_other(path):
     assert project["version"] == host["version"]
     assert "madplug>=0.1,<0.2" in project["dependencies"]
     assert project["requires-python"] == host["requires-python"]
-    if short not in ("common", "testing"):  # libraries: they offer no component
+    if short not in LIBRARIES:
         assert project["entry-points"]["madplug"] == {short: f"madplug_{short}"}
     assert "```console\n$ " in (path.parent / "README.md").read_text(encoding="utf-8")
     assert list((path.parent / "tests").glob("test_*.py"))
@@ -101,7 +105,7 @@ def test_every_component_tells_what_it_is_and_what_its_options_mean():
 def test_names_are_unique_within_a_kind_and_every_kind_has_its_hook():
     from madplug import hookspecs
 
-    assert {f"madplug_register_{plural}" for plural in KINDS} <= set(vars(hookspecs))
+    assert {f"madplug_register_{base.plural}" for base in HOST_KINDS} <= set(vars(hookspecs))
     offers = Registry().offers()
     assert len({(o.kind, o.name) for o in offers}) == len(offers)
 
@@ -145,7 +149,8 @@ dynamics.rounds dynamics.decided
 
 def test_importing_every_plugin_imports_nothing_heavy_and_warns_of_nothing():
     modules = [path.parent.name.replace("-", "_") for path in PLUGINS]
-    modules += [f"madplug_common.{path.stem}" for path in ROOT.glob("plugins/madplug-common/madplug_common/[a-z]*.py")]
+    modules += [f"{path.parent.name}.{path.stem}" for short in LIBRARIES
+                for path in ROOT.glob(f"plugins/madplug-{short}/madplug_{short}/[a-z]*.py")]
     code = f"import sys; [__import__(m) for m in {modules}]; " \
            f"print(sorted({HEAVY} & {{m.split('.')[0] for m in sys.modules}}))"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
@@ -217,14 +222,43 @@ def test_the_standard_set_is_the_same_from_a_clone_and_from_an_index():
     assert lines == [".[pandas]", *(f"./plugins/{name.removesuffix('>=0.1,<0.2')}" for name in extra)]
 
 
-@pytest.mark.parametrize("name", ["requirements-standard.txt", "requirements-demo.txt"])
+def installed(lines):
+    """The distributions of this repository among what pip or tox is asked for, with their extras."""
+    for line in lines:
+        local = re.fullmatch(r"(?:-e )?(\.[\w./-]*)(?:\[(.*)\])?", line.strip())
+        if line.strip().startswith("-r "):
+            yield from installed((ROOT / line.split()[1]).read_text(encoding="utf-8").splitlines())
+        elif local:
+            yield ROOT / local[1] / "pyproject.toml", set(filter(None, (local[2] or "").split(",")))
+
+
+def needed_by(path, extras):
+    """The names of the distributions of this repository that one of them needs."""
+    project = table(path)["project"]
+    needs = [*project.get("dependencies", ()),
+             *(need for extra in extras for need in project["optional-dependencies"][extra])]
+    return {name for need in needs if (name := Requirement(need).name).startswith("madplug")}
+
+
+ENVIRONMENTS = ConfigParser(interpolation=None)
+ENVIRONMENTS.read(ROOT / "tox.ini")
+SETS = {**{name: [f"-r {name}"] for name in ("requirements-standard.txt", "requirements-demo.txt",
+                                             "requirements-dev.txt", "requirements-integrations.txt")},
+        **{name: ENVIRONMENTS[name].get("deps", "").splitlines() for name in ENVIRONMENTS.sections()
+           if name.startswith("testenv:")}}
+
+
+@pytest.mark.parametrize("name", SETS)
 def test_a_set_of_distributions_has_everything_of_ours_that_it_depends_on(name):
     """If this fails: pip would look for the missing ones on an index, where they are not yet."""
-    lines = [re.sub(r"\[.*", "", line) for line in (ROOT / name).read_text().splitlines() if line.startswith("./")]
-    named = {Path(line).name for line in lines}
-    needed = {re.split(r"[>\[]", need)[0] for path in PLUGINS if path.parent.name in named
-              for need in table(path)["project"]["dependencies"] if need.startswith("madplug-")}
-    assert needed <= named
+    chosen = list(installed(SETS[name]))
+    named = {table(path)["project"]["name"] for path, _ in chosen}
+    assert set().union(*(needed_by(*one) for one in chosen)) <= named
+
+
+def test_a_missing_sibling_would_be_noticed():
+    chosen = list(installed(["-e .", "-e ./plugins/madplug-openai"]))
+    assert set().union(*(needed_by(*one) for one in chosen)) == {"madplug", "madplug-prompting"}
 
 
 def test_the_contributors_guide_names_every_room_of_the_host_and_nothing_else():

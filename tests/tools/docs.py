@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRESS = re.compile(r"^(\d+(/\d+)? debates  .*|.* blocked every debate for [\d.]+ s; .*)\n", re.MULTILINE)
+PROGRESS = re.compile(r"^\d+(/\d+)? debates  .*\n", re.MULTILINE)
 """Shown every few seconds of a run, and on a machine that is busy with something else: not what a document is about."""
 FILE = re.compile(r"^```\w+ title=\"([\w./-]+)\"\n(.*?)^```", re.DOTALL | re.MULTILINE)
 ENDPOINT = re.compile(r"<!-- endpoint: (\d+) -->")

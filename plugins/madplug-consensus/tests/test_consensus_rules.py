@@ -137,14 +137,15 @@ def test_without_voters_there_is_no_agreement():
 
 # In a relay an agent sees only the one before
 
-@pytest.mark.parametrize(("key", "seen", "supports"), [
-    ("a", (1,), True),  # it saw only an agreement, and gives the same answer
-    ("a", (0, 1), False), ("b", (1,), False),  # it saw the proposal and disagrees, or answers otherwise
-    ("a", (), False)])
-def test_in_a_relay_an_agent_supports_what_it_was_passed(key, seen, supports):
+@pytest.mark.parametrize(("key", "seen", "agreement", "supports"), [
+    ("a", (1,), None, True),  # it saw only an agreement, was asked for no stance, and gives the same answer
+    ("a", (1,), False, False),  # a disagreement is never support, even with the same answer
+    ("a", (0, 1), None, False), ("b", (1,), None, False),  # it saw the proposal, or answers otherwise
+    ("a", (), None, False)])
+def test_in_a_relay_an_agent_supports_what_it_was_passed(key, seen, agreement, supports):
     made = debate("Da", 3)
     made.transcript.append(Message(0, 1, 1, 1, "improve", "x", "", "a", "a", True, seen=(0,)))
-    made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", key, key, False, seen=seen))
+    made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", key, key, agreement, seen=seen))
     decision = wait_for(Unanimity().after_wave(made))
     assert (decision and decision.key) == ("a" if supports else None)
 

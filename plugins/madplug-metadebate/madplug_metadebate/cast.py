@@ -21,12 +21,12 @@ from madplug import (
     hookimpl,
     maybe_await,
 )
-from madplug_common.prompts import Chat, fill, question_parts, user
-from madplug_common.replies import spoken
-from madplug_common.ties import break_tie
 from madplug_metadebate.criteria import Criteria, criteria_of
 from madplug_metadebate.options import CastOptions
 from madplug_metadebate.review import Row, best_candidates, means, read_scores
+from madplug_prompting.prompts import Chat, fill, question_parts, user
+from madplug_prompting.replies import spoken
+from madplug_prompting.ties import break_tie
 
 if TYPE_CHECKING:
     from madplug import Debate

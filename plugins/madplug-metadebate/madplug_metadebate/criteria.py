@@ -10,8 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from madplug import Sample, UserError
-from madplug_common.prompts import as_text, fill, question_parts, user
-from madplug_common.replies import read_json
+from madplug_prompting.prompts import as_text, fill, question_parts, user
+from madplug_prompting.replies import read_json
 
 if TYPE_CHECKING:
     from madplug import Setup

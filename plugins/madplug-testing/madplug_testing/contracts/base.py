@@ -11,15 +11,23 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import ValidationError
 
-from madplug.components import KINDS
+from madplug.component import kind_of, nested_fields
 from madplug.errors import MadplugError
-from madplug.options import nested_fields
 from madplug.records import Completion, Request, Sample
-from madplug.registry.installed import Offer, _unfit
+from madplug.registry.offers import Offer, component_problem
 from madplug.rows import to_json
 from madplug.testing.play import play
 from madplug_testing.contracts.imports import HEAVY, heavy_imports, imports_noted
-from madplug_testing.contracts.scene import ODD, Outspoken, Rows, Trial, Witness, contents_of, drawn, fitting
+from madplug_testing.contracts.scene import (
+    ODD,
+    Outspoken,
+    Rows,
+    Trial,
+    Witness,
+    contents_of,
+    drawn,
+    fitting,
+)
 
 
 def contract_tests(cls: type) -> dict[str, Any]:
@@ -58,8 +66,8 @@ class ComponentContract:
 
         If this fails: the message says what `madplug list --problems` would say; change the class accordingly.
         """
-        base = next(base for base in KINDS.values() if base.kind == self.component.kind)
-        wrong = _unfit(self.component, base)
+        base = kind_of(self.component)
+        wrong = component_problem(self.component, base)
         assert wrong is None, wrong
         summary = Offer(base.kind, self.component.name, self.component, "", "").summary
         assert summary.endswith((".", "!", "?")), f"the docstring must begin with a sentence; found {summary!r}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from madplug.aio import maybe_await
-from madplug.context import Debate, state_of
+from madplug.context import Debate
 from madplug.debate.state import DebateState
 from madplug.records import Agent, Message, Persona, Reply, Turn
 from madplug.testing.defaults import AnyMove, SpeakAll
@@ -70,8 +70,7 @@ class CastingContract(DebateContract):
         assert {a.model for a in agents} <= set(trial.debate.models)
         people = [Persona(f"P{i}", votes=i != 1) for i in range(len(agents))]
         agents = tuple(Agent(i, p, None) for i, p in enumerate(people))  # as they are before they are cast
-        debate = Debate(DebateState(trial.debate.cell, self.sample, client=state_of(trial.debate).client,
-                                    agents=agents))
+        debate = DebateState(trial.debate.cell, self.sample, client=trial.debate.client, agents=agents)
         again = wait_for(trial.component.cast(debate, people))
         assert [a.persona for a in again] == people
 
@@ -188,7 +187,7 @@ class VisibilityContract(DebateContract):
     def views(self) -> Iterator[tuple[Debate, str, Sequence[Message]]]:
         """What every agent is shown, in every state of the debate."""
         for state, debate in variants(self.trial().ended()):
-            state_of(debate).round += 1
+            debate.change(round=debate.round + 1)
             for agent in debate.agents:
                 turn = Turn(agent, "improve")
                 what = f"the view of agent {agent.id}, {state},"

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from madplug import runspecs
-from madplug.context import Debate, state_of
+from madplug.context import Debate
 from madplug.records import Decision, Reopen
 from madplug.testing.play import debate_from, wait_for
 from madplug_testing.contracts.base import DebateContract
@@ -137,7 +137,7 @@ class PhaseContract(DebateContract):
         """
         for state, debate in variants(self.trial().ended()):
             for decision in (Decision("A", answer="A"), Decision.undecided("no agent spoke")):
-                state_of(debate).decision = decision
+                debate.change(decision=decision)
                 after = wait_for(self.trial().component.run(debate, decision))
                 assert after is None or isinstance(after, Decision | Reopen), f"{state}: run returned {after!r:.80}"
 
@@ -164,7 +164,7 @@ class MetricContract(DebateContract):
         """
         for state, debate in variants(self.trial().ended()):
             for decision in (self.trial().played.decision, Decision.undecided(state)):
-                state_of(debate).decision = decision
+                debate.change(decision=decision)
                 score = same_twice(lambda d=debate: wait_for(self.trial().component.score(d, self.references)), state)
                 values = list(score.values()) if isinstance(score, Mapping) else [score]
                 assert all(value is None or isinstance(value, int | float) for value in values), f"{state}: {score!r}"

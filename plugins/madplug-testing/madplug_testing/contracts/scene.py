@@ -13,7 +13,6 @@ from pydantic import BaseModel
 
 from madplug.components import Dataset
 from madplug.context import Debate
-from madplug.context import state_of as debate_state
 from madplug.debate.state import DebateState, without_paths
 from madplug.records import DebateResult, Message, Reply, Sample, Turn
 from madplug.rows import to_json
@@ -105,7 +104,7 @@ class Trial:
     witness: Witness
 
     @property
-    def debate(self) -> Debate:
+    def debate(self) -> DebateState:
         """The debate after its end; its components may still ask."""
         return self.played.debate
 
@@ -182,7 +181,7 @@ def same_twice(call: Any, what: str) -> Any:
     return one
 
 
-def variants(trial: Trial) -> Iterator[tuple[str, Debate]]:
+def variants(trial: Trial) -> Iterator[tuple[str, DebateState]]:
     """The debate as it ended; before any agent spoke; after one message; and without readable answers."""
     result = trial.played.result
     unread = tuple(replace(m, answer=None, key=None, agreement=None, confidence=None) for m in result.messages)
@@ -191,4 +190,4 @@ def variants(trial: Trial) -> Iterator[tuple[str, Debate]]:
     for name, messages in records.items():
         notes = without_paths(result.notes, result.decision_notes)  # nothing is decided yet
         stored = replace(result, messages=messages, notes=notes)
-        yield name, Debate(DebateState.stored(stored, trial.debate.cell, client=debate_state(trial.debate).client))
+        yield name, DebateState.stored(stored, trial.debate.cell, client=trial.debate.client)

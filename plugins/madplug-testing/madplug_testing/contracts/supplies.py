@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from madplug.components import KINDS, ModelOptions, Observer
+from madplug.component import field_of
+from madplug.components import HOST_KINDS, Component, ModelOptions, Observer
 from madplug.config import load
 from madplug.config.build import Builder, Made
-from madplug.config.shape import debate_table
 from madplug.config.shape import slots as kinds_of
-from madplug.debate.composition import field_of
+from madplug.config.shape import tables
 from madplug.records import Sample
 from madplug.registry.installed import Registry
 from madplug.rows import to_json
@@ -196,7 +196,7 @@ class ParadigmContract(ComponentContract):
 
         wrong = ""
         try:
-            debate_table().model_validate(dict(self.component.debate))
+            tables().debate.model_validate(dict(self.component.debate))
         except ValidationError as error:
             wrong = str(error)
         assert not wrong, wrong
@@ -209,9 +209,8 @@ class ParadigmContract(ComponentContract):
         If this fails: write names in full, and declare the plugins they come from as dependencies.
         """
         builder = _AnyNames(Made(Registry(), Path()), {})
-        for kind, slot in slots(self.component.debate):
-            base = next(base for base in KINDS.values() if base.kind == kind)
-            made = builder.make(base, {k: v for k, v in slot.items() if k != "for"}, f"{kind} {slot['use']}")
+        for base, slot in slots(self.component.debate):
+            made = builder.make(base, {k: v for k, v in slot.items() if k != "for"}, f"{base.kind} {slot['use']}")
             name = made.full_name if made is not None else slot["use"]
             assert name == slot["use"], f"'{slot['use']}' is not a full name; it is '{name}'"
         assert not builder.problems, "; ".join(map(str, builder.problems))
@@ -338,10 +337,10 @@ class _AnyNames(Builder):
         pass
 
 
-def slots(debate: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """(kind, slot) of every component that a `[debate]` table names."""
-    found: list[tuple[str, Any]] = []
-    for base in kinds_of("debate"):
+def slots(debate: Mapping[str, Any]) -> list[tuple[type[Component], dict[str, Any]]]:
+    """(base class, slot) of every component that a `[debate]` table names."""
+    found: list[tuple[type[Component], Any]] = []
+    for base in kinds_of(HOST_KINDS, "debate"):
         value = debate.get(field_of(base))
-        found += ((base.kind, slot) for slot in (value or () if base.how_many == "list" else [value]) if slot)
-    return [(kind, {"use": slot} if isinstance(slot, str) else dict(slot)) for kind, slot in found]
+        found += ((base, slot) for slot in (value or () if base.how_many == "list" else [value]) if slot)
+    return [(base, {"use": slot} if isinstance(slot, str) else dict(slot)) for base, slot in found]
