@@ -30,7 +30,7 @@ HEAVY = {"litellm", "datasets", "torch", "matplotlib", "aiohttp", "pyarrow", "pa
 
 LIBRARIES = {"prompting", "testing", "tracking", "workers"}
 """Distributions that other plugins use, and that offer no component."""
-UNUSED = {"asyncio", "concurrent.futures", "http", "multiprocessing", "packaging", "pydantic.plugin._loader", "sqlite3",
+UNUSED = {"asyncio", "concurrent.futures", "http", "multiprocessing", "pydantic.plugin._loader", "sqlite3",
           "ssl", "urllib.request", "madplug.debate.cell", "madplug.debate.state", "madplug.store.base"}
 """What running a study takes, and looking at components does not: together a third of what a listing would cost."""
 
