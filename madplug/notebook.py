@@ -8,8 +8,8 @@ from typing import Any
 
 from madplug.cli.progress import ProgressText
 from madplug.cli.terminal import Terminal
+from madplug.context import Run
 from madplug.events import DebateFinished, MessageRecorded
-from madplug.study.observers import Run
 
 EVERY = 0.5
 """Seconds between two updates."""

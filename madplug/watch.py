@@ -11,7 +11,14 @@ from rich.console import Console
 from rich.text import Text
 
 from madplug.cli.terminal import Terminal
-from madplug.events import AgentsCast, CallAnswered, DebateFinished, DebateStarted, Decided, MessageRecorded
+from madplug.events import (
+    AgentsCast,
+    CallAnswered,
+    DebateFinished,
+    DebateStarted,
+    Decided,
+    MessageRecorded,
+)
 from madplug.records import DebateId, DebateResult, Decision, Message, is_another_sample
 from madplug.text import count, safe
 

@@ -10,15 +10,19 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 # No property is judged by the clock.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
+KIT = Path(__file__).parents[1] / "tests" / "kit"
+
+sys.path.insert(0, str(KIT))  # the plugin `kit`, and what the host's tests share, for plugins that test with them
 
 
 @pytest.fixture(autouse=True)
@@ -158,7 +162,7 @@ def run_on_endpoint(tmp_path, registry):
     from madplug.config import load
     from madplug.store import MemoryStore
     from madplug.study.run import StudyRun
-    from madplug.testing.endpoint import running_endpoint
+    from madplug_testing.endpoint import running_endpoint
 
     def run(toml, rows, replies):
         (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

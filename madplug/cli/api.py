@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from madplug.components import Component, Observer
 from madplug.config import load
+from madplug.config.read import read
 from madplug.errors import UserError
 from madplug.records import DebateResult
 from madplug.registry.installed import Registry
 from madplug.store import Reader, open_study
 from madplug.study.session import open_session
+from madplug.study.trust import confirm
 
 if TYPE_CHECKING:
     from madplug.study.run import StudyRun
@@ -74,29 +76,30 @@ class StudyResult:
 
 async def arun(source: str | Path | Mapping[str, Any], *, settings: Mapping[str, Any] | None = None,
                output: str | Path | None = None, components: Sequence[type[Component]] = (),
-               observers: Sequence[Observer] = (), quiet: bool = False) -> StudyResult:
+               observers: Sequence[Observer] = (), quiet: bool = False, yes: bool = False) -> StudyResult:
     """Run a study, or resume it, and return its result; like `madplug run`.
 
     source: a run file, or its content as nested mappings. settings: changes by dotted key, `{"debate.rounds": 3}`.
     output: the study's directory, by default `runs/NAME`. components: classes that the study names by their class
-    names, without a plugin. observers: they receive the study's events. quiet: show no progress.
+    names, without a plugin. observers: they receive the study's events. quiet: show no progress. yes: do not ask
+    whether a study that somebody else began is trusted.
 
     Debates that fail do not raise; look at `status`. If the task is cancelled, however often, calls in flight are
     answered and stored first. Raises `UserError` for mistakes in the run file, with every one of them, and `StudyError`
     if the study cannot go on.
     """
-    return await _Run(source, settings, output, components, observers, quiet).run()
+    return await _Run(source, settings, output, components, observers, quiet, yes).run()
 
 
 def run(source: str | Path | Mapping[str, Any], *, settings: Mapping[str, Any] | None = None,
         output: str | Path | None = None, components: Sequence[type[Component]] = (),
-        observers: Sequence[Observer] = (), quiet: bool = False) -> StudyResult:
+        observers: Sequence[Observer] = (), quiet: bool = False, yes: bool = False) -> StudyResult:
     """Run a study, or resume it, and return its result; the arguments are those of `arun`.
 
     Can be called in a notebook, where it blocks until the study has ended. An interrupt lets the calls in flight be
     answered and stored, and then raises `KeyboardInterrupt`.
     """
-    study = _Run(source, settings, output, components, observers, quiet)
+    study = _Run(source, settings, output, components, observers, quiet, yes)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -109,14 +112,17 @@ class _Run:
 
     def __init__(self, source: str | Path | Mapping[str, Any], settings: Mapping[str, Any] | None,
                  output: str | Path | None, components: Sequence[type[Component]], observers: Sequence[Observer],
-                 quiet: bool) -> None:
+                 quiet: bool, yes: bool) -> None:
         if odd := [one for one in observers if not isinstance(one, Observer)]:
             raise UserError(f"observers: {odd[0]!r:.80} is not an observer, such as an instance of a subclass of "
                             "madplug.Observer")
-        source = source if isinstance(source, Mapping) else Path(source)
+        if not isinstance(source, Mapping):
+            source = Path(source)
+            confirm(source.parent, read(source, settings or {}), yes=yes)
         self._resolved = load(source, settings or {}, Registry(classes=components))
-        self._folder = Path(output) if output is not None else Path("runs") / self._resolved.plan.name
+        self._folder = Path(output) if output is not None else self._resolved.folder
         self._place = self._folder.absolute()  # a program may change its current directory meanwhile
+        confirm(self._place, self._resolved.table, yes=yes)
         self._observers = observers
         self._quiet = quiet
         self._study: StudyRun | None = None

@@ -24,7 +24,6 @@ from madplug.cli.tables import WIDTH, conclusion, summary_table
 from madplug.cli.terminal import Terminal
 from madplug.config import ResolvedStudy
 from madplug.rows import plain
-from madplug.shards import Shard
 from madplug.store import Recorder
 from madplug.study.open_files import discard
 from madplug.study.run import StudyRun
@@ -44,15 +43,13 @@ _HANGUP = getattr(signal, "SIGHUP", None)
 
 
 def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, messages: bool = False,
-           traced: bool = False, task: Task | None = None, shard: Shard | None = None,
-           prepared: Path | None = None) -> int:
+           traced: bool = False, task: Task | None = None) -> int:
     """Run a study, or resume it; returns the exit status.
 
-    messages: show every message. traced: log every hook call. task: do this with recorded debates instead. shard: run
-    only this part. prepared: a directory in which components were prepared.
+    messages: show every message. traced: log every hook call. task: do this with recorded debates instead.
     """
     collect_rarely()
-    with open_session(resolved, folder, traced=traced, task=task, shard=shard, prepared=prepared) as session:
+    with open_session(resolved, folder, traced=traced, task=task) as session:
         terminal = Watch(grader(plain(resolved.identity)), quiet=quiet) if messages else Terminal(quiet=quiet)
         return asyncio.run(_run(session, terminal))
 

@@ -14,8 +14,6 @@ from madplug.errors import UserError
 NAME = "study.db"
 VERSION = 5
 _APPLICATION = 0x6D616470  # "madp", in the header of the file
-_NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
-"""How a journal of SQLite ends that names another one."""
 _BESIDE = ("-wal", "-shm", "-journal")
 """The endings of the files that SQLite keeps beside a database."""
 _TABLES = {
@@ -72,23 +70,6 @@ def make_folder(folder: Path) -> None:
         _sync_folder(path.parent)
 
 
-def check_database_files(folder: Path, name: str) -> None:
-    """Refuse what would have SQLite write or delete a file elsewhere. Raises `UserError`.
-
-    It follows a link to a database. And before it writes, it completes what a journal says was interrupted; if that
-    names a journal that several databases have in common, it deletes the file of that name, wherever it is. madplug
-    makes neither.
-    """
-    for file, mode in _irregular(folder / name, ("", *_BESIDE)):
-        what = "a symbolic link; link the whole directory instead, or" if stat.S_ISLNK(mode) else \
-            "not a regular file;"
-        raise UserError(f"{folder}: cannot be used: {file.name} is {what} choose another directory with --output")
-    journal = folder / f"{name}-journal"
-    if journal.is_file() and _ending_of(journal) == _NAMES_ANOTHER:
-        raise UserError(f"{folder}: cannot be used: {journal.name} refers to a file elsewhere, so madplug did not make "
-                        "it; choose another directory with --output")
-
-
 def _irregular(database: Path, endings: Iterable[str]) -> Iterator[tuple[Path, int]]:
     """The files of a database that are there and not regular ones, each with its mode."""
     for file in (database.with_name(f"{database.name}{ending}") for ending in endings):
@@ -100,16 +81,9 @@ def _irregular(database: Path, endings: Iterable[str]) -> Iterator[tuple[Path, i
             yield file, mode
 
 
-def _ending_of(file: Path) -> bytes:
-    with file.open("rb") as journal:
-        journal.seek(max(0, file.stat().st_size - len(_NAMES_ANOTHER)))
-        return journal.read()
-
-
 def open_for_writing(folder: Path) -> sqlite3.Connection:
     """Open the study in a directory, or create one. Raises `UserError` if it cannot be used."""
     path = folder / NAME
-    check_database_files(folder, NAME)
     db = None
     try:
         db = sqlite3.connect(path, isolation_level=None)

@@ -9,8 +9,8 @@ from tests_support import RUN
 from madplug import Options, UserError
 from madplug.config import load
 from madplug.config.problems import secret_part, secrets
-from madplug.debate.composition import path_digest
 from madplug.errors import listed, message_of
+from madplug.options import path_digest
 
 
 def problems(path, *settings):

@@ -9,7 +9,7 @@ import pytest
 from scripted_replies import madplug, replies
 
 from madplug.config.read import cells, read
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(ROOT.glob("examples/*.toml"))

@@ -1,5 +1,6 @@
 """What holds for every distribution of the repository, found by walking it."""
 
+import ast
 import json
 import os
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from madplug.components import KINDS
+from madplug.components import HOST_KINDS
 from madplug.errors import UserError
 from madplug.registry.installed import Registry
 
@@ -27,7 +28,7 @@ HEAVY = {"litellm", "datasets", "torch", "matplotlib", "aiohttp", "pyarrow", "pa
          "pydantic_monty", "ray", "sacrebleu", "rouge_score", "starlette", "openai", "opentelemetry", "mlflow", "wandb",
          "inspect_ai"}
 
-LIBRARIES = {"prompting", "tracking"}
+LIBRARIES = {"prompting", "testing", "tracking", "workers"}
 """Distributions that other plugins use, and that offer no component."""
 UNUSED = {"asyncio", "concurrent.futures", "http", "multiprocessing", "packaging", "pydantic.plugin._loader", "sqlite3",
           "ssl", "urllib.request", "madplug.debate.cell", "madplug.debate.state", "madplug.store.base"}
@@ -50,6 +51,33 @@ def test_a_plugin_is_named_versioned_and_pinned_like_every_other(path):
         assert project["entry-points"]["madplug"] == {short: f"madplug_{short}"}
     assert "```console\n$ " in (path.parent / "README.md").read_text(encoding="utf-8")
     assert list((path.parent / "tests").glob("test_*.py"))
+
+
+BROUGHT = {"madplug-datasets": {"httpx"}, "madplug-litellm": {"aiohttp", "httpx"},
+           "madplug-otel": {"opentelemetry", "requests"}}
+"""What is imported of a package that a declared one brings."""
+ASKED_FOR = {"madplug-embeddings": {"huggingface_hub"}, "madplug-report": {"tiktoken", "tokenizers"},
+             "madplug-text": {"huggingface_hub"}}
+"""What a message asks to install where it is missing."""
+
+
+def declared(project):
+    """What a distribution declares, extras included, as the names of packages to import."""
+    extras = project.get("optional-dependencies", {}).values()
+    needs = [*project["dependencies"], *(need for extra in extras for need in extra)]
+    return {re.split(r"[^\w-]", need)[0].replace("-", "_").lower() for need in needs}
+
+
+@pytest.mark.parametrize("path", PLUGINS, ids=lambda p: p.parent.name)
+def test_a_plugin_declares_what_it_imports_anywhere(path):
+    """Imports in functions included, which `tests/tools/smoke.py` does not reach."""
+    own = path.parent.name.replace("-", "_")
+    known = declared(table(path)["project"]) | declared(table(ROOT / "pyproject.toml")["project"]) | {own, "madplug"}
+    known |= BROUGHT.get(path.parent.name, set()) | ASKED_FOR.get(path.parent.name, set())
+    nodes = [node for file in (path.parent / own).rglob("*.py") for node in ast.walk(ast.parse(file.read_bytes()))]
+    names = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    assert {name.partition(".")[0] for name in names} - known - sys.stdlib_module_names == set()
 
 
 def test_the_contributors_set_up_holds_every_distribution():
@@ -77,7 +105,7 @@ def test_every_component_tells_what_it_is_and_what_its_options_mean():
 def test_names_are_unique_within_a_kind_and_every_kind_has_its_hook():
     from madplug import hookspecs
 
-    assert {f"madplug_register_{plural}" for plural in KINDS} <= set(vars(hookspecs))
+    assert {f"madplug_register_{base.plural}" for base in HOST_KINDS} <= set(vars(hookspecs))
     offers = Registry().offers()
     assert len({(o.kind, o.name) for o in offers}) == len(offers)
 

@@ -24,7 +24,7 @@ from madplug_openai.forms import Structured, fields
 from madplug_openai.keys import Address, KeyVariable, StreamedText, key_from, presentable, refuse_key_in
 from madplug_openai.network import allow_connections
 from madplug_openai.options import ChatOptions
-from madplug_openai.replies import Shapeless, completion_in
+from madplug_openai.replies import Shapeless, billed_for, completion_in
 from madplug_openai.streamed import FIELDS, Pieces
 
 OPENAI = "https://api.openai.com/v1"
@@ -172,7 +172,7 @@ class Chat(Model):
             status = code if isinstance(code, int) and 400 <= code < 600 else 502
             return self._explained(status, failure(status, reply, text, headers, self._keys))
         what = "is not JSON" if reply is None else why
-        return TransientError(f"the reply {what}: {presentable(text, self._keys, 80)}")
+        return TransientError(f"the reply {what}: {presentable(text, self._keys, 80)}", billed_for(reply))
 
     def _explained(self, status: int, error: ModelError) -> ModelError:
         """With what the user can do about it, where that is known."""

@@ -51,6 +51,14 @@ def _account(reply: Mapping[str, Any], model: str, choice: Mapping[str, Any]) ->
     return raw
 
 
+def billed_for(reply: Any) -> Usage | None:
+    """What a reply that cannot be read has used, if it says so: it is paid all the same."""
+    given = reply.get("usage") if isinstance(reply, Mapping) else None
+    if not isinstance(given, Mapping) or not given:
+        return None
+    return Usage(_count(given.get("prompt_tokens")), _count(given.get("completion_tokens")))
+
+
 def _is_shallow(raw: Mapping[str, Any]) -> bool:
     """Whether nothing is nested more than one level deep, as in nearly every account of a usage."""
     return not any(type(inner) in (dict, list) for value in raw.values() if type(value) in (dict, list)

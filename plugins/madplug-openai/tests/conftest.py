@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from madplug import ModelError, Request
-from madplug.testing.endpoint import running_endpoint
 from madplug_openai import Chat
+from madplug_testing.endpoint import running_endpoint
 
 KEY = "sk-proj-abc123DEF456ghi789"
 

@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from madplug import AccessError, Completion, TransientError, UnreachableError, UserError
-from madplug.testing.endpoint import completion, running_endpoint
-from madplug.testing.faults import http
 from madplug_openai.client import Client
 from madplug_openai.network import proxy_for
+from madplug_testing.endpoint import completion, running_endpoint
+from madplug_testing.faults import http
 
 YES = json.dumps(completion("yes")).encode()
 

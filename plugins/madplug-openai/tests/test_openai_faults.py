@@ -15,8 +15,8 @@ from madplug import (
     TransientError,
     UnreachableError,
 )
-from madplug.testing.endpoint import completion, running_endpoint
 from madplug_openai.keys import presentable
+from madplug_testing.endpoint import completion, running_endpoint
 
 KINDS = {
     RefusedError: "400 413 422 context filter flagged filter_in_200",

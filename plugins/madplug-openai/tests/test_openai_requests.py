@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from madplug import Request, UserError, Volatile
-from madplug.testing.endpoint import completion, running_endpoint
 from madplug_openai import Chat
+from madplug_testing.endpoint import completion, running_endpoint
 
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"],
           "additionalProperties": False}

@@ -6,7 +6,7 @@ import pytest
 
 from madplug import EmptyReplyError, TransientError
 from madplug.streaming import listening_to
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
 WHOLE = {"id": "1", "model": "small", "usage": USAGE,

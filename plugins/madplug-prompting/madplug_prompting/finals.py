@@ -36,7 +36,8 @@ class FinalOptions(LayoutOptions):
     extract_frame: str = Field(default="{question}", description=(
         f"prompt, before what the voter said last: the task. {IN_TASK}"))
     extract_previous: str = Field(default="Your previous solution: {solution}", description=(
-        "prompt, where the voter's last message gives no solution, after the discussion: its previous one. {solution}"))
+        "prompt, where the voter's last message gives no solution or agrees with one: that solution, or the voter's "
+        "previous one. {solution}"))
     extract: str = Field(default=(
         "The discussion is over. Write down only your final solution, unchanged: no explanation, and not whether you "
         "agree with anyone. If your last message gives no solution, copy your previous solution; without one, answer "
@@ -91,13 +92,19 @@ def is_stated(debate: Debate, message: Message) -> bool:
     """
     if message.key is None or not getattr(debate.answers, "reads_any_text", False):
         return message.key is not None
+    if (adopted := adopted_message(debate, message)) is not None:  # its own words only agree
+        return is_stated(debate, adopted)
     if _says(debate, "was_read_by_model", message.round >= debate.rounds):
         return True
     marks = [part for part in message.data.values() if isinstance(part, Mapping)]
-    if any(part.get("stated") for part in marks) or states_answer(debate, message.content):
-        return True
+    return any(part.get("stated") for part in marks) or states_answer(debate, message.content)
+
+
+def adopted_message(debate: Debate, message: Message) -> Message | None:
+    """The earlier message whose solution a message adopts instead of stating one, or None."""
+    marks = (part for part in message.data.values() if isinstance(part, Mapping))
     adopted = next((part["adopted"] for part in marks if isinstance(part.get("adopted"), int)), None)
-    return adopted is not None and 0 <= adopted < message.id and is_stated(debate, debate.transcript.record[adopted])
+    return debate.transcript.record[adopted] if adopted is not None and 0 <= adopted < message.id else None
 
 
 async def final_answers(debate: Debate, options: FinalOptions) -> list[FinalAnswer]:
@@ -123,7 +130,8 @@ async def read_recorded(debate: Debate, recorded: FinalAnswer, message: Message)
     """What a message has on record, read by a model where the answer format leaves that to the round that decides."""
     if is_stated(debate, message) or not _says(debate, "is_read_at_decision", message.round >= debate.rounds):
         return recorded
-    answer, key = await debate.read(Turn(debate.agents[recorded.agent], "extract"), Reply(message.content))
+    source = adopted_message(debate, message) or message
+    answer, key = await debate.read(Turn(debate.agents[recorded.agent], "extract"), Reply(source.content))
     return recorded if key is None else FinalAnswer(recorded.agent, answer or key, answer, key)
 
 
@@ -148,7 +156,9 @@ async def ask_for_final(debate: Debate, recorded: FinalAnswer, options: FinalOpt
     last = debate.transcript.by(turn.agent)[-1]
     body: list[prompts.Chat] = [{"role": "assistant", "content": last.content}]
     previous = ""
-    if last.key is None:
+    if (adopted := adopted_message(debate, last)) is not None and adopted.answer:
+        previous = prompts.fill(options.extract_previous, solution=adopted.answer)
+    elif last.key is None:
         view = await debate.view(turn)
         shown = prompts.discussion(debate, turn, view)
         body = shown if any(m.id == last.id for m in view) else [*shown, *body]

@@ -11,8 +11,7 @@ from pydantic import Field
 from madplug import Executor, Options, StudyError, hookimpl
 
 if TYPE_CHECKING:
-    from madplug.calls.driver import StudyDriver
-    from madplug.study.jobs import JobStream
+    from madplug.context import Jobs, RunDriver
 
 
 class ClusterOptions(Options):
@@ -47,12 +46,12 @@ class Cluster(Executor):
         if find_spec("ray") is None:
             yield MISSING
 
-    async def run(self, jobs: JobStream, driver: StudyDriver) -> None:
+    async def run(self, jobs: Jobs, driver: RunDriver) -> None:
         """Run every job on one of the actors."""
         if find_spec("ray") is None:
             raise StudyError(MISSING)
-        from madplug.remote import Pool
         from madplug_ray.actors import Actors, connected
+        from madplug_workers import Pool
 
         async with connected(self.options.address):
             actors = Actors(self.options.cpus_per_worker, self.options.resources)

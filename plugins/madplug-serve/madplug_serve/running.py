@@ -15,17 +15,25 @@ from typing import Any
 from aiohttp import web
 
 from madplug import DebateResult, Observer
-from madplug.cli.launch import INTERRUPTED, LIMIT, SOME_FAILED, STOPPING, collect_rarely, echo, interruptible
+from madplug.cli.launch import (
+    INTERRUPTED,
+    LIMIT,
+    SOME_FAILED,
+    STOPPING,
+    collect_rarely,
+    echo,
+    interruptible,
+)
 from madplug.config import ResolvedStudy, Resolver
 from madplug.config.read import read
 from madplug.errors import UserError
 from madplug.events import DebateFinished
-from madplug.log import open_log
 from madplug.registry.installed import Registry
 from madplug.rows import plain
 from madplug.store import Recorder, open_recorder
 from madplug.study.directory import check_folder, check_same_study, keep_identity, write_provenance
 from madplug.study.files import write_whole
+from madplug.study.log import open_log
 from madplug.study.run import StudyRun
 from madplug.text import count, safe
 from madplug_serve.debates import Debates

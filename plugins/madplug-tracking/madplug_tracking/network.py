@@ -17,7 +17,7 @@ from madplug.errors import message_of
 from madplug.log import redact
 
 if TYPE_CHECKING:
-    from madplug.study.observers import Run
+    from madplug.context import Run
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between two attempts at a delivery: twice as many after each, up to the most."""

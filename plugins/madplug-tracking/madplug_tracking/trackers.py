@@ -30,7 +30,7 @@ from madplug_tracking.network import NetworkObserver, NetworkOptions, RejectedEr
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
-    from madplug.study.observers import Run
+    from madplug.context import Run
 
 REPORT_SECONDS = 25.0
 """The most seconds that making the report may take: an observer has 30 once a study has ended."""
