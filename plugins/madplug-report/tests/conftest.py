@@ -1,7 +1,5 @@
 """Studies written by hand: debates drawn from a seed, kept through the host's own store, no plugin needed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
