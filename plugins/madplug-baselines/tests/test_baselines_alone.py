@@ -1,7 +1,5 @@
 """Samples, steps and single answers, against a scripted model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
