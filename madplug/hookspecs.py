@@ -190,10 +190,20 @@ def madplug_register_executors() -> Iterable[type[Executor]]:  # type: ignore[em
 
 @hookspec
 def madplug_register_commands(cli: click.Group) -> None:
-    """Add commands to the `madplug` program.
+    """Add commands to the `madplug` program, or options to its commands.
 
-    cli: the click group to add them to. Return nothing. Every implementation is called.
+    cli: the click group to add them to; an option that appends the name of an observer to the parameter `observers` of
+    `cli.commands["run"]` is a short form of `--observe NAME`. Return nothing. Every implementation is called.
     Shipped: `madplug-report`.
+    """
+
+
+@hookspec
+def madplug_register_progress() -> Iterable[Observer]:  # type: ignore[empty-body]
+    """Show the progress of a study that `madplug.run` runs, where there is no terminal: in a notebook, say.
+
+    Return observers that fit where the program runs, or nothing. Every implementation is called, unless the run is
+    quiet. Shipped: `madplug-read`.
     """
 
 

@@ -348,12 +348,6 @@ class DebateResult:
         """The last round with a message that was not retracted; 0 if there is none."""
         return max((m.round for m in self.messages if not m.retracted), default=0)
 
-    def _repr_html_(self) -> str:
-        """The debate as a notebook shows it."""
-        from madplug.markup import debate_page
-
-        return debate_page(self)
-
 
 def is_another_sample(message: Message, before: Message) -> bool:
     """Whether an agent that was shown nothing has answered again in the same round: no change of mind, but a sample."""

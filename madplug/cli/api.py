@@ -55,22 +55,6 @@ class StudyResult:
         with self.open() as study:
             return list(study.debates(cell))
 
-    def to_pandas(self, table: str = "debates") -> Any:
-        """A pandas data frame: `debates`, `messages`, `calls` or `figures`; see `Reader.to_pandas`."""
-        with self.open() as study:
-            return study.to_pandas(table)
-
-    def to_polars(self, table: str = "debates") -> Any:
-        """A polars data frame: `debates`, `messages`, `calls` or `figures`; see `Reader.to_polars`."""
-        with self.open() as study:
-            return study.to_polars(table)
-
-    def _repr_html_(self) -> str:
-        """The study as a notebook shows it."""
-        from madplug.markup import study_page
-
-        return study_page(self.summary, self.folder)
-
 
 async def arun(source: str | Path | Mapping[str, Any], *, settings: Mapping[str, Any] | None = None,
                output: str | Path | None = None, components: Sequence[type[Component]] = (),
@@ -114,7 +98,8 @@ class _Run:
             raise UserError(f"observers: {odd[0]!r:.80} is not an observer, such as an instance of a subclass of "
                             "madplug.Observer")
         source = source if isinstance(source, Mapping) else Path(source)
-        self._resolved = load(source, settings or {}, Registry(classes=components))
+        self._registry = Registry(classes=components)
+        self._resolved = load(source, settings or {}, self._registry)
         self._folder = Path(output) if output is not None else Path("runs") / self._resolved.plan.name
         self._place = self._folder.absolute()  # a program may change its current directory meanwhile
         self._observers = observers
@@ -169,19 +154,24 @@ class _Run:
             signal.signal(signal.SIGINT, before)
 
     async def _run(self) -> StudyResult:
-        from madplug.notebook import progress_observers
-
         self._loop = asyncio.get_running_loop()
         with open_session(self._resolved, self._place) as session:
             for text in session.warnings:
                 warnings.warn(text, stacklevel=1)
-            shown = progress_observers(quiet=self._quiet)
+            shown = [] if self._quiet else self._shown()
             try:
                 summary = await session.run([*shown, *self._observers], begun=self._begun)
             finally:
                 for observer in shown:
                     observer.close()
         return StudyResult(self._folder, summary)
+
+    def _shown(self) -> list[Observer]:
+        """What shows the progress: the terminal, if there is one, or what plugins show it on."""
+        from madplug.cli.terminal import Terminal
+
+        terminal = Terminal()
+        return [terminal] if terminal.console.is_terminal else self._registry.progress()
 
     def _begun(self, study: StudyRun) -> None:
         self._study = study

@@ -23,14 +23,12 @@ import click
 from madplug.cli.tables import WIDTH, conclusion, summary_table
 from madplug.cli.terminal import Terminal
 from madplug.config import ResolvedStudy
-from madplug.rows import plain
 from madplug.shards import Shard
 from madplug.store import Recorder
 from madplug.study.open_files import discard
 from madplug.study.run import StudyRun
 from madplug.study.session import Session, Task, open_session
 from madplug.text import safe
-from madplug.watch import Watch, grader
 
 FINISHED, SOME_FAILED, LIMIT, INTERRUPTED = 0, 1, 3, 130
 STOPPING = "stopping: waiting for calls in flight; press Ctrl-C again to stop at once"
@@ -43,18 +41,16 @@ _HANGUP = getattr(signal, "SIGHUP", None)
 """The signal of a closed terminal; Windows has none."""
 
 
-def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, messages: bool = False,
-           traced: bool = False, task: Task | None = None, shard: Shard | None = None,
-           prepared: Path | None = None) -> int:
+def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, traced: bool = False,
+           task: Task | None = None, shard: Shard | None = None, prepared: Path | None = None) -> int:
     """Run a study, or resume it; returns the exit status.
 
-    messages: show every message. traced: log every hook call. task: do this with recorded debates instead. shard: run
-    only this part. prepared: a directory in which components were prepared.
+    traced: log every hook call. task: do this with recorded debates instead. shard: run only this part. prepared: a
+    directory in which components were prepared.
     """
     collect_rarely()
     with open_session(resolved, folder, traced=traced, task=task, shard=shard, prepared=prepared) as session:
-        terminal = Watch(grader(plain(resolved.identity)), quiet=quiet) if messages else Terminal(quiet=quiet)
-        return asyncio.run(_run(session, terminal))
+        return asyncio.run(_run(session, Terminal(quiet=quiet)))
 
 
 def collect_rarely() -> None:

@@ -30,7 +30,7 @@ from madplug.errors import Problem, UserError, message_of, nearest
 from madplug.text import a
 
 if TYPE_CHECKING:  # a command of a plugin needs no component, and these are half of what `madplug --help` would cost
-    from madplug.components import Component
+    from madplug.components import Component, Observer
 
 _BROKEN = (Exception, SystemExit)
 """What importing a third-party module may raise without affecting the others."""
@@ -172,6 +172,13 @@ class Registry:
         found: list[str] = []
         self._call_each("madplug_register_hints", "cannot suggest what to do next",
                         lambda function: found.extend(map(str, function(folder) or ())))
+        return found
+
+    def progress(self) -> list[Observer]:
+        """What plugins show the progress of a study on that this process runs."""
+        found: list[Observer] = []
+        self._call_each("madplug_register_progress", "cannot show the progress",
+                        lambda function: found.extend(function() or ()))
         return found
 
     def _call_each(self, hook: str, failure: str, call: Callable[[Callable[..., Any]], object]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from madplug import Caller, Completion, DebateResult, Decision, Sample, Usage, UserError
-from madplug.export import status_of
+from madplug.cli.status import status_of
 from madplug.store import Call, CallRow, DebateId, Scope, Totals, browsing, open_recorder, open_study, sqlite
 from madplug.store.merge import copy_records
 from madplug.store.scope import FACT
