@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from madplug.cli.api import StudyResult as StudyResult
     from madplug.cli.api import arun as arun
     from madplug.cli.api import run as run
+    from madplug.component import Component as Component
     from madplug.components import *  # noqa: F403
     from madplug.context import Debate as Debate
+    from madplug.context import Run as Run
+    from madplug.context import Sampled as Sampled
+    from madplug.context import Setup as Setup
     from madplug.debate.cell import BoundStyle as BoundStyle
     from madplug.debate.cell import Cell as Cell
     from madplug.errors import *  # noqa: F403
@@ -38,39 +42,35 @@ if TYPE_CHECKING:
     from madplug.store import Reader as Reader
     from madplug.store import Recorder as Recorder
     from madplug.store import open_study as open_study
-    from madplug.study.observers import Run as Run
-    from madplug.study.setup import Sampled as Sampled
-    from madplug.study.setup import Setup as Setup
     from madplug.transcript import Transcript as Transcript
 
 _HOMES = {
     "debate.cell": ("BoundStyle", "Cell"),
     "components": (
-        "AnswerFormat", "Casting", "Component", "Dataset", "DecisionProtocol", "Executor", "Extension", "Metric",
-        "Model", "Observer", "Paradigm", "PersonaGenerator", "Phase", "Plan", "Service", "Style", "TurnOrder",
+        "AnswerFormat", "Casting", "Dataset", "DecisionProtocol", "Executor", "Extension", "Metric",
+        "Model", "Observer", "Paradigm", "PersonaGenerator", "Phase", "Service", "Style", "TurnOrder",
         "Visibility",
     ),
     "aio": ("maybe_await",),
     "cli.api": ("StudyResult", "arun", "run"),
-    "context": ("Debate",),
+    "component": ("Component",),
+    "context": ("Debate", "Run", "Sampled", "Setup"),
     "errors": (
         "AccessError", "ComponentError", "EmptyReplyError", "MadplugError", "ModelError", "OverloadedError", "Problem",
         "RefusedError", "StudyError", "StudyStopped", "TransientError", "UnreachableError", "UserError", "nearest",
     ),
     "hookspecs": ("hookimpl",),
-    "study.observers": ("Run",),
-    "options": ("ModelName", "ModelOptions", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
+    "options": ("ModelName", "ModelOptions", "Names", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
                 "Volatile"),
     "records": (
         "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "Form", "Message",
-        "Persona", "Reopen", "Reply", "Request", "Review", "Sample", "Turn", "Usage", "Vote",
+        "Persona", "Picture", "Plan", "Reopen", "Reply", "Request", "Review", "Sample", "Turn", "Usage", "Vote",
     ),
     "events": (
         "AgentsCast", "CallAnswered", "DebateFinished", "DebateStarted", "Decided", "MessageRecorded", "StudyFinished",
         "StudyStarted",
     ),
     "services": ("Embedder", "ProgramResult", "Retriever", "Sandbox"),
-    "study.setup": ("Sampled", "Setup"),
     "store": ("Reader", "Recorder", "open_study"),
     "transcript": ("Transcript",),
 }

@@ -23,11 +23,22 @@ Making a component must be cheap: import heavy packages in `prepare` or `open`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, Union
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
+from madplug.component import Component, Maybe
+from madplug.context import Debate, Jobs, Run, RunDriver
+from madplug.events import (
+    AgentsCast,
+    CallAnswered,
+    DebateFinished,
+    DebateStarted,
+    Decided,
+    MessageRecorded,
+    StudyFinished,
+    StudyStarted,
+)
 from madplug.options import (
     ModelName,
     ModelOptions,
@@ -38,9 +49,7 @@ from madplug.options import (
     RunPath,
     ServiceName,
     Volatile,
-    nested_fields,
 )
-from madplug.options import Options as _Options
 from madplug.records import (
     Agent,
     Completion,
@@ -49,139 +58,13 @@ from madplug.records import (
     Form,
     Message,
     Persona,
+    Plan,
     Reopen,
     Reply,
     Request,
     Sample,
     Turn,
 )
-
-if TYPE_CHECKING:
-    from madplug.calls.driver import StudyDriver
-    from madplug.context import Debate
-    from madplug.events import (
-        AgentsCast,
-        CallAnswered,
-        DebateFinished,
-        DebateStarted,
-        Decided,
-        MessageRecorded,
-        StudyFinished,
-        StudyStarted,
-    )
-    from madplug.study.jobs import JobStream
-    from madplug.study.observers import Run
-    from madplug.study.setup import Setup
-
-T = TypeVar("T")
-C = TypeVar("C", bound="Component")
-O_co = TypeVar("O_co", bound=_Options, covariant=True)
-Maybe = Union[T, Awaitable[T]]  # noqa: UP007 - `|` cannot be applied to a type variable at run time
-"""What a component method may return: a value, or an awaitable of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The size of a cell's debates, for counting calls before any is made. Every number is an upper bound."""
-
-    agents: int
-    """Agents of a debate, including those that do not vote."""
-    rounds: int
-    """Rounds in which agents speak, the first included."""
-    turns: int
-    """Turns in one round."""
-    per_turn: int = 1
-    """Model calls in one turn, of the style that makes the most."""
-    models: int = 1
-    """How many different models the agents use."""
-
-
-# Components
-
-class HasOptions(Protocol[O_co]):
-    """Anything with a class of options."""
-
-    @property
-    def Options(self) -> type[O_co]:
-        """The class of its options."""
-
-
-class Component(ABC):
-    """What all components have in common.
-
-    The class attributes up to `of_study` describe the kind; the run file, `madplug list` and `show`, the registry and
-    the cell are derived from them. A plugin sets none of these.
-    """
-
-    kind: ClassVar[str]
-    """The kind in one word, as in `madplug list KIND`."""
-    plural: ClassVar[str]
-    """The last part of the name of the hook that registers the kind: `madplug_register_PLURAL`."""
-    label: ClassVar[str]
-    """The kind as it is called in a sentence: `turn order`."""
-    slot: ClassVar[str]
-    """The table of the run file: `debate.turns`, `metrics`, `models.NAME`."""
-    how_many: ClassVar[Literal["one", "list", "named", "none"]] = "one"
-    """One table, a list of tables, tables by name, or no table at all."""
-    required: ClassVar[bool] = False
-    """Whether a run file must name one."""
-    of_study: ClassVar[bool] = False
-    """Whether the components of this kind belong to the whole study instead of to each cell."""
-    name: ClassVar[str]
-    """The part of the full name after the plugin's."""
-    source: ClassVar[str] = ""
-    """The paper and section the component comes from."""
-    needs: frozenset[str] = frozenset()
-    """What another component of the cell must give: `agreement`, `confidence`, `references`, `logprobs`, ..."""
-    gives: frozenset[str] = frozenset()
-    """What this component gives to the others of its cell."""
-    executes: ClassVar[bool] = False
-    """Whether its options name code that is executed. Users are asked before a study from elsewhere has that done."""
-    full_name: str
-    """`plugin.component`; the bare name of a component that was not made from a run file."""
-    written_as: str = ""
-    """How a run file names it, if not by its full name: `/path/mine.py:Firmest`."""
-    content: str = ""
-    """A hash of the source, if the component is in a local file or was defined in a Python session."""
-
-    Options: ClassVar[type[_Options]] = _Options
-    """The class of its options: `Options = MajorityOptions`, or a nested `class Options(madplug.Options)`."""
-
-    if TYPE_CHECKING:
-        @property
-        def options(self: HasOptions[O_co]) -> O_co:
-            """The options, typed by the class's own `Options`."""
-
-    def __init__(self, options: Any = None, **values: Any) -> None:
-        """options: an instance of the class's `Options`; by default one made from the keyword arguments."""
-        made = self.Options(**values) if options is None else options
-        self.__dict__["options"] = made
-        self.full_name = getattr(self, "name", type(self).__name__)
-        for field in nested_fields(type(made)):
-            if isinstance(getattr(made, field.option), str | Mapping):
-                raise TypeError(f"{type(self).__qualname__}: the default of '{field.option}' is a name, which only a "
-                                f"run file can look up; pass the component: {field.option}=...")
-
-    @classmethod
-    def from_slot(cls: type[C], options: Any, *, full_name: str) -> C:
-        """Make the component of a slot of a run file, from its validated options and its full name."""
-        made = cls(options)
-        made.full_name = full_name
-        return made
-
-    def prepare(self, setup: Setup) -> Maybe[None]:
-        """Run once per cell, before its first debate: make criteria, demonstrations, indexes."""
-
-    def calls(self, plan: Plan) -> int:
-        """The most model calls this component makes in one debate (a style: in one turn), for `madplug check`.
-
-        Calls of components nested in its options are not included; the host adds them.
-        """
-        return 0
-
-    def check(self, cell: Any) -> Iterable[str]:
-        """Yield what is wrong with this component in this cell, in words, for `madplug check` and before a run."""
-        return ()
 
 
 class Model(Component):
@@ -203,7 +86,8 @@ class Model(Component):
         Raise `TransientError` if another attempt may help (the host retries with back-off), its subclass
         `UnreachableError` if there was no connection, its subclass `EmptyReplyError` if the reply has no text (after a
         few attempts the agent is silent in that turn), `RefusedError` if this request cannot be answered (a context
-        that is too long), and its subclass `AccessError` if none can (a wrong key, an unknown model).
+        that is too long), and its subclass `AccessError` if none can (a wrong key, an unknown model). An error about
+        a reply that is billed has its `usage`.
         """
 
     def open(self) -> Maybe[None]:
@@ -582,20 +466,38 @@ class Executor(Component):
     slot = "execution"
     of_study = True
 
-    @abstractmethod
-    async def run(self, jobs: JobStream, driver: StudyDriver) -> None:
-        """Have workers run every job, and return when all of them have ended.
+    @property
+    def part(self) -> str:
+        """The name of the part of the study that this executor runs, "" for all of it; a directory keeps to its part.
 
-        A worker is a `madplug.study.worker.Worker`, made from the run file in `driver.folder` with a `Driver` that
+        It is added to the name of the study's default directory.
+        """
+        return ""
+
+    def includes(self, sample: Sample) -> bool:
+        """Whether the debates on a sample belong to the executor's part of the study; asked only if it has one."""
+        return True
+
+    async def begin(self, driver: RunDriver) -> None:
+        """Called before components are prepared. Does nothing by default."""
+
+    @abstractmethod
+    async def run(self, jobs: Jobs, driver: RunDriver) -> None:
+        """Run every job, and return when all of them have ended: with `jobs.run()` in this process, or by workers.
+
+        A worker is a `madplug.study.Worker`, made from the run file in `driver.folder` with a `Driver` that
         forwards each call to this one, the only one that writes. The job of a lost worker is given to another worker.
         """
 
 
-KINDS: dict[str, type[Component]] = {base.plural: base for base in Component.__subclasses__()}
-"""The base class of each kind by `plural`: every class above, in order."""
+HOST_KINDS: tuple[type[Component], ...] = (
+    Model, Service, Dataset, AnswerFormat, PersonaGenerator, Casting, Style, TurnOrder, Visibility, DecisionProtocol,
+    Phase, Metric, Extension, Observer, Paradigm, Executor)
+"""The base class of each kind that madplug itself defines; `Registry.kinds` has those of plugins too."""
+
 
 __all__ = [
-    "KINDS", "AnswerFormat", "Casting", "Component", "Dataset", "DecisionProtocol", "Executor", "Extension",
+    "HOST_KINDS", "AnswerFormat", "Casting", "Component", "Dataset", "DecisionProtocol", "Executor", "Extension",
     "Form", "Metric", "Model", "ModelName", "ModelOptions", "Names", "Nested", "Observer", "Offers",
     "Paradigm", "PersonaGenerator", "Phase", "Plan", "Price", "RunPath", "Service", "ServiceName", "Style",
     "TurnOrder", "Visibility", "Volatile",

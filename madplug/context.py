@@ -1,167 +1,262 @@
-"""A debate as its components see it. The state that the loop changes is in `state.py`, the loop in `loop.py`."""
+"""What hooks hand to components: the debate, its cell, the setup of a cell, and the run that observers and executors
+see. The host fills them in; components read them and change a debate by what they return."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar, overload
 
-from madplug.aio import gather_all, maybe_await
-from madplug.components import AnswerFormat
-from madplug.debate.checks import check_hook_result, check_returned, check_view
-from madplug.errors import ComponentError, listed, nearest
-from madplug.records import Agent, Completion, DebateResult, Decision, Message, Reply, Request, Sample, Turn
-from madplug.services import is_protocol, lacks
-from madplug.text import a
+from madplug.aio import gather_all
+from madplug.records import (
+    Agent,
+    Completion,
+    DebateId,
+    DebateResult,
+    Decision,
+    Ending,
+    Form,
+    Job,
+    Message,
+    Plan,
+    Reply,
+    Sample,
+    Turn,
+    Usage,
+)
 from madplug.transcript import Transcript
 
-if TYPE_CHECKING:
-    from madplug.debate.cell import Cell
-    from madplug.debate.state import DebateState, Spending
-
 T = TypeVar("T")
+C = TypeVar("C")
+Sampled = tuple[Sample, tuple[str, ...]]
 
 
-class Debate:
+class Answers(Protocol):
+    """The answer format of a debate, as its components use it (`AnswerFormat`)."""
+
+    full_name: str
+
+    def instruction(self, sample: Sample) -> str:
+        """The sentence that tells an agent how to state its final answer."""
+
+    def canonical(self, text: str, sample: Sample) -> str | None:
+        """The canonical answer in a text, or None if there is none."""
+
+    def same(self, a: str, b: str, sample: Sample) -> bool:
+        """Whether two canonical answers are the same answer."""
+
+    def pattern(self, sample: Sample) -> str | None:
+        """A regular expression of the line that `instruction` asks for, or None."""
+
+    def form(self, sample: Sample, body: int | None = None) -> Form | None:
+        """The form of a reply that ends with its answer, or None."""
+
+
+class Sight(Protocol):
+    """The visibility of a cell, as components use it (`Visibility`)."""
+
+    def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
+        """The messages shown for a turn, before extensions change them."""
+
+    def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
+        """Ids of the agents whose messages an agent may see in a round."""
+
+
+class Writer(Protocol):
+    """A style, as components use it (`Style`)."""
+
+    moves: frozenset[str]
+
+    def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply | Awaitable[Reply]:
+        """Ask the model and parse its reply."""
+
+    def calls(self, plan: Plan) -> int:
+        """The most model calls in one turn."""
+
+
+class Writing(Protocol):
+    """A style of a cell, with the agents that it is for."""
+
+    @property
+    def style(self) -> Writer:
+        """The style."""
+
+    def takes(self, agent: Agent, turn: Turn) -> bool:
+        """Whether this style answers the turn."""
+
+
+class CellFacts(Protocol):
+    """One configuration of a study, as components see it."""
+
+    @property
+    def slug(self) -> str:
+        """The cell's name in the study."""
+
+    @property
+    def rounds(self) -> int:
+        """The most rounds in which agents speak, the first included."""
+
+    @property
+    def agents(self) -> int | None:
+        """How many agents the run file asks for, or None if the persona generators fix the number."""
+
+    @property
+    def wanted(self) -> int:
+        """How many agents a debate has."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that agents use, as in the run file."""
+
+    @property
+    def match(self) -> Mapping[str, str] | None:
+        """`{"cell": slug, "by": "calls" or "tokens"}` of the cell that this one is matched to."""
+
+    @property
+    def oracle(self) -> bool:
+        """Whether components may read the references."""
+
+    @property
+    def dataset_key(self) -> str:
+        """Equal for cells with the same data set and the same options of it."""
+
+    @property
+    def plan(self) -> Plan:
+        """The size of this cell's debates."""
+
+    @property
+    def answers(self) -> Answers:
+        """What counts as an answer."""
+
+    @property
+    def visibility(self) -> Sight:
+        """Who sees what."""
+
+    @property
+    def styles(self) -> Sequence[Writing]:
+        """In the order of the run file: the first that takes a turn writes it."""
+
+    @property
+    def personas(self) -> Sequence[object]:
+        """The persona generators."""
+
+
+@dataclass(slots=True)
+class Spending:
+    """What a debate has used, including calls that another debate has paid for."""
+
+    calls: int = 0
+    retries: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    cost_usd: float | None = 0.0
+
+    def add(self, usage: Usage, retries: int = 0) -> None:
+        """Count one call."""
+        self.calls += 1
+        self.retries += retries
+        self.prompt += usage.prompt
+        self.completion += usage.completion
+        self.cached += usage.cached
+        known = self.cost_usd is not None and usage.cost_usd is not None
+        self.cost_usd = self.cost_usd + usage.cost_usd if known else None  # type: ignore[operator]
+
+    def usage(self) -> Usage:
+        """The tokens and their cost."""
+        return Usage(self.prompt, self.completion, self.cached, self.cost_usd)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Debate(ABC):
     """One debate: its question, its agents, its transcript, and the way to ask a model.
 
     Nothing here can be written but `notes`; a component changes a debate by what it returns.
     """
 
-    __slots__ = ("_state",)
+    cell: CellFacts
+    """The configuration this debate belongs to."""
+    sample: Sample
+    """The question."""
+    repeat: int = 0
+    """Which independent repeat of the cell this is, from 0."""
+    seed: int = 0
+    """The study's seed; for draws, use `rng`."""
+    matched: DebateResult | None = None
+    """The same sample's result in the cell this one is matched to, or None."""
+    agents: tuple[Agent, ...] = ()
+    """All participants, by id; empty while personas are being made."""
+    transcript: Transcript = field(default_factory=Transcript)
+    """What is on record."""
+    round: int = 0
+    """The round under way, from 1; 0 before the first."""
+    rounds: int = 0
+    """The last round there will be, unless the debate ends before or a phase reopens it."""
+    decision: Decision | None = None
+    """The decision, for phases and metrics; None until there is one."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """Facts to keep with the debate, under the plugin's name; a component reads only its own."""
+    spent: Spending = field(default_factory=Spending)
+    """Calls, tokens and cost (US dollars) of this debate so far."""
 
-    def __init__(self, state: DebateState) -> None:
-        self._state = state
-
-    # The question
+    # The question, the participants, the answers
 
     @property
-    def sample(self) -> Sample:
-        """The question."""
-        return self._state.sample
-
-    @property
+    @abstractmethod
     def references(self) -> tuple[str, ...]:
         """The right answers. Raises `ComponentError` unless the run file says `oracle = true`."""
-        if not self._state.cell.oracle:
-            raise ComponentError("a component read debate.references, but the run file does not say oracle = true")
-        return self._state.references
 
     @property
-    def repeat(self) -> int:
-        """Which independent repeat of the cell this is, from 0."""
-        return self._state.repeat
-
-    # The participants
-
-    @property
-    def cell(self) -> Cell:
-        """The configuration this debate belongs to."""
-        return self._state.cell
-
-    @property
-    def agents(self) -> tuple[Agent, ...]:
-        """All participants, by id; empty while personas are being made."""
-        return self._state.agents
-
-    @property
-    def voters(self) -> tuple[Agent, ...]:
-        """The agents whose personas vote, by id."""
-        return tuple(a for a in self._state.agents if a.persona.votes)
-
-    def with_role(self, role: str) -> tuple[Agent, ...]:
-        """The agents whose persona has this role, by id."""
-        return tuple(a for a in self._state.agents if a.persona.role == role)
-
-    def agent(self, id: int) -> Agent:
-        """The agent with this id."""
-        return self._state.agents[id]
+    def answers(self) -> Answers:
+        """What counts as an answer, and when two answers are the same."""
+        return self.cell.answers
 
     @property
     def models(self) -> tuple[str, ...]:
         """The names of the models that agents use, as in the run file."""
-        return self._state.cell.models
-
-    # The transcript
+        return self.cell.models
 
     @property
-    def transcript(self) -> Transcript:
-        """What is on record."""
-        return self._state.transcript
+    def voters(self) -> tuple[Agent, ...]:
+        """The agents whose personas vote, by id."""
+        return tuple(a for a in self.agents if a.persona.votes)
 
-    @property
-    def round(self) -> int:
-        """The round under way, from 1; 0 before the first."""
-        return self._state.round
+    def with_role(self, role: str) -> tuple[Agent, ...]:
+        """The agents whose persona has this role, by id."""
+        return tuple(a for a in self.agents if a.persona.role == role)
 
-    @property
-    def rounds(self) -> int:
-        """The last round there will be, unless the debate ends before or a phase reopens it."""
-        return self._state.rounds
+    def agent(self, id: int) -> Agent:
+        """The agent with this id."""
+        return self.agents[id]
 
+    @abstractmethod
+    def key(self, text: str | None) -> str | None:
+        """The canonical answer in a text, or None; if an equal answer is on record, that answer's key."""
+
+    @abstractmethod
+    async def read(self, turn: Turn, reply: Reply) -> tuple[str | None, str | None]:
+        """The answer in a reply as text, and its key; both None if it gives none."""
+
+    # Who sees what
+
+    @abstractmethod
     async def view(self, turn: Turn) -> tuple[Message, ...]:
         """The messages an agent is shown for a turn, according to the visibility and every extension."""
-        view = self._state.cell.hooks.madplug_view(debate=self, turn=turn)
-        if hasattr(view, "__await__"):
-            view = await view
-        shown: Sequence[Any] = check_hook_result(view, (tuple, list), "view")
-        return check_view(shown, len(self._state.transcript))
 
     def neighbours(self, agent: Agent, round: int | None = None) -> Sequence[int]:
         """Ids of the agents whose messages an agent may see in a round; by default in the current one."""
-        return self._state.cell.visibility.neighbours(self, agent, self._state.round if round is None else round)
-
-    # Answers and decisions
-
-    @property
-    def answers(self) -> AnswerFormat:
-        """What counts as an answer, and when two answers are the same."""
-        return self._state.cell.answers
-
-    def key(self, text: str | None) -> str | None:
-        """The canonical answer in a text, or None; if an equal answer is on record, that answer's key."""
-        key = self.answers.canonical(text, self.sample) if text else None
-        return None if key is None else self._state.key_on_record(
-            check_returned(key, str, self.answers, "canonical"))
-
-    async def read(self, turn: Turn, reply: Reply) -> tuple[str | None, str | None]:
-        """The answer in a reply as text, and its key; both None if it gives none."""
-        answer = reply.answer
-        if answer is None:
-            found: Any = self.answers.extract(self, turn, reply.content)
-            if hasattr(found, "__await__"):
-                found = await found
-            answer = None if found is None else check_returned(found, str, self.answers, "extract")
-        return (answer, self.key(answer)) if answer else (None, None)
-
-    @property
-    def decision(self) -> Decision | None:
-        """The decision, for phases and metrics; None until there is one."""
-        return self._state.decision
-
-    @property
-    def matched(self) -> DebateResult | None:
-        """The same sample's result in the cell this one is matched to, or None."""
-        return self._state.matched
-
-    @property
-    def notes(self) -> dict[str, Any]:
-        """Facts to keep with the debate, under the plugin's name; a component reads only its own."""
-        return self._state.notes
-
-    @property
-    def spent(self) -> Spending:
-        """Calls, tokens and cost (US dollars) of this debate so far."""
-        return self._state.spent
+        return self.cell.visibility.neighbours(self, agent, self.round if round is None else round)
 
     # What components can use
 
     def rng(self, scope: str) -> random.Random:
         """A random generator seeded from the study's seed, the repeat, the sample and the scope, so that draws do not
         depend on scheduling. scope: `plugin.component:purpose`."""
-        state = self._state
-        text = f"{state.seed}\0{state.repeat}\0{state.sample.id}\0{scope}"
+        text = f"{self.seed}\0{self.repeat}\0{self.sample.id}\0{scope}"
         return random.Random(int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big"))
 
     @overload
@@ -170,16 +265,24 @@ class Debate:
     @overload
     def service(self, name: str, protocol: Callable[..., T]) -> T: ...  # type[T] takes no protocol
 
+    @abstractmethod
     def service(self, name: str, protocol: Any = None) -> Any:
         """The service of this name in the run file.
 
         protocol: what it is used as, such as `madplug.services.Embedder`; it is the type of the result. Raises
         `ComponentError` if the cell has no such service, or it lacks a method of the protocol.
         """
-        return find_service(self._state.cell.services, name, protocol)
 
+    @abstractmethod
+    def component(self, base: type[C], name: str) -> C:
+        """The component of a plugin's own kind that has this name in the run file.
+
+        base: the base class of the kind. Raises `ComponentError` if the cell has none of this name.
+        """
+
+    @abstractmethod
     async def ask(self, messages: str | Sequence[Mapping[str, Any]], *, purpose: str, agent: Agent | int | None = None,
-                  model: str | None = None, form: Mapping[str, Any] | None = None,
+                  model: str | None = None, form: Form | None = None,
                   params: Mapping[str, Any] | None = None) -> Completion:
         """Ask a model: `model`, or the agent's, or the first of the cell's.
 
@@ -188,49 +291,142 @@ class Debate:
         it. params: sampling parameters that differ from the model's own. Raises `ModelError` if no attempt was
         answered, which fails the debate unless caught.
         """
-        cell = self._state.cell
-        speaker = self._state.agents[agent] if isinstance(agent, int) else agent
-        name = model or (speaker.model if speaker else None) or (cell.models[0] if cell.models else None)
-        if name is None:
-            raise ComponentError(f"a component asked a model (purpose '{purpose}'), but the cell has none")
-        if isinstance(messages, str):
-            messages = ({"role": "user", "content": messages},)
-        elif isinstance(messages, Mapping) or not all(type(m) is dict or isinstance(m, Mapping) for m in messages):
-            raise ComponentError(f"a component asked a model (purpose '{purpose}') with {messages!r:.80}; expected a "
-                                 "string, or a list of messages {'role': ..., 'content': ...}")
-        request = Request(tuple(messages), purpose, name, speaker.id if speaker else None, params or {}, form)
-        changed = cell.hooks.madplug_request(debate=self, request=request)
-        if changed is not request:
-            request = check_hook_result(await maybe_await(changed), Request, "request")
-        if request.model not in cell.channels:
-            raise ComponentError(f"a request to the model '{request.model}', which this cell does not have"
-                                 f"{nearest(request.model, cell.channels)}; it has "
-                                 f"{listed(sorted(cell.channels), near=request.model) or 'none'}")
-        completion = cell.hooks.madplug_complete(debate=self, request=request)
-        if hasattr(completion, "__await__"):
-            completion = await completion
-        return check_hook_result(completion, Completion, "complete")
 
     async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
         """Await several asks concurrently and return their results in order. Waits for all before raising an error."""
         return await gather_all(asks)
 
 
-def state_of(debate: Debate) -> DebateState:
-    """The state behind a debate, for the host only."""
-    return debate._state
+class Setup(ABC):
+    """The argument of `Component.prepare`: the cell, its samples, its models, and values stored with the study."""
+
+    @property
+    @abstractmethod
+    def cell(self) -> CellFacts:
+        """The configuration that is being prepared."""
+
+    @property
+    @abstractmethod
+    def seed(self) -> int:
+        """The study's seed."""
+
+    @property
+    @abstractmethod
+    def spent(self) -> Spending:
+        """Calls, tokens and cost (US dollars) of preparing this cell so far."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that agents use."""
+        return self.cell.models
+
+    @property
+    def answers(self) -> Answers:
+        """What counts as an answer, and when two answers are the same."""
+        return self.cell.answers
+
+    @abstractmethod
+    def model_identity(self, name: str | None = None) -> str:
+        """What a model of this cell is, whatever the run file calls it; for the names of values that depend on it.
+
+        Its options that are not volatile, and its code if it is in a local file. name: by default the first agent's.
+        """
+
+    @overload
+    def service(self, name: str) -> Any: ...
+
+    @overload
+    def service(self, name: str, protocol: Callable[..., T]) -> T: ...  # type[T] takes no protocol
+
+    @abstractmethod
+    def service(self, name: str, protocol: Any = None) -> Any:
+        """The service of this name in the run file, as `Debate.service`."""
+
+    @abstractmethod
+    async def ask(self, messages: str | Sequence[Mapping[str, Any]], *, purpose: str, model: str | None = None,
+                  form: Form | None = None, params: Mapping[str, Any] | None = None) -> Completion:
+        """Ask a model, as `Debate.ask`."""
+
+    async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
+        """Await several asks concurrently and return their results in order."""
+        return await gather_all(asks)
+
+    @abstractmethod
+    def samples(self, split: str | None = None) -> Iterator[Sampled]:
+        """The data set's samples with their references, streamed.
+
+        split: another part of the data set. How many of its samples are read is recorded as training use.
+        """
+
+    @abstractmethod
+    async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
+        """A value that is made once and stored with the study: the one stored under `name`, or else `value`.
+
+        name: shared by all cells, so it has to include whatever the value depends on: a digest of options, a model.
+        value: a JSON value, or a function (plain or async) that makes one.
+        """
 
 
-def find_service(services: Mapping[str, Any], name: str, protocol: type[Any] | None) -> Any:
-    """A service by name. Raises `ComponentError` if there is none, or it does not implement the protocol."""
-    if name not in services:
-        raise ComponentError(f"a component asked for the service '{name}', which this cell does not use"
-                             f"{nearest(name, services)}; it uses {listed(sorted(services), near=name) or 'none'}")
-    found = services[name]
-    if protocol is None:
-        return found
-    missing = lacks(type(found), protocol)
-    if missing or not (is_protocol(protocol) or isinstance(found, protocol)):
-        why = f": it has no `async def {missing[0]}`" if missing else ""
-        raise ComponentError(f"the service '{name}' ({type(found).__qualname__}) is not {a(protocol.__name__)}{why}")
-    return found
+class Progress(NamedTuple):
+    """The progress of a run."""
+
+    paid: int
+    """Calls answered by a model in this run."""
+    in_flight: int
+    """Calls in flight."""
+    retries: int
+    """Attempts that failed."""
+    tokens: int
+    """Tokens of prompts and completions in this run."""
+    cost_usd: float
+    """US dollars of the whole study so far, as far as prices are known."""
+    debates: int = 0
+    """Debates that have ended in this run."""
+    waiting: str = ""
+    """What the run waits for, if it is not only for the calls in flight: a model that is being loaded, a rate limit."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The argument of `Observer.open`."""
+
+    study: str
+    """The study's name."""
+    folder: Path | None
+    """The study's directory, or None if it is stored in memory."""
+    repeats: int
+    planned: int | None
+    """Debates of the whole study, or None if a data set does not know its size."""
+    progress: Callable[[], Progress]
+    """Returns the current progress; may be called from any thread."""
+
+
+class Jobs(Protocol):
+    """The jobs of a run, as an executor sees them."""
+
+    def __aiter__(self) -> AsyncIterator[Job]:
+        """Every job, in the order of the study."""
+
+    async def run(self, work: Callable[[Job], Awaitable[object]] | None = None) -> None:
+        """Run every job; `work` is called as soon as a model that the job uses has a free slot.
+
+        work: by default, runs the job in this process.
+        """
+
+
+class RunDriver(Protocol):
+    """The driver of a run, as an executor sees it: the only one that writes."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The study's directory, or None if it is stored in memory."""
+
+    @property
+    def ending(self) -> Ending | None:
+        """Why no further call is started, or None while the study is running."""
+
+    async def finish(self, id: DebateId, result: DebateResult | None) -> None:
+        """Store a debate that has ended; result is None if the study was stopped before it did."""
+
+    def warn(self, text: str, /) -> None:
+        """Report something that does not affect results."""

@@ -60,14 +60,23 @@ class ComponentError(MadplugError):
 
 
 class ModelError(MadplugError):
-    """A model did not answer, and another attempt would not help."""
+    """A model did not answer, and another attempt would not help.
+
+    usage: what the endpoint bills for a reply that is no answer, or None if there was no such reply.
+    """
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
+        self.billed: tuple[tuple[str, Usage], ...] = ()
+        """What each paid reply to this request used, after its key; set by the host."""
 
 
 class TransientError(ModelError):
     """A model did not answer this time. `retry_after` is the wait in seconds the endpoint asked for."""
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, usage: Usage | None = None, *, retry_after: float | None = None) -> None:
+        super().__init__(message, usage)
         self.retry_after = retry_after
 
 
@@ -83,14 +92,10 @@ class UnreachableError(TransientError):
 
 
 class EmptyReplyError(TransientError):
-    """The endpoint answered with no text. `usage` is what it used for that, or None if it did not say.
+    """The endpoint answered with no text, which counts as paid; without `usage`, it is estimated.
 
     After a few attempts (the model option `empty_attempts`) the empty text is the answer: the agent is silent.
     """
-
-    def __init__(self, message: str, usage: Usage | None = None) -> None:
-        super().__init__(message)
-        self.usage = usage
 
 
 class RefusedError(ModelError):

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union
 
-from madplug.quick import quick
 from madplug.records import Agent, Answered, Caller, DebateId, DebateResult, Decision, Message, Request, Sample
 
 
@@ -29,7 +28,6 @@ class StudyStarted:
     """The settings in which each cell differs from the others, by cell."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class DebateStarted:
     """A debate starts; its personas and models are not chosen yet."""
@@ -41,7 +39,6 @@ class DebateStarted:
     """The debate's place among those that this run starts, from 0."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class AgentsCast:
     """The agents of a debate are known."""
@@ -50,7 +47,6 @@ class AgentsCast:
     agents: tuple[Agent, ...]
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class CallAnswered:
     """A model call was answered: by the model, through an identical call of another debate, or from the record."""
@@ -62,7 +58,6 @@ class CallAnswered:
     answered: Answered
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class MessageRecorded:
     """A message was recorded, or, if `message.retracted`, one on record was retracted."""
@@ -73,7 +68,6 @@ class MessageRecorded:
     """The author, or None for a message that no agent wrote."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Decided:
     """The decision protocol has decided; phases may still change the decision."""
@@ -82,7 +76,6 @@ class Decided:
     decision: Decision
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class DebateFinished:
     """A debate has ended."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from madplug.components import (
         AnswerFormat,
         Casting,
+        Component,
         Dataset,
         DecisionProtocol,
         Executor,
@@ -189,12 +190,21 @@ def madplug_register_executors() -> Iterable[type[Executor]]:  # type: ignore[em
 
 
 @hookspec
+def madplug_register_components() -> Iterable[type[Component]]:  # type: ignore[empty-body]
+    """Register components of the kinds that plugins define, and these kinds. In the run file: the `slot` of the kind.
+
+    A kind is a subclass of `madplug.Component` with `kind`, `plural`, `label`, `slot` and `how_many`; it is known once
+    it, or a component that inherits from it, is registered. Return classes. Every implementation is called.
+    """
+
+
+@hookspec
 def madplug_register_commands(cli: click.Group) -> None:
     """Add commands to the `madplug` program, or options to its commands.
 
-    cli: the click group to add them to; an option that appends the name of an observer to the parameter `observers` of
-    `cli.commands["run"]` is a short form of `--observe NAME`. Return nothing. Every implementation is called.
-    Shipped: `madplug-report`.
+    cli: the click group to add them to; `cli.commands["run"]` is a command to add options to, such as a short form of
+    `--observe NAME`, which appends to the parameter `observers`. Return nothing. Every implementation is called.
+    Shipped: `madplug-report`, `madplug-shards`.
     """
 
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
+from stat import S_ISREG
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError, core_schema
@@ -26,9 +28,6 @@ if sys.version_info >= (3, 12):
     from typing import NotRequired, TypedDict
 else:
     from typing_extensions import NotRequired, TypedDict
-
-if TYPE_CHECKING:
-    from madplug.components import Component
 
 T = TypeVar("T")
 
@@ -70,9 +69,10 @@ def unions(annotation: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Names:
-    """Marks an option whose value is the name of a table of the run file."""
+    """Marks an option that names a table of the run file: `Annotated[str, Names("tool")]`, one of `[tools.NAME]`."""
 
     kind: str
+    """The kind of component in these tables: `model`, `service`, or one that a plugin defines."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,8 @@ class _Nested:
                 if isinstance(value, str | Mapping) else ""
             raise PydanticCustomError("nested_type", f"expected a {source.label}{given}")
 
-        def table(component: Component) -> dict[str, Any]:
-            from madplug.debate.composition import component_to_table
-
-            return component_to_table(component)
-
         return core_schema.no_info_plain_validator_function(
-            made, serialization=core_schema.plain_serializer_function_ser_schema(table))
+            made, serialization=core_schema.plain_serializer_function_ser_schema(lambda made: made.to_table()))
 
 
 def _from_run_file(value: Any, info: ValidationInfo) -> Any:
@@ -129,7 +124,8 @@ ServiceName = Annotated[str, Names("service")]
 RunPath = Annotated[Path, BeforeValidator(_from_run_file), _RunPath()]
 """A path; a relative one is relative to the run file and is made absolute. In the study's identity, a digest of the
 file or folder takes the place of the path."""
-Nested = Annotated[T, _Nested()]
+NESTED = _Nested()
+Nested = Annotated[T, NESTED]
 """`Nested[Visibility]`: an option that is a component. In the run file it is a slot, `{use = ..., ...}` or a name; in
 `self.options` it is the component. Also `Nested[Visibility] | None` and `list[Nested[Metric]]`."""
 Volatile = _Volatile()
@@ -159,6 +155,33 @@ def is_volatile(options: type[BaseModel], name: str) -> bool:
     return Volatile in options.model_fields[name].metadata
 
 
+def path_digest(path: Any) -> Any:
+    """What represents a path in a study's identity: a digest of the file, or of every file in the folder."""
+    if isinstance(path, list | tuple):
+        return [path_digest(one) for one in path]
+    path = Path(path)
+    if path.is_dir():  # a database's -wal and -shm come and go with its readers
+        files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.endswith(("-wal", "-shm")))
+        parts = [f"{p.relative_to(path).as_posix()} {path_digest(p)}" for p in files]
+        return blake2b("\n".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+    try:
+        state = path.stat()
+        if not S_ISREG(state.st_mode):
+            return "not a file"  # a pipe or a device has no end
+        return _file_digest(path, state.st_mtime_ns, state.st_size)
+    except OSError:
+        return "missing"
+
+
+@lru_cache(maxsize=1000)
+def _file_digest(path: Path, changed: int, size: int) -> str:
+    digest = blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
+
+
 @dataclass(frozen=True)
 class Naming:
     """An option whose value names tables of the run file."""
@@ -175,41 +198,6 @@ def naming(options: type[BaseModel]) -> Iterator[Naming]:
         kinds = [mark.kind for mark in found if isinstance(mark, Names)]
         if kinds:
             yield Naming(name, kinds[0], next((m.protocol for m in found if isinstance(m, Offers)), None))
-
-
-@dataclass(frozen=True)
-class NestedField:
-    """An option that is a component, or a list of them."""
-
-    option: str
-    base: type[Component]
-    many: bool
-
-
-def nested_fields(options: type[BaseModel]) -> tuple[NestedField, ...]:
-    """The options that are components."""
-    return _nested_fields(options)
-
-
-@cache
-def _nested_fields(options: Any) -> tuple[NestedField, ...]:
-    complete(options)
-    return tuple(found for name, info in options.model_fields.items()
-                 for found in _nested(name, info.annotation, info.metadata, many=False))
-
-
-def _nested(name: str, annotation: Any, metadata: Any, *, many: bool) -> Iterator[NestedField]:
-    if any(isinstance(mark, _Nested) for mark in metadata):
-        yield NestedField(name, next(t for t in unions(annotation) if t is not type(None)), many)
-        return
-    origin, parts = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        yield from _nested(name, parts[0], parts[1:], many=many)
-    elif origin in (Union, UnionType):
-        for part in parts:
-            yield from _nested(name, part, (), many=many)
-    elif origin in (list, tuple) and parts:
-        yield from _nested(name, parts[0], (), many=True)
 
 
 def complete(options: type[BaseModel]) -> None:

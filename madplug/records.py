@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from madplug.quick import quick
-
 Form = Mapping[str, Any]
 """The form an answer must have: one of `{"json_schema": {...}}`, `{"regex": "..."}`, `{"grammar": "..."}`.
 
@@ -24,9 +22,7 @@ class Frozen(dict[str, Any]):
     """A dictionary on record: it reads like any other, but cannot be changed."""
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
-        from madplug.errors import ComponentError
-
-        raise ComponentError("a component changed the data of a message on record; make a new one: {**data, ...}")
+        raise TypeError("a component changed the data of a message on record; make a new one: {**data, ...}")
 
     __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = __ior__ = _refuse
 
@@ -58,7 +54,6 @@ class DebateId(NamedTuple):
         return f"cell '{self.cell}', repeat {self.repeat}, sample '{self.sample}'"
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One question. References are not part of it, so that they cannot reach a prompt by accident."""
@@ -76,7 +71,6 @@ class Sample:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Persona:
     """Who an agent is."""
@@ -88,7 +82,6 @@ class Persona:
     """Whether the agent's answer counts in the decision. Those of moderators, judges and summarisers do not."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Agent:
     """A persona on a model."""
@@ -112,7 +105,6 @@ class Agent:
         return hash(self.id)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One agent asked for one move."""
@@ -126,7 +118,6 @@ class Turn:
     """What the turn order wants stored in the turn's message, under the plugin's name."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a style returns for a turn."""
@@ -143,7 +134,6 @@ class Reply:
     """Anything else worth storing, under the plugin's name."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Message:
     """A message on record."""
@@ -176,7 +166,6 @@ class Message:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Request:
     """One model call, as it is about to be sent."""
@@ -196,7 +185,6 @@ class Request:
     """Derived from the study's seed and everything that identifies this call; below 2**31."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a call used."""
@@ -212,7 +200,6 @@ class Usage:
     """The usage as the provider reports it, stored so that prices can be applied later."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Completion:
     """What a model answered."""
@@ -223,7 +210,6 @@ class Completion:
     """Natural logarithms of the probabilities of the reply's tokens, if they were requested."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Where a call comes from: everything that identifies it except its content."""
@@ -241,7 +227,6 @@ class Caller:
     """How often this debate has made the same request before."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Answered:
     """A call that was answered."""
@@ -255,6 +240,8 @@ class Answered:
     """Duration of the answered attempt."""
     key: str = ""
     """The call's key in the study's records, in hexadecimal digits."""
+    billed: tuple[tuple[str, Usage], ...] = ()
+    """What each reply used that was paid before and was no answer, after the key under which it is on record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +254,6 @@ class Vote:
     valid: bool = True
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Decision:
     """How a debate was decided."""
@@ -290,7 +276,6 @@ class Decision:
         return cls(key=None, reason=reason)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Review:
     """What to do after a round."""
@@ -312,7 +297,6 @@ class Reopen:
     """A message to record before the further rounds, with no agent as its author."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class DebateResult:
     """A debate that has ended, as it is stored, scored and exported."""
@@ -347,6 +331,77 @@ class DebateResult:
     def rounds(self) -> int:
         """The last round with a message that was not retracted; 0 if there is none."""
         return max((m.round for m in self.messages if not m.retracted), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The size of a cell's debates, for counting calls before any is made. Every number is an upper bound."""
+
+    agents: int
+    """Agents of a debate, including those that do not vote."""
+    rounds: int
+    """Rounds in which agents speak, the first included."""
+    turns: int
+    """Turns in one round."""
+    per_turn: int = 1
+    """Model calls in one turn, of the style that makes the most."""
+    models: int = 1
+    """How many different models the agents use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One debate to run."""
+
+    cell: str
+    """The cell's slug."""
+    repeat: int
+    sample: Sample
+    references: tuple[str, ...]
+    order: int
+    """The debate's position in the run; older debates are served first."""
+    seed: int
+    matched: DebateResult | None = None
+    """The result of the same sample in the cell that this one is matched to."""
+    recorded: DebateResult | None = None
+    """The debate as it is on record, if it is not to be run but to be scored by `metrics`."""
+    metrics: tuple[str, ...] = ()
+    """The names of the metrics that score a recorded debate."""
+
+    @property
+    def id(self) -> DebateId:
+        """Which debate this is."""
+        return DebateId(self.cell, self.repeat, self.sample.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why no further call is started."""
+
+    kind: Literal["limit", "interrupted", "unusable"]
+    """A limit was reached; the user interrupted; or a model or the data cannot be used."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as data: a plugin says what it shows, and the report and the debate's page draw it.
+
+    A metric's `summarise` returns those of a cell under `pictures`; a component notes those of one debate under its own
+    name, `debate.notes["plugin"] = {"pictures": [Picture(...)]}`.
+    """
+
+    title: str
+    kind: Literal["line", "bars", "table", "heat"]
+    rows: tuple[Mapping[str, str | float | None], ...]
+    """Labels and numbers by column, 2,000 rows at most; `line` has numbers in `x`."""
+    x: str = ""
+    """The column of the horizontal axis; a table has none."""
+    y: str = ""
+    """The column of heights, or of the vertical axis of `heat`."""
+    series: str = ""
+    """The column that tells lines or groups of bars apart; `heat`: the column of the numbers."""
+    caption: str = ""
 
 
 def is_another_sample(message: Message, before: Message) -> bool:

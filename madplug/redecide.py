@@ -10,86 +10,48 @@ from typing import Any
 
 from madplug.config import ResolvedStudy, Resolver
 from madplug.config.read import overlay, read
-from madplug.context import Debate, state_of
+from madplug.context import Sampled
 from madplug.debate.loop import REOPENED, conclude, decide
 from madplug.debate.state import DebateState, without_paths
 from madplug.errors import ModelError, UserError, nearest_or_all
 from madplug.records import DebateId, DebateResult, Decision, Message, Usage
 from madplug.registry.installed import Registry
-from madplug.registry.local import file_of
 from madplug.store.base import Reader
-from madplug.study.compatibility import strings
-from madplug.study.setup import Sampled, Setup
-from madplug.study.trust import Ask, destinations, is_own
-
-_WRITTEN = frozenset({"name", "seed", "repeats", "share_completions", "oracle", "cells"})
-"""The keys of an expanded run file; observers, execution and limits belong to a run."""
-
-
-def _do_not_ask(what: list[str]) -> None:
-    """For callers that have asked already, or know who made the study."""
+from madplug.study.setup import CellSetup
+from madplug.study.trust import confirm
 
 
 def resolve_again(folder: Path, decision: str, options: Mapping[str, Any], name: str = "",
-                  pattern: str = "*", ask: Ask = _do_not_ask) -> ResolvedStudy:
+                  pattern: str = "*", *, yes: bool = False) -> ResolvedStudy:
     """The study in a directory, with another decision protocol in every cell.
 
     name: of the new study; by default that of the old one. pattern: only the cells whose names match it, and those
-    that they are matched to. ask: see `recorded_table`.
+    that they are matched to. yes: see `recorded_table`.
     """
-    table = recorded_table(folder, ask=ask)
+    table = recorded_table(folder, yes=yes)
     table["cells"] = chosen(table["cells"], pattern)
     table["name"] = name or table["name"]
     for cell in table["cells"]:
         cell.pop("dataset", None)
         cell["debate"] = overlay(cell["debate"], {"decision": {"use": decision, **options}})
-    resolved = Resolver(table, folder, Registry(), recorded=True).resolve()
-    ask(sent_by(resolved))
-    return resolved
+    return Resolver(table, folder, Registry(), recorded=True).resolve()
 
 
-def sent_by(resolved: ResolvedStudy) -> list[str]:
-    """What the models and services of a study may send, in words."""
-    services = (service for cell in resolved.plan.cells for service in cell.services.values())
-    return destinations([*resolved.plan.models.values(), *services])
+def recorded_table(folder: Path, *, yes: bool = False) -> dict[str, Any]:
+    """The expanded run file of a study. Raises `UserError` if there is none, or the user does not trust it.
 
-
-def recorded_table(folder: Path, others: Sequence[Path] = (), ask: Ask = _do_not_ask) -> dict[str, Any]:
-    """The expanded run file of a study. Raises `UserError` if there is none.
-
-    It may be someone else's, so it may not name a local file in its own directory or in those of the other studies.
-    madplug writes absolute paths, so a relative one, which could lead to a file beside the study, is refused too, and
-    so is what madplug does not write there. ask: is given the other local files, which will be executed.
+    yes: the user has agreed to what a study that was begun by others names.
     """
     path = folder / "study.toml"
     if not path.is_file():
         raise UserError(f"{folder}: no study here (there is no study.toml)")
     table = read(path, (), {})
-    if odd := sorted(table.keys() - _WRITTEN):
-        raise UserError(f"{path}: has '{odd[0]}', which madplug does not write there; it may be somebody's run file")
-    files = []
-    for use in strings(table):
-        file = file_of(use, folder)
-        if file is None:
-            continue
-        if "/".join(file.parts).lstrip("/").startswith(("proc/", "dev/")):
-            raise UserError(f"{path}: names {use}, which is a different file for every process; nothing is executed")
-        if any(file.resolve().is_relative_to(place.resolve()) for place in (folder, *others)):
-            raise UserError(f"{path}: names {use}, which is in the study's own directory, where nothing is executed")
-        if not use.startswith(str(file)):
-            raise UserError(f"{path}: names {use}, whose path is not absolute, so madplug did not write it; nothing "
-                            "is executed")
-        files.append(f"executes {file}")
-    if not is_own(folder):
-        ask([*dict.fromkeys(files), *_executing(table)])
+    cells = table.get("cells")
+    if not (isinstance(cells, list) and all(isinstance(cell, dict) and isinstance(cell.get("debate"), dict)
+                                            and isinstance(cell.get("name"), str) for cell in cells)):
+        raise UserError(f"{path}: is not what madplug writes there: it has no cells with a name and a debate")
+    confirm(folder, table, yes=yes)
     return table
-
-
-def _executing(table: Mapping[str, Any]) -> list[str]:
-    """The components of an expanded run file whose options name code, in words."""
-    used = set(strings(table))
-    return [f"executes what the options of {offer.name} name" for offer in Registry().offers()
-            if offer.component.executes and used & {offer.name, offer.name.rpartition(".")[2]}]
 
 
 def chosen(cells: Sequence[dict[str, Any]], pattern: str) -> list[dict[str, Any]]:
@@ -129,41 +91,39 @@ class Redecider:
         """The arguments of `StudyRun`."""
         return {"runner": self.run, "samples": self.samples, "reuse": [self.recorded]}
 
-    async def samples(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+    async def samples(self, setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
         """The samples of a cell's recorded debates."""
         for result in self.recorded.debates(setup.cell.slug):
             if result.repeat == repeat and (result.decision or result.error):
                 yield result.sample, result.references
 
-    async def run(self, debate: Debate) -> Decision:
+    async def run(self, state: DebateState) -> Decision:
         """Decide one recorded debate. Raises `ModelError` if the recorded debate failed."""
-        state = state_of(debate)
         result = self.recorded.debate(DebateId(state.cell.slug, state.repeat, state.sample.id))
         if result is None:
             raise ModelError("the debate is no longer on record")
         if result.error:
             raise ModelError(f"the recorded debate failed: {result.error}")
-        return await follow(debate, result, self.recorded)
+        return await follow(state, result, self.recorded)
 
 
-async def follow(debate: Debate, result: DebateResult, recorded: Reader | None = None) -> Decision:
+async def follow(state: DebateState, result: DebateResult, recorded: Reader | None = None) -> Decision:
     """Let the decision protocol follow a recorded debate, wave by wave, as if it were being run.
 
     Notes of the recorded decision and phases are left out, and so are calls made after the point at which this
     decision is reached. recorded: where the calls behind the messages are looked up, to count their usage.
     """
-    state = state_of(debate)
     state.transcript.locked = True
     state.notes.update(without_paths(result.notes, result.decision_notes))
-    state.opening_calls += result.opening_calls
+    state.opening_calls.extend(result.opening_calls)
     state.seat(result.agents)
     recording = _Recording(state, result, recorded)
     recording.open()
-    state.round = 1
-    decision = await recording.run_rounds(debate)
+    state.change(round=1)
+    decision = await recording.run_rounds(state)
     if decision is None:
-        decision = await decide(debate, "at_end") or Decision.undecided("the decision protocol gave no decision")
-    return await conclude(debate, decision, recording.run_rounds)
+        decision = await decide(state, "at_end") or Decision.undecided("the decision protocol gave no decision")
+    return await conclude(state, decision, recording.run_rounds)
 
 
 class _Recording:
@@ -182,20 +142,19 @@ class _Recording:
             self._count(key)
         self._put(self._by_round.get(0, ()))
 
-    async def run_rounds(self, debate: Debate) -> Decision | None:
+    async def run_rounds(self, state: DebateState) -> Decision | None:
         """Go through the rounds to a decision, or None if no further round was recorded."""
-        state = self._state
         if state.round not in self._by_round:
-            state.round -= 1
+            state.change(round=state.round - 1)
             return None
         self._recognise_reopening()
         while state.round in self._by_round and state.round <= state.rounds:
-            decision = await self._run_round(debate)
+            decision = await self._run_round(state)
             if decision is not None:
                 return decision
-            state.round += 1
-        state.round -= 1
-        return await decide(debate, "at_end")
+            state.change(round=state.round + 1)
+        state.change(round=state.round - 1)
+        return await decide(state, "at_end")
 
     def _recognise_reopening(self) -> None:
         """What a phase has said now stands for what it said then, for those who saw it."""
@@ -204,18 +163,18 @@ class _Recording:
             then = (m for m in self._by_round[self._state.round - 1] if m.stage == REOPENED)
             self._state.renumbered.update((m.id, said[0].id) for m in then)
 
-    async def _run_round(self, debate: Debate) -> Decision | None:
+    async def _run_round(self, state: DebateState) -> Decision | None:
         """The waves of a round, and then its messages without an author."""
         spoken = [m for m in self._by_round[self._state.round] if m.agent is not None]
         for _, wave in groupby([m for m in spoken if not m.retracted], key=lambda m: m.wave):
             self._put(list(wave))
-            decision = await decide(debate, "after_wave")
+            decision = await decide(state, "after_wave")
             if decision is not None:
                 return decision
         for key in (key for m in spoken if m.retracted for key in m.calls):
             self._count(key)
         held = any(not m.retracted for m in spoken)  # not where an extension retracted the last round for good
-        decision = await decide(debate, "after_round") if held else None
+        decision = await decide(state, "after_round") if held else None
         if decision is None:
             said = (m for m in self._by_round[self._state.round] if m.agent is None)
             self._put([m for m in said if m.stage != REOPENED])  # the phase itself says it again

@@ -7,24 +7,24 @@ from pathlib import Path
 from typing import Any
 
 from madplug.config import ResolvedStudy, Resolver
+from madplug.context import Sampled
 from madplug.errors import UserError
-from madplug.redecide import recorded_table, sent_by
+from madplug.redecide import recorded_table
 from madplug.registry.installed import Registry
 from madplug.registry.local import absolute, file_of
 from madplug.store.base import Reader
-from madplug.study.setup import Sampled, Setup
-from madplug.study.trust import Ask
+from madplug.study.setup import CellSetup
 
 
 def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path,
-                     ask: Ask) -> tuple[ResolvedStudy, frozenset[str]]:
+                     *, yes: bool = False) -> tuple[ResolvedStudy, frozenset[str]]:
     """The study in a directory with further metrics, and the names of the metrics that are to score it.
 
     metrics: names, or tables with `use` and options; one that a cell has already takes the other's place. Without any,
     every metric of the study scores it again. here: what the paths of local files are relative to.
-    ask: is told what the study would execute, and what it may send.
+    yes: the user has agreed to what a study that was begun by others names.
     """
-    table, registry = recorded_table(folder, ask=ask), Registry()
+    table, registry = recorded_table(folder, yes=yes), Registry()
     slots = [{"use": metric} if isinstance(metric, str) else metric for metric in metrics]
     if odd := next((slot for slot in slots if not isinstance(slot, Mapping)), None):
         raise UserError(f"--metric {odd}: expected a name, or {{use = \"NAME\", ...}}")
@@ -34,7 +34,6 @@ def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path,
     for cell in table["cells"]:
         cell["metrics"] = _with(cell.get("metrics", []), slots, registry)
     resolved = Resolver(table, folder, registry, recorded=True).resolve()
-    ask(sent_by(resolved))
     scores = {score: metric.full_name for cell in resolved.plan.cells for score, metric in cell.metrics.items()}
     return resolved, frozenset(score for score, name in scores.items() if not names or name in names)
 
@@ -77,7 +76,7 @@ class Rescorer:
         """The arguments of `StudyRun`."""
         return {"samples": self.samples, "rescore": self.metrics}
 
-    async def samples(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+    async def samples(self, setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
         """The samples of a cell's debates that have ended, with or without an error."""
         for result in self.recorded.debates(setup.cell.slug):
             if result.repeat == repeat and (result.decision or result.error):

@@ -8,11 +8,11 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from math import isfinite
 from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import orjson
 
-from madplug.records import Agent, DebateResult, Decision, Message, Persona, Sample, Usage, Vote
+from madplug.records import Agent, DebateResult, Decision, Message, Persona, Picture, Sample, Usage, Vote
 
 T = TypeVar("T")
 _FIELDS: dict[type, tuple[str, ...]] = {}
@@ -120,6 +120,32 @@ def _make(kind: Callable[..., T], row: Any, place: str) -> T:
     return kind(**found)
 
 
+MOST_PICTURES = 50
+MOST_PICTURE_ROWS = 2_000
+
+
+def pictures_in(tables: Any) -> Iterator[tuple[str, Picture]]:
+    """The pictures that plugins noted with a debate or a cell, by the name they stand under.
+
+    tables: what was noted, by plugin or metric. Raises `ValueError` for what is not one: records may be anyone's.
+    """
+    found = 0
+    for name, table in tables.items() if isinstance(tables, Mapping) else ():
+        for i, row in enumerate(table.get("pictures") or () if isinstance(table, Mapping) else ()):
+            picture, place = _make(Picture, row, f"{name}.pictures[{i}]"), f"{name}.pictures[{i}]"
+            columns = [c for c in (picture.x, picture.y, picture.series) if c]
+            if picture.kind not in ("line", "bars", "table", "heat") or len(picture.rows) > MOST_PICTURE_ROWS:
+                raise ValueError(f"{place}: expected a line, bars, table or heat of at most {MOST_PICTURE_ROWS:,} rows")
+            for line in picture.rows:
+                if not isinstance(line, Mapping) or any(c not in line for c in columns) or not all(
+                        isinstance(v, str | int | float | None) for v in line.values()):
+                    raise ValueError(f"{place}: expected rows of labels and numbers with {', '.join(columns)}")
+            found += 1
+            if found > MOST_PICTURES:
+                raise ValueError(f"{name}: more than {MOST_PICTURES} pictures")
+            yield str(name), picture
+
+
 def _record(kind: Any, row: Any, place: str) -> dict[str, Any]:
     """The known fields of a row, checked for their types."""
     if not isinstance(row, Mapping):
@@ -153,6 +179,8 @@ def _json_kinds(hint: Any) -> Iterator[type]:
         yield from (float, int)
     elif origin is tuple:
         yield from (list, tuple)
+    elif origin is Literal:
+        yield from {type(value) for value in get_args(hint)}
     elif is_dataclass(origin) or issubclass(origin, Mapping):
         yield Mapping
     else:

@@ -23,20 +23,15 @@ from typing import TYPE_CHECKING
 from madplug.hookspecs import hookspec
 
 if TYPE_CHECKING:
-    from madplug.context import Debate
+    from madplug.context import Debate, Sampled, Setup
     from madplug.records import (
         Completion,
         Message,
         Reply,
         Request,
         Review,
-        Sample,
         Turn,
     )
-    from madplug.study.setup import Setup
-
-Sampled = tuple["Sample", tuple[str, ...]]
-
 
 # Around
 

@@ -9,8 +9,11 @@ Plugins can define further protocols.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
+
+from madplug.errors import ComponentError, listed, nearest
+from madplug.text import a
 
 
 @runtime_checkable
@@ -69,6 +72,21 @@ def lacks(cls: type[Any], protocol: type[Any]) -> list[str]:
     """The methods of a protocol that a class does not have as coroutine functions."""
     return [name for name in dict.fromkeys(methods(protocol))
             if not inspect.iscoroutinefunction(getattr(cls, name, None))]
+
+
+def find_service(services: Mapping[str, Any], name: str, protocol: type[Any] | None) -> Any:
+    """A service by name. Raises `ComponentError` if there is none, or it does not implement the protocol."""
+    if name not in services:
+        raise ComponentError(f"a component asked for the service '{name}', which this cell does not use"
+                             f"{nearest(name, services)}; it uses {listed(sorted(services), near=name) or 'none'}")
+    found = services[name]
+    if protocol is None:
+        return found
+    missing = lacks(type(found), protocol)
+    if missing or not (is_protocol(protocol) or isinstance(found, protocol)):
+        why = f": it has no `async def {missing[0]}`" if missing else ""
+        raise ComponentError(f"the service '{name}' ({type(found).__qualname__}) is not {a(protocol.__name__)}{why}")
+    return found
 
 
 __all__ = ["Embedder", "ProgramResult", "Retriever", "Sandbox"]

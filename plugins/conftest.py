@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,11 +16,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 # No property is judged by the clock.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)  # under nohup: programs that tests start would ignore it, too
+KIT = Path(__file__).parents[1] / "tests" / "kit"
+
+sys.path.insert(0, str(KIT))  # the plugin `kit`, and what the host's tests share, for plugins that test with them
 
 
 @pytest.fixture(autouse=True)
@@ -184,7 +190,7 @@ def run_on_endpoint(tmp_path, registry):
     from madplug.config import load
     from madplug.store import MemoryStore
     from madplug.study.run import StudyRun
-    from madplug.testing.endpoint import running_endpoint
+    from madplug_testing.endpoint import running_endpoint
 
     def run(toml, rows, replies):
         (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

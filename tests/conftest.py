@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,17 +13,26 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)  # under nohup: programs that tests start would ignore it, too
 KIT = Path(__file__).parent / "kit"
 
 sys.path.insert(0, str(KIT))  # before the tests are collected: they import from it
 
 
+@pytest.fixture(autouse=True, scope="session")
+def state(tmp_path_factory):
+    """What the user has begun is remembered in a place of the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+        yield
+
+
 @pytest.fixture(autouse=True)
-def kit(monkeypatch, tmp_path_factory):
+def kit(monkeypatch):
     """The plugin `kit` is installed, here and in child processes."""
     monkeypatch.syspath_prepend(str(KIT))
     monkeypatch.setenv("PYTHONPATH", str(KIT))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
     for name in [n for n in os.environ if n.startswith("MADPLUG_")]:
         monkeypatch.delenv(name)
 

@@ -1,4 +1,4 @@
-"""The driver: the only one that writes. It grants calls, stores answered calls, and counts what was paid for.
+"""The driver of a study: it grants calls, stores what was answered, and counts what was paid. Only the driver writes.
 
 Workers, in this process or in another, run debates and send requests to models. Everything they need from the study
 goes through the methods of `Driver`, whose arguments and results can be pickled.
@@ -10,34 +10,23 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from madplug.aio import without_exit
-from madplug.calls.adaptive import Change
 from madplug.calls.quota import Quota
+from madplug.calls.slots import WindowChange
 from madplug.components import Model, Service
-from madplug.config.plan import Limits
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
-from madplug.events import AgentsCast, CallAnswered, DebateFinished, DebateStarted, Event, MessageRecorded
-from madplug.records import Caller, DebateId, DebateResult
+from madplug.events import AgentsCast, DebateFinished, DebateStarted, Event, MessageRecorded
+from madplug.records import Caller, DebateId, DebateResult, Ending
 from madplug.store.base import Call, CallRow, Reader, Recorder
-from madplug.study.observers import Observers, Progress, outcome_of
 
 HOPELESS = 5
 """An endpoint that refused every request of this many debates, and answered none in between, ends the study."""
-Source = Literal["shared", "stored"]
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """Why no further call is started."""
-
-    kind: Literal["limit", "interrupted", "unusable"]
-    """A limit was reached; the user interrupted; or a model or the data cannot be used."""
-    reason: str
+Source = Literal["paid", "shared", "stored"]
 
 
 class Driver(Protocol):
@@ -50,8 +39,11 @@ class Driver(Protocol):
     def tell(self, event: Event) -> None:
         """Record an event and pass it on to the observers; does not wait."""
 
-    async def claim(self, key: bytes) -> tuple[Call, Source] | None:
-        """An answered call, or None if the caller has to make it, and then to report it with `keep` or `give_up`."""
+    async def claim(self, key: bytes) -> tuple[Call | None, Source, Sequence[Call]]:
+        """An answered call, or None if the caller has to make it, and then to report it with `keep` or `give_up`.
+
+        Last come the replies on record that were paid and were no answer (`billed_key`).
+        """
 
     async def admit(self, channel: str, caller: Caller, estimate: int, patience: float) -> None:
         """Wait for a slot of a model and for its rate limits. Raises `StudyStopped` and `UnreachableError`.
@@ -60,10 +52,10 @@ class Driver(Protocol):
         """
 
     async def keep(self, channel: str, row: CallRow, call: Call) -> None:
-        """Store an answered call and release its slot; returns when the call is durable."""
+        """Store an answered call, or a reply that was paid, and release its slot; returns when it is durable."""
 
     def release(self, channel: str, caller: Caller, error: BaseException) -> None:
-        """Release a slot after an attempt that was not answered."""
+        """Release a slot after an attempt that cost nothing."""
 
     def give_up(self, key: bytes, error: BaseException) -> None:
         """Give up a claimed call; others that wait for it get the error, or make the call themselves."""
@@ -87,13 +79,23 @@ class Driver(Protocol):
         """Record a problem of the study, which goes on."""
 
 
-class StudyDriver:
-    """The driver of one run of a study."""
+def billed_key(key: bytes, number: int) -> bytes:
+    """The key of a paid reply that was no answer to the call with this key. number: which one of them, from 0."""
+    return blake2b(f"billed {number}".encode(), key=key, digest_size=16).digest()
 
-    def __init__(self, models: Mapping[str, Model], recorder: Recorder, observers: Observers, *,
-                 limits: Limits | None = None, reuse: Sequence[Reader] = (),
+
+class StudyDriver:
+    """The driver of one run of a study.
+
+    emit: called with every event. limits: the most `calls`, `tokens` and `cost_usd` of the study, by name. reuse:
+    records whose answered calls are not paid for again. wants: whether anything receives events of a kind.
+    """
+
+    def __init__(self, models: Mapping[str, Model], recorder: Recorder, emit: Callable[[Event], None], *,
+                 limits: Mapping[str, float] | None = None, reuse: Sequence[Reader] = (),
                  report: Callable[[str], None] = lambda problem: None,
-                 warn: Callable[[str], None] = lambda warning: None) -> None:
+                 warn: Callable[[str], None] = lambda warning: None,
+                 wants: Callable[[type[Event]], bool] = lambda kind: True) -> None:
         self.quotas = {name: Quota(name, model) for name, model in models.items()}
         self.recorder = recorder
         self.totals = recorder.totals()
@@ -101,7 +103,7 @@ class StudyDriver:
         """Whether a debate that is run for the first time may need a call that was answered for another one, or
         before."""
         self.paid = 0
-        """Calls answered by a model in this run."""
+        """Replies that were paid for in this run."""
         self.retries = 0
         self.in_flight = 0
         self.failed = 0
@@ -109,6 +111,7 @@ class StudyDriver:
         self.problem = report
         self.warn = warn
         """Reports something that does not affect results."""
+        self.wants = wants
         self.services: Mapping[tuple[str, str], Service] = {}
         """The services in this process, by cell and name."""
         self.when_stopped: list[Callable[[], None]] = []
@@ -118,12 +121,13 @@ class StudyDriver:
         self._ending: Ending | None = None
         self._stopped = asyncio.Event()
         self._call_ended = asyncio.Event()
-        self._observers = observers
-        self._limits = limits or Limits()
-        self._unlimited = self._limits.calls is self._limits.tokens is self._limits.cost_usd is None
-        self._reuse = tuple(reuse)
+        self._emit = emit
+        self._limits = dict(limits or {})
+        self._records: tuple[Recorder | Reader, ...] = (recorder, *reuse)
+        self._any_billed = self.shares
+        """Whether replies that were no answers may be on record."""
         self._pending: dict[bytes, asyncio.Future[Call] | None] = {}
-        """The claimed calls, each with what those wait for who asked for the same call since, if any did."""
+        """Calls in progress, each with the future that later callers of the same request await, if there are any."""
         self._storing: set[bytes] = set()
         self._open: set[DebateId] = set()
         self.ended = 0
@@ -170,21 +174,32 @@ class StudyDriver:
 
     # Calls
 
-    async def claim(self, key: bytes) -> tuple[Call, Source] | None:
+    async def claim(self, key: bytes) -> tuple[Call | None, Source, Sequence[Call]]:
         """An answered call, from this study's record, from those it may reuse, or from an identical one in flight."""
-        call = self.recorder.call(key)
-        for reader in self._reuse if call is None else ():
-            call = call or reader.call(key)
-        if call is not None:
-            return call, "stored"
+        if (call := self._recorded(key)) is not None:
+            return call, "stored", self._billed(key) if call.retries else ()
         while key in self._pending:
             pending = self._pending[key]
             if pending is None:
                 pending = self._pending[key] = asyncio.get_running_loop().create_future()
             with suppress(_NobodyPaid):
-                return await asyncio.shield(pending), "shared"
+                call = await asyncio.shield(pending)
+                return call, "shared", self._billed(key) if call.retries else ()
         self._pending[key] = None
+        return None, "paid", self._billed(key) if self._any_billed else ()
+
+    def _recorded(self, key: bytes) -> Call | None:
+        for records in self._records:
+            if (call := records.call(key)) is not None:
+                return call
         return None
+
+    def _billed(self, key: bytes) -> Sequence[Call]:
+        """The replies to a call that were paid and were no answer."""
+        found: list[Call] = []
+        while (call := self._recorded(billed_key(key, len(found)))) is not None:
+            found.append(call)
+        return found
 
     def give_up(self, key: bytes, error: BaseException) -> None:
         """Pass an error on to those waiting for the call, or let them make it if the error is not about the call."""
@@ -205,7 +220,7 @@ class StudyDriver:
         try:
             if not quota.slots.take():
                 await quota.slots.acquire(caller.order, caller.round)
-            if quota.limited or self._ending is not None or not self._unlimited:
+            if quota.limited or self._ending is not None or self._limits:
                 await self._pass_limits(quota, estimate)
         except BaseException:
             if probing:
@@ -232,7 +247,7 @@ class StudyDriver:
 
     async def _wait_for_calls_in_flight(self) -> None:
         """Wait while calls in flight would use up the limit of calls: those that fail leave their place to others."""
-        limit = self._limits.calls
+        limit = self._limits.get("calls")
         while limit is not None and self.totals.calls - self.in_flight < limit <= self.totals.calls:
             self._call_ended.clear()
             await self._unless_stopped(self._call_ended.wait())
@@ -242,18 +257,14 @@ class StudyDriver:
             raise StudyStopped(self._ending.reason)
 
     def _check_limits(self) -> None:
-        if self._unlimited:
-            return
-        limits, totals = self._limits, self.totals
-        for name, used in (("calls", totals.calls), ("tokens", totals.tokens), ("cost_usd", totals.cost_usd)):
-            limit = getattr(limits, name)
-            if limit is not None and used >= limit:
+        for name, limit in self._limits.items():
+            if getattr(self.totals, name) >= limit:
                 self.stop(Ending("limit", f"limits.{name}: {limit:,} reached"))
 
     async def keep(self, channel: str, row: CallRow, call: Call) -> None:
-        """Store an answered call, even if its debate no longer waits for it.
+        """Store an answered call, or a reply that was paid, even if its debate no longer waits for it.
 
-        Its slot is released once the call is durable, so that no answer can be lost.
+        Its slot is released once it is durable, so that nothing that was paid can be lost.
         """
         quota = self.quotas[channel]
         self._storing.add(row.key)
@@ -265,7 +276,7 @@ class StudyDriver:
             raise
 
     def _stored_alone(self, quota: Quota, key: bytes, storing: asyncio.Future[None]) -> None:
-        """A call was stored that nobody waits for but those who share it."""
+        """A cancelled debate's call was stored: wake those that share it."""
         if storing.cancelled():
             self._end_call(quota, key)
         error = None if storing.cancelled() else storing.exception()
@@ -287,6 +298,9 @@ class StudyDriver:
         """A call is durable: it may be used, and its slot is free."""
         usage = call.completion.usage
         self.paid += 1
+        if "unanswered" in usage.raw:
+            self._any_billed = True
+            self.retries += 1
         self.totals.tokens += usage.prompt + usage.completion
         self.totals.cost_usd += usage.cost_usd or 0.0
         quota.succeeded(usage)
@@ -302,7 +316,7 @@ class StudyDriver:
         quota.slots.release()
 
     def release(self, channel: str, caller: Caller, error: BaseException) -> None:
-        """Release a slot after an attempt that was not answered; an unusable model ends the study."""
+        """Release a slot after an attempt that cost nothing; an unusable model ends the study."""
         quota = self.quotas[channel]
         self.totals.calls -= 1
         self.in_flight -= 1
@@ -321,17 +335,14 @@ class StudyDriver:
 
     def tell(self, event: Event) -> None:
         """Record a start, the agents or a message, and pass the event on to the observers."""
-        if isinstance(event, CallAnswered):
-            if not self._observers.wants(CallAnswered):
-                return
-        elif isinstance(event, MessageRecorded):
+        if isinstance(event, MessageRecorded):
             self.recorder.keep_message(event.debate, event.message)
         elif isinstance(event, DebateStarted):
             self.recorder.start_debate(event.debate, event.sample, event.references)
             self._open.add(event.debate)
         elif isinstance(event, AgentsCast):
             self.recorder.keep_agents(event.debate, event.agents)
-        self._observers.emit(event)
+        self._emit(event)
 
     async def finish(self, id: DebateId, result: DebateResult | None) -> None:
         """Store a debate that has ended and notify the observers. Raises `ComponentError` if it cannot be stored.
@@ -346,18 +357,20 @@ class StudyDriver:
         if id in self._open:
             self._open.discard(id)
             self.ended += result is not None
-            self._observers.emit(DebateFinished(id, outcome_of(result), result))
+            outcome: Literal["done", "failed", "stopped"] = (
+                "stopped" if result is None else "failed" if result.error else "done")
+            self._emit(DebateFinished(id, outcome, result))
 
     def lose(self, id: DebateId) -> None:
         """A debate was lost with its worker, and will be started again."""
         if id in self._open:
             self._open.discard(id)
-            self._observers.emit(DebateFinished(id, "stopped"))
+            self._emit(DebateFinished(id, "stopped"))
 
     def abandon(self) -> None:
         """The run has broken off: notify the observers that the debates under way were stopped."""
         for id in sorted(self._open):
-            self._observers.emit(DebateFinished(id, "stopped"))
+            self._emit(DebateFinished(id, "stopped"))
         self._open.clear()
 
     # Facts
@@ -368,7 +381,7 @@ class StudyDriver:
             if quota.window is not None and quota.answered:
                 fact = f"in_flight.{name}"
                 earlier = self.recorder.fact(fact) or []
-                await self.recorder.keep_fact(fact, [*earlier, *map(Change._asdict, quota.window.history)])
+                await self.recorder.keep_fact(fact, [*earlier, *map(WindowChange._asdict, quota.window.history)])
 
     async def recall(self, name: str) -> Any:
         """A value stored with the study, or None."""
@@ -382,17 +395,12 @@ class StudyDriver:
         """What a method of a service returns, on behalf of a worker that has no instance of it."""
         return await without_exit(getattr(self.services[cell, name], method)(*arguments, **named))
 
-    def wants(self, kind: type[Event]) -> bool:
-        """Whether any observer has a method for these events."""
-        return self._observers.wants(kind)
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts and completions in this run."""
+        return sum(quota.tokens for quota in self.quotas.values())
 
-    def progress(self) -> Progress:
-        """The progress of the run."""
-        tokens = sum(quota.tokens for quota in self.quotas.values())
-        return Progress(self.paid, self.in_flight, self.retries, tokens, self.totals.cost_usd, self.ended,
-                        self._waiting())
-
-    def _waiting(self) -> str:
+    def waiting(self) -> str:
         """What calls wait for before they are in flight, or an empty string."""
         if self._ending is not None:
             return "stopping"

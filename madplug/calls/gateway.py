@@ -1,34 +1,39 @@
-"""How a worker reaches the models: look up the record, wait for a slot, attempt and retry, and record the answer."""
+"""From a debate's request to an answer: look it up, wait for a slot, attempt and retry, and have the answer stored."""
 
 from __future__ import annotations
 
+import asyncio
+import random
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
-
-from madplug.calls.channel import ModelChannel
-from madplug.calls.driver import Driver, Ending
+from madplug.calls.driver import Driver, billed_key
 from madplug.calls.quota import estimate_tokens
+from madplug.component import identity_of
 from madplug.components import Model
 from madplug.debate.cell import Cell
-from madplug.debate.checks import error_text
-from madplug.debate.composition import identity_of
-from madplug.errors import EmptyReplyError, ModelError, StudyStopped, TransientError, UnreachableError
-from madplug.records import Answered, Caller, Request
+from madplug.debate.checks import error_text, method_name, type_error
+from madplug.errors import EmptyReplyError, ModelError, RefusedError, StudyStopped, TransientError, UnreachableError
+from madplug.options import ModelOptions
+from madplug.records import Answered, Caller, Completion, Ending, Request, Usage
+from madplug.rows import storable_text
 from madplug.store.base import Call, CallRow
+from madplug.store.encode import MOST_USD, clamp_usage
+from madplug.text import count
 
-_backoff = wait_random_exponential(multiplier=0.5, max=60)
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+"""Seconds between two attempts, at random up to the first, doubled each time up to the second."""
 
 
 class Gateway:
-    """Answers requests on behalf of debates."""
+    """Answers the requests of debates."""
 
     def __init__(self, models: Mapping[str, Model], cells: Sequence[Cell], driver: Driver, *, seed: int = 0,
                  share: bool = True) -> None:
-        self.channels = {name: ModelChannel(name, model) for name, model in models.items()}
+        self._channels = {name: ModelChannel(name, model) for name, model in models.items()}
         self._driver = driver
         self._names = {cell.slug: cell.channels for cell in cells}
         self._identities = {name: identity_of(model) for name, model in models.items()}
@@ -36,100 +41,36 @@ class Gateway:
         self._seed = seed
         self._share = share
 
-    async def send(self, caller: Caller, request: Request, body: str) -> Answered:
-        """Answer one request: from the record, from an identical request in flight, or from the model."""
-        names = self._names[caller.cell]
-        name = names.get(request.model, request.model)
-        key = self._key(name, caller, body)
-        found = await self._driver.claim(key)
-        if found is not None:
-            call, source = found
-            return Answered(call.completion, source, call.retries, call.seconds, key.hex())
-        row = CallRow(key, caller, request.model, body)
-        seeded = Request(request.messages, request.purpose, request.model, request.agent, request.params, request.form,
-                         int.from_bytes(key[:4], "big") >> 1)
-        try:
-            call = await self._pay(self.channels[name], seeded, row)
-        except BaseException as error:
-            self._driver.give_up(key, error)
-            raise
-        return Answered(call.completion, "paid", call.retries, call.seconds, key.hex())
+    @property
+    def opening(self) -> str | None:
+        """The name of a model that is being opened, or None."""
+        return next((name for name, channel in self._channels.items() if channel.opening.locked()), None)
 
     def identity(self, cell: str, model: str) -> str:
         """What a model of a cell is, whatever the run file calls it: its options that are not volatile, its code."""
         return self._identities[self._names[cell].get(model, model)]
 
-    async def _pay(self, channel: ModelChannel, request: Request, row: CallRow) -> Call:
-        """Make attempts until one is answered."""
-        options = channel.model.options
-        patience = _Patience(options.deadline)
-        try:
-            return await self._attempt(channel, request, row, 0, patience,
-                                       accept_empty=min(options.empty_attempts, options.attempts) <= 1)
-        except TransientError as error:
-            first = error
-        return await self._pay_after(first, channel, request, row, patience)
-
-    async def _pay_after(self, first: TransientError, channel: ModelChannel, request: Request, row: CallRow,
-                         patience: _Patience) -> Call:
-        """Make further attempts; tenacity waits in between. Only those that reach the endpoint count."""
-        options, retries = channel.model.options, 1
-        attempts = 0 if isinstance(first, UnreachableError) else 1
-        empty = int(isinstance(first, EmptyReplyError))
-
-        async def attempt() -> Call:
-            nonlocal attempts, retries, empty
-            attempts += 1
-            accept = empty + 1 >= options.empty_attempts or attempts >= options.attempts
+    async def send(self, caller: Caller, request: Request, body: str) -> Answered:
+        """Answer one request: from the record, from an identical request in flight, or from the model."""
+        name = self._names[caller.cell].get(request.model, request.model)
+        key = self._key(name, caller, body)
+        call, source, billed = await self._driver.claim(key)
+        if call is None:
+            channel = self._channels[name]
+            attempts = _Attempts(channel.model.options, billed)
             try:
-                return await self._attempt(channel, request, row, retries, patience, accept_empty=accept)
-            except TransientError as error:
-                retries += 1
-                attempts -= isinstance(error, UnreachableError)
-                empty += isinstance(error, EmptyReplyError)
+                call = await self._pay(channel, request, CallRow(key, caller, request.model, body), attempts)
+            except BaseException as error:
+                if isinstance(error, ModelError):
+                    error.billed = _usages(key, attempts.billed)
+                self._driver.give_up(key, error)
                 raise
-
-        retrying = AsyncRetrying(
-            sleep=self._driver.pause, wait=_wait, reraise=True, retry=retry_if_exception_type(TransientError),
-            stop=lambda state: attempts >= options.attempts or patience.ends_within(state.upcoming_sleep))
-        try:
-            return await retrying(_after(first, attempt))
-        except TransientError as last:
-            tries = f"{max(retries, 1)} attempt{'s' if retries > 1 else ''}"
-            raise ModelError(f"model '{channel.name}': gave up after {tries}: {last}") from last
-
-    async def _attempt(self, channel: ModelChannel, request: Request, row: CallRow, retries: int,
-                       patience: _Patience, *, accept_empty: bool) -> Call:
-        """One exchange. The slot is kept until the reply is on disk, so that nothing answered can be lost.
-
-        accept_empty: a reply without text is the answer, and not worth another attempt.
-        """
-        caller, driver = row.caller, self._driver
-        await driver.admit(channel.name, caller, estimate_tokens(row.request), patience.left)
-        patience.begin()
-        try:
-            if not channel.opened:
-                await self._open(channel)
-            started = time.monotonic()
-            completion = await channel.ask(request, row.request, accept_empty=accept_empty)
-        except BaseException as error:
-            driver.release(channel.name, caller, error)
-            raise
-        call = Call(completion, retries, round(time.monotonic() - started, 4))
-        await driver.keep(channel.name, row, call)
-        return call
-
-    async def _open(self, channel: ModelChannel) -> None:
-        """Open a model before its first request; one that cannot be opened ends the study."""
-        try:
-            await channel.open()
-        except StudyStopped as error:
-            self._driver.stop(Ending("unusable", error_text(error)))
-            raise
+            billed = attempts.billed
+        return Answered(call.completion, source, call.retries, call.seconds, key.hex(), _usages(key, billed))
 
     async def close(self) -> None:
         """Close every model that was opened."""
-        for channel in self.channels.values():
+        for channel in self._channels.values():
             try:
                 await channel.close()
             except ModelError as error:
@@ -143,47 +84,194 @@ class Gateway:
                  f"\0{caller.nth}")
         return blake2b(scope.encode(), key=asked.digest(), digest_size=16).digest()
 
+    async def _pay(self, channel: ModelChannel, request: Request, row: CallRow, attempts: _Attempts) -> Call:
+        """Make attempts until one is answered."""
+        attempts.check(channel.name)
+        seeded = Request(request.messages, request.purpose, request.model, request.agent, request.params, request.form,
+                         int.from_bytes(row.key[:4], "big") >> 1)
+        while True:
+            try:
+                return await self._attempt(channel, seeded, row, attempts)
+            except TransientError as error:
+                seconds = attempts.pause_after(error)
+                if attempts.are_over_in(seconds):
+                    made = count(max(attempts.failed, 1), "attempt")
+                    raise ModelError(f"model '{channel.name}': gave up after {made}: {error}") from error
+            if seconds:
+                await self._driver.pause(seconds)
 
-class _Patience:
-    """The seconds after which a request is not retried, from its first attempt: waiting for a slot does not count."""
+    async def _attempt(self, channel: ModelChannel, request: Request, row: CallRow, attempts: _Attempts) -> Call:
+        """One exchange. The slot is kept until the reply is on disk, so that nothing answered or paid can be lost."""
+        driver, name, failure = self._driver, channel.name, None
+        await driver.admit(name, row.caller, estimate_tokens(row.request), attempts.begin_within)
+        attempts.begin()
+        try:
+            if not channel.opened:
+                await self._open(channel)
+            started = time.monotonic()
+            completion = await channel.ask(request, row.request)
+        except BaseException as error:
+            if not isinstance(error, ModelError) or error.usage is None:
+                driver.release(name, row.caller, error)
+                raise
+            failure, completion = error, Completion("", error.usage)
+        if not completion.text and completion.usage.raw.get("finish_reason") == "length":
+            driver.problem(f"model '{name}': replies were empty because their tokens were used up before the answer "
+                           "began; raise max_tokens")
+        call = Call(completion, attempts.failed, round(time.monotonic() - started, 4))
+        if failure is None or attempts.accept(failure):
+            await driver.keep(name, row, call)
+            return call
+        row, call = attempts.bill(row, call, failure)
+        await driver.keep(name, row, call)
+        raise failure
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._began: float | None = None
+    async def _open(self, channel: ModelChannel) -> None:
+        """Open a model before its first request; one that cannot be opened ends the study."""
+        try:
+            await channel.open()
+        except StudyStopped as error:
+            self._driver.stop(Ending("unusable", error_text(error)))
+            raise
+
+
+class ModelChannel:
+    """A model of the study: opened before its first request, asked, and closed."""
+
+    def __init__(self, name: str, model: Model) -> None:
+        self.name = name
+        self.model = model
+        self.opened = False
+        self.opening = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Open the model, once. Raises `StudyStopped` when it cannot be opened."""
+        async with self.opening:
+            if self.opened:
+                return
+            try:
+                opening = self.model.open()
+                if opening is not None:
+                    await opening
+            except Exception as error:
+                raise StudyStopped(f"model '{self.name}' cannot be opened: {error_text(error)}") from error
+            self.opened = True
+
+    async def ask(self, request: Request, body: str) -> Completion:
+        """Make one attempt at a request. An error about a reply that is billed has its usage."""
+        try:
+            answer: Any = self.model.complete(request)
+            completion = await answer if hasattr(answer, "__await__") else answer
+        except ModelError as error:
+            if error.usage is not None or isinstance(error, EmptyReplyError):
+                error.usage = self._priced(error.usage or Usage(), body, "")
+            raise
+        if not isinstance(completion, Completion):
+            raise type_error(f"{method_name(self.model, 'complete')} returned", completion, "Completion")
+        if not isinstance(completion.text, str):
+            raise type_error(f"{method_name(self.model, 'complete')} returned a Completion whose text is",
+                             completion.text, "a string")
+        text = storable_text(completion.text)
+        usage = self._priced(completion.usage, body, text)
+        if usage is completion.usage and text is completion.text:
+            return completion
+        return Completion(text, usage, completion.logprobs)
+
+    def _priced(self, usage: Usage, body: str, text: str) -> Usage:
+        """The usage with its cost, or an estimate marked as one if the endpoint reports none."""
+        usage = clamp_usage(usage)
+        if not usage.prompt and not usage.completion:
+            usage = replace(usage, prompt=estimate_tokens(body), completion=estimate_tokens(text) if text else 0,
+                            raw={**usage.raw, "estimated": True})
+        if usage.cost_usd is None and (price := self.model.price):
+            # However absurd the price: an unknown cost would count as none for `limits.cost_usd`.
+            usage = clamp_usage(replace(usage, cost_usd=min(cost_of(usage, price), MOST_USD)))
+        return usage
+
+    async def close(self) -> None:
+        """Close the model, if it was opened. Raises `ModelError` when it cannot be closed."""
+        if not self.opened:
+            return
+        self.opened = False
+        try:
+            closing = self.model.close()
+            if closing is not None:
+                await closing
+        except (Exception, SystemExit) as error:
+            raise ModelError(f"model '{self.name}': close raised {type(error).__name__}: {error_text(error)}") \
+                from error
+
+
+class _Attempts:
+    """The attempts at one call: which of them count, and until when further ones are made.
+
+    billed: the replies that were paid and were no answer, those of earlier runs included.
+    """
+
+    def __init__(self, options: ModelOptions, billed: Sequence[Call]) -> None:
+        self._options = options
+        self.billed = list(billed)
+        self.failed = self._counted = len(self.billed)
+        self._deadline: float | None = None
+
+    def check(self, model: str) -> None:
+        """Refuse a request whose replies on record say that another attempt would be paid for nothing."""
+        raw = self.billed[-1].completion.usage.raw if self.billed else {}
+        most = self._options.attempts if raw.get("retried") else min(self._options.empty_attempts,
+                                                                     self._options.attempts)
+        if len(self.billed) >= most:
+            made = count(len(self.billed), "paid attempt")
+            raise RefusedError(f"model '{model}': {raw.get('unanswered')} ({made} on record; raise empty_attempts or "
+                               "attempts to make another)")
 
     def begin(self) -> None:
-        """An attempt is made."""
-        self._began = time.monotonic() if self._began is None else self._began
+        """An attempt is made: waiting for the first slot does not count for the deadline."""
+        if self._deadline is None:
+            self._deadline = time.monotonic() + self._options.deadline
 
     @property
-    def left(self) -> float:
-        """The seconds that are left."""
-        return self._seconds if self._began is None else max(self._began + self._seconds - time.monotonic(), 0.0)
+    def begin_within(self) -> float:
+        """The seconds in which another attempt can begin."""
+        return self._options.deadline if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
 
-    def ends_within(self, seconds: float) -> bool:
-        """Whether it is at an end by then; always, if the endpoint was never reached in all the time there was."""
-        return self._began is None or self.left <= seconds
+    def accept(self, error: ModelError) -> bool:
+        """Whether a reply without text is the answer, and not worth another attempt."""
+        return isinstance(error, EmptyReplyError) and (len(self.billed) + 1 >= self._options.empty_attempts
+                                                       or self._counted + 1 >= self._options.attempts)
+
+    def bill(self, row: CallRow, call: Call, error: ModelError) -> tuple[CallRow, Call]:
+        """A paid reply that is no answer, as it is kept beside the call: under a key of its own."""
+        usage = call.completion.usage
+        raw = {**usage.raw, "unanswered": str(error), "retried": isinstance(error, TransientError)}
+        billed = replace(call, completion=Completion("", replace(usage, raw=raw)), retries=0)
+        row = replace(row, key=billed_key(row.key, len(self.billed)))
+        self.billed.append(billed)
+        return row, billed
+
+    def pause_after(self, error: TransientError) -> float:
+        """Count a failed attempt. Returns the seconds before the next one, never fewer than the endpoint asked for."""
+        pause = random.uniform(0, min(FIRST_PAUSE * 2 ** min(self.failed, 10), LONGEST_PAUSE))
+        self.failed += 1
+        if isinstance(error, UnreachableError):
+            return 0.0  # uses up no attempt; the model's quota says which caller tries next, and when
+        self._counted += 1
+        if isinstance(error, EmptyReplyError):
+            return 0.0  # the endpoint works; an empty reply needs no back-off
+        return max(error.retry_after or 0.0, pause)
+
+    def are_over_in(self, seconds: float) -> bool:
+        """Whether no attempt is left then; always, if the endpoint was never reached in all the time there was."""
+        return (self._counted >= self._options.attempts or self._deadline is None
+                or self.begin_within <= seconds)
 
 
-def _after(first: TransientError, attempt: Any) -> Any:
-    """An attempt for tenacity, for which the one that has already failed counts as the first."""
-    pending: list[TransientError] = [first]
-
-    async def again() -> Call:
-        if pending:
-            raise pending.pop()
-        call: Call = await attempt()
-        return call
-
-    return again
+def _usages(key: bytes, billed: Sequence[Call]) -> tuple[tuple[str, Usage], ...]:
+    """What paid replies without an answer used, each with its key."""
+    return tuple([(billed_key(key, n).hex(), call.completion.usage) for n, call in enumerate(billed)])
 
 
-def _wait(state: RetryCallState) -> float:
-    """Back off exponentially with jitter, and never less than the endpoint asked for."""
-    error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, UnreachableError):
-        return 0.0  # the model's quota says which caller tries next, and when
-    if isinstance(error, EmptyReplyError):
-        return 0.0  # the endpoint is well; it had nothing to say
-    asked = error.retry_after if isinstance(error, TransientError) else None
-    return max(asked or 0.0, _backoff(state))
+def cost_of(usage: Usage, price: Mapping[str, float]) -> float:
+    """USD of a call. price: USD per million tokens, by `prompt`, `completion` and `cached`."""
+    cached = price.get("cached", price.get("prompt", 0.0))
+    return ((usage.prompt - usage.cached) * price.get("prompt", 0.0) + usage.cached * cached
+            + usage.completion * price.get("completion", 0.0)) / 1e6

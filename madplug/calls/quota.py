@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from madplug.calls.adaptive import AdaptiveWindow
-from madplug.calls.slots import Slots
+from madplug.calls.slots import AdaptiveWindow, Interruptible, Slots
 from madplug.components import Model
 from madplug.errors import OverloadedError, UnreachableError
 from madplug.records import Caller, DebateId, Usage
@@ -17,8 +15,6 @@ from madplug.records import Caller, DebateId, Usage
 if TYPE_CHECKING:
     from aiolimiter import AsyncLimiter
 
-Interruptible = Callable[[Awaitable[None]], Awaitable[None]]
-"""Waits for something, but no longer than the study runs."""
 FIRST_PROBE, LAST_PROBE = 0.5, 15.0
 """Seconds between two attempts to reach an endpoint that is down, at first and at most."""
 MOST_A_SECOND = 10**6

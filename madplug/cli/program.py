@@ -29,8 +29,9 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 DISTRIBUTIONS: Mapping[str, str] = {
     "ask": "madplug-ask", "export": "madplug-export", "import": "madplug-mallm", "inspect": "madplug-inspect",
-    "read": "madplug-read", "report": "madplug-report", "run --watch": "madplug-read", "serve": "madplug-serve",
-    "view": "madplug-view"}
+    "merge": "madplug-shards", "read": "madplug-read", "report": "madplug-report", "run --prepare": "madplug-shards",
+    "run --prepared": "madplug-shards", "run --shard": "madplug-shards", "run --watch": "madplug-read",
+    "serve": "madplug-serve", "view": "madplug-view"}
 """The distribution to install for a command, or an option of a command, that is not there."""
 
 
@@ -55,7 +56,10 @@ class Program(click.Group):
 
     def resolve_command(self, ctx: click.Context,
                         args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name; raises `UserError` if it, or an option of it, has to be installed."""
+        """The command that the arguments name, with the options that plugins add to it.
+
+        Raises `UserError` if it, or an option of it, has to be installed.
+        """
         name, command = args[0], self.get_command(ctx, args[0])
         if command is None and (home := DISTRIBUTIONS.get(name)):
             raise UserError(f"no command '{name}'; it comes with {home}: pip install {home}")
@@ -153,7 +157,8 @@ def list_(kind: str | None, as_json: bool, only_problems: bool) -> None:
     from madplug.registry.describe import kinds, listing
     from madplug.registry.installed import Registry
 
-    known, registry = kinds(), Registry()
+    registry = Registry()
+    known = kinds(registry)
     plugin = kind if kind is not None and kind not in known else None
     found = listing(registry, known.get(kind or ""), plugin)
     if plugin and not found["components"] and plugin not in registry.plugin_names:
@@ -202,8 +207,8 @@ _folder = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path
 _settings = click.option("--set", "settings", metavar="K=V", multiple=True,
                          help="Change a value of the run file: --set debate.rounds=3.")
 
-_yes = click.option("--yes", is_flag=True, help="Do what the study asks for even if it was run elsewhere: execute the "
-                    "local files that it names, send keys to the addresses that it names.")
+_yes = click.option("--yes", is_flag=True, help="Do not ask whether a study that somebody else began is trusted: its "
+                    "components, the local files that it has executed, the addresses that it sends keys to.")
 
 
 @main.command()
@@ -241,32 +246,26 @@ def check(file: Path, settings: tuple[str, ...]) -> None:
 @_file
 @_settings
 @click.option("--output", type=click.Path(path_type=Path), help="The study's directory.  [default: runs/NAME]")
+@_yes
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--observe", "observers", metavar="NAME", multiple=True,
               help="An observer beside those of the run file, a name or '{use = \"NAME\", ...}'.")
 @click.option("--trace", is_flag=True, help="Log every hook call in DIR/log.jsonl.")
-@click.option("--shard", "part", metavar="I/N", help="Run part I of N; madplug merge makes one study of all parts.")
-@click.option("--prepare", is_flag=True, help="Prepare the components and run no debate, for --prepared.")
-@click.option("--prepared", metavar="DIR", type=click.Path(path_type=Path),
-              help="With --shard: use what the components prepared in DIR.")
-def run(file: Path, settings: tuple[str, ...], output: Path | None, quiet: bool, observers: tuple[str, ...],
-        trace: bool, part: str | None, prepare: bool, prepared: Path | None) -> None:
+def run(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool, quiet: bool,
+        observers: tuple[str, ...], trace: bool) -> None:
     """Run a study, or resume it where it stopped."""
     from madplug.cli.launch import launch
     from madplug.config import load
-    from madplug.config.read import as_toml
+    from madplug.config.read import as_toml, read
     from madplug.registry.installed import Registry
-    from madplug.shards import Shard
+    from madplug.study.trust import confirm
 
-    if prepare and (part is not None or prepared):
-        raise UserError("--prepare: runs no debate, so it does not go with --shard or --prepared")
-    if prepared and part is None:
-        raise UserError("--prepared: is for a part of a study; add --shard I/N")
-    shard = Shard(0, 1) if prepare else Shard.parse(part) if part is not None else None
     registry = Registry()
+    confirm(file.parent, read(file, settings), yes=yes)
     resolved = load(file, settings, registry, observers=[as_toml(text) for text in observers])
-    folder = output or Path("runs") / (resolved.plan.name + (shard.suffix if shard else ""))
-    status = launch(resolved, folder, quiet=quiet, traced=trace, shard=shard, prepared=prepared)
+    folder = output or resolved.folder
+    confirm(folder, resolved.table, yes=yes)
+    status = launch(resolved, folder, quiet=quiet, traced=trace)
     if not quiet:
         _print_hints(registry, folder)
     sys.exit(status)
@@ -278,27 +277,6 @@ def _print_hints(registry: Registry, folder: Path) -> None:
         click.echo(safe(line))
     for problem in registry.problems:
         click.echo(f"madplug: {safe(str(problem))}", err=True)
-
-
-@main.command()
-@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="The whole study's directory.")
-@_yes
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def merge(folders: tuple[Path, ...], output: Path, yes: bool, quiet: bool) -> None:
-    """Make one study of all its shards, which were run with --shard."""
-    from madplug.cli.tables import summary_table
-    from madplug.merge import merge as merge_shards
-
-    merged = merge_shards(folders, output, yes=yes)
-    if not quiet:
-        click.echo(f"{merged.summary['study']}: {merged.summary['status']}\n\n{summary_table(merged.summary)}\n")
-        click.echo(f"results saved in {output}{os.sep}")
-    if merged.different_data is not None:
-        click.echo(merged.different_data, err=True)
-    if merged.left:
-        click.echo(f"{count(merged.left, 'debate')} not run yet; finish the shards and merge them again, or run the "
-                   f"same run file with --output {output}", err=True)
 
 
 @main.command()
@@ -321,14 +299,13 @@ def decide(folder: Path, decision: str, settings: tuple[str, ...], pattern: str,
     from madplug.redecide import Redecider, most_calls, resolve_again
     from madplug.registry.local import absolute
     from madplug.store import open_study
-    from madplug.study.trust import asking
 
     if output.resolve() == folder.resolve():
         raise UserError(f"--output {output}: is the study itself; name another directory")
     options = {key: value for text in settings for key, value in setting(text).items()}
     with open_study(folder) as recorded:
         resolved = resolve_again(folder, absolute(decision, Path.cwd()), options, output.resolve().name, pattern,
-                                 asking(folder, yes=yes))
+                                 yes=yes)
         resolved.recorded_from = recorded.fact("identity")
         if not quiet:
             click.echo(f"at most {most_calls(resolved, recorded):,} model calls (excluding retries); those answered "
@@ -355,11 +332,9 @@ def rescore(folder: Path, metrics: tuple[str, ...], yes: bool, quiet: bool) -> N
     from madplug.rescore import Rescorer, resolve_rescored
     from madplug.store import open_study
     from madplug.study.directory import check_facts
-    from madplug.study.trust import asking
 
     with open_study(folder) as recorded:
-        resolved, scores = resolve_rescored(folder, [as_toml(text) for text in metrics], Path.cwd(),
-                                            asking(folder, yes=yes))
+        resolved, scores = resolve_rescored(folder, [as_toml(text) for text in metrics], Path.cwd(), yes=yes)
         check_facts(recorded, folder)
         resolved.recorded_from = (recorded.fact("identity") or {}).get("recorded_from")
         if not quiet and (most := most_calls(resolved, recorded, deciding=False)):

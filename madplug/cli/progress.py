@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from madplug.study.observers import Progress
+from madplug.context import Progress
 from madplug.text import count
 
 RECENT = 5.0

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from madplug.cli.progress import ProgressText
 from madplug.components import Observer
+from madplug.context import Run
 from madplug.events import DebateFinished, StudyStarted
-from madplug.study.observers import Run
 from madplug.text import safe
 
 BAR = 16

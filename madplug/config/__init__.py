@@ -7,6 +7,5 @@
 from __future__ import annotations
 
 from madplug.config.resolve import ResolvedStudy, Resolver, cell_to_table, load
-from madplug.debate.composition import component_to_table
 
-__all__ = ["ResolvedStudy", "Resolver", "cell_to_table", "component_to_table", "load"]
+__all__ = ["ResolvedStudy", "Resolver", "cell_to_table", "load"]

@@ -5,19 +5,22 @@ Nothing is run and no model is asked; a model or a data set that is not named is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from madplug.component import NestedField, field_of, nested_fields
 from madplug.components import Component, Model, Service
 from madplug.config.problems import problems_of
 from madplug.config.shape import Table
 from madplug.errors import ComponentError, Problem, UserError, message_of, nearest_or_all
-from madplug.options import Naming, NestedField, naming, nested_fields
-from madplug.registry.installed import Offer, Registry
+from madplug.options import Naming, naming
+from madplug.registry.installed import Registry
 from madplug.registry.local import is_file_reference, load_from_file
+from madplug.registry.offers import Offer
 from madplug.rows import to_json
 from madplug.services import lacks
 from madplug.text import a
@@ -35,14 +38,18 @@ class Made:
         self.models: dict[str, Model] = {}
         """By their names in the study: those of the run file, unless cells give one name different options."""
         self.shared: dict[str, Component] = {}
+        """Components that several cells have in common, by kind and slot."""
+        self._names: dict[str, str] = {}
+        self._same: Counter[str] = Counter()
 
-    def name_model(self, name: str, slot: Table) -> str:
-        """The study's name for a model of a cell."""
-        for key, model in self.models.items():
-            if key.partition("#")[0] == name and self.shared.get(f"model {to_json([name, slot])}") is model:
-                return key
-        same = sum(key.partition("#")[0] == name for key in self.models)
-        return name if not same else f"{name}#{same + 1}"
+    def model_name(self, name: str, slot: Table, make: Callable[[], Model | None]) -> str | None:
+        """The study's name for a model of a cell, which is made unless another cell has the same one."""
+        key = to_json([name, slot])
+        if key not in self._names and (model := make()) is not None:
+            self._same[name] += 1
+            self._names[key] = name if self._same[name] == 1 else f"{name}#{self._same[name]}"
+            self.models[self._names[key]] = model
+        return self._names.get(key)
 
 
 class Builder:
@@ -51,10 +58,10 @@ class Builder:
     def __init__(self, made: Made, tables: Mapping[str, Mapping[str, Table]]) -> None:
         self.made = made
         self.tables = tables
-        """The `models` and `services` of the cell, by their names."""
+        """The cell's tables of every kind that has tables by name, such as `models`."""
         self.problems: list[Problem] = []
-        self.services: dict[str, Service] = {}
-        """The services that options name."""
+        self.named: dict[str, dict[str, Any]] = {}
+        """The components that options name, other than models: by the key of their kind, then by name."""
         self.named_models: set[str] = set()
         """The models that options name."""
         self.places: dict[int, str] = {}
@@ -107,15 +114,7 @@ class Builder:
 
     def make_model(self, name: str, slot: Table) -> str | None:
         """Make a model unless another cell has made it; return its name in the study."""
-        key = f"model {to_json([name, slot])}"
-        if key not in self.made.shared:
-            line = self.made.name_model(name, slot)
-            model = self.make(Model, slot, f"models.{name}")
-            if model is None:
-                return None
-            self.made.shared[key] = self.made.models[line] = model
-        found = self.made.shared[key]
-        return next(line for line, model in self.made.models.items() if model is found)
+        return self.made.model_name(name, slot, lambda: self.make(Model, slot, f"models.{name}"))
 
     def find(self, base: type[Component], name: str, place: str) -> Offer | None:
         """The offer behind a name, or None after adding a problem."""
@@ -157,7 +156,7 @@ class Builder:
 
     def _nested(self, field: NestedField, given: Any, place: str) -> Any:
         """The component, or the list of components, of an option; None if one cannot be made."""
-        if field.base.how_many in ("named", "none"):
+        if field.base in (Model, Service) or field.base.how_many == "none":  # of the study, not of this option
             self.problem(place, f"{a(field.base.label)} cannot be nested in an option; name one instead")
             return None
         if not field.many:
@@ -166,35 +165,45 @@ class Builder:
         return None if None in made else made
 
     def _resolve_names(self, options: Any, place: str) -> None:
-        """Look up the models and services that options name, which are then in use."""
+        """Look up the models, services and other named tables that options name, which are then in use."""
         for one in naming(type(options)):
             value = getattr(options, one.option)
             for name in [value] if isinstance(value, str) else list(value or ()):
                 where = f"{place}.{one.option}"
-                tables = self.tables.get(f"{one.kind}s", {})
-                if name not in tables:
-                    self.problem(where, f"there is no [{one.kind}s.{name}]{nearest_or_all(name, tables)}")
-                elif one.kind == "model":
+                base = self._named_kind(one.kind)
+                if base is None:
+                    self.problem(where, f"names a table of the kind '{one.kind}', which no installed plugin has")
+                elif name not in (tables := self.tables.get(field_of(base), {})):
+                    self.problem(where, f"there is no [{field_of(base)}.{name}]{nearest_or_all(name, tables)}")
+                elif base is Model:
                     self.named_models.add(name)
                 else:
-                    self._service(one, name, tables[name], where)
+                    self._make_named(base, name, tables[name])
+                    self._check_protocol(base, one, name, where)
 
-    def _service(self, one: Naming, name: str, slot: Table, place: str) -> None:
-        service = self.services.get(name) or self.make_once(Service, slot, f"services.{name}")
-        if service is None:
-            return
-        self.services[name] = service
-        if one.protocol is not None and (missing := lacks(type(service), one.protocol)):
+    def _named_kind(self, kind: str) -> type[Component] | None:
+        registry = self.made.registry
+        if kind not in registry.kinds:
+            registry.load_all()
+        base = registry.kinds.get(kind)
+        return base if base is not None and base.how_many == "named" else None
+
+    def _make_named(self, base: type[Component], name: str, slot: Table) -> None:
+        """Make the component of a table that an option names; all cells share a service, and so what it loads."""
+        found = self.named.setdefault(field_of(base), {})
+        if name not in found:
+            make = self.make_once if base is Service else self.make
+            found[name] = make(base, slot, f"{field_of(base)}.{name}")
+
+    def _check_protocol(self, base: type[Component], one: Naming, name: str, place: str) -> None:
+        found = self.named[field_of(base)][name]
+        if found is not None and one.protocol is not None and (missing := lacks(type(found), one.protocol)):
             what = one.protocol.__name__
             methods = " and ".join(f"'{method}'" for method in missing)
-            others = ", ".join(self._offering(one.protocol)) or "none is installed"
-            self.problem(place, f"[services.{name}] uses '{service.full_name}', which is not {a(what)}: it has no "
-                         f"async method {methods}; services that are: {others}")
-
-    def _offering(self, protocol: type[Any]) -> Iterator[str]:
-        for offer in self.made.registry.offers("service"):
-            if not lacks(offer.component, protocol):
-                yield offer.name
+            others = [o.name for o in self.made.registry.offers(base.kind) if not lacks(o.component, one.protocol)]
+            self.problem(place, f"[{field_of(base)}.{name}] uses '{found.full_name}', which is not {a(what)}: it has "
+                         f"no async method {methods}; {base.label}s that are: "
+                         f"{', '.join(others) or 'none is installed'}")
 
 
 class InstalledBuilder(Builder):

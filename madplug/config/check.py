@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from madplug import runspecs
 from madplug.components import Component, Model
-from madplug.debate.cell import BoundStyle, Cell
-from madplug.debate.composition import moves_of
+from madplug.debate.cell import BoundStyle, Cell, moves_of
 from madplug.errors import Problem, listed, message_of, nearest, nearest_or_all
 from madplug.text import count
 

@@ -6,17 +6,16 @@ import itertools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict, TomlConfigSettingsSource
 
 from madplug.config.problems import problems_of
-from madplug.config.shape import MOST_CELLS, Table, cell_table
+from madplug.config.shape import MOST_CELLS, Table
 from madplug.errors import Problem, UserError, nearest
 from madplug.rows import storable_text
 from madplug.text import count
@@ -28,6 +27,8 @@ else:
 
 DEEPEST = 100
 _POSITION = re.compile(r"\d{1,9}")
+_LONG_KEY = re.compile(rf"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{DEEPEST}}}""")
+"""A dotted key of more parts than tables may be nested."""
 S = TypeVar("S", bound=BaseModel)
 
 # Layers: the command line over the environment over the file
@@ -84,20 +85,12 @@ def _as_table(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-class _Layers(BaseSettings):
-    model_config = SettingsConfigDict(extra="allow")
-
-
-class _RunFile(TomlConfigSettingsSource):
-    """The file as the lowest layer."""
-
-    def _read_file(self, file_path: Path) -> Table:
-        return dict(tomllib.loads(file_path.read_text(encoding="utf-8-sig")))  # some editors begin a file with a mark
-
-
 def _parse(path: Path) -> Table:
     try:
-        table: Table = _RunFile(_Layers, path)()
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+        if found := _LONG_KEY.search(text):  # would be read in time that grows with the square of its length
+            raise UserError(f"{path}: {found[0][:40]}... is nested too deeply; at most {DEEPEST} levels")
+        table: Table = tomllib.loads(text)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -145,6 +138,8 @@ def setting(text: str) -> Table:
 
 def _parts(key: str) -> list[str]:
     """The parts of a dotted key as in TOML, where quotes keep a part together: `sweep."debate.agents"`."""
+    if key.count(".") > DEEPEST:
+        raise UserError(f"{key[:40]}... is nested too deeply; at most {DEEPEST} levels")
     try:
         left: Any = tomllib.loads(f"{key} = 0")
     except (ValueError, RecursionError):
@@ -212,8 +207,12 @@ def _overlay_items(base: list[Any], change: Mapping[int, Any], place: str) -> li
 
 # Cells
 
-def cells(table: Table) -> Iterator[tuple[str, Table, Table]]:
-    """(slug, changes by dotted key, the cell's own table) of every cell: those of the sweep, then the listed ones."""
+def cells(table: Table, keys: Collection[str]) -> Iterator[tuple[str, Table, Table]]:
+    """(slug, changes by dotted key, the cell's own table) of every cell: those of the sweep, then the listed ones.
+
+    keys: what a cell can set.
+    """
+    shared = {k: v for k, v in table.items() if k in keys}
     used: dict[str, int] = {}
     for name, change in _changes(table):
         flat = dict(dotted(change))
@@ -223,7 +222,7 @@ def cells(table: Table) -> Iterator[tuple[str, Table, Table]]:
             used[first] += 1
             slug = f"{first}#{used[first]}"
         used[slug] = 1
-        yield slug, flat, _cell(table, change)
+        yield slug, flat, _cell(shared, change)
 
 
 def count_cells(table: Table) -> int:
@@ -262,12 +261,11 @@ def _outer_first(paths: Mapping[str, Sequence[str]]) -> list[str]:
     return order
 
 
-def _cell(table: Table, change: Table) -> Table:
-    base = {k: v for k, v in table.items() if k in cell_table().model_fields}
+def _cell(shared: Table, change: Table) -> Table:
     debate = change.get("debate")
-    if isinstance(debate, Mapping) and "paradigm" in debate and isinstance(base.get("debate"), Mapping):
-        base["debate"] = {k: v for k, v in base["debate"].items() if k == "models"}
-    merged: Table = overlay(base, change)
+    if isinstance(debate, Mapping) and "paradigm" in debate and isinstance(shared.get("debate"), Mapping):
+        shared = {**shared, "debate": {k: v for k, v in shared["debate"].items() if k == "models"}}
+    merged: Table = overlay(shared, change)
     return merged
 
 

@@ -7,18 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
+from madplug.component import field_of, kind_of
 from madplug.components import (
+    HOST_KINDS,
     AnswerFormat,
     Component,
     Dataset,
     Executor,
     Metric,
-    Model,
     Observer,
     Paradigm,
-    Service,
     Style,
 )
 from madplug.config.build import Builder, Made
@@ -26,13 +24,13 @@ from madplug.config.check import check_cell, check_matches, merge
 from madplug.config.plan import Limits, StudyPlan
 from madplug.config.problems import secrets
 from madplug.config.read import Settings, cells, count_cells, expand, read, read_mapping, validate_lenient
-from madplug.config.shape import CellSettings, Match, Table, cell_table, debate_table, run_table, slots
+from madplug.config.shape import CellSettings, Match, Table, slots, tables
 from madplug.debate.cell import BoundStyle, Cell
-from madplug.debate.composition import component_to_table, field_of
 from madplug.errors import Problem, UserError, listed, nearest_or_all
-from madplug.registry.installed import Offer, Registry
+from madplug.registry.installed import Registry
+from madplug.registry.offers import Offer
 from madplug.rows import to_json
-from madplug.store.layout import NAME
+from madplug.store import has_study
 from madplug.text import a
 
 
@@ -51,6 +49,16 @@ class ResolvedStudy:
     """The identity of the study whose debates are decided again, or None."""
     reuse: tuple[Path, ...] = ()
     """The directories of other studies whose answered calls are used."""
+
+    @property
+    def part(self) -> str:
+        """The name of the part of the study that its executor runs, or "" for all of it."""
+        return self.plan.executor.part if self.plan.executor is not None else ""
+
+    @property
+    def folder(self) -> Path:
+        """The study's directory, unless the user names another one."""
+        return Path("runs") / (f"{self.plan.name}.{self.part}" if self.part else self.plan.name)
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -102,11 +110,11 @@ def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Tabl
     Without `volatile`, only what makes two runs the same study.
     """
     def spell(component: Component) -> Table:
-        return component_to_table(component, volatile=volatile)
+        return component.to_table(volatile=volatile)
 
-    def tables(prefix: str) -> Table:
+    def of_host(prefix: str) -> Table:
         found: Table = {}
-        for base in slots(prefix, of_study=False):
+        for base in slots(HOST_KINDS, prefix, of_study=False):
             own = cell.of_kind(base)
             if base.how_many == "one":
                 found[field_of(base)] = spell(own[0]) if own else None
@@ -114,12 +122,19 @@ def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Tabl
                 found[field_of(base)] = [spell(c) for c in own]
         return found
 
-    debate = tables("debate")
+    debate = of_host("debate")
     for table, style in zip(debate["styles"], cell.styles, strict=True):
         table |= {"for": list(style.only)} if style.only is not None else {}
     table = {"debate": debate | {"agents": cell.wanted, "rounds": cell.rounds, "models": list(cell.models)},
-             **tables(""), "models": {name: spell(plan.models[line]) for name, line in cell.channels.items()},
+             **of_host(""), "models": {name: spell(plan.models[line]) for name, line in cell.channels.items()},
              "services": {name: spell(s) for name, s in cell.services.items()}}
+    for key, own in cell.more.items():
+        components = list(own.values()) if isinstance(own, Mapping) else list(own)
+        spelled = [spell(component) for component in components]
+        base = kind_of(type(components[0]))
+        place = table["debate"] if base.slot.startswith("debate.") else table
+        place[key] = dict(zip(own, spelled, strict=True)) if base.how_many == "named" else \
+            spelled if base.how_many == "list" else spelled[0]
     return {**table, "match": dict(cell.match)} if cell.match else table
 
 
@@ -129,23 +144,36 @@ class Resolver:
     def __init__(self, table: Table, folder: Path, registry: Registry, *, recorded: bool = False) -> None:
         self.recorded = recorded
         """Whether the samples come from a record, so that no data set has to be named."""
-        self.table = table
+        self.given = self.table = table
         self.made = Made(registry, folder)
+        self.kinds = tuple(registry.kinds.values())
+        self.tables = tables(self.kinds)
         self.datasets: dict[str, Dataset] = {}
 
     def resolve(self) -> ResolvedStudy:
-        """The whole study. Raises `UserError` with every problem."""
+        """The whole study. Raises `UserError` with every problem.
+
+        What is a problem may only be the table of a kind whose plugin nothing has named yet: then all are loaded.
+        """
+        registry = self.made.registry
+        try:
+            return self._resolve()
+        except UserError:
+            registry.load_all()
+            if len(registry.kinds) == len(self.kinds):
+                raise
+        return Resolver(self.given, self.made.folder, registry, recorded=self.recorded).resolve()
+
+    def _resolve(self) -> ResolvedStudy:
         problems = list(secrets(self.table))
-        kind = run_table()
-        run, self.table = validate_lenient(kind, self.table, problems, "a run file",
-                                           more=lambda: _all_keys(kind))
+        run, self.table = validate_lenient(self.tables.run, self.table, problems, "a run file", more=self.tables.keys)
         count_cells(self.table)
         found, by_cell = self._cells(run.oracle)
         problems += [*merge(by_cell), *check_matches(found)]
         limits = Limits(**run.limits.model_dump())
         if limits.cost_usd is not None:
             problems += self._unpriced()
-        builder = Builder(self.made, {name: getattr(run, name) for name in ("models", "services")})
+        builder = Builder(self.made, self.named_tables(run))
         observers, executor = self._of_study(run, builder)
         reuse = [self._reused(text, f"reuse[{i}]", builder) for i, text in enumerate(run.reuse)]
         problems += builder.problems
@@ -156,11 +184,16 @@ class Resolver:
         return ResolvedStudy(plan, self.table, self.made.offers, self.datasets,
                              reuse=tuple(path for path in reuse if path is not None))
 
+    def named_tables(self, table: Any) -> dict[str, Any]:
+        """The tables by name of every kind that has such, in a cell or the whole file."""
+        return {field_of(base): getattr(table, field_of(base)) for base in slots(self.kinds)
+                if base.how_many == "named"}
+
     def _reused(self, text: str, place: str, builder: Builder) -> Path | None:
         """The directory of another study: relative to the run file, or to the current directory."""
         candidates = list(dict.fromkeys(((self.made.folder / text).absolute(), Path(text).absolute())))
         try:
-            found = next((path for path in candidates if (path / NAME).is_file()), None)
+            found = next((path for path in candidates if has_study(path)), None)
         except OSError as error:
             builder.problem(place, f"{text:.80} cannot be read: {error.strerror}")
             return None
@@ -171,7 +204,7 @@ class Resolver:
     def _cells(self, oracle: bool) -> tuple[list[Cell], dict[str, list[Problem]]]:
         found: list[Cell] = []
         by_cell: dict[str, list[Problem]] = {}
-        for slug, settings, table in cells(self.table):
+        for slug, settings, table in cells(self.table, self.tables.cell.model_fields):
             resolver = CellResolver(self, slug, settings, oracle)
             cell = resolver.cell(table)
             by_cell[slug] = resolver.problems
@@ -190,11 +223,6 @@ class Resolver:
                         f"give models.{name}.price = {{prompt = ..., completion = ...}} (USD per million tokens), or "
                         "limit calls or tokens instead")
                 for name, model in self.made.models.items() if model.price is None]
-
-
-def _all_keys(kind: type[BaseModel]) -> list[str]:
-    """The keys at the top of the file, and those of `[debate]`."""
-    return [*kind.model_fields, *(f"debate.{name}" for name in debate_table().model_fields)]
 
 
 class CellResolver:
@@ -218,10 +246,10 @@ class CellResolver:
         """The cell, or None if there are problems."""
         debate = table.get("debate", {})
         debate = self._expand(debate) if isinstance(debate, Mapping) else debate
-        kind = cell_table()
-        self._table, _ = validate_lenient(kind, {**table, "debate": debate}, self.problems, "a cell",
-                                          more=lambda: _all_keys(kind))
-        self.builder.tables = {"models": self._table.models, "services": self._table.services}
+        known = self.parent.tables
+        self._table, _ = validate_lenient(known.cell, {**table, "debate": debate}, self.problems, "a cell",
+                                          more=known.keys)
+        self.builder.tables = self.parent.named_tables(self._table)
         parts = self._parts()
         models = self._agent_models()
         wanted = self.builder.named_models | set(models or self._table.models)
@@ -230,9 +258,10 @@ class CellResolver:
         self._check_unused()
         if self.problems:
             return None
+        parts["more"] |= {key: made for key, made in self.builder.named.items() if key != "services"}
         match: Match | None = self._table.match
         cell = Cell(slug=self.slug, dataset_key=to_json(self._table.dataset or {}), models=models,
-                    channels={k: v for k, v in lines.items() if v}, services=self.builder.services,
+                    channels={k: v for k, v in lines.items() if v}, services=self.builder.named.get("services", {}),
                     settings=self.settings, oracle=self.oracle, match=match.model_dump() if match else None,
                     agents=self._table.debate.agents, rounds=self._table.debate.rounds or 1, **parts)
         self.builder.problems += check_cell(cell, self.parent.made.models, self.builder.places)
@@ -240,10 +269,11 @@ class CellResolver:
 
     def _check_unused(self) -> None:
         """Report tables that are not a component: options that are meant for another one would change nothing."""
-        for base, tables in ((Model, self._table.models), (Service, self._table.services)):
-            known = [name for name, slot in tables.items() if "use" in slot]
-            for name, slot in tables.items():
-                place = f"{base.plural}.{name}"
+        for base in slots(self.parent.kinds):
+            named = self.builder.tables.get(field_of(base), {})
+            known = [name for name, slot in named.items() if "use" in slot]
+            for name, slot in named.items():
+                place = f"{field_of(base)}.{name}"
                 if "use" not in slot and not any(problem.place == place for problem in self.problems):
                     self.builder.problem(place, f"does not name {a(base.label)}, so that it changes nothing"
                                          f"{nearest_or_all(name, known)}")
@@ -266,14 +296,14 @@ class CellResolver:
         """The components of every slot, by the field of the cell."""
         parts: dict[str, Any] = {}
         for prefix, table in (("debate.", self._table.debate), ("", self._table)):
-            for base in slots(prefix, of_study=False):
+            for base in slots(self.parent.kinds, prefix, of_study=False):
+                name = field_of(base)
                 if base.how_many != "named":  # a service is made where an option names it
-                    name = field_of(base)
                     parts[name] = self._part(base, getattr(table, name), f"{prefix}{name}", parts)
         known = Cell.__dataclass_fields__
-        more = {name: made for name, made in parts.items() if name not in known}
-        parts = {name: made for name, made in parts.items() if name in known}
-        return {**parts, "more": {n: m if isinstance(m, list) else [m] for n, m in more.items() if m is not None}}
+        more = {name: made if isinstance(made, list) else [made] for name, made in parts.items()
+                if name not in known and made}
+        return {**{name: made for name, made in parts.items() if name in known}, "more": more}
 
     def _part(self, base: type[Component], slot: Any, place: str, parts: Mapping[str, Any]) -> Any:
         special: Any = {Style: self._styles, Metric: self._metrics, Dataset: self._dataset}.get(base)

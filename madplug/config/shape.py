@@ -5,9 +5,9 @@ The slots are derived from the kinds of components, so that a new kind gets its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -21,12 +21,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from madplug.components import KINDS, AnswerFormat, Component
-from madplug.debate.composition import field_of
+from madplug.component import field_of
+from madplug.components import HOST_KINDS, AnswerFormat, Component
 from madplug.options import refuse_bool
 
 Table = dict[str, Any]
-MOST_AGENTS, MOST_ROUNDS, MOST_CELLS = 10_000, 10_000, 100_000
+MOST_AGENTS, MOST_ROUNDS, MOST_CELLS = 10_000, 10_000, 10_000
 LONGEST_NAME = 100
 
 
@@ -134,44 +134,48 @@ class RunSettings(CellSettings):
     limits: LimitsTable = Field(default=LimitsTable(), description="when to stop")
 
 
-def slots(prefix: str = "", *, of_study: bool | None = None) -> Iterator[type[Component]]:
+Kinds = Iterable[type[Component]]
+
+
+class Tables(NamedTuple):
+    """The tables of a run file with the slots of every kind."""
+
+    debate: type[DebateSettings]
+    """`[debate]`."""
+    cell: type[CellSettings]
+    """What a cell can set."""
+    run: type[RunSettings]
+    """The whole file."""
+
+    def keys(self) -> list[str]:
+        """The keys at the top of the file, and those of `[debate]`."""
+        return [*self.run.model_fields, *(f"debate.{name}" for name in self.debate.model_fields)]
+
+
+def slots(kinds: Kinds, prefix: str = "", *, of_study: bool | None = None) -> Iterator[type[Component]]:
     """The kinds whose slot is directly in a table: `debate.`, or the top level of the file."""
-    for base in KINDS.values():
+    for base in kinds:
         inside = base.slot.removesuffix(".NAME").rpartition(".")[0] == prefix.rstrip(".")
         if inside and base.how_many != "none" and of_study in (None, base.of_study):
             yield base
 
 
-def debate_table() -> type[DebateSettings]:
-    """`[debate]`, with its slots."""
-    return _tables(tuple(KINDS.items()))[0]
-
-
-def cell_table() -> type[CellSettings]:
-    """What a cell can set, with its slots."""
-    return _tables(tuple(KINDS.items()))[1]
-
-
-def run_table() -> type[RunSettings]:
-    """The run file, with every slot."""
-    return _tables(tuple(KINDS.items()))[2]
-
-
-@lru_cache(maxsize=4)
-def _tables(kinds: Any) -> tuple[type[DebateSettings], type[CellSettings], type[RunSettings]]:
-    debate = _with(DebateSettings, "DebateTable", slots("debate"))
+@lru_cache(maxsize=16)
+def tables(kinds: tuple[type[Component], ...] = HOST_KINDS) -> Tables:
+    """The tables of a run file in which these kinds have slots."""
+    debate = _with(DebateSettings, "DebateTable", slots(kinds, "debate"))
     inner: Any = (debate, Field(default=debate(), description="the debate"))
-    models = [base for base in slots() if base.how_many == "named"]  # a cell may change its models too
-    own = [*(base for base in slots(of_study=False) if base not in models), *models]
+    named = [base for base in slots(kinds) if base.how_many == "named"]  # a cell may change its models too
+    own = [*(base for base in slots(kinds, of_study=False) if base not in named), *named]
     cell = _with(CellSettings, "CellTable", own, debate=inner)
-    study = [base for base in slots(of_study=True) if base not in models]
-    return debate, cell, _with(RunSettings, "RunTable", [*own, *study], debate=inner)
+    study = [base for base in slots(kinds, of_study=True) if base not in named]
+    return Tables(debate, cell, _with(RunSettings, "RunTable", [*own, *study], debate=inner))
 
 
 B = TypeVar("B", bound=BaseModel)
 
 
-def _with(base: type[B], name: str, kinds: Any, **fields: Any) -> type[B]:
+def _with(base: type[B], name: str, kinds: Kinds, **fields: Any) -> type[B]:
     every = {field_of(kind): _field(kind) for kind in kinds} | fields
     made: type[B] = create_model(name, __base__=base, __doc__=base.__doc__, **every)
     return made

@@ -5,30 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
+from madplug.component import Component, field_of, nested_in
 from madplug.components import (
-    KINDS,
     AnswerFormat,
     Casting,
-    Component,
     Dataset,
     DecisionProtocol,
     Extension,
     Metric,
     PersonaGenerator,
     Phase,
-    Plan,
     Service,
     Style,
     TurnOrder,
     Visibility,
 )
 from madplug.debate.checks import method_name
-from madplug.debate.composition import field_of, moves_of, nested_in
 from madplug.debate.hooks import hook_callers, make_manager
+from madplug.errors import ComponentError, nearest_or_all
 from madplug.hookspecs import HookManager
-from madplug.records import Agent, Turn
+from madplug.records import Agent, Plan, Turn
+
+C = TypeVar("C", bound=Component)
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ class Cell:
     channels: Mapping[str, str] = field(default_factory=dict)
     """The study's name for each model this cell may ask; it differs from the cell's own where cells give one name
     different options."""
-    more: Mapping[str, Sequence[Component]] = field(default_factory=dict)
-    """Components of kinds that have no field above, by the last word of their slot."""
+    more: Mapping[str, Sequence[Component] | Mapping[str, Component]] = field(default_factory=dict)
+    """Components of the kinds of plugins, by the last word of their slot; those of a kind with named tables by name."""
 
     def __post_init__(self) -> None:
         for name, metric in self.metrics.items():
@@ -113,11 +114,19 @@ class Cell:
 
     def components(self) -> list[Component]:
         """Every component of the cell, extensions first and in their order, each followed by those in its options."""
-        kinds: list[type[Component]] = [base for base in KINDS.values() if not base.of_study and base is not Extension]
-        kinds.sort(key=lambda base: base.how_many == "one")
-        kinds.insert(0, Extension)
-        found = [c for base in kinds for c in self.of_kind(base)]
+        many: tuple[type[Component], ...] = (Extension, Service, PersonaGenerator, Style, Phase, Metric)
+        more = (own.values() if isinstance(own, Mapping) else own for own in self.more.values())
+        one = (self.dataset, self.answers, self.casting, self.turns, self.visibility, self.decision)
+        found = [*chain.from_iterable(map(self.of_kind, many)), *chain.from_iterable(more), *filter(None, one)]
         return list({id(c): c for own in found for c in (own, *nested_in(own))}.values())
+
+    def component(self, base: type[C], name: str) -> C:
+        """The component of a plugin's kind that has this name in the run file. Raises `ComponentError`."""
+        named: Any = self.more.get(field_of(base), {})
+        if name not in named:
+            raise ComponentError(f"a component asked for the {base.label} '{name}', which this cell does not use"
+                                 f"{nearest_or_all(name, named)}")
+        return named[name]  # type: ignore[no-any-return]
 
     @cached_property
     def wanted(self) -> int:
@@ -160,6 +169,12 @@ class Cell:
     def hooks(self) -> Any:
         """The hook callers: `cell.hooks.madplug_view(debate=..., turn=...)`."""
         return hook_callers(self.manager)
+
+
+def moves_of(component: TurnOrder | Style) -> list[frozenset[str]]:
+    """The moves of a turn order or a style, and of each of the same kind in its options."""
+    inner = [c for c in nested_in(component) if c.kind == component.kind]
+    return [c.moves for c in (component, *inner) if isinstance(c, TurnOrder | Style)]
 
 
 def _calls(component: Component, plan: Plan) -> int:

@@ -9,7 +9,7 @@ from math import isfinite
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-from madplug.components import Component
+from madplug.component import Component
 from madplug.errors import ComponentError, MadplugError, listed
 from madplug.log import redact
 from madplug.records import Agent, Decision, Message, Persona, Reply, Sample, Turn, Vote
@@ -149,16 +149,17 @@ def check_wave(wave: Any, turns: Component) -> tuple[Turn, ...]:
     return made
 
 
-def check_view(view: Sequence[Any], recorded: int) -> tuple[Message, ...]:
+def check_view(view: Any, recorded: int) -> tuple[Message, ...]:
     """The messages of a view, if each is on record. recorded: how many messages are on record."""
-    for message in view:
+    shown: Sequence[Any] = check_hook_result(view, (tuple, list), "view")
+    for message in shown:
         if not isinstance(message, Message):
             check_hook_result(message, Message, "view")
         if not 0 <= message.id < recorded:
             raise ComponentError(f"the hook 'madplug_view' gave a message with the id {message.id}, which is not on "
                                  f"record (ids are below {recorded}); show messages of debate.transcript, changed with "
                                  "replace(message, content=...) if need be")
-    return tuple(view)
+    return tuple(shown)
 
 
 def check_sequence(value: Any, given: str) -> Sequence[Any]:

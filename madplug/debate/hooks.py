@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from madplug import runspecs
-from madplug.components import Component, Visibility
-from madplug.context import state_of
+from madplug.component import Component
+from madplug.components import Visibility
 from madplug.debate.checks import check_returned_all
 from madplug.hookspecs import HookManager, hookimpl
 from madplug.records import Message
@@ -21,7 +21,7 @@ def make_manager(components: Iterable[Component]) -> HookManager:
     manager.register(Host(), "host")
     for i, component in enumerate(components):
         if manager.get_name(component) is None:
-            manager.register(component, f"{i}.{component.kind}.{component.name}")
+            manager.register(component, f"{i}.{component.kind}.{component.full_name}")
     return manager
 
 
@@ -60,7 +60,7 @@ class Host:
 
     @hookimpl(trylast=True)
     def madplug_reply(self, debate: Any, turn: Any, view: Any) -> Any:  # noqa: D102
-        return state_of(debate).respond(debate, turn, view)
+        return debate.respond(turn, view)
 
     @hookimpl(trylast=True)
     def madplug_request(self, debate: Any, request: Any) -> Any:  # noqa: D102
@@ -68,7 +68,7 @@ class Host:
 
     @hookimpl(trylast=True)
     def madplug_complete(self, debate: Any, request: Any) -> Any:  # noqa: D102
-        return state_of(debate).send(request)
+        return debate.send(request)
 
     @hookimpl(trylast=True)
     def madplug_round_ended(self, debate: Any) -> Any:  # noqa: D102

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from madplug.aio import gather_all, iterate, maybe_await
-from madplug.components import Component, DecisionProtocol
-from madplug.context import Debate, state_of
+from madplug.component import Component
+from madplug.components import DecisionProtocol
 from madplug.debate.checks import (
     check_agents,
     check_decision,
@@ -23,7 +23,7 @@ from madplug.debate.checks import (
     method_name,
     type_error,
 )
-from madplug.debate.state import turn_calls
+from madplug.debate.state import DebateState, turn_calls
 from madplug.errors import ComponentError
 from madplug.events import Decided
 from madplug.records import Agent, Decision, Message, Persona, Reopen, Reply, Review, Turn, frozen
@@ -34,62 +34,61 @@ MOST_REOPENINGS = 20
 """Likewise a debate that a phase reopens."""
 REOPENED = "reopened"
 """The stage of a message with which a phase reopens a debate."""
-Rounds = Callable[[Debate], Awaitable[Decision | None]]
+Rounds = Callable[[DebateState], Awaitable[Decision | None]]
 """Runs rounds, from `debate.round` on, to a decision."""
 
 
-async def run_debate(debate: Debate) -> Decision:
+async def run_debate(state: DebateState) -> Decision:
     """Run one debate to its decision."""
-    state = state_of(debate)
     state.transcript.locked = True
-    state.seat(await cast_agents(debate))
-    opening = await maybe_await(state.cell.hooks.madplug_opening(debate=debate))
+    state.seat(await cast_agents(state))
+    opening = await maybe_await(state.cell.hooks.madplug_opening(debate=state))
     messages: Sequence[Any] = check_hook_result(opening, (tuple, list), "opening")
     for message in messages:
         state.record(replace(check_hook_result(message, Message, "opening"), round=0))
-    state.round = 1
-    return await conclude(debate, await run_rounds(debate), run_rounds)
+    state.change(round=1)
+    return await conclude(state, await run_rounds(state), run_rounds)
 
 
-async def run_rounds(debate: Debate) -> Decision:
+async def run_rounds(state: DebateState) -> Decision:
     """Round after round until a decision, a stop, a round without a turn, or the last round."""
-    state, redos = state_of(debate), 0
+    redos = 0
     while state.round <= state.rounds:
-        decision = await run_round(debate)
+        decision = await run_round(state)
         if decision is not None:
             return decision
         if not state.transcript.of_round(state.round):
-            state.round -= 1
+            state.change(round=state.round - 1)
             break
-        review = await review_round(debate)
+        review = await review_round(state)
         redos += review.redo
         if redos > MOST_REDOS:
             raise ComponentError(f"round {state.round} was retracted {redos} times; an extension keeps requesting a "
                                  "redo")
         if review.stop or (state.round == state.rounds and not review.redo):
             break
-        state.round += not review.redo
-    return await decide(debate, "at_end") or Decision.undecided("the decision protocol gave no decision")
+        if not review.redo:
+            state.change(round=state.round + 1)
+    return await decide(state, "at_end") or Decision.undecided("the decision protocol gave no decision")
 
 
-async def run_round(debate: Debate) -> Decision | None:
+async def run_round(state: DebateState) -> Decision | None:
     """One pass of the turn order, wave by wave."""
-    turns = state_of(debate).cell.turns
+    turns = state.cell.turns
     number = 0
-    async for wave in iterate(check_iterable(turns.waves(debate), f"{method_name(turns, 'waves')} returned")):
-        await run_wave(debate, number, check_wave(wave, turns))
+    async for wave in iterate(check_iterable(turns.waves(state), f"{method_name(turns, 'waves')} returned")):
+        await run_wave(state, number, check_wave(wave, turns))
         number += 1
-        decision = await decide(debate, "after_wave")
+        decision = await decide(state, "after_wave")
         if decision is not None:
             return decision
-    return await decide(debate, "after_round") if number else None
+    return await decide(state, "after_round") if number else None
 
 
-async def run_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
+async def run_wave(state: DebateState, number: int, turns: Sequence[Turn]) -> None:
     """Take all turns of a wave on the same transcript, and record their messages in the wave's order."""
-    state = state_of(debate)
-    views = [await debate.view(turn) for turn in turns]
-    taken = await gather_all(take_turn(debate, turn, view) for turn, view in zip(turns, views, strict=True))
+    views = [await state.view(turn) for turn in turns]
+    taken = await gather_all(take_turn(state, turn, view) for turn, view in zip(turns, views, strict=True))
     record = state.transcript.record
     for i, (turn, view, (reply, answer, key, calls)) in enumerate(zip(turns, views, taken, strict=True)):
         state.record(Message(
@@ -100,21 +99,21 @@ async def run_wave(debate: Debate, number: int, turns: Sequence[Turn]) -> None:
             frozen({**turn.data, **reply.data} if turn.data else reply.data)))
 
 
-async def take_turn(debate: Debate, turn: Turn, view: Sequence[Message]) -> tuple[
+async def take_turn(state: DebateState, turn: Turn, view: Sequence[Message]) -> tuple[
         Reply, str | None, str | None, list[tuple[str, str]]]:
     """Take one turn; return the reply, its answer and key, and the calls (key, model) behind it."""
     calls: list[tuple[str, str]] = []
     token = turn_calls.set(calls)
     try:
-        given = state_of(debate).cell.hooks.madplug_reply(debate=debate, turn=turn, view=view)
+        given = state.cell.hooks.madplug_reply(debate=state, turn=turn, view=view)
         if hasattr(given, "__await__"):
             given = await given
         reply = check_reply(check_hook_result(given, Reply, "reply"), "the hook 'madplug_reply' gave")
         if calls and not reply.content.strip():
             reply = silent(reply)
-        return (reply, *await debate.read(turn, reply), calls)
+        return (reply, *await state.read(turn, reply), calls)
     except Exception:  # the message that these calls were made for is never recorded
-        state_of(debate).other_calls += [key for key, _ in calls]
+        state.other_calls.extend(key for key, _ in calls)
         raise
     finally:
         turn_calls.reset(token)
@@ -125,18 +124,17 @@ def silent(reply: Reply) -> Reply:
     return replace(reply, content="", answer="", agreement=None, data={**reply.data, "madplug": {"silent": True}})
 
 
-async def review_round(debate: Debate) -> Review:
+async def review_round(state: DebateState) -> Review:
     """Ask the extensions about the round that has ended, and carry out what they request."""
-    state = state_of(debate)
     calls: list[tuple[str, str]] = []
     token = turn_calls.set(calls)
     try:
-        given = await maybe_await(state.cell.hooks.madplug_round_ended(debate=debate))
+        given = await maybe_await(state.cell.hooks.madplug_round_ended(debate=state))
     finally:
         turn_calls.reset(token)
     review = Review() if given is None else check_hook_result(given, Review, "round_ended")
     if review.say is None:
-        state.other_calls += [key for key, _ in calls]
+        state.other_calls.extend(key for key, _ in calls)
     if review.redo:
         state.retract(state.transcript.of_round(state.round))
     if review.say is not None:
@@ -146,53 +144,54 @@ async def review_round(debate: Debate) -> Review:
     return review
 
 
-async def decide(debate: Debate, method: str) -> Decision | None:
+async def decide(state: DebateState, method: str) -> Decision | None:
     """Ask the decision protocol for a decision, or None, and remember which notes it wrote."""
-    protocol = state_of(debate).cell.decision
+    protocol = state.cell.decision
     if method != "at_end" and getattr(type(protocol), method) is getattr(DecisionProtocol, method):
         return None  # it decides at the end only
-    given = await _noted(debate, partial(getattr(protocol, method), debate))
+    given = await _noted(state, partial(getattr(protocol, method), state))
     return None if given is None and method != "at_end" else check_decision(given, protocol, method)
 
 
-async def conclude(debate: Debate, decision: Decision, further: Rounds) -> Decision:
+async def conclude(state: DebateState, decision: Decision, further: Rounds) -> Decision:
     """Settle a decision and run the phases, one of which may reopen the debate.
 
     further: runs the rounds of a debate that was reopened; returns None if there can be none.
     """
-    state = state_of(debate)
     for _ in range(MOST_REOPENINGS + 1):
-        state.decision = settle(debate, decision)
-        state.tell(Decided(state.id, state.decision))
-        reopen = await run_phases(debate)
+        decision = settle(state, decision)
+        state.change(decision=decision)
+        state.tell(Decided(state.id, decision))
+        reopen = await run_phases(state)
         if reopen is None:
-            return state.decision
+            break
         if reopen.say is not None:
             state.record(Message(0, state.round, 0, None, "say", reopen.say, stage=REOPENED))
-        standing, state.decision = state.decision, None
-        state.rounds = state.round + reopen.rounds
-        state.round += 1
-        changed = await further(debate)
+        standing = state.decision
+        state.change(decision=None, rounds=state.round + reopen.rounds, round=state.round + 1)
+        changed = await further(state)
         if changed is None:
-            state.decision = standing
-            return standing
+            state.change(decision=standing)
+            break
         decision = changed
-    raise ComponentError(f"a phase reopened the debate {MOST_REOPENINGS} times; it has to accept a decision in the "
-                         "end")
+    else:
+        raise ComponentError(f"a phase reopened the debate {MOST_REOPENINGS} times; it has to accept a decision in "
+                             "the end")
+    assert state.decision is not None
+    return state.decision
 
 
-async def run_phases(debate: Debate) -> Reopen | None:
+async def run_phases(state: DebateState) -> Reopen | None:
     """Run the phases in order, up to one that reopens the debate."""
-    state = state_of(debate)
     for phase in state.cell.phases:
         assert state.decision is not None
-        changed = await _noted(debate, partial(phase.run, debate, state.decision))
+        changed = await _noted(state, partial(phase.run, state, state.decision))
         if isinstance(changed, Reopen):
             return _checked_reopening(changed, phase)
         if changed is not None:
             if not isinstance(changed, Decision):
                 raise type_error(f"{method_name(phase, 'run')} returned", changed, "Decision, Reopen or None")
-            state.decision = settle(debate, check_decision(changed, phase, "run"))
+            state.change(decision=settle(state, check_decision(changed, phase, "run")))
     return None
 
 
@@ -203,9 +202,8 @@ def _checked_reopening(reopen: Reopen, phase: Component) -> Reopen:
     return reopen
 
 
-async def _noted(debate: Debate, ask: Callable[[], Any]) -> Any:
+async def _noted(state: DebateState, ask: Callable[[], Any]) -> Any:
     """The result of a decision or a phase; the notes that it changes are remembered as its own."""
-    state = state_of(debate)
     before = deepcopy(state.notes) if state.notes else {}
     value = await maybe_await(ask())
     if state.notes:
@@ -213,11 +211,11 @@ async def _noted(debate: Debate, ask: Callable[[], Any]) -> Any:
     return value
 
 
-def settle(debate: Debate, decision: Decision) -> Decision:
+def settle(state: DebateState, decision: Decision) -> Decision:
     """A decision as it is stored: with the answer as it was first given, and never agreed if it is a fallback."""
     answer = decision.answer
     if answer is None and decision.key is not None:
-        given = (m.answer for m in debate.transcript.messages if m.key == decision.key and m.answer)
+        given = (m.answer for m in state.transcript.messages if m.key == decision.key and m.answer)
         answer = next(given, decision.key)
     agreed = decision.agreed and not decision.fallback
     if answer == decision.answer and agreed == decision.agreed:
@@ -225,9 +223,9 @@ def settle(debate: Debate, decision: Decision) -> Decision:
     return replace(decision, answer=answer, agreed=agreed)
 
 
-async def cast_agents(debate: Debate) -> tuple[Agent, ...]:
+async def cast_agents(state: DebateState) -> tuple[Agent, ...]:
     """Personas, one generator after the other, and a model for each."""
-    cell = debate.cell
+    cell = state.cell
     roster: list[Persona] = []
     generators = iter(cell.personas)
     generator = next(generators, None)
@@ -235,7 +233,7 @@ async def cast_agents(debate: Debate) -> tuple[Agent, ...]:
         if generator is None:
             roster.append(Persona(f"Agent {len(roster) + 1}"))
             continue
-        made = await maybe_await(generator.generate(debate, tuple(roster)))
+        made = await maybe_await(generator.generate(state, tuple(roster)))
         made = check_personas([made] if isinstance(made, Persona) else made, generator)
         roster += made
         if not made or (cell.agents is not None and len(roster) > cell.agents):
@@ -243,8 +241,8 @@ async def cast_agents(debate: Debate) -> tuple[Agent, ...]:
                                  f"there are {len(roster)} now, and the cell has {cell.agents}")
         generator = next(generators, generator)
     if cell.casting is not None:
-        state_of(debate).agents = tuple(Agent(i, p, None) for i, p in enumerate(roster))  # for debate.neighbours
-        agents = check_returned_all(await maybe_await(cell.casting.cast(debate, roster)), Agent, cell.casting, "cast")
+        state.change(agents=tuple(Agent(i, p, None) for i, p in enumerate(roster)))  # for debate.neighbours
+        agents = check_returned_all(await maybe_await(cell.casting.cast(state, roster)), Agent, cell.casting, "cast")
         return check_agents(agents, cell.wanted, cell.channels or cell.models, cell.casting)
     return tuple(Agent(i, p, cell.models[i % len(cell.models)] if cell.models else None)
                  for i, p in enumerate(roster))

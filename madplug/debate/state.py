@@ -1,16 +1,20 @@
-"""The state of a running debate: what the loop writes, and `Debate` shows to components."""
+"""A running debate: what components read of it, and what the loop writes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from typing_extensions import override
+
+from madplug.aio import maybe_await
 from madplug.components import AnswerFormat
+from madplug.context import Debate
 from madplug.debate.cell import Cell
-from madplug.debate.checks import check_reply, check_returned
-from madplug.errors import ComponentError, StudyStopped
+from madplug.debate.checks import check_hook_result, check_reply, check_returned, check_view
+from madplug.errors import ComponentError, ModelError, StudyStopped, listed, nearest
 from madplug.events import AgentsCast, CallAnswered, Event, MessageRecorded
 from madplug.records import (
     Agent,
@@ -20,17 +24,20 @@ from madplug.records import (
     DebateId,
     DebateResult,
     Decision,
+    Form,
     Frozen,
     Message,
     Reply,
     Request,
-    Sample,
     Turn,
     Usage,
     frozen,
 )
 from madplug.rows import to_json
+from madplug.services import find_service
 from madplug.transcript import Transcript
+
+T = TypeVar("T")
 
 
 class ModelClient(Protocol):
@@ -55,57 +62,21 @@ class Unconnected:
         return model
 
 
-@dataclass(slots=True)
-class Spending:
-    """What a debate has used, including calls that another debate has paid for."""
-
-    calls: int = 0
-    retries: int = 0
-    prompt: int = 0
-    completion: int = 0
-    cached: int = 0
-    cost_usd: float | None = 0.0
-
-    def add(self, usage: Usage, retries: int = 0) -> None:
-        """Count one call."""
-        self.calls += 1
-        self.retries += retries
-        self.prompt += usage.prompt
-        self.completion += usage.completion
-        self.cached += usage.cached
-        known = self.cost_usd is not None and usage.cost_usd is not None
-        self.cost_usd = self.cost_usd + usage.cost_usd if known else None  # type: ignore[operator]
-
-    def usage(self) -> Usage:
-        """The tokens and their cost."""
-        return Usage(self.prompt, self.completion, self.cached, self.cost_usd)
-
-
 turn_calls: ContextVar[list[tuple[str, str]] | None] = ContextVar("turn_calls", default=None)
 """(key, model) of the calls made so far in the current turn."""
 
 
-@dataclass(slots=True)
-class DebateState:
-    """Everything about one debate that changes while it runs, and what it needs to run."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DebateState(Debate):
+    """A debate as the host has it: the same object that components get, with what only the loop does to it."""
 
     cell: Cell
-    sample: Sample
-    references: tuple[str, ...] = ()
+    right: tuple[str, ...] = ()
+    """The references, which components may not see unless the cell is an oracle's."""
     client: ModelClient = field(default_factory=Unconnected)
-    emit: Any = None
-    """Called with every event of this debate, or None."""
-    repeat: int = 0
-    seed: int = 0
+    emit: Callable[[Event], None] | None = None
+    """Called with every event of this debate."""
     order: int = 0
-    matched: DebateResult | None = None
-    agents: tuple[Agent, ...] = ()
-    transcript: Transcript = field(default_factory=Transcript)
-    round: int = 0
-    rounds: int = 0
-    decision: Decision | None = None
-    notes: dict[str, Any] = field(default_factory=dict)
-    spent: Spending = field(default_factory=Spending)
     opening_calls: list[str] = field(default_factory=list)
     """Keys of the calls made before round 1."""
     other_calls: list[str] = field(default_factory=list)
@@ -119,20 +90,97 @@ class DebateState:
     renumbered: dict[int, int] = field(default_factory=dict)
     """New ids of the messages of a recorded debate that is decided again, by their old ones."""
 
-    id: DebateId = field(init=False)
-    """Which debate this is."""
-
     def __post_init__(self) -> None:
-        self.rounds = self.rounds or self.cell.rounds
-        self.id = DebateId(self.cell.slug, self.repeat, self.sample.id)
+        self.change(rounds=self.rounds or self.cell.rounds)
 
     @classmethod
     def stored(cls, result: DebateResult, cell: Cell, *, client: ModelClient, seed: int = 0) -> DebateState:
         """A debate that has ended: its components can read it and ask models, but not change it."""
-        return cls(cell, result.sample, result.references, client, repeat=result.repeat, seed=seed,
+        return cls(cell, result.sample, right=result.references, client=client, repeat=result.repeat, seed=seed,
                    agents=result.agents, transcript=Transcript(result.messages), round=result.rounds,
                    decision=result.decision or Decision.undecided(f"failed: {result.error}"),
                    notes=dict(result.notes))
+
+    @property
+    def id(self) -> DebateId:
+        """Which debate this is."""
+        return DebateId(self.cell.slug, self.repeat, self.sample.id)
+
+    def change(self, **fields: object) -> None:
+        """Set fields. A debate is frozen, so that a component does not change it by mistake; the host does."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    # What components ask
+
+    @property
+    @override
+    def references(self) -> tuple[str, ...]:
+        if not self.cell.oracle:
+            raise ComponentError("a component read debate.references, but the run file does not say oracle = true")
+        return self.right
+
+    @override
+    def key(self, text: str | None) -> str | None:
+        answers = self.cell.answers
+        key = answers.canonical(text, self.sample) if text else None
+        return None if key is None else self.key_on_record(check_returned(key, str, answers, "canonical"))
+
+    @override
+    async def read(self, turn: Turn, reply: Reply) -> tuple[str | None, str | None]:
+        answer = reply.answer
+        if answer is None:
+            found: Any = self.cell.answers.extract(self, turn, reply.content)
+            if hasattr(found, "__await__"):
+                found = await found
+            answer = None if found is None else check_returned(found, str, self.cell.answers, "extract")
+        return (answer, self.key(answer)) if answer else (None, None)
+
+    @override
+    async def view(self, turn: Turn) -> tuple[Message, ...]:
+        view = self.cell.hooks.madplug_view(debate=self, turn=turn)
+        if hasattr(view, "__await__"):
+            view = await view
+        return check_view(view, len(self.transcript))
+
+    @override
+    def service(self, name: str, protocol: Any = None) -> Any:
+        return find_service(self.cell.services, name, protocol)
+
+    @override
+    def component(self, base: type[T], name: str) -> T:
+        kind: Any = base
+        found: T = self.cell.component(kind, name)
+        return found
+
+    @override
+    async def ask(self, messages: str | Sequence[Mapping[str, Any]], *, purpose: str, agent: Agent | int | None = None,
+                  model: str | None = None, form: Form | None = None,
+                  params: Mapping[str, Any] | None = None) -> Completion:
+        cell = self.cell
+        speaker = self.agents[agent] if isinstance(agent, int) else agent
+        name = model or (speaker.model if speaker else None) or (cell.models[0] if cell.models else None)
+        if name is None:
+            raise ComponentError(f"a component asked a model (purpose '{purpose}'), but the cell has none")
+        if isinstance(messages, str):
+            messages = ({"role": "user", "content": messages},)
+        elif isinstance(messages, Mapping) or not all(type(m) is dict or isinstance(m, Mapping) for m in messages):
+            raise ComponentError(f"a component asked a model (purpose '{purpose}') with {messages!r:.80}; expected a "
+                                 "string, or a list of messages {'role': ..., 'content': ...}")
+        request = Request(tuple(messages), purpose, name, speaker.id if speaker else None, params or {}, form)
+        changed = cell.hooks.madplug_request(debate=self, request=request)
+        if changed is not request:
+            request = check_hook_result(await maybe_await(changed), Request, "request")
+        if request.model not in cell.channels:
+            raise ComponentError(f"a request to the model '{request.model}', which this cell does not have"
+                                 f"{nearest(request.model, cell.channels)}; it has "
+                                 f"{listed(sorted(cell.channels), near=request.model) or 'none'}")
+        completion = cell.hooks.madplug_complete(debate=self, request=request)
+        if hasattr(completion, "__await__"):
+            completion = await completion
+        return check_hook_result(completion, Completion, "complete")
+
+    # What the host does
 
     def tell(self, event: Event) -> None:
         """Emit an event."""
@@ -141,7 +189,7 @@ class DebateState:
 
     def seat(self, agents: Sequence[Agent]) -> None:
         """Set the agents of the debate."""
-        self.agents = tuple(agents)
+        self.change(agents=tuple(agents))
         self.tell(AgentsCast(self.id, self.agents))
 
     async def send(self, request: Request) -> Completion:
@@ -155,17 +203,27 @@ class DebateState:
         try:
             answered = await self.client.send(caller, request, body)
         except StudyStopped:
-            self.refused = True
+            self.change(refused=True)
             raise
-        self.spent.add(answered.completion.usage, answered.retries)
-        calls = turn_calls.get()
-        if calls is not None:
-            calls.append((answered.key, request.model))
-        else:
-            (self.other_calls if self.round else self.opening_calls).append(answered.key)
+        except ModelError as error:
+            for key, usage in error.billed:
+                self._count(key, request.model, usage)
+            raise
+        for key, usage in answered.billed:
+            self._count(key, request.model, usage)
+        self._count(answered.key, request.model, answered.completion.usage, answered.retries)
         if self.emit is not None:
             self.emit(CallAnswered(self.id, caller, request, answered))
         return answered.completion
+
+    def _count(self, key: str, model: str, usage: Usage, retries: int = 0) -> None:
+        """Count a reply that was paid."""
+        self.spent.add(usage, retries)
+        calls = turn_calls.get()
+        if calls is not None:
+            calls.append((key, model))
+        else:
+            (self.other_calls if self.round else self.opening_calls).append(key)
 
     def key_on_record(self, key: str) -> str:
         """The key of an equal answer on record, or else this key."""
@@ -209,22 +267,20 @@ class DebateState:
                scored_by: Mapping[str, str] | None = None) -> DebateResult:
         """The debate as it is stored. scored_by: the digest of each metric that has scored it."""
         return DebateResult(
-            cell=self.cell.slug, repeat=self.repeat, sample=self.sample, references=self.references,
+            cell=self.cell.slug, repeat=self.repeat, sample=self.sample, references=self.right,
             agents=self.agents, messages=self.transcript.record, decision=None if error else self.decision,
             metrics=metrics or {}, scored_by=scored_by or {},
             calls=self.spent.calls, retries=self.spent.retries, tokens=self.spent.usage(), seconds=seconds,
             error=error, notes=self.notes, opening_calls=tuple(self.opening_calls),
             other_calls=tuple(self.other_calls), decision_notes=tuple(sorted(self.decision_notes)))
 
-    async def respond(self, debate: Any, turn: Turn, view: Sequence[Message]) -> Reply:
+    async def respond(self, turn: Turn, view: Sequence[Message]) -> Reply:
         """Have the first style that takes this turn respond to it."""
-        for bound in self.cell.styles:
-            if bound.takes(turn.agent, turn):
-                break
-        else:
+        bound = next((bound for bound in self.cell.styles if bound.takes(turn.agent, turn)), None)
+        if bound is None:
             raise ComponentError(f"no style of this cell takes the move '{turn.move}' of agent {turn.agent.id} "
                                  f"({turn.agent.persona.role})")
-        reply = bound.style.respond(debate, turn, view)
+        reply = bound.style.respond(self, turn, view)
         if hasattr(reply, "__await__"):
             reply = await reply
         return check_reply(check_returned(reply, Reply, bound.style, "respond"), bound.given)

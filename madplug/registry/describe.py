@@ -12,27 +12,27 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from madplug.components import KINDS, Component, Paradigm
-from madplug.debate.composition import component_to_table
+from madplug.component import kind_of
+from madplug.components import Component, Paradigm
 from madplug.options import Names, Price, Volatile, complete
-from madplug.registry.installed import Offer, Registry
+from madplug.registry.installed import Registry
+from madplug.registry.offers import Offer
 from madplug.rows import plain
 
 _LIMITS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"), ("pattern", "matches"))
 
 
 WIDTH = 100
-_PLURALS = {"model name": "model names", "service name": "service names", "table": "tables",
-             "list of anything": "lists",
-            **{base.label: base.plural.replace("_", " ") for base in KINDS.values()}}
-"""Plurals for `list of ...`; types that are not here stay as they are, as in `list of text`."""
+_PLURALS = {"table": "tables", "list of anything": "lists"}
+"""Plurals for `list of ...`; other types stay as they are, as in `list of text`."""
 _TYPES = {str: "text", int: "integer", float: "number", bool: "true/false", type(None): "none", Path: "path",
           Any: "anything", dict: "table", list: "list", Price: "table of number"}
 
 
-def kinds() -> dict[str, str]:
+def kinds(registry: Registry) -> dict[str, str]:
     """Kind by every name a user may try: `decision`, `decisions`."""
-    return {spelling: base.kind for base in KINDS.values()
+    registry.load_all()
+    return {spelling: base.kind for base in registry.kinds.values()
             for spelling in (base.kind, base.plural, base.label, f"{base.label}s")}
 
 
@@ -84,7 +84,7 @@ def field_facts(model: type[BaseModel]) -> Iterator[dict[str, Any]]:
 def _table(value: Any) -> Any:
     """A default with every component in it as a table."""
     if isinstance(value, Component):
-        return component_to_table(value)
+        return value.to_table()
     if isinstance(value, BaseModel):
         return value.model_dump(exclude_defaults=True)
     return [_table(one) for one in value] if isinstance(value, list | tuple) else value
@@ -107,16 +107,23 @@ def type_name(annotation: Any, marks: Sequence[Any] = ()) -> str:
     if origin in (Union, UnionType):
         return " | ".join(dict.fromkeys(map(type_name, parts)))
     if origin in (list, tuple, set, frozenset, Sequence):
-        inner = type_name(parts[0]) if parts else ""
-        return f"list of {_PLURALS.get(inner, inner)}" if parts else "list"
+        return f"list of {_plural(parts[0])}" if parts else "list"
     if origin in (dict, Mapping):
-        inner = type_name(parts[-1]) if parts else ""
-        return f"table of {_PLURALS.get(inner, inner)}" if inner not in ("", "anything") else "table"
+        return f"table of {_plural(parts[-1])}" if parts and parts[-1] is not Any else "table"
     if inspect.isclass(annotation) and issubclass(annotation, Component):
         return str(annotation.label)
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return "table"
     return _TYPES.get(annotation, getattr(annotation, "__name__", str(annotation)))
+
+
+def _plural(annotation: Any) -> str:
+    """A type in words, of several values."""
+    inner = next((part for part in (annotation, *get_args(annotation)) if inspect.isclass(part)), None)
+    if inner is not None and issubclass(inner, Component):
+        return inner.plural.replace("_", " ")
+    name = type_name(annotation)
+    return f"{name}s" if name.endswith(" name") else _PLURALS.get(name, name)
 
 
 def paste(offer: Offer) -> str:
@@ -126,7 +133,7 @@ def paste(offer: Offer) -> str:
     if issubclass(offer.component, Paradigm):
         return f'[debate]\nparadigm = "{offer.name}"\n'
     needed = [o["name"] for o in options(offer.component) if o["required"]]
-    base = next(base for base in KINDS.values() if base.kind == offer.kind)
+    base = kind_of(offer.component)
     table = f"[{base.slot}]" if base.how_many == "list" else base.slot
     lines = [f"[{table}]", tomli_w.dumps({"use": offer.name}).strip(), *(f"{name} = ..." for name in needed)]
     return "\n".join(lines) + "\n"

@@ -18,13 +18,12 @@ from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from madplug.component import kind_of
+from madplug.components import Component
 from madplug.errors import UserError, message_of, nearest, nearest_or_all
-from madplug.registry.installed import Offer, class_problem, kind_problem
-
-if TYPE_CHECKING:
-    from madplug.components import Component
+from madplug.registry.offers import Offer, class_problem, kind_problem
 
 SESSION = "python"
 """Before the colon in the name of a class of a Python session."""
@@ -113,12 +112,10 @@ def _line(error: BaseException, path: Path) -> str:
 
 def from_session(classes: Sequence[type[Component]]) -> list[Offer]:
     """The offers of classes that were passed to `madplug.run`. Raises `UserError` for what is not a component."""
-    from madplug.components import KINDS
-
     offers = []
     for cls in classes:
-        base = next((b for b in KINDS.values() if inspect.isclass(cls) and issubclass(cls, b)), None)
-        if base is None:
+        base = kind_of(cls) if inspect.isclass(cls) and issubclass(cls, Component) else Component
+        if base is Component:
             raise UserError(f"components: {cls!r:.80} is not a class of component, such as a subclass of "
                             "madplug.DecisionProtocol")
         _check(cls, base)

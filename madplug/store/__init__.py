@@ -25,26 +25,55 @@ if TYPE_CHECKING:
         Spent,
         Totals,
     )
+    from madplug.store.copying import copy_records, facts_of
     from madplug.store.encode import clamp_usage, drop_unstorable, sample_digest
+    from madplug.store.layout import has_study
     from madplug.store.memory import MemoryStore
     from madplug.store.reading import SqliteReader
-    from madplug.store.scope import Scope
+    from madplug.store.scope import SCOPE, Scope
     from madplug.store.sqlite import SqliteRecorder
 
 __all__ = [
-    "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "Ending", "MemoryStore",
-    "MetricOverview", "Order", "Outcome", "Progress", "Reader", "Recorder", "Scope", "Spent", "SqliteReader",
-    "SqliteRecorder", "Totals", "clamp_usage", "drop_unstorable", "open_recorder", "open_study", "sample_digest",
+    "SCOPE",
+    "Call",
+    "CallFigures",
+    "CallRow",
+    "CellOverview",
+    "Changes",
+    "DebateId",
+    "Ending",
+    "MemoryStore",
+    "MetricOverview",
+    "Order",
+    "Outcome",
+    "Progress",
+    "Reader",
+    "Recorder",
+    "Scope",
+    "Spent",
+    "SqliteReader",
+    "SqliteRecorder",
+    "Totals",
+    "clamp_usage",
+    "copy_records",
+    "drop_unstorable",
+    "facts_of",
+    "has_study",
+    "open_recorder",
+    "open_study",
+    "sample_digest",
 ]
 
 _HOMES = {
     "records": ("DebateId",),
     "store.base": ("Call", "CallFigures", "CallRow", "CellOverview", "Changes", "Ending", "MetricOverview",
                    "Order", "Outcome", "Progress", "Reader", "Recorder", "Spent", "Totals"),
+    "store.copying": ("copy_records", "facts_of"),
     "store.encode": ("clamp_usage", "drop_unstorable", "sample_digest"),
+    "store.layout": ("has_study",),
     "store.memory": ("MemoryStore",),
     "store.reading": ("SqliteReader",),
-    "store.scope": ("Scope",),
+    "store.scope": ("SCOPE", "Scope"),
     "store.sqlite": ("SqliteRecorder",),
 }
 """What is imported when it is first used: a plugin that can open a study need not import what that takes."""

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
-from madplug.quick import quick
 from madplug.records import Agent, Caller, Completion, DebateId, DebateResult, Message, Sample
 
 Outcome = Literal["running", "done", "failed"]
@@ -22,7 +21,6 @@ Ending = Literal["running", "failed", "undecided", "decided"]
 """How debates ended; `decided` and `undecided` have not failed."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call that was answered."""
@@ -34,7 +32,6 @@ class Call:
     """Duration of the answered attempt."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class CallRow:
     """A request and where it comes from."""

@@ -14,8 +14,6 @@ from madplug.errors import UserError
 NAME = "study.db"
 VERSION = 5
 _APPLICATION = 0x6D616470  # "madp", in the header of the file
-_NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
-"""How a journal of SQLite ends that names another one."""
 _BESIDE = ("-wal", "-shm", "-journal")
 """The endings of the files that SQLite keeps beside a database."""
 _TABLES = {
@@ -64,29 +62,17 @@ ADD_UP_CALLS = (
 """Records the sums over all calls so far, unless there is no further one since the last time."""
 
 
+def has_study(folder: Path) -> bool:
+    """Whether there are records of a study in a directory. Raises `OSError` if that cannot be told."""
+    return (folder / NAME).is_file()
+
+
 def make_folder(folder: Path) -> None:
     """Make a directory that a power failure does not take away again; SQLite takes care of what is in it."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for path in missing:
         _sync_folder(path.parent)
-
-
-def check_database_files(folder: Path, name: str) -> None:
-    """Refuse what would have SQLite write or delete a file elsewhere. Raises `UserError`.
-
-    It follows a link to a database. And before it writes, it completes what a journal says was interrupted; if that
-    names a journal that several databases have in common, it deletes the file of that name, wherever it is. madplug
-    makes neither.
-    """
-    for file, mode in _irregular(folder / name, ("", *_BESIDE)):
-        what = "a symbolic link; link the whole directory instead, or" if stat.S_ISLNK(mode) else \
-            "not a regular file;"
-        raise UserError(f"{folder}: cannot be used: {file.name} is {what} choose another directory with --output")
-    journal = folder / f"{name}-journal"
-    if journal.is_file() and _ending_of(journal) == _NAMES_ANOTHER:
-        raise UserError(f"{folder}: cannot be used: {journal.name} refers to a file elsewhere, so madplug did not make "
-                        "it; choose another directory with --output")
 
 
 def _irregular(database: Path, endings: Iterable[str]) -> Iterator[tuple[Path, int]]:
@@ -100,16 +86,9 @@ def _irregular(database: Path, endings: Iterable[str]) -> Iterator[tuple[Path, i
             yield file, mode
 
 
-def _ending_of(file: Path) -> bytes:
-    with file.open("rb") as journal:
-        journal.seek(max(0, file.stat().st_size - len(_NAMES_ANOTHER)))
-        return journal.read()
-
-
 def open_for_writing(folder: Path) -> sqlite3.Connection:
     """Open the study in a directory, or create one. Raises `UserError` if it cannot be used."""
     path = folder / NAME
-    check_database_files(folder, NAME)
     db = None
     try:
         db = sqlite3.connect(path, isolation_level=None)

@@ -7,7 +7,6 @@ import sqlite3
 from pathlib import Path
 
 from madplug.errors import UserError
-from madplug.store.layout import check_database_files
 
 NAME = "study.lock"
 
@@ -58,7 +57,6 @@ class StudyLock:
             self._handle = None
 
     def _lock_file(self, folder: Path) -> None:
-        check_database_files(folder, NAME)
         self._file = sqlite3.connect(folder / NAME, timeout=0, isolation_level=None)
         try:
             self._file.execute("BEGIN EXCLUSIVE")

@@ -34,7 +34,7 @@ from madplug.store.base import (
 from madplug.store.encode import join
 from madplug.store.layout import NAME, open_for_reading
 from madplug.store.parts import last_line, lines_of, restore, unfold
-from madplug.store.scope import FACT, Scope
+from madplug.store.scope import SCOPE, Scope
 
 T = TypeVar("T")
 _TEXT_OR_NULL = {str, type(None)}
@@ -255,8 +255,8 @@ class SqliteReader:
         """The debates that are reported."""
         if self._everything:
             return Scope()
-        row = self._one("SELECT value FROM facts WHERE name = ?", (FACT,))
-        return Scope() if row is None else self._parsed(lambda: _scope(row[0]), f"the fact '{FACT}'")
+        row = self._one("SELECT value FROM facts WHERE name = ?", (SCOPE,))
+        return Scope() if row is None else self._parsed(lambda: _scope(row[0]), f"the fact '{SCOPE}'")
 
     def _paid(self) -> tuple[int, int, float, int]:
         """Calls, tokens, cost (USD) and failed attempts, from the sums on record and the calls since."""

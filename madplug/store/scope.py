@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-FACT = "scope"
+SCOPE = "scope"
 
 
 @dataclass(frozen=True)

@@ -11,24 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from madplug.errors import UserError
-from madplug.registry.installed import versions
+from madplug.registry.offers import versions
 from madplug.rows import plain
-from madplug.store import Reader, Recorder, Scope
-from madplug.store.scope import FACT as SCOPE
+from madplug.store import SCOPE, Reader, Recorder, Scope
 from madplug.study.compatibility import conflicts, is_cell, known_cells, refusal
 from madplug.study.files import read_text, write_whole
-from madplug.study.seal import seal
+from madplug.study.trust import remember
 
 if TYPE_CHECKING:
     from madplug.config import ResolvedStudy
 
 RECORDS = "study.db"
+PART = "part"
+"""The fact that names the part of the study that is in a directory."""
 CELLS = "known_cells"
 """The fact with every cell that was ever run, which exists once the study has changed."""
 
 OWN_FILES = ("study.db", "study.toml", "study.lock", "manifest.json", "summary.json", "log.jsonl")
-SEAL = "seal"
-"""The key of the manifest that shows who ran the study."""
 
 
 def check_folder(folder: Path) -> None:
@@ -123,6 +122,7 @@ def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
 
     text = tomli_w.dumps(_without_none(plain(resolved.expanded())))
     write_whole(folder / "study.toml", text)
+    remember(folder)
     old = read_manifest(folder)
     run: dict[str, Any] = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "madplug": __version__,
            "python": platform.python_version(), "platform": platform.platform(), "pid": os.getpid()}
@@ -132,8 +132,7 @@ def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
     if resolved.reuse:
         run["reuse"] = [str(path) for path in resolved.reuse]
     manifest = {"madplug": old.get("madplug", __version__), "data": resolved.fingerprints,
-                "components": {**versions(resolved.offers.values()), **old["components"]}, "runs": [*old["runs"], run],
-                SEAL: seal(text)}
+                "components": {**versions(resolved.offers.values()), **old["components"]}, "runs": [*old["runs"], run]}
     write_whole(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Optional
 
 from madplug.aio import iterate, maybe_await
-from madplug.calls.driver import Ending, StudyDriver
+from madplug.calls.driver import StudyDriver
+from madplug.components import Executor
+from madplug.context import Sampled
 from madplug.debate.cell import Cell
 from madplug.debate.checks import check_iterable, describe_error
 from madplug.errors import StudyError
-from madplug.records import DebateResult, Sample
-from madplug.store import DebateId, Recorder, Scope, sample_digest
-from madplug.store.scope import FACT
+from madplug.records import DebateResult, Ending, Job, Sample
+from madplug.store import SCOPE, DebateId, Recorder, Scope, sample_digest
 from madplug.study.scoring import Scoring
-from madplug.study.setup import Sampled, Setup, sampled
-from madplug.study.stream import JobQueue
+from madplug.study.setup import CellSetup, sampled
+from madplug.study.stream import JobQueue, stream
 from madplug.study.survey import Ids, Survey
 from madplug.text import count
 
@@ -26,50 +27,31 @@ WAITING = 1_000
 """The most debates that wait in memory for the matched debate of another queue."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One debate to run."""
-
-    cell: str
-    """The cell's slug."""
-    repeat: int
-    sample: Sample
-    references: tuple[str, ...]
-    order: int
-    """The debate's position in the run; older debates are served first."""
-    seed: int
-    matched: DebateResult | None = None
-    """The result of the same sample in the cell that this one is matched to."""
-    recorded: DebateResult | None = None
-    """The debate as it is on record, if it is not to be run but to be scored by `metrics`."""
-    metrics: tuple[str, ...] = ()
-    """The names of the metrics that score a recorded debate."""
-
-    @property
-    def id(self) -> DebateId:
-        """Which debate this is."""
-        return DebateId(self.cell, self.repeat, self.sample.id)
+RunJob = Callable[[Job], Awaitable[object]]
 
 
 class JobStream:
-    """The jobs of a run: iterate over all of them, or run the queues with `madplug.study.stream.stream`.
-
-    A queue has the jobs of the cells that use the same models, and admits one as soon as a slot is free for it.
-    """
+    """The jobs of a run: have all of them run, or iterate over them."""
 
     def __init__(self, source: JobSource, groups: Mapping[tuple[str, ...], Sequence[str]],
-                 driver: StudyDriver) -> None:
+                 driver: StudyDriver, run_here: RunJob) -> None:
         self._source = source
         self._groups = groups
         self._driver = driver
+        self._run_here = run_here
 
     def __aiter__(self) -> AsyncIterator[Job]:
         return self._source.jobs([slug for slugs in self._groups.values() for slug in slugs])
 
-    def queues(self) -> list[JobQueue[Job]]:
-        """The queues of this run, which are to be run concurrently."""
-        return [JobQueue(self._source.jobs(slugs), [self._driver.quotas[name].slots for name in names])
-                for names, slugs in self._groups.items()]
+    async def run(self, run_job: RunJob | None = None) -> None:
+        """Run every job, each as soon as a model of its cell has a free slot. The first exception ends the others.
+
+        run_job: runs one; by default in this process.
+        """
+        queues = [JobQueue(self._source.jobs(slugs), [self._driver.quotas[name].slots for name in names])
+                  for names, slugs in self._groups.items()]
+        async for _ in stream(queues, run_job or self._run_here):
+            pass
 
 
 class JobSource:
@@ -81,8 +63,8 @@ class JobSource:
     that failed included; no debate is run then. None: debates are run.
     """
 
-    def __init__(self, setups: Mapping[str, Setup], recorder: Recorder, driver: StudyDriver, *, repeats: int, seed: int,
-                 warn: Callable[[str], None], samples: Samples | None = None,
+    def __init__(self, setups: Mapping[str, CellSetup], recorder: Recorder, driver: StudyDriver, *, repeats: int,
+                 seed: int, warn: Callable[[str], None], samples: Samples | None = None,
                  surveys: Mapping[str, Survey] | None = None, rescore: Collection[str] | None = None) -> None:
         self._setups = setups
         self._recorder = recorder
@@ -116,17 +98,17 @@ class JobSource:
 
     async def begin(self) -> None:
         """Record which debates the study has now, and by which metrics all of them are scored."""
-        self._scope = before = Scope.from_fact(self._recorder.fact(FACT))
+        self._scope = before = Scope.from_fact(self._recorder.fact(SCOPE))
         self._dropped_before = {slug: self._still_dropped(slug, before.dropped.get(slug, frozenset()))
                                 for slug in self._setups}
-        await self._recorder.keep_fact(FACT, self.scope.to_fact())
+        await self._recorder.keep_fact(SCOPE, self.scope.to_fact())
         failed = {id.cell for id in self._failed} if self._only_scores else set()
         await self._scoring.begin(self._recorded_cells | failed)
 
     async def conclude(self) -> None:
         """The same, after the last job has ended."""
         if (self._dropped or any(self._dropped_before.values())) and self._all_read:
-            await self._recorder.keep_fact(FACT, self.scope.to_fact())
+            await self._recorder.keep_fact(SCOPE, self.scope.to_fact())
         await self._scoring.conclude(complete=self._all_read and self._driver.ending is None,
                                      left_out=self._later_repeats | self._dropped.keys())
 
@@ -252,7 +234,7 @@ class JobSource:
             self._digests[place] = dict(self._recorder.digests(cell, repeat)) if place in self._counts else {}
         return self._digests[place]
 
-    def _samples_left(self, setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+    def _samples_left(self, setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
         """The samples of a cell, or only those with debates left where these are known."""
         found = self._survey_of(setup.cell.slug)
         return self._samples(setup, repeat) if found is None else iterate(found.left)
@@ -261,8 +243,8 @@ class JobSource:
         """What is left of a cell, unless its recorded debates have to be looked at, too."""
         return None if self._scoring.has_left(cell) else self._surveys.get(cell)
 
-    async def _interleaved(self, cells: Sequence[Setup], repeat: int, *,
-                           last: bool) -> AsyncIterator[tuple[Setup, Sample, tuple[str, ...]]]:
+    async def _interleaved(self, cells: Sequence[CellSetup], repeat: int, *,
+                           last: bool) -> AsyncIterator[tuple[CellSetup, Sample, tuple[str, ...]]]:
         """One sample of each cell in turn. last: no further pass over the samples follows."""
         sources = [(setup, self._samples_left(setup, repeat), self._unseen(setup.cell.slug, repeat) if last else set())
                    for setup in cells]
@@ -314,7 +296,7 @@ _Ready = asyncio.Queue[Optional[Job]]  # noqa: UP045 - evaluated on Python 3.10
 """Jobs whose matched debate has ended; None wakes the reader."""
 
 
-async def samples_of(setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
+async def samples_of(setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
     """The samples of a cell, according to its data set and every extension."""
     hook = "the hook 'madplug_samples' gave"
     rows = await maybe_await(setup.cell.hooks.madplug_samples(setup=setup))
@@ -325,7 +307,16 @@ async def samples_of(setup: Setup, repeat: int) -> AsyncIterator[Sampled]:
         yield sample, references
 
 
-Samples = Callable[[Setup, int], AsyncIterator[Sampled]]
+def samples_of_part(executor: Executor) -> Samples:
+    """The samples of a cell that belong to an executor's part of the study."""
+    async def samples(setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
+        async for sample, references in samples_of(setup, repeat):
+            if executor.includes(sample):
+                yield sample, references
+    return samples
+
+
+Samples = Callable[[CellSetup, int], AsyncIterator[Sampled]]
 """Returns the samples of a cell in a repeat, with their references."""
 
 

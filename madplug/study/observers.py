@@ -11,17 +11,15 @@ import asyncio
 import inspect
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from madplug.aio import Aside, is_cancelled, maybe_await
 from madplug.components import Observer
+from madplug.context import Run
 from madplug.debate.checks import describe_error
+from madplug.errors import StudyError
 from madplug.events import METHODS, CallAnswered, Event, MessageRecorded
-from madplug.records import DebateResult
 
-Outcome = Literal["done", "failed", "stopped"]
 CAPACITY = 20_000
 """The most events that are queued for one observer."""
 PATIENCE = 30.0
@@ -29,40 +27,6 @@ PATIENCE = 30.0
 HURRY = 1.0
 """Likewise when the run ends with an error, or at once."""
 _DISPENSABLE = (CallAnswered, MessageRecorded)
-
-
-class Progress(NamedTuple):
-    """The progress of a run."""
-
-    paid: int
-    """Calls answered by a model in this run."""
-    in_flight: int
-    """Calls in flight."""
-    retries: int
-    """Attempts that failed."""
-    tokens: int
-    """Tokens of prompts and completions in this run."""
-    cost_usd: float
-    """US dollars of the whole study so far, as far as prices are known."""
-    debates: int = 0
-    """Debates that have ended in this run."""
-    waiting: str = ""
-    """What the run waits for, if it is not only for the calls in flight: a model that is being loaded, a rate limit."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """The argument of `Observer.open`."""
-
-    study: str
-    """The study's name."""
-    folder: Path | None
-    """The study's directory, or None if it is stored in memory."""
-    repeats: int
-    planned: int | None
-    """Debates of the whole study, or None if a data set does not know its size."""
-    progress: Callable[[], Progress]
-    """Returns the current progress; may be called from any thread."""
 
 
 class Observers:
@@ -110,7 +74,7 @@ class _Follower:
 
     async def open(self, run: Any) -> None:
         if not await self._guard("open", run):
-            return  # it is told nothing
+            return  # it gets no events
         self._aside = Aside(f"observer {self.name}")
         self._task = asyncio.ensure_future(self._follow())
 
@@ -189,9 +153,9 @@ class _Follower:
         try:
             await maybe_await(getattr(self._observer, method)(*arguments))
         except BaseException as error:
-            if self._given_up or _ends_the_run(error):
+            if _ends_the_run(error) or (self._given_up and not isinstance(error, StudyError)):
                 raise
-            self._report(self._failure(method, error))
+            self._report(self._failure(method, error))  # also if time is up: it says what is lost
             return False
         return True
 
@@ -204,8 +168,3 @@ def _ends_the_run(error: BaseException) -> bool:
     if isinstance(error, asyncio.CancelledError):
         return is_cancelled()
     return isinstance(error, KeyboardInterrupt | GeneratorExit)
-
-
-def outcome_of(result: DebateResult | None) -> Outcome:
-    """`done`, `failed` or `stopped`."""
-    return "stopped" if result is None else "failed" if result.error else "done"

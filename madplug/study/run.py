@@ -7,24 +7,24 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from madplug.calls.driver import Ending, StudyDriver
+from madplug.calls.driver import StudyDriver
 from madplug.components import Observer
 from madplug.config.plan import StudyPlan
+from madplug.context import Progress, Run
 from madplug.debate.loop import run_debate
 from madplug.errors import StudyStopped
 from madplug.events import StudyFinished, StudyStarted
 from madplug.log import redact
+from madplug.records import Ending
 from madplug.store.base import Reader, Recorder
 from madplug.store.scope import Scope
-from madplug.study.jobs import JobSource, JobStream, Samples
-from madplug.study.observers import HURRY, Observers, Progress, Run
-from madplug.study.setup import Setup
-from madplug.study.stream import stream
+from madplug.study.jobs import JobSource, JobStream, Samples, samples_of_part
+from madplug.study.observers import HURRY, Observers
+from madplug.study.setup import CellSetup
 from madplug.study.summary import summarise
 from madplug.study.survey import Survey, survey
 from madplug.study.unchanged import Unchanged
-from madplug.study.watchdog import Watchdog
-from madplug.study.worker import Runner, Worker, packages_of
+from madplug.study.worker import Runner, Worker
 
 
 class StudyRun:
@@ -49,12 +49,15 @@ class StudyRun:
         self._warn = warn or (lambda warning: None)
         self._keeping: set[asyncio.Task[None]] = set()
         self.observers = Observers([*plan.observers, *observers], self.problem)
-        self.driver = StudyDriver(plan.models, recorder, self.observers, limits=plan.limits, reuse=reuse,
-                                  report=self.problem, warn=self.warn)
+        limits = {name: limit for name in ("calls", "tokens", "cost_usd")
+                  if (limit := getattr(plan.limits, name)) is not None}
+        self.driver = StudyDriver(plan.models, recorder, self.observers.emit, limits=limits, reuse=reuse,
+                                  report=self.problem, warn=self.warn, wants=self.observers.wants)
         self.driver.shares = self.driver.shares or (plan.share_completions and len(plan.cells) > 1)
         self.driver.services = {(cell.slug, name): s for cell in plan.cells for name, s in cell.services.items()}
         self._stage = "preparing"
-        self._samples = samples
+        part = plan.executor if plan.executor is not None and plan.executor.part else None
+        self._samples = samples or (samples_of_part(part) if part else None)
         self._surveys: Mapping[str, Survey] = {}
         self._unchanged: Unchanged | None = None
         self._rescore = rescore
@@ -63,7 +66,7 @@ class StudyRun:
         self.worker = Worker(plan, self.driver, runner=runner)
 
     @property
-    def setups(self) -> Mapping[str, Setup]:
+    def setups(self) -> Mapping[str, CellSetup]:
         """The setup of each cell, by slug."""
         return self.worker.setups
 
@@ -81,10 +84,10 @@ class StudyRun:
 
     def progress(self) -> Progress:
         """The progress of the run; may be called from any thread."""
-        progress = self.driver.progress()
-        loading = [name for name, channel in self.worker.gateway.channels.items() if channel.opening]
-        waiting = f"loading the model '{loading[0]}'" if loading else progress.waiting or self._stage
-        return progress._replace(waiting=waiting)
+        driver, opening = self.driver, self.worker.gateway.opening
+        waiting = f"loading the model '{opening}'" if opening else driver.waiting() or self._stage
+        return Progress(driver.paid, driver.in_flight, driver.retries, driver.tokens, driver.totals.cost_usd,
+                        driver.ended, waiting)
 
     def stop(self, ending: Ending) -> None:
         """Start no further call; those in flight are answered and stored."""
@@ -121,9 +124,7 @@ class StudyRun:
                 self._unchanged = Unchanged(self.plan.cells, self.plan.repeats, self.recorder)
                 self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder, self._unchanged.cells)
                 await self._unchanged.begin()
-            packages = packages_of(self.plan.cells, self.plan.models)
-            with Watchdog(packages, self.warn) as watchdog:
-                await self._run_debates(watchdog)
+            await self._run_debates()
         except StudyStopped as stopped:
             self.stop(Ending("unusable", str(stopped)))
         except BaseException:
@@ -137,17 +138,18 @@ class StudyRun:
             await asyncio.gather(*self._keeping, return_exceptions=True)
         return await self._conclude()
 
-    async def _run_debates(self, watchdog: Watchdog) -> None:
+    async def _run_debates(self) -> None:
+        if self.plan.executor is not None:
+            await self.plan.executor.begin(self.driver)
         await self.worker.open()
         self._stage = ""
-        watchdog.begin()
         source = JobSource(self.setups, self.recorder, self.driver, repeats=self.plan.repeats, seed=self.plan.seed,
                            warn=self.warn, samples=self._samples, surveys=self._surveys, rescore=self._rescore)
         await source.begin()
         self.observers.emit(StudyStarted(self.plan.name, tuple(self.setups), self.planned, source.done,
                                          {cell.slug: dict(cell.settings) for cell in self.plan.cells}))
         try:
-            await self._run_jobs(JobStream(source, self._by_models(), self.driver))
+            await self._run_jobs(JobStream(source, self._by_models(), self.driver, self.worker.run))
         finally:
             self.scope = source.scope
         await source.conclude()
@@ -157,9 +159,8 @@ class StudyRun:
     async def _run_jobs(self, jobs: JobStream) -> None:
         if self.plan.executor is not None:
             await self.plan.executor.run(jobs, self.driver)
-            return
-        async for _ in stream(jobs.queues(), self.worker.run):
-            pass
+        else:
+            await jobs.run()
 
     async def _conclude(self) -> dict[str, Any]:
         await self.driver.keep_windows()

@@ -14,9 +14,8 @@ from madplug.store.base import Recorder
 from madplug.store.scope import of_metric
 
 if TYPE_CHECKING:
-    from madplug.context import Debate
-    from madplug.debate.state import Spending
-    from madplug.study.setup import Setup
+    from madplug.context import Debate, Spending
+    from madplug.study.setup import CellSetup
 
 FACT = "scored"
 MOST = 1e100
@@ -30,7 +29,7 @@ class Scoring:
     run file, each debate says which metrics have scored it. rescore: metrics that score every debate again.
     """
 
-    def __init__(self, setups: Mapping[str, Setup], recorder: Recorder, rescore: Collection[str] = ()) -> None:
+    def __init__(self, setups: Mapping[str, CellSetup], recorder: Recorder, rescore: Collection[str] = ()) -> None:
         self._setups = setups
         self._recorder = recorder
         self._rescore = frozenset(rescore)

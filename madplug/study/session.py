@@ -1,25 +1,26 @@
-"""A study in its directory: locked and checked, run, logged and summarised, whoever asked for it."""
+"""A study in its directory: locked and checked, run, logged, interrupted and summarised."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from madplug.components import Observer
+from madplug.components import Dataset, Executor, Observer
 from madplug.config import ResolvedStudy
 from madplug.config.check import warnings as spoiling
 from madplug.errors import StudyError, UserError
-from madplug.log import open_log, trace
 from madplug.rows import plain
-from madplug.shards import Shard, check_shard
 from madplug.store import Recorder, open_recorder, open_study
-from madplug.study.directory import check_folder, check_same_study, keep_identity, write_provenance
+from madplug.study.directory import PART, check_folder, check_same_study, keep_identity, write_provenance
 from madplug.study.files import write_whole
+from madplug.study.log import open_log, trace
 from madplug.study.open_files import check_open_files
 from madplug.study.run import StudyRun
+from madplug.study.survey import Ids, chooses_samples, read_rows
 
 
 class Task(Protocol):
@@ -30,64 +31,114 @@ class Task(Protocol):
 
 
 class Session:
-    """A study that this process may write to."""
+    """A study in its directory: opened by a `with` block, run once, and interrupted from wherever a signal arrives.
 
-    def __init__(self, resolved: ResolvedStudy, folder: Path, recorder: Recorder, log: Any, warnings: Sequence[str],
-                 task: Task | None, shard: Shard | None = None, prepared: Path | None = None) -> None:
+    traced: log every hook call. task: do this with recorded debates instead. Opening it locks the directory, checks
+    that it is this study's, and writes what runs it; it raises `UserError` if the directory cannot be used.
+    """
+
+    def __init__(self, resolved: ResolvedStudy, folder: Path, *, traced: bool = False,
+                 task: Task | None = None) -> None:
         self.resolved = resolved
         self.folder = folder
-        self.recorder = recorder
-        self.warnings = warnings
+        self.warnings: Sequence[str] = ()
         """What the user should know before the run."""
-        self._log = log
+        self.interrupted = False
+        self.recorder: Recorder
+        self._log: Any = None
+        self._traced = traced
         self._task = task
-        self._shard = shard
-        self._prepared = prepared
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: Callable[[], None] = lambda: None
+        self._open = ExitStack()
 
-    async def run(self, observers: Sequence[Observer] = (), warn: Callable[[str], None] = lambda text: None,
-                  begun: Callable[[StudyRun], None] = lambda run: None) -> dict[str, Any]:
+    def __enter__(self) -> Session:
+        resolved, folder = self.resolved, self.folder
+        check_open_files(more=3 * len(resolved.reuse))
+        check_folder(folder)
+        with self._open:  # closes what was opened if something is wrong
+            self.recorder = self._open.enter_context(closing(open_recorder(folder)))
+            try:
+                check_part(resolved, self.recorder, folder)
+                self.warnings = [*check_same_study(resolved, self.recorder, folder), *spoiling(resolved.plan.cells)]
+                write_provenance(resolved, folder)
+                (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
+                self._log = self._open.enter_context(open_log(folder))
+                for cell in resolved.plan.cells if self._traced else ():
+                    trace(cell, self._log)
+            except OSError as error:
+                raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
+            self._open = self._open.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def interrupt(self) -> None:
+        """Start no further call; those in flight are answered and stored. From any thread, at any time."""
+        self.interrupted = True
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it has ended meanwhile
+                self._loop.call_soon_threadsafe(self._stop)
+
+    async def run(self, observers: Sequence[Observer] = (), *, warn: Callable[[str], None] = lambda text: None,
+                  begun: Callable[[StudyRun], None] = lambda run: None,
+                  stopping: Callable[[], None] = lambda: None) -> dict[str, Any]:
         """Run the study and return its summary, which is also written into the directory.
 
-        warn: called with everything that does not affect results. begun: called with the run, through which it can be
-        stopped.
+        warn: called with everything that does not affect results. begun: called with the run. stopping: called when the
+        run was interrupted.
         """
-        plan, log = self.resolved.plan, self._log
+        self._loop = asyncio.get_running_loop()
         total = await self._describe()
-
-        def warned(text: str) -> None:
-            log.warning("warning", text=text)
-            warn(text)
-
         with ExitStack() as stack:
             options = self._task.options() if self._task is not None else {}
-            if self._shard is not None:
-                options["samples"] = self._shard.samples
             reuse = [*options.pop("reuse", ()), *(stack.enter_context(open_study(path)) for path in self._reused())]
-            run = StudyRun(plan, self.recorder, observers, lambda text: log.warning("problem", text=text), warned,
-                           planned=total, reuse=reuse, **options)
+
+            def warned(text: str) -> None:
+                self._log.warning("warning", text=text)
+                warn(text)
+
+            run = StudyRun(self.resolved.plan, self.recorder, observers,
+                           lambda text: self._log.warning("problem", text=text), warned, planned=total, reuse=reuse,
+                           **options)
             for text in self.warnings:
                 warn(text)
-            log.info("run", study=plan.name, planned=total)
+            self._log.info("run", study=run.plan.name, planned=total)
             begun(run)
-            try:
-                summary = await run.run()
-            except StudyError as error:
-                with suppress(OSError):  # the log lies on the same disk
-                    log.error("stopped", reason=str(error))
-                raise
+
+            def stop() -> None:
+                run.interrupt()
+                stopping()
+
+            self._stop = stop
+            if self.interrupted:
+                stop()
+            return self._conclude(await self._logged(run))
+
+    async def _logged(self, run: StudyRun) -> dict[str, Any]:
+        """Run the debates; why the study cannot go on is logged."""
+        try:
+            return await run.run()
+        except StudyError as error:
+            with suppress(OSError):  # the log lies on the same disk
+                self._log.error("stopped", reason=str(error))
+            raise
+
+    def _conclude(self, summary: dict[str, Any]) -> dict[str, Any]:
         try:
             write_whole(self.folder / "summary.json", json.dumps(plain(summary), indent=2, ensure_ascii=False))
         except OSError as error:
             raise StudyError(f"{self.folder}: summary.json cannot be written: {error}; every debate is saved") from None
-        log.info("ended", status=summary["status"], reason=summary["reason"], paid=summary["paid"])
+        self._log.info("ended", status=summary["status"], reason=summary["reason"], paid=summary["paid"])
         return summary
 
     async def _describe(self) -> int | None:
         """Record what the study is now, and how many debates it has."""
         await keep_identity(self.resolved, self.recorder)
-        if self._shard is not None:
-            await self._shard.begin(self.resolved, self.recorder, self._prepared)
-        total = planned(self.resolved) if self._shard is None else self._shard.planned(self.resolved)
+        if self.resolved.part:
+            await self.recorder.keep_fact(PART, self.resolved.part)
+        total = planned(self.resolved)
         await self.recorder.keep_fact("planned", total)
         await self.recorder.forget_problems()
         return total
@@ -96,36 +147,29 @@ class Session:
         return [path for path in self.resolved.reuse if path.resolve() != self.folder.resolve()]
 
 
-@contextmanager
-def open_session(resolved: ResolvedStudy, folder: Path, *, traced: bool = False,
-                 task: Task | None = None, shard: Shard | None = None,
-                 prepared: Path | None = None) -> Iterator[Session]:
-    """Lock a study's directory, check that it is this study's, and write what runs it.
-
-    traced: log every hook call. shard: run only this part. prepared: a directory in which components were prepared.
-    Raises `UserError` if the directory cannot be used.
-    """
-    check_open_files(more=3 * len(resolved.reuse))
-    check_folder(folder)
-    with ExitStack() as stack:
-        recorder = stack.enter_context(closing(open_recorder(folder)))
-        try:
-            check_shard(shard, recorder, folder)
-            warnings = [*check_same_study(resolved, recorder, folder), *spoiling(resolved.plan.cells)]
-            write_provenance(resolved, folder)
-            (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
-            log = stack.enter_context(open_log(folder))
-            for cell in resolved.plan.cells if traced else ():
-                trace(cell, log)
-        except OSError as error:
-            raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
-        yield Session(resolved, folder, recorder, log, warnings, task, shard, prepared)
+def check_part(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> None:
+    """Refuse a directory that has another part of the study in it, or all of it."""
+    before, now = recorder.fact(PART), resolved.part
+    if recorder.fact("identity") is not None and (before or "") != now:
+        has, wanted = (f"part {part!s:.40}" if part else "the whole study" for part in (before, now))
+        raise UserError(f"{folder}: contains {has} and not {wanted}; choose another directory with --output")
 
 
 def planned(resolved: ResolvedStudy) -> int | None:
-    """How many debates the study has, or None if a data set does not know its size or an extension chooses samples."""
-    if any(hasattr(e, "madplug_samples") for cell in resolved.plan.cells for e in cell.extensions):
-        return None
-    sizes = [cell.dataset.size() if cell.dataset else None for cell in resolved.plan.cells]
+    """How many debates the study has, or None if a data set does not know its size or an extension chooses samples.
+
+    For a part of a study, reads and checks every sample.
+    """
+    plan, executor = resolved.plan, resolved.plan.executor if resolved.part else None
+    datasets = {id(cell.dataset): cell.dataset for cell in plan.cells if cell.dataset is not None}
+    counts = {key: dataset.size() if executor is None else _size_of_part(executor, dataset)
+              for key, dataset in datasets.items()}
+    sizes = [counts.get(id(cell.dataset)) for cell in plan.cells]
     known = [size for size in sizes if size is not None]
-    return sum(known) * resolved.plan.repeats if len(known) == len(sizes) else None
+    if len(known) < len(sizes) or any(map(chooses_samples, plan.cells)):
+        return None
+    return sum(known) * plan.repeats
+
+
+def _size_of_part(executor: Executor, dataset: Dataset) -> int:
+    return sum(executor.includes(sample) for sample, _ in read_rows(dataset, Ids()))

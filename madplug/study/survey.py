@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from madplug.components import Dataset
+from madplug.context import Sampled
 from madplug.debate.cell import Cell
 from madplug.debate.checks import check_iterable, describe_error, method_name
 from madplug.errors import StudyError, UserError
 from madplug.rows import storable_text
 from madplug.store import Recorder, sample_digest
-from madplug.study.setup import Sampled, sampled
+from madplug.study.setup import sampled
 
 _ALL_BITS = (1 << 64) - 1
 MOST = 1_000

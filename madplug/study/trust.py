@@ -1,85 +1,104 @@
-"""Whether a study was run by this user, and what is asked before one that was not is given files to execute and keys.
+"""Whose study it is: the one question before a study that this user did not begin is run, decided or scored.
 
-Its `study.toml` names files, addresses and variables with keys. What this user ran carries a seal, made with a secret
-that stays in the user's home; anything else may come from somebody else, so the user is asked.
+A study's directory is data to those who read it, and code to those who run it: its `study.toml` names components, local
+files to execute, and addresses that keys are sent to. What this user ran or agreed to is remembered by a digest of that
+file; the study of anyone else, or one whose `study.toml` has been changed, is asked about once.
 """
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
+import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
 
-from madplug.components import Component
 from madplug.errors import UserError
-from madplug.study.directory import SEAL, read_manifest
+from madplug.registry.local import is_file_reference
+from madplug.store import has_study
+from madplug.study.compatibility import strings
 from madplug.study.files import read_text
-from madplug.study.seal import seal
-
-Ask = Callable[[list[str]], None]
-"""Asks about what a study would have done, in words. Raises `UserError` unless the user agrees."""
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
+_MOST = 12
+"""Components, files or addresses that are named in the question; the others are counted."""
+
+
+def confirm(folder: Path, table: Mapping[str, Any], *, yes: bool = False) -> None:
+    """Ask on the terminal before a study that this user did not begin is run. Raises `UserError` without consent.
+
+    table: the run file that would be run; nothing that it names has been made. yes: the user has agreed beforehand.
+    """
+    try:
+        begun = has_study(folder)
+    except (OSError, ValueError):  # which whoever opens it will tell
+        return
+    if not begun or is_own(folder):
+        return
+    if not yes:
+        _ask(f"{folder}: you did not begin this study on this machine{_owner(folder)}; it names "
+             f"{_names(table)}")
+    remember(folder)
 
 
 def is_own(folder: Path) -> bool:
-    """Whether the study in a directory was run by this user on this machine, with the `study.toml` that it has now."""
+    """Whether this user ran, or agreed to, a study with the `study.toml` that is in a directory."""
     try:
-        expected = seal(read_text(folder / "study.toml"))
-        found = read_manifest(folder).get(SEAL)
-    except (OSError, ValueError, UserError):
+        return _mark(read_text(folder / "study.toml")).exists()
+    except (OSError, ValueError, RuntimeError):
         return False
-    return bool(expected) and isinstance(found, str) and found.isascii() and hmac.compare_digest(expected, found)
 
 
-def asking(folder: Path, *, yes: bool) -> Ask:
-    """Ask on the terminal, unless this user ran the study. yes: the user has agreed beforehand."""
-    def ask(what: list[str]) -> None:
-        import click
-
-        from madplug.text import safe
-
-        if yes or not what or is_own(folder):
-            return
-        said = f"{folder} was not run by you on this machine, and it {'; it '.join(what)}"
-        if not sys.stdin.isatty():
-            raise UserError(f"{said}; if you trust it, add --yes")
-        click.echo(safe(said), err=True)
-        if not click.confirm("Go on?", err=True):
-            raise UserError("nothing was done")
-    return ask
+def remember(folder: Path) -> None:
+    """Remember the `study.toml` in a directory as one that the user ran or agreed to."""
+    with suppress(OSError, ValueError, RuntimeError):  # without a home, every study is asked about
+        mark = _mark(read_text(folder / "study.toml"))
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
 
 
-def destinations(components: Iterable[Component]) -> list[str]:
-    """What models and services may send elsewhere than they do by default: to which address, and with which key."""
-    sent = []
-    for component in components:
-        options = component.options
-        chosen = {name: str(getattr(options, name)) for name, field in type(options).model_fields.items()
-                  if getattr(options, name) != field.default}
-        keys = [str(getattr(options, name)) for name in type(options).model_fields
-                if name.endswith("_env") and getattr(options, name)]
-        addresses = [found for text in chosen.values() for found in _ADDRESS.findall(text) if _is_remote(found)]
-        if addresses or any(name.endswith("_env") for name in chosen):
-            where = f" to {addresses[0]}" if addresses else ""
-            key = f" with the key in {' and '.join(keys)}" if keys else ""
-            sent.append(f"has {component.full_name} send requests{where}{key}")
-    return list(dict.fromkeys(sent))
+def _mark(text: str) -> Path:
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return state / "madplug" / "begun" / sha256(text.encode()).hexdigest()
 
 
-def _is_remote(address: str) -> bool:
-    """Whether an address is one of another machine."""
+def _ask(question: str) -> None:
+    import click
+
+    from madplug.text import safe
+
+    if not sys.stdin.isatty():
+        raise UserError(f"{question}; if you trust it, add --yes (in Python: yes=True)")
+    click.echo(safe(question), err=True)
+    if not click.confirm("Go on?", err=True):
+        raise UserError("nothing was done")
+
+
+def _owner(folder: Path) -> str:
     try:
-        host = urlsplit(address).hostname or ""
-    except ValueError:
-        return True
-    if host == "localhost":
-        return False
-    try:
-        return not ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return True
+        return f" (its files belong to {folder.owner()})"
+    except (KeyError, OSError, NotImplementedError):  # an account of another machine; Windows
+        return ""
+
+
+def _names(table: Mapping[str, Any]) -> str:
+    """The components, local files and addresses that a run file names, in words."""
+    uses = [use for use in _uses(table) if isinstance(use, str)]
+    found = {"the components": [use for use in uses if not is_file_reference(use)],
+             "the local files": [use for use in uses if is_file_reference(use)],
+             "the addresses": [address for text in strings(table) for address in _ADDRESS.findall(text)]}
+    named = {what: list(dict.fromkeys(words)) for what, words in found.items() if words}
+    return "; ".join(f"{what} {', '.join(words[:_MOST])}" + (f" and {len(words) - _MOST} more" if words[_MOST:] else "")
+                     for what, words in reversed(named.items())) or "nothing"
+
+
+def _uses(value: Any) -> list[Any]:
+    """What stands after `use` anywhere in a run file, and every text that names a local file."""
+    if isinstance(value, str):
+        return [value] if is_file_reference(value) else []
+    if isinstance(value, Mapping):
+        return [use for key, inner in value.items() for use in ([inner] if key == "use" else _uses(inner))]
+    return [use for inner in value for use in _uses(inner)] if isinstance(value, list) else []

@@ -14,7 +14,6 @@ from typing import Any
 
 from madplug.components import Dataset
 from madplug.debate.cell import Cell
-from madplug.debate.composition import component_to_table
 from madplug.rows import to_json
 from madplug.store import Recorder
 from madplug.study.survey import chooses_samples
@@ -75,7 +74,7 @@ def stamp(dataset: Dataset) -> str:
         return ""
     if not fingerprint or not code:
         return ""
-    content = to_json([fingerprint, component_to_table(dataset), code])
+    content = to_json([fingerprint, dataset.to_table(), code])
     return blake2b(content.encode(), digest_size=16).hexdigest()
 
 

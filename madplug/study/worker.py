@@ -7,7 +7,7 @@ stored or granted goes through the driver.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,21 +16,19 @@ from typing import Any
 from madplug.aio import is_cancelled, maybe_await
 from madplug.calls.driver import Driver
 from madplug.calls.gateway import Gateway
-from madplug.components import Casting, Component, Model, PersonaGenerator, Service, Style, TurnOrder
+from madplug.components import Casting, Component, PersonaGenerator, Service, Style, TurnOrder
 from madplug.config.plan import StudyPlan
-from madplug.context import Debate
-from madplug.debate.cell import Cell
+from madplug.context import Spending
 from madplug.debate.checks import describe_error
 from madplug.debate.loop import run_debate
-from madplug.debate.state import DebateState, Spending
+from madplug.debate.state import DebateState
 from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
 from madplug.events import DebateStarted
-from madplug.records import DebateResult, Decision
-from madplug.study.jobs import Job
+from madplug.records import DebateResult, Decision, Job
 from madplug.study.scoring import score, with_scores
-from madplug.study.setup import Setup
+from madplug.study.setup import CellSetup
 
-Runner = Callable[[Debate], Awaitable[Decision]]
+Runner = Callable[[DebateState], Awaitable[Decision]]
 """Brings a debate to its decision."""
 
 
@@ -43,7 +41,7 @@ class Worker:
     def __init__(self, plan: StudyPlan, driver: Driver, *, runner: Runner = run_debate) -> None:
         self.plan = plan
         self.gateway = Gateway(plan.models, plan.cells, driver, seed=plan.seed, share=plan.share_completions)
-        self.setups = {cell.slug: Setup(cell, self.gateway, driver, plan.seed) for cell in plan.cells}
+        self.setups = {cell.slug: CellSetup(cell, self.gateway, driver, plan.seed) for cell in plan.cells}
         self._driver = driver
         self._runner = runner
         self.last_error: BaseException | None = None
@@ -83,21 +81,20 @@ class Worker:
             try:
                 await maybe_await(service.close())
             except Exception as error:
-                self._driver.problem(f"service {service.name}: close raised {describe_error(error)}")
+                self._driver.problem(f"service {service.full_name}: close raised {describe_error(error)}")
 
     async def run(self, job: Job) -> DebateResult | None:
         """Run a debate, score it and have it stored; None if the study was stopped before it ended."""
         if job.recorded is not None:
             return await self._score_recorded(job, job.recorded)
         started = asyncio.get_running_loop().time()
-        state = DebateState(self.setups[job.cell].cell, job.sample, job.references, self.gateway, self._driver.tell,
-                            job.repeat, job.seed, job.order, job.matched)
+        state = DebateState(self.setups[job.cell].cell, job.sample, job.repeat, job.seed, job.matched,
+                            right=job.references, client=self.gateway, emit=self._driver.tell, order=job.order)
         state.tell(DebateStarted(state.id, job.sample, job.references, job.order))
-        debate = Debate(state)
         try:
-            error = await self._attempt(debate, state)
+            error = await self._attempt(state)
             seconds = round(asyncio.get_running_loop().time() - started, 4)
-            scores, error = await self._score(debate, state, error)
+            scores, error = await self._score(state, error)
             result = state.result(error=error, seconds=seconds, metrics=scores,
                                   scored_by=self.setups[job.cell].metric_digests)
             if state.refused:  # a component has caught it, and gone on without the answer
@@ -116,12 +113,12 @@ class Worker:
             await self._driver.finish(state.id, result)
         return result
 
-    async def _attempt(self, debate: Debate, state: DebateState) -> str | None:
+    async def _attempt(self, state: DebateState) -> str | None:
         """Run a debate; return why it failed, or None."""
         try:
             if state.cell.match is not None:
                 self._check_match(state)
-            await self._runner(debate)
+            await self._runner(state)
         except BaseException as error:
             return self._why_failed(error)
         return None
@@ -148,7 +145,7 @@ class Worker:
         if matched.error:
             raise ComponentError(f"the debate of cell '{match['cell']}' this one is matched to failed: {matched.error}")
 
-    async def _score(self, debate: Debate, state: DebateState, error: str | None) -> tuple[
+    async def _score(self, state: DebateState, error: str | None) -> tuple[
             dict[str, float | None], str | None]:
         """The scores of every metric of the cell, and the first error; a failed debate is scored as one without an
         answer.
@@ -156,11 +153,11 @@ class Worker:
         A metric that fails does not affect the others: a debate must not be missing from one mean because of another.
         """
         if error:
-            state.decision = Decision.undecided(f"failed: {error}")
+            state.change(decision=Decision.undecided(f"failed: {error}"))
         scores: dict[str, float | None] = {}
         for name, metric in state.cell.metrics.items():
             try:
-                scores |= await score(debate, name, metric, state.references)
+                scores |= await score(state, name, metric, state.right)
             except BaseException as problem:
                 error = error or self._why_failed(problem)
         return scores, error
@@ -173,12 +170,12 @@ class Worker:
         """
         setup = self.setups[job.cell]
         state = DebateState.stored(recorded, setup.cell, client=self.gateway, seed=job.seed)
-        state.order, state.matched = job.order, job.matched
-        debate, result = Debate(state), recorded
+        state.change(order=job.order, matched=job.matched)
+        result = recorded
         for name in job.metrics:
-            state.spent, state.other_calls = Spending(), []
+            state.change(spent=Spending(), other_calls=[])
             try:
-                scores = await score(debate, name, setup.cell.metrics[name], recorded.references)
+                scores = await score(state, name, setup.cell.metrics[name], recorded.references)
                 if state.refused:
                     raise StudyStopped("stopped before the debate was scored")
             except StudyStopped:
@@ -201,9 +198,3 @@ async def run_setup_step(component: Component, what: str, step: Callable[[], Any
         raise
     except BaseException as error:
         raise StudyError(f"{component.label} {component.full_name}: {what} failed: {describe_error(error)}") from error
-
-
-def packages_of(cells: Sequence[Cell], models: Mapping[str, Model]) -> set[str]:
-    """The packages that the components of a study come from."""
-    components = [c for cell in cells for c in cell.components()]
-    return {type(c).__module__.partition(".")[0] for c in (*components, *models.values())} - {"madplug"}

@@ -1,11 +1,11 @@
-"""The kit that madplug itself is tested with, for plugin authors.
+"""Whole debates in a test, with replies that the test writes.
 
     played = play(decision=Majority(), replies=["A", "B", "B"], agents=3)
     assert played.decision.key == "B"
 
 `play` runs a whole debate, or several, in memory with a scripted model; `debate_from` makes a debate from a
-transcript that is written as a short string, for calling a component directly. `madplug.testing.contracts` has a test
-class to inherit for each kind of component; `madplug.testing.endpoint` is an HTTP endpoint with faults.
+transcript that is written as a short string, for calling a component directly. The distribution `madplug-testing` adds
+a test class to inherit for each kind of component, an HTTP endpoint with faults, and a fixture that installs a plugin.
 """
 
 from __future__ import annotations

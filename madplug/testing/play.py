@@ -10,6 +10,7 @@ from typing import Any
 from madplug.components import (
     AnswerFormat,
     Casting,
+    Component,
     Dataset,
     DecisionProtocol,
     Extension,
@@ -24,7 +25,6 @@ from madplug.components import (
     Visibility,
 )
 from madplug.config.plan import StudyPlan
-from madplug.context import Debate
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.debate.state import DebateState
 from madplug.errors import ModelError
@@ -112,7 +112,7 @@ class Played:
     """As it is stored. `result.error` says why a debate failed (`play(..., expect_failure=True)`)."""
     requests: list[Request]
     """The requests sent to the models, in order."""
-    debate: Debate
+    debate: DebateState
     """The debate as a component sees it after its end."""
     store: MemoryStore
     summary: dict[str, Any] = field(default_factory=dict)
@@ -158,12 +158,14 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
          metrics: Mapping[str, Metric] | None = None, services: Mapping[str, Service] | None = None,
          models: Sequence[str] = ("model",), dataset: Dataset | None = None, oracle: bool = False, seed: int = 0,
          matched: DebateResult | None = None, repeats: int = 1, observers: Sequence[Observer] = (),
+         more: Mapping[str, Mapping[str, Component]] | None = None,
          store: MemoryStore | None = None, expect_failure: bool = False) -> Played:
     """Run a debate with the given components, and the plainest ones for all other slots.
 
     With several samples or repeats, all debates are run and the last one is returned; `store` has the others.
     model: a model to ask instead of the scripted one. oracle: let components read the references. matched: the result
-    of the same sample in the cell that this one is matched to. Raises `AssertionError` with the reason if the debate
+    of the same sample in the cell that this one is matched to. more: components of a plugin's kind by the names that
+    options give, as in `{"tools": {"hint": Hint()}}`. Raises `AssertionError` with the reason if the debate
     fails, unless `expect_failure`.
     """
     samples = [Sample("q1", sample)] if isinstance(sample, str) else [sample] if isinstance(sample, Sample) else sample
@@ -173,7 +175,7 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
         decision=decision or LastRound(), styles=_bound(styles or [PlainStyle()]), rounds=rounds,
         agents=agents if agents is not None or any(g.count for g in personas) else max(len(personas), 3),
         personas=personas, casting=casting, phases=phases, metrics=metrics or {}, extensions=extensions,
-        models=tuple(models), services=services or {}, dataset=dataset or Listed(rows), oracle=oracle,
+        models=tuple(models), services=services or {}, more=more or {}, dataset=dataset or Listed(rows), oracle=oracle,
         channels={name: name for name in models}, match={"cell": "matched", "by": "calls"} if matched else None)
     scripted = Scripted(replies, model)
     store = MemoryStore() if store is None else store
@@ -186,7 +188,7 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
     assert results, summary["reason"] or "no debate was run"
     result = results[-1]
     assert expect_failure or result.error is None, result.error
-    debate = Debate(DebateState.stored(result, cell, client=run.worker.gateway, seed=seed))
+    debate = DebateState.stored(result, cell, client=run.worker.gateway, seed=seed)
     return Played(result, scripted.requests, debate, store, summary, run.problems, run.warnings, run.worker.last_error)
 
 
@@ -195,7 +197,7 @@ def debate_from(rows: str | Sequence[Sequence[str | None]], *, answers: AnswerFo
                 personas: Sequence[Persona] | None = None, seed: int = 0, rounds: int | None = None,
                 replies: Replies = (), decision: DecisionProtocol | None = None,
                 visibility: Visibility | None = None, transcript: Transcript | None = None,
-                round: int | None = None, **message: Any) -> Debate:
+                round: int | None = None, **message: Any) -> DebateState:
     """A debate whose transcript has these answers: one row per agent, one key per round.
 
     rows: `"AB BB B-"`: a word per agent, a letter per round, `-` for a turn without an answer; or lists of keys.
@@ -212,9 +214,10 @@ def debate_from(rows: str | Sequence[Sequence[str | None]], *, answers: AnswerFo
                 agents=len(people), models=("model",), oracle=oracle, channels={"model": "model"})
     run = StudyRun(StudyPlan("from", [cell], {"model": Scripted(replies)}, seed=seed), MemoryStore())
     agents = tuple(Agent(i, p, "model") for i, p in enumerate(people))
-    return Debate(DebateState(
-        cell, sample if isinstance(sample, Sample) else Sample("q1", sample), tuple(references), run.worker.gateway,
-        seed=seed, agents=agents, transcript=transcript, round=last if round is None else round))
+    return DebateState(
+        cell, sample if isinstance(sample, Sample) else Sample("q1", sample), right=tuple(references),
+        client=run.worker.gateway, seed=seed, agents=agents, transcript=transcript,
+        round=last if round is None else round)
 
 
 def transcript_from(rows: str | Sequence[Sequence[str | None]], **message: Any) -> Transcript:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 from tests.benchmarks.finished import measure as finished
 from tests.benchmarks.makespan import CASES, measure
 from tests.benchmarks.observers import ratios

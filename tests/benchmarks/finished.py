@@ -24,7 +24,7 @@ from madplug.records import Caller, Completion, Usage
 from madplug.rows import to_json
 from madplug.store import Call, CallRow, open_recorder
 from madplug.study.setup import sampled
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 from tests.benchmarks.scale import CALLS
 
 TEXT = "the answer follows from each premise since a careful check of every option shows it. "

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug import Observer
-from madplug_common.tracking import TrackedCell, Tracker
+from madplug_tracking import TrackedCell, Tracker
 from tests.benchmarks.throughput import AGENTS, ROUNDS, measure_plan, plain_plan
 
 DEBATES, IN_FLIGHT = 1000, 100

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from tests.benchmarks.throughput import AGENTS, ROUNDS, TEXT, apart
 
 if TYPE_CHECKING:
-    from madplug.testing.endpoint import Running
+    from madplug_testing.endpoint import Running
 
 IN_FLIGHT = 100
 FEW = 20
@@ -152,7 +152,7 @@ CASES = {"autogen-core": autogen, "inspect_ai": inspect, "openai's client alone"
 
 def main(debates: int = 300) -> None:
     """Print CPU per call of each, and over madplug's in the same round; the middle one of three rounds."""
-    from madplug.testing.endpoint import running_endpoint
+    from madplug_testing.endpoint import running_endpoint
 
     found: dict[str, list[float]] = {name: [] for name in ("madplug", *CASES)}
     with running_endpoint(process=True) as endpoint:

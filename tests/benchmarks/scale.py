@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from madplug.store import open_study
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 TEXT = "the answer follows from each premise since a careful check of every option shows it. " * 4
 CALLS = """

@@ -13,10 +13,10 @@ from contextlib import suppress
 
 import atheris
 
-READING = ["madplug_common.replies", "madplug_judge.synthesis", "madplug_voting.ballots"]
+READING = ["madplug_prompting.replies", "madplug_judge.synthesis", "madplug_voting.ballots"]
 with atheris.instrument_imports(include=READING):
-    from madplug_common.replies import read_agreement, read_json
     from madplug_judge.synthesis import read_number
+    from madplug_prompting.replies import read_agreement, read_json
     from madplug_voting import ballots
 
 SOLUTIONS = range(3)

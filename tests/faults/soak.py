@@ -47,7 +47,7 @@ class Soak:
 
     def reference(self) -> None:
         """The results of the study without faults."""
-        from madplug.testing.endpoint import running_endpoint
+        from madplug_testing.endpoint import running_endpoint
 
         whole = self.folder / "whole"
         with running_endpoint(text="{letter}") as endpoint:

@@ -86,7 +86,7 @@ class EndpointProcess:
     def start(self) -> None:
         """Start it; returns when it listens."""
         self._port_file.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "madplug.testing.endpoint", "--port", self.port, "--port-file",
+        command = [sys.executable, "-m", "madplug_testing.endpoint", "--port", self.port, "--port-file",
                    self._port_file, *self._options]
         self._process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
         wait_until(self._port_file.exists)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from madplug import UserError
 from madplug.config import load
 from madplug.store import open_study
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 from tests.faults import studies
 
 if sys.version_info >= (3, 11):

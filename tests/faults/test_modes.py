@@ -2,8 +2,8 @@
 
 import pytest
 
-from madplug.testing.endpoint import running_endpoint
-from madplug.testing.faults import FAULTS
+from madplug_testing.endpoint import running_endpoint
+from madplug_testing.faults import FAULTS
 from tests.faults import studies
 
 

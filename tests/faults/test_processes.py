@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 from tests.faults import studies
 
 pytest.importorskip("madplug_processes", reason="madplug-processes is not installed")

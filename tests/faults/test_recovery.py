@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 from tests.faults import studies
 
 

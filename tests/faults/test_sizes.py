@@ -8,9 +8,9 @@ import time
 import pytest
 
 from madplug import Completion, ModelError, RefusedError, Request, TransientError
-from madplug.testing.endpoint import completion, running_endpoint
 from madplug_openai import Chat
 from madplug_openai.failures import failure
+from madplug_testing.endpoint import completion, running_endpoint
 
 
 def request(text="2+2?"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 from tests.faults import studies
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cluster"

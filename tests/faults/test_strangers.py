@@ -1,4 +1,4 @@
-"""The directory of a study that somebody else made: nothing else is written to, and what it names is asked about."""
+"""The directory of a study that somebody else made: data to those who read it; to run it, the user is asked once."""
 
 import os
 import pty
@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 from tests_support import RUN
 
-from madplug import UserError
+from madplug import UserError, run
 from madplug.cli.program import main
-from madplug.merge import merge
-from madplug.study.trust import destinations
+from madplug.study.files import read_text
+from madplug.study.trust import remember
 
 MAGIC = bytes.fromhex("d9d505f920a163d7")
 """How SQLite's journals begin, and how those end that name another one."""
@@ -35,8 +35,10 @@ def finished(tmp_path_factory):
 
 @pytest.fixture
 def foreign(finished, tmp_path):
-    """A study as it came from somebody else."""
-    return shutil.copytree(finished, tmp_path / "foreign")
+    """A study as it came from somebody else, and that the user has agreed to run."""
+    folder = shutil.copytree(finished, tmp_path / "foreign")
+    remember(folder)
+    return folder
 
 
 @pytest.fixture
@@ -46,29 +48,6 @@ def precious(tmp_path):
     path.parent.mkdir()
     path.write_text("precious")
     return path
-
-
-DATABASES = [f"study.{name}{ending}" for name in ("db", "lock") for ending in ("-wal", "-shm", "-journal")]
-
-
-@pytest.mark.parametrize("name", [*DATABASES, "study.lock", "log.jsonl", "summary.json.part", "study.toml.part",
-                                  "manifest.json.part", "summary.json"])
-def test_no_link_is_followed(program, foreign, precious, name):
-    (foreign / name).unlink(missing_ok=True)
-    (foreign / name).symlink_to(precious)
-    done = program("rescore", foreign, "--quiet")
-    assert precious.read_text() == "precious"
-    assert [path.name for path in precious.parent.iterdir()] == ["precious.txt"]
-    assert done.returncode == 0 or name in done.stderr or "cannot be read" in done.stderr
-
-
-def test_a_database_elsewhere_is_not_written_to(program, write, foreign, precious):
-    precious.write_text("")
-    (foreign / "study.db").unlink()
-    (foreign / "study.db").symlink_to(precious)
-    done = program("run", write(), "--output", foreign)
-    assert (done.returncode, precious.read_text()) == (2, "")
-    assert "study.db is a symbolic link; link the whole directory instead" in done.stderr
 
 
 def test_a_directory_may_be_reached_by_a_link(program, foreign, tmp_path):
@@ -85,17 +64,10 @@ def make_journal(database, named):
     database.with_name(f"{database.name}-journal").write_bytes(journal.ljust(512, b"\0") + ends)
 
 
-@pytest.mark.parametrize("name", ["study.db", "study.lock"])
-def test_a_journal_cannot_have_a_file_deleted(program, foreign, precious, name):
-    with closing(sqlite3.connect(foreign / name)) as db:
-        db.execute("CREATE TABLE IF NOT EXISTS facts (name)")
-        db.commit()
-    make_journal(foreign / name, precious)
+def test_reading_obeys_no_journal(program, foreign, precious):
+    make_journal(foreign / "study.db", precious)
     assert program("status", foreign).returncode == 0
-    done = program("rescore", foreign)
     assert precious.exists()
-    assert done.returncode == 2
-    assert f"{name}-journal refers to a file elsewhere" in done.stderr
 
 
 def test_a_lock_that_is_no_database_is_told(program, foreign):
@@ -105,12 +77,13 @@ def test_a_lock_that_is_no_database_is_told(program, foreign):
     assert "study.lock: file is not a database; remove it" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["log.jsonl", "manifest.json", "study.lock", "summary.json.part"])
-def test_a_pipe_is_not_waited_for(program, foreign, name):
-    (foreign / name).unlink(missing_ok=True)
-    os.mkfifo(foreign / name)
-    done = program("rescore", foreign, "--quiet")
-    assert done.returncode == (0 if name.endswith(".part") else 2)
+@pytest.mark.parametrize("name", ["manifest.json", "summary.json"])
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd")])
+def test_neither_a_pipe_nor_a_link_is_read(foreign, name, make):
+    (foreign / name).unlink()
+    make(foreign / name)
+    with pytest.raises(OSError, match=r"regular file|[Ss]ymbolic|links"):
+        read_text(foreign / name)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink(os.devnull, path)])
@@ -123,56 +96,7 @@ def test_nothing_but_regular_files_is_opened_to_read_it(foreign, name, make):
     assert f"{name} is not a regular file" in done.stderr
 
 
-# What it names
-
-REMOTE = ('use = "kit.hash"', 'use = "openai.chat"\nmodel = "m"\nbase_url = "https://elsewhere.example/v1"')
-DECIDE = ("decide", "--decision", "kit.last_round", "--output", "again")
-
-
-def change(folder, old, new):
-    text = (folder / "study.toml").read_text()
-    assert old in text
-    (folder / "study.toml").write_text(text.replace(old, new))
-
-
-@pytest.fixture
-def elsewhere(foreign):
-    """A study whose model is at another address."""
-    lines = (foreign / "study.toml").read_text().splitlines()
-    begins = lines.index('use = "kit.hash"')
-    ends = next(i for i in range(begins, len(lines) + 1) if i == len(lines) or lines[i].startswith("["))
-    (foreign / "study.toml").write_text("\n".join([*lines[:begins], *REMOTE[1].splitlines(), *lines[ends:]]))
-    return foreign
-
-
-@pytest.mark.parametrize("words", [("rescore",), DECIDE])
-def test_no_key_is_sent_to_an_address_that_the_study_names_unless_the_user_agrees(program, elsewhere, words):
-    done = program(words[0], elsewhere, *words[1:])
-    assert done.returncode == 2
-    assert ("it has openai.chat send requests to https://elsewhere.example/v1 with the key in OPENAI_API_KEY; if you "
-            "trust it, add --yes") in done.stderr
-    assert "--yes" not in program(words[0], elsewhere, *words[1:], "--yes").stderr
-
-
-@pytest.mark.parametrize(("answer", "status"), [(b"n\n", 2), (b"y\n", 0)])
-def test_on_a_terminal_the_user_is_asked(elsewhere, answer, status):
-    ours, theirs = pty.openpty()
-    os.write(ours, answer)
-    words = (DECIDE[0], elsewhere, *DECIDE[1:-1], elsewhere.parent / "again")
-    done = subprocess.run([sys.executable, "-m", "madplug", *map(str, words)], stdin=theirs, capture_output=True,
-                          text=True, timeout=120, check=False)
-    os.close(ours)
-    os.close(theirs)
-    assert done.returncode == status
-    assert "Go on? [y/N]" in done.stderr
-
-
-def test_what_the_user_ran_is_done_without_asking(program, write, tmp_path):
-    (tmp_path / "mine.py").write_text(MINE)
-    assert program("run", write(RUN + '[[metrics]]\nuse = "./mine.py:Half"\n')).returncode == 0
-    assert program("rescore", "runs/study").returncode == 0
-    assert (tmp_path / "ran").read_text() == "x", "one module, loaded once by this process"
-
+# The question
 
 MINE = """
 with open("ran", "a") as file:
@@ -182,85 +106,91 @@ class Half(Metric):
     def score(self, debate, references):
         return 0.5
 """
+WAYS = [("rescore", "DIR"), ("decide", "DIR", "--decision", "kit.last_round", "--output", "again"),
+        ("run", "DIR/study.toml", "--output", "again"), ("run", "DIR/study.toml", "--output", "DIR")]
 
 
-def test_a_local_file_is_executed_only_if_the_user_agrees(program, foreign, tmp_path):
+@pytest.fixture
+def theirs(foreign, tmp_path):
+    """A study of somebody else that names a local file, and a model at an address of this machine."""
     (tmp_path / "mine.py").write_text(MINE)
-    change(foreign, '"kit.right"', f'"{tmp_path}/mine.py:Half"')
-    for words in (("rescore", foreign), ("decide", foreign, *DECIDE[1:])):
-        done = program(*words)
-        assert (done.returncode, (tmp_path / "ran").exists()) == (2, False)
-        assert f"it executes {tmp_path}/mine.py; if you trust it, add --yes" in done.stderr
-    assert program("rescore", foreign, "--yes").returncode == 0
+    lines = (foreign / "study.toml").read_text().replace('"kit.right"', f'"{tmp_path}/mine.py:Half"').splitlines()
+    begins = lines.index('use = "kit.hash"')
+    ends = next(i for i in range(begins, len(lines) + 1) if i == len(lines) or lines[i].startswith("["))
+    model = 'use = "openai.chat"\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\nattempts = 1'
+    (foreign / "study.toml").write_text("\n".join([*lines[:begins], model, *lines[ends:]]))
+    return foreign
 
 
-@pytest.mark.parametrize("name", ["inspect.dataset", "dataset"])
-def test_no_code_is_executed_that_an_option_names_unless_the_user_agrees(program, foreign, tmp_path, name):
-    dataset = f'dataset = {{use = "{name}", source = "os:mkdir", args = {{path = "{tmp_path}/made"}}}}'
-    lines = (foreign / "study.toml").read_text().splitlines()
-    begins = lines.index("[cells.dataset]")
-    ends = next(i for i in range(begins + 1, len(lines)) if lines[i].startswith("["))
-    (foreign / "study.toml").write_text("\n".join([*lines[:begins], *lines[ends:]]).replace(
-        "[[cells]]", f"[[cells]]\n{dataset}"))
-    done = program("rescore", foreign)
-    assert (done.returncode, (tmp_path / "made").exists()) == (2, False)
-    assert "it executes what the options of inspect.dataset name; if you trust it, add --yes" in done.stderr
-
-
-@pytest.mark.parametrize("path", ["/proc/self/cwd", "/dev/fd/3/..", "//proc/self/cwd", "/proc/1/root"])
-def test_a_path_that_is_another_file_for_every_process_is_refused(program, foreign, tmp_path, path):
-    (tmp_path / "mine.py").write_text(MINE)
-    change(foreign, '"kit.right"', f'"{path}/mine.py:Half"')
-    done = program("rescore", foreign, "--yes")
+@pytest.mark.parametrize("way", WAYS)
+def test_without_a_terminal_what_others_began_is_refused_before_anything_is_executed(program, theirs, tmp_path, way):
+    done = program(*(word.replace("DIR", str(theirs)) for word in way))
     assert (done.returncode, (tmp_path / "ran").exists()) == (2, False)
-    assert "a different file for every process" in done.stderr
+    for words in ("you did not begin this study on this machine", f"belong to {theirs.owner()}",
+                  "the addresses http://127.0.0.1:9/v1; ", f"the local files {tmp_path}/mine.py:Half; ",
+                  "the components ", "openai.chat", "if you trust it, add --yes"):
+        assert words in done.stderr
 
 
-@pytest.mark.parametrize("text", ['observers = ["kit.cry"]', 'execution = "processes.pool"', 'reuse = ["/home"]'])
-def test_what_madplug_does_not_write_is_refused(program, foreign, text):
-    (foreign / "study.toml").write_text(f"{text}\n{(foreign / 'study.toml').read_text()}")
-    done = program("rescore", foreign, "--yes")
-    assert done.returncode == 2
-    assert f"has '{text.split()[0]}', which madplug does not write there" in done.stderr
+@pytest.mark.parametrize("way", WAYS[:2])
+def test_agreeing_once_is_enough(program, theirs, tmp_path, way):
+    words = [word.replace("DIR", str(theirs)) for word in way]
+    assert "add --yes" not in program(*words, "--yes").stderr
+    assert (tmp_path / "ran").exists()
+    assert "add --yes" not in program(*words).stderr
+    (theirs / "study.toml").write_text((theirs / "study.toml").read_text().replace("127.0.0.1:9", "127.0.0.1:8"))
+    assert "add --yes" in program(*words).stderr
 
 
-def test_to_merge_shards_of_others_executes_no_local_file_unasked(program, write, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("answer", "status"), [(b"n\n", 2), (b"y\n", 0)])
+def test_on_a_terminal_the_user_is_asked(foreign, tmp_path, monkeypatch, answer, status):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
+    ours, theirs = pty.openpty()
+    os.write(ours, answer)
+    done = subprocess.run([sys.executable, "-m", "madplug", "rescore", foreign], stdin=theirs, capture_output=True,
+                          text=True, timeout=120, check=False)
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == status
+    assert "Go on? [y/N]" in done.stderr
+
+
+def test_from_python_what_others_began_is_refused_too(theirs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="yes=True"):
+        run(theirs / "study.toml", output="again")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_the_user_ran_is_run_and_scored_again_without_asking(program, write, tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     file = write(RUN + '[[metrics]]\nuse = "./mine.py:Half"\n')
-    assert program("run", file, "--shard", "1/1").returncode == 0
-    [shard] = (tmp_path / "runs").iterdir()
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
-    with pytest.raises(UserError, match="add --yes"):
-        merge([shard], tmp_path / "merged", yes=False)
-    assert (tmp_path / "ran").read_text() == "x"
-    assert merge([shard], tmp_path / "merged", yes=True).left == 0
+    assert program("run", file).returncode == 0
+    (tmp_path / "runs" / "study").rename(tmp_path / "moved")
+    assert program("run", file, "--output", "moved").returncode == 0
+    assert program("rescore", "moved").returncode == 0
+    assert (tmp_path / "ran").read_text() == "x", "one module, loaded once by this process"
 
 
-@pytest.mark.parametrize(("options", "sent"), [
-    ({}, []), ({"base_url": "http://127.0.0.1:8000/v1"}, []), ({"base_url": "http://[::1]/v1"}, []),
-    ({"base_url": "http://localhost:1/v1"}, []),
-    ({"base_url": "http://10.0.0.1/v1"}, ["to http://10.0.0.1/v1 with the key in OPENAI_API_KEY"]),
-    ({"base_url": "http://127.0.0.1.example/v1"}, ["to http://127.0.0.1.example/v1 with the key in OPENAI_API_KEY"]),
-    ({"base_url": "http://0x7f.1/v1"}, ["to http://0x7f.1/v1 with the key in OPENAI_API_KEY"]),
-    ({"api_key_env": "OTHER_SECRET"}, ["with the key in OTHER_SECRET"])])
-def test_where_a_model_sends_keys_is_told(options, sent):
-    from madplug_openai.chat import Chat
-
-    found = destinations([Chat.from_slot(Chat.Options(model="m", **options), full_name="openai.chat")])
-    assert found == [f"has openai.chat send requests {text}" for text in sent]
-
-
-def test_without_a_home_every_study_is_somebody_elses(program, write, tmp_path, monkeypatch):
+def test_without_a_home_every_study_is_asked_about(program, write, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    (tmp_path / "mine.py").write_text(MINE)
-    assert program("run", write(RUN + '[[metrics]]\nuse = "./mine.py:Half"\n')).returncode == 0
+    assert program("run", write()).returncode == 0
     assert program("rescore", "runs/study").returncode == 2
+    assert program("rescore", "runs/study", "--yes").returncode == 0
+
+
+@pytest.mark.parametrize("text", ["x = 1", "cells = 5", "[[cells]]\nname = 'a'", "[[cells]]\ndebate = {}"])
+def test_a_study_toml_that_madplug_did_not_write_is_told(program, foreign, text):
+    (foreign / "study.toml").write_text(text)
+    done = program("rescore", foreign, "--yes")
+    assert done.returncode == 2
+    assert "study.toml: is not what madplug writes there" in done.stderr
 
 
 FACTS = [("identity", "[]"), ("identity", '"x"'), ("identity", '{"cells": 5}'), ("known_cells", "[1]"), ("scope", "5"),
          ("scope", '{"cells": 5}'), ("identity", '{"cells": {"main": 3}}'), ("scored", '"x"'),
-         ("scored", '{"main": 3}'), ("shard", "[1]"), ("shard", '{"number": "x"}')]
+         ("scored", '{"main": 3}')]
 
 
 @pytest.mark.parametrize(("name", "value"), FACTS)

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from madplug.cli.program import main
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 from tests.faults import studies
 
 ray_is_missing = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: pip install ray")

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from madplug import OverloadedError
-from madplug.calls.adaptive import AdaptiveWindow
-from madplug.calls.slots import Slots
+from madplug.calls.slots import AdaptiveWindow, Slots
 
 
 def window(start=2, most=64, clock=lambda: 0.0):
@@ -189,7 +188,7 @@ def run(tmp_path):
     from madplug.config import load
     from madplug.store import MemoryStore
     from madplug.study.run import StudyRun
-    from madplug.testing.endpoint import running_endpoint
+    from madplug_testing.endpoint import running_endpoint
 
     def run(cap, more=""):
         with running_endpoint(cap=cap, latency_ms=20, retry_after="0.05") as endpoint:

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from madplug import Decision, DecisionProtocol
-from madplug.context import Debate
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.debate.state import DebateState
 from madplug.redecide import follow
@@ -35,7 +34,7 @@ class Early(DecisionProtocol):
 def again(played, decision):
     cell = Cell(slug="again", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=decision,
                 styles=[BoundStyle(PlainStyle())], rounds=3, agents=2)
-    debate = Debate(DebateState(cell, played.result.sample))
+    debate = DebateState(cell, played.result.sample)
     return wait_for(follow(debate, played.result)), debate
 
 

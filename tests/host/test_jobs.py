@@ -9,11 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from madplug import AccessError, ComponentError, Decision, ModelError, Sample, StudyError, StudyStopped, TransientError
-from madplug.calls.driver import Ending
-from madplug.records import Caller, Completion, DebateResult, Usage
+from madplug import (
+    AccessError,
+    ComponentError,
+    Decision,
+    Executor,
+    ModelError,
+    Sample,
+    StudyError,
+    StudyStopped,
+    TransientError,
+)
+from madplug.records import Caller, Completion, DebateResult, Ending, Job, Usage
 from madplug.store import Call, CallRow
-from madplug.study.jobs import Ids, Job
+from madplug.study.jobs import Ids
 
 APART = Path(__file__).parents[1] / "third_party" / "madplug-apart"
 
@@ -54,10 +63,10 @@ def test_an_executor_runs_its_worker_in_another_process_and_keeps_the_contract()
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-class InPlace:
+class InPlace(Executor):
     """Runs jobs here, as `run` says."""
 
-    full_name = "in_place"
+    name = "in_place"
 
     def __init__(self, run):
         self.run_with = run
@@ -97,16 +106,16 @@ async def without_the_driver(worker, jobs):
 
 @pytest.mark.parametrize(("run", "sound"), [(everything, True), (the_first_only, False), (to_the_first_failure, False),
                                             (without_the_driver, False)])
-def test_the_contract_finds_executors_that_leave_debates_out(run, sound, tmp_path, madplug_plugin):
-    from madplug.testing.contracts import CONTRACTS
+def test_the_contract_finds_executors_that_leave_debates_out(run, sound, tmp_path, monkeypatch):
+    from madplug_testing.contracts import CONTRACTS
 
     contract = CONTRACTS["executor"]
     test = type("Under", (contract,), {"component": InPlace, "make": lambda self: InPlace(run)})()
     if sound:
-        test.test_debates_end_as_they_do_without_it(tmp_path, madplug_plugin)
+        test.test_debates_end_as_they_do_without_it(tmp_path, monkeypatch)
         return
     with pytest.raises(AssertionError):
-        test.test_debates_end_as_they_do_without_it(tmp_path, madplug_plugin)
+        test.test_debates_end_as_they_do_without_it(tmp_path, monkeypatch)
 
 
 def test_cells_matched_crosswise_whose_debates_all_failed_before_do_not_wait_for_each_other(monkeypatch):

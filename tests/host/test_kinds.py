@@ -8,14 +8,29 @@ import pytest
 from tests_support import RUN
 
 import madplug
-from madplug import Component, Observer, Options, Reply, UserError, Visibility, hookimpl, hookspecs
-from madplug.components import KINDS
-from madplug.config import component_to_table, load
+from madplug import (
+    Decision,
+    DecisionProtocol,
+    Extension,
+    Observer,
+    Options,
+    Reply,
+    UserError,
+    Visibility,
+    hookimpl,
+    hookspecs,
+)
+from madplug.component import field_of, nested_fields
+from madplug.components import HOST_KINDS
+from madplug.config import load
 from madplug.config.read import read
-from madplug.options import Nested, nested_fields
+from madplug.config.shape import DebateSettings, RunSettings
+from madplug.debate.cell import Cell
+from madplug.options import Nested
 from madplug.registry.describe import component as described
 from madplug.registry.describe import listing, options, page
 from madplug.registry.installed import Registry
+from madplug.registry.offers import RESERVED
 from madplug.testing import SeeAll, play
 
 
@@ -27,43 +42,34 @@ def problems(path, *settings):
 
 # A new kind
 
-@pytest.fixture
-def referees(monkeypatch, madplug_plugin):
-    """A kind made of one class and one hook specification, and a plugin that offers one of it."""
-    class Referee(Component):
-        """Watches the clock."""
-
-        kind = "referee"
-        plural = "referees"
-        label = "referee"
-        slot = "debate.referee"
-
-    def madplug_register_referees():
-        """Offer referees."""
-
-    monkeypatch.setitem(KINDS, "referees", Referee)
-    monkeypatch.setattr(hookspecs, "madplug_register_referees", hookspecs.hookspec(madplug_register_referees),
-                        raising=False)
-    monkeypatch.setattr(madplug, "Referee", Referee, raising=False)
-    madplug_plugin("clock", '''
-from madplug import Options, Referee, hookimpl
+REFEREES = '''
+from madplug import Component, Options, hookimpl
 from pydantic import Field
+class Referee(Component):
+    """Watches the clock."""
+    kind, plural, label, slot = "referee", "referees", "referee", "debate.referee"
 class Strict(Referee):
     """Stops the clock."""
     name = "strict"
     class Options(Options):
         minutes: int = Field(default=3, description="how long")
 @hookimpl
-def madplug_register_referees():
-    return [Strict]
-''')
-    return Referee
+def madplug_register_components():
+    return [{offered}]
+'''
 
 
-def test_a_new_kind_is_one_class_and_one_hook(referees, write):
+@pytest.fixture
+def referees(madplug_plugin):
+    """A kind in a plugin, and a component of it."""
+    madplug_plugin("clock", REFEREES.replace("{offered}", "Strict"))
+
+
+def test_a_new_kind_is_one_class_that_a_component_brings_along(referees, write):
     cell = load(write(RUN + '[debate.referee]\nuse = "strict"\nminutes = 5\n')).plan.cells[0]
-    assert [c.options.minutes for c in cell.of_kind(referees)] == [5]
-    assert cell.of_kind(referees)[0] in cell.components()
+    [referee] = cell.more["referee"]
+    assert referee.options.minutes == 5
+    assert referee in cell.components()
     assert [c["name"] for c in listing(Registry(), "referee")["components"]] == ["clock.strict"]
     assert '[debate.referee]\nuse = "clock.strict"' in page(described(Registry().find("referee", "clock.strict")))
     assert problems(write(RUN + '[debate.referee]\nuse = "strikt"\n')) == [
@@ -76,10 +82,39 @@ def test_a_new_kind_is_stored_and_is_part_of_the_identity(referees, write):
     assert resolved.identity != load(write(RUN + '[debate.referee]\nuse = "strict"\nminutes = 5\n')).identity
 
 
+def test_a_kind_without_a_component_has_a_table_too(madplug_plugin, write, tmp_path):
+    madplug_plugin("clock", REFEREES.replace("{offered}", "Referee"))
+    (tmp_path / "mine.py").write_text("from madplug_clock_under_test import Strict")
+    cell = load(write(RUN + '[debate.referee]\nuse = "./mine.py:Strict"\n')).plan.cells[0]
+    assert cell.more["referee"][0].full_name == "mine.py:Strict"
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ("debate.referee", "debate.rounds", "Referee.slot is 'debate.rounds', which cannot be a table of the run file"),
+    ("debate.referee", "limits.referee", "expected, for instance, 'referees'"),
+    ("debate.referee", "debate.styles", "which cannot be told from madplug.components.Style"),
+    ('"referees", "referee"', '"styles", "referee"', "cannot be told from madplug.components.Style"),
+    ('"referee", "referees"', '"style", "referees"', "cannot be told from madplug.components.Style"),
+    ('"referees", "referee"', '"referees", ""', "Referee is a kind of component without label"),
+    ("class Strict", "    how_many = 'many'\nclass Strict", "Referee.how_many is 'many'; expected"),
+    ("class Strict", "    of_study = True\nclass Strict", "a plugin's kind belongs to the cells of a study"),
+    ("Strict(Referee)", "Strict(Component)", "Strict has no kind; inherit from a class that has one"),
+    ("[{offered}]", "[int]", "offers <class 'int'> as a component; expected a subclass of madplug.Component")])
+def test_a_kind_that_cannot_be_one_is_a_problem_of_its_plugin(madplug_plugin, old, new, words):
+    madplug_plugin("clock", REFEREES.replace(old, new).replace("{offered}", "Strict"))
+    registry = Registry()
+    assert {o.kind for o in registry.offers()} <= {base.kind for base in HOST_KINDS}
+    assert [p.message for p in registry.problems if words in p.message and "madplug-clock 1.0" in p.place]
+
+
+def test_no_slot_of_a_plugins_kind_is_a_key_of_the_run_file_or_a_field_of_a_cell():
+    keys = {*RunSettings.model_fields, *DebateSettings.model_fields, *Cell.__dataclass_fields__}
+    assert keys - RESERVED <= {field_of(base) for base in HOST_KINDS}
+
+
 def test_every_kind_describes_itself():
-    for plural, base in KINDS.items():
-        assert base.plural == plural
-        assert hasattr(hookspecs, f"madplug_register_{plural}")
+    for base in HOST_KINDS:
+        assert hasattr(hookspecs, f"madplug_register_{base.plural}")
         assert base.label
         assert base.slot
         assert base.how_many in ("one", "list", "named", "none")
@@ -90,6 +125,18 @@ def test_messages_use_the_label_with_its_article(write):
     assert problems(write(), "answers=x") == ["answers: no installed plugin offers an answer format 'x'"]
     assert problems(write(), "debate.decision=kit.right")[0].startswith(
         "debate.decision: 'kit.right' is a metric, not a decision protocol")
+
+
+def test_components_without_a_name_are_called_by_their_class():
+    class Bare(DecisionProtocol):
+        def at_end(self, debate):
+            return Decision("A", reason="because")
+
+    class Idle(Extension):
+        pass
+
+    played = play(replies=["A"] * 3, decision=Bare(), extensions=[Idle()])
+    assert (played.decision.key, played.problems) == ("A", [])
 
 
 # No module of the host has the name of a module of the standard library
@@ -218,7 +265,7 @@ def test_calls_of_a_component_within_an_option_are_counted():
     cell = play(replies=lambda request: "A", visibility=Outer(inner=Inner())).debate.cell
     assert cell.worst_calls() == play(replies=lambda request: "A").debate.cell.worst_calls() + 7
     assert nested_fields(Outer.Options)[0].base is Visibility
-    assert component_to_table(cell.visibility) == {"use": "see_all", "inner": {"use": "see_all"}}
+    assert cell.visibility.to_table() == {"use": "see_all", "inner": {"use": "see_all"}}
 
 
 def test_a_component_within_an_option_is_prepared_and_its_hooks_are_called():
@@ -347,7 +394,7 @@ def test_a_service_that_lacks_what_an_option_asks_for_is_refused_before_the_firs
 # Observers
 
 WATCH = '''
-from madplug import Observer, Options, hookimpl
+from madplug import Decision, DecisionProtocol, Extension, Observer, Options, hookimpl
 from pydantic import Field
 class Tape(Observer):
     """Keeps a tape."""

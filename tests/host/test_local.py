@@ -118,18 +118,6 @@ def test_a_wrong_option_of_a_local_component_is_found(write, mine):
         load(write(TEXT.replace('use = "./mine.py:Firmest"', 'use = "./mine.py:Firmest"\nkeeep = 2')))
 
 
-def test_nothing_in_a_study_directory_is_executed(program, write, mine, tmp_path):
-    program("run", write(TEXT))
-    (tmp_path / "runs/study/evil.py").write_text("raise SystemExit(7)")
-    expanded = tmp_path / "runs/study/study.toml"
-    for use in (f"{tmp_path}/runs/study/evil.py:X", "./evil.py:X"):
-        expanded.write_text(expanded.read_text().replace(f"{mine}:Half", use))
-        for words in (("rescore", "runs/study"), ("decide", "runs/study", "--decision", "last_round", "--output", "x")):
-            done = program(*words)
-            assert done.returncode == 2
-            assert "in the study's own directory, where nothing is executed" in done.stderr
-
-
 @pytest.mark.parametrize(("text", "words"), [
     ("def __getattr__(name): raise SystemExit(9)", "mine.py has no class 'Firmest'"),
     ("class Odd(BaseException): pass\nraise Odd('x')", "does not load: Odd: x (line 2)"),

@@ -25,7 +25,6 @@ from madplug import (
     hookimpl,
     maybe_await,
 )
-from madplug.context import Debate, state_of
 from madplug.debate import loop
 from madplug.debate.state import DebateState
 from madplug.redecide import follow
@@ -423,7 +422,7 @@ def test_deciding_again_without_what_was_retracted_keeps_who_saw_what():
     played = play(replies=lambda request: "x", agents=2, rounds=2, extensions=[Once()])
     assert [(m.id, m.seen) for m in played.messages] == [(2, ()), (3, ()), (4, (2, 3)), (5, (2, 3))]
     cell = replace(played.debate.cell, decision=Look())
-    again = Debate(DebateState(cell, played.result.sample, client=state_of(played.debate).client))
+    again = DebateState(cell, played.result.sample, client=played.debate.client)
     asyncio.run(follow(again, played.result))
     assert shown == [(0, ()), (1, ()), (2, (0, 1)), (3, (0, 1))]
 

@@ -107,8 +107,8 @@ def test_every_debate_that_starts_finishes_once_and_in_order():
 
 
 def test_a_stopped_debate_finishes_as_stopped():
-    from madplug.calls.driver import Ending
     from madplug.config.plan import StudyPlan
+    from madplug.records import Ending
     from madplug.store import MemoryStore
     from madplug.study.run import StudyRun
     from madplug.testing.play import Scripted

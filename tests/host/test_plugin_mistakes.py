@@ -3,9 +3,7 @@
 import json
 import re
 import sys
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -294,87 +292,6 @@ def test_data_on_record_reads_pickles_and_copies_like_any_table():
     assert {**data["a"], "c": 2} == {"b": [1], "c": 2}
 
 
-class Asleep(PlainStyle):
-    """Blocks instead of awaiting."""
-
-    name = "asleep"
-
-    async def respond(self, debate, turn, view):
-        time.sleep(0.9)  # noqa: ASYNC251
-        return Reply("A")
-
-
-class Awake(PlainStyle):
-    """Waits as it should."""
-
-    name = "awake"
-
-    async def respond(self, debate, turn, view):
-        import asyncio
-
-        await asyncio.sleep(0.9)
-        return Reply("A")
-
-
-def test_a_blocking_call_is_told_of_with_its_place_and_duration():
-    played = play(styles=[Asleep()], agents=1)
-    assert len(played.warnings) == 1
-    assert re.search(r"test_plugin_mistakes\.(Asleep\.)?respond, line \d+ blocked every debate for \d\.\d s; await "
-                     "what takes time", played.warnings[0])
-    assert played.problems == []
-
-
-def test_waiting_is_no_blocking():
-    assert play(styles=[Awake()], agents=1).warnings == []
-
-
-class Loading(PlainStyle):
-    """A library in another thread lets no thread run, as while it loads a model."""
-
-    name = "loading"
-
-    async def respond(self, debate, turn, view):
-        import ctypes
-        import threading
-
-        loading = threading.Thread(target=ctypes.PyDLL(None).usleep, args=(900_000,))
-        loading.start()
-        time.sleep(0.01)  # noqa: ASYNC251  the other thread goes on meanwhile, and lets this one wait
-        loading.join()
-        return Reply("A")
-
-
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not say how long a thread ran")
-def test_a_thread_that_holds_the_interpreter_is_not_blamed_on_a_component():
-    assert play(styles=[Loading()], agents=1).warnings == []
-
-
-def test_a_blocking_call_is_told_of_once_and_in_the_log(madplug, madplug_plugin, write, tmp_path):
-    madplug_plugin("sleepy", '''
-import time
-from madplug import Extension, hookimpl
-class Doze(Extension):
-    """Sleeps in a hook."""
-    name = "doze"
-    @hookimpl(wrapper=True)
-    def madplug_round_ended(self, debate):
-        review = yield
-        time.sleep(0.8)
-        return review
-@hookimpl
-def madplug_register_extensions():
-    return [Doze]
-''')
-    from tests_support import RUN
-
-    file = write(RUN.replace("size = 6", "size = 2") + '[[extensions]]\nuse = "sleepy.doze"')
-    done = madplug("run", file, "--output", "o")
-    assert done.returncode == 0
-    assert done.stderr.count("blocked every debate") == 1
-    logged = [json.loads(line) for line in (tmp_path / "o" / "log.jsonl").read_text().splitlines()]
-    assert sum("blocked every debate" in str(line.get("text")) for line in logged) == 1
-
-
 # Hooks of a run
 
 HOOKED = '''
@@ -497,23 +414,6 @@ def test_a_plugin_built_for_this_madplug_is_loaded(madplug_plugin):
     assert registry.problems == []
 
 
-@pytest.mark.parametrize("version", ["0", "0.0.9", "0.1", "0.1.0", "0.1.0.0", "0.1.1", "0.2", "0.10", "1"])
-@pytest.mark.parametrize("sign", [">=", "<=", ">", "<", "==", "!=", "~="])
-def test_a_requirement_is_read_as_packaging_reads_it(sign, version):
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    from madplug import __version__
-    from madplug.registry.installed import _unmet
-
-    for more in ("", ",<0.2", ", >= 0.1", ",!=0.1.0", "rc1", ".*"):
-        text = f"madplug {sign} {version}{more}"
-        try:
-            met = Requirement(text).specifier.contains(__version__, prereleases=True)
-        except InvalidRequirement:
-            met = True
-        assert (_unmet(text) is None) == met, text
-
-
 @pytest.mark.parametrize(("body", "problem"), [
     ("@hookimpl(specname='madplug_veiw')\n    def madplug_told(self, debate): pass",
      "extensions[0]: hooked.x implements the hook 'madplug_veiw', which does not exist; "
@@ -565,17 +465,3 @@ def test_a_visibility_may_be_asynchronous():
             return debate.transcript.messages
 
     assert len(play(replies=lambda request: "A", visibility=Later(), agents=2).messages[1].seen) <= 1
-
-
-def test_a_step_that_holds_the_interpreter_is_told_of():
-    class Backtracking(PlainStyle):
-        """Reads with a pattern that backtracks."""
-
-        name = "backtracking"
-
-        async def respond(self, debate, turn, view):
-            re.match(r"(a+)+b", "a" * 26)
-            return Reply("A")
-
-    played = play(styles=[Backtracking()], agents=1)
-    assert [w for w in played.warnings if "blocked every debate" in w]

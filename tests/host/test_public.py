@@ -9,11 +9,10 @@ from pathlib import Path
 
 import madplug
 from madplug import hookspecs, runspecs, services, testing
-from madplug.components import KINDS, Component, ModelOptions
-from madplug.context import Debate
-from madplug.study.setup import Setup
-from madplug.testing import contracts
+from madplug.components import HOST_KINDS, Component, ModelOptions
+from madplug.context import Debate, Setup
 from madplug.transcript import Transcript
+from madplug_testing import contracts
 
 FILE = Path(__file__).with_name("public.txt")
 DEBATE = ("sample", "agents", "voters", "with_role", "agent", "transcript", "round", "rounds", "answers", "references",
@@ -50,7 +49,7 @@ def public():
     yield from (f"name madplug.{name}" for name in madplug.__all__)
     yield from (f"name madplug.testing.{name}" for name in testing.__all__)
     yield from (f"name madplug.services.{name}" for name in services.__all__)
-    yield from (f"name madplug.testing.contracts.{name}" for name in contracts.__all__)
+    yield from (f"name madplug_testing.contracts.{name}" for name in contracts.__all__)
     for module in (hookspecs, runspecs):
         for name, hook in vars(module).items():
             if name.startswith("madplug_"):
@@ -58,11 +57,11 @@ def public():
                 yield f"hook {name}({signature(hook)}){first}"
     for name in madplug.__all__:
         record = getattr(madplug, name)
-        if inspect.isclass(record) and is_dataclass(record):
+        if inspect.isclass(record) and is_dataclass(record) and not inspect.isabstract(record):
             yield f"record {name}({signature(record)})"
             assert {f.name for f in fields(record)} == set(inspect.signature(record).parameters)
-    yield from (f"kind {base.kind}: {base.plural}, [{base.slot}], {base.how_many}" for base in KINDS.values())
-    yield from (f"method {line}" for base in (Component, *KINDS.values()) for line in methods(base))
+    yield from (f"kind {base.kind}: {base.plural}, [{base.slot}], {base.how_many}" for base in HOST_KINDS)
+    yield from (f"method {line}" for base in (Component, *HOST_KINDS) for line in methods(base))
     yield from (f"option ModelOptions.{name}" for name in ModelOptions.model_fields)
     for owner, names in ((Debate, DEBATE), (Setup, SETUP), (Transcript, TRANSCRIPT)):
         yield from (f"given {owner.__name__}.{member(owner, name)}" for name in names)

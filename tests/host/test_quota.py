@@ -17,11 +17,10 @@ from madplug import (
     UnreachableError,
     Usage,
 )
-from madplug.calls.driver import Ending, StudyDriver
+from madplug.calls.driver import StudyDriver
 from madplug.calls.quota import Pace, limiter
-from madplug.records import Caller
+from madplug.records import Caller, Ending
 from madplug.store import MemoryStore
-from madplug.study.observers import Observers
 from madplug.testing import play
 from madplug.testing.clock import on_virtual_clock
 
@@ -39,7 +38,7 @@ class Quiet(Model):
 def starts(count, **options):
     """When each of so many calls is admitted, in virtual seconds."""
     async def main():
-        driver = StudyDriver({"m": Quiet(max_in_flight=count, **options)}, MemoryStore(), Observers([], print))
+        driver = StudyDriver({"m": Quiet(max_in_flight=count, **options)}, MemoryStore(), print)
         times = []
 
         async def call(i):
@@ -107,7 +106,7 @@ def test_tokens_that_were_used_are_made_up_for():
 def admitted_after(event, **options):
     """The virtual seconds that a second call waits after what has happened to the first."""
     async def main():
-        driver = StudyDriver({"m": Quiet(**options)}, MemoryStore(), Observers([], print))
+        driver = StudyDriver({"m": Quiet(**options)}, MemoryStore(), print)
         await driver.admit("m", Caller("c", 0, "q0"), 10, 900.0)
         before = asyncio.get_running_loop().time()
         event(driver.quotas["m"])
@@ -179,7 +178,7 @@ def test_an_endpoint_that_never_comes_back_fails_its_debates_after_the_deadline(
 
 def down_driver(**options):
     """A driver whose endpoint was found to be down."""
-    driver = StudyDriver({"m": Quiet(**options)}, MemoryStore(), Observers([], print))
+    driver = StudyDriver({"m": Quiet(**options)}, MemoryStore(), print)
     driver.quotas["m"].down = True
     return driver
 
@@ -233,13 +232,13 @@ def test_a_component_that_stops_waiting_while_its_answer_is_being_stored_has_not
             await super().keep_call(row, call)
 
     async def main(recorder):
-        driver = StudyDriver({"m": Quiet()}, recorder, Observers([], print))
+        driver = StudyDriver({"m": Quiet()}, recorder, print)
         caller, call = Caller("c", 0, "first"), Call(Completion("A", Usage(1, 1)))
 
         async def ask():
             found = await driver.claim(b"key")
-            if found is not None:
-                return found
+            if found[0] is not None:
+                return found[:2]
             try:
                 await driver.admit("m", caller, 1, 900.0)
                 await driver.keep("m", CallRow(b"key", caller, "m", "{}"), call)

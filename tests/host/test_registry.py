@@ -1,6 +1,7 @@
 """Discovery: what is installed, what is broken, and that loading is lazy."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -218,4 +219,5 @@ def test_entry_points_that_cannot_be_read_stop_no_command(madplug, madplug_plugi
     assert "Traceback" not in done.stderr
     assert "good.nothing" in done.stdout
     assert done.stdout.count("kit.last_round") == 1
-    assert ("madplug-odd 1.0: plugin 'madplug-odd': does not load" in done.stdout) == (group == "madplug")
+    assert (re.search(r"madplug-odd 1.0: plugin '(madplug-)?odd': does not load", done.stdout) is not None) == (
+        group == "madplug")

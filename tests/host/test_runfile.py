@@ -9,6 +9,7 @@ from madplug import run
 from madplug.config import load
 from madplug.config.check import notes
 from madplug.config.read import cells, overlay, read
+from madplug.config.shape import tables
 from madplug.errors import UserError
 
 
@@ -174,7 +175,7 @@ def test_a_cell_that_sets_the_paradigm_starts_from_it_alone(write):
     text = RUN.replace('paradigm = "kit.pair"', 'paradigm = "kit.pair"\nrounds = 9\nagents = 7\nmodels = ["m"]')
     table = read(write("extensions = [\"kit.shout\"]\n" + text +
                        '[[cells]]\nname = "own"\ndebate.paradigm = "kit.pair"\n[[cells]]\nname = "same"\n'), (), {})
-    by_slug = {slug: cell for slug, _, cell in cells(table)}
+    by_slug = {slug: cell for slug, _, cell in cells(table, tables().cell.model_fields)}
     assert by_slug["own"]["debate"] == {"models": ["m"], "paradigm": "kit.pair"}
     assert by_slug["own"]["extensions"] == ["kit.shout"]
     assert by_slug["same"]["debate"]["rounds"] == 9
@@ -261,7 +262,8 @@ def test_a_cost_limit_needs_a_price(write):
     '"debate.decision" = ["kit.kept"]\n"debate.decision.keep" = [1, 2]\n',
     '"debate.decision.keep" = [1, 2]\n"debate.decision" = [{use = "kit.kept"}]\n'])
 def test_a_sweep_sets_a_slot_before_its_options(write, sweep):
-    found = [change["debate"]["decision"] for _, _, change in cells(read(write(RUN + f"[sweep]\n{sweep}"), (), {}))]
+    table = read(write(RUN + f"[sweep]\n{sweep}"), (), {})
+    found = [change["debate"]["decision"] for _, _, change in cells(table, tables().cell.model_fields)]
     assert found == [{"use": "kit.kept", "keep": 1}, {"use": "kit.kept", "keep": 2}]
 
 
@@ -308,3 +310,9 @@ def test_a_match_must_name_a_cell(write):
 def test_relative_paths_are_relative_to_the_run_file(write):
     resolved = load(write(), ["models.m.ledger=calls.txt"])
     assert resolved.plan.models["m"].options.ledger == write().parent / "calls.txt"
+
+
+def test_models_that_cells_make_different_are_numbered(write):
+    found = load(write(RUN + '[sweep]\n"models.m.tokens" = [1, 2, 3]\n"debate.rounds" = [1, 2]\n')).plan
+    assert {name: model.options.tokens for name, model in found.models.items()} == {"m": 1, "m#2": 2, "m#3": 3}
+    assert [cell.channels["m"] for cell in found.cells] == ["m", "m", "m#2", "m#2", "m#3", "m#3"]

@@ -9,8 +9,8 @@ from tests_support import RUN
 from madplug import Options, UserError
 from madplug.config import load
 from madplug.config.problems import secret_part, secrets
-from madplug.debate.composition import path_digest
 from madplug.errors import listed, message_of
+from madplug.options import path_digest
 
 
 def problems(path, *settings):
@@ -74,7 +74,14 @@ def test_a_huge_sweep_is_refused_by_its_count_at_once(write):
     [found] = problems(write(RUN + f'[sweep]\n"debate.rounds" = [{values}]\n"debate.agents" = [{values}]\n"seed" = '
                              f"[{values}]\n"))
     assert found == ("sweep: 1,000,000,000 cells (1000 x 1000 x 1000 of the sweep, 0 listed); a study has at most "
-                     "100,000")
+                     "10,000")
+
+
+@pytest.mark.parametrize("text", ['[[cells]]\n"debate.rounds" = 5', '[debate]\n"turns.use" = "x"'])
+def test_a_quoted_key_with_dots_is_told_to_lose_its_quotes(write, text):
+    key = text.split('"')[1]
+    [found] = problems(write(RUN.replace("[debate]", text) if "[debate]" in text else RUN + text))
+    assert f"has no such key; write {key} = ... without quotes" in found
 
 
 @pytest.mark.parametrize(("name", "why"), [
@@ -106,7 +113,10 @@ def test_a_mark_at_the_start_of_the_file_does_no_harm(write):
 
 @pytest.mark.parametrize(("text", "message"), [
     ("a = " + "[" * 100_000 + "]" * 100_000, "nested too deeply"),
-    (".".join("a" * 1 for _ in range(500)) + " = 1", "nested too deeply"),
+    (".".join("a" * 50_000) + " = 1", "nested too deeply"),
+    ("[" + ".".join("a" * 50_000) + "]", "nested too deeply"),
+    ("x = {" + " . ".join(["'a'", '"b"'] * 25_000) + " = 1}", "nested too deeply"),
+    ("[sweep]\n'" + ".".join("a" * 50_000) + "' = [1]", "nested too deeply"),
     ("a = " + "1" * 5000, "too many digits"),
     ("a = 1" + "0" * 30, "a whole number has at most 64 bits in TOML"),
     ("\x00 = 1", "not valid TOML"),
@@ -117,7 +127,7 @@ def test_a_file_that_no_reader_expects_is_a_message(write, text, message):
 
 
 def test_settings_may_be_as_deep_or_long_as_they_like(write):
-    assert "nested too deeply" in problems(write(), ".".join(["a"] * 300) + "=1")[0]
+    assert "nested too deeply" in problems(write(), ".".join("a" * 50_000) + "=1")[0]
     assert problems(write(), "seed=" + "1" * 5000) == ["seed: expected a whole number"]
     assert problems(write(), "seed=" + "[" * 100_000) == ["seed: expected a whole number"]
 

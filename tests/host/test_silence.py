@@ -37,11 +37,11 @@ def test_an_agent_whose_replies_stay_empty_is_silent_and_marked(options, attempt
     assert played.decision.key == "42"
 
 
-def test_the_empty_reply_is_a_call_like_any_other():
+def test_every_empty_reply_is_a_call_like_any_other():
     played = play(model=Silent({0}), agents=1)
-    assert (played.result.calls, played.result.retries) == (1, 2)
-    assert len(played.messages[0].calls) == 1
-    assert played.result.tokens.prompt == 7
+    assert (played.result.calls, played.result.retries) == (3, 2)
+    assert len(played.messages[0].calls) == 3
+    assert played.result.tokens.prompt == 21
 
 
 def test_an_agent_that_says_something_in_the_end_is_not_silent():

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from madplug import DebateResult, Message, Sample, UserError
 from madplug.rows import storable_text, to_json
-from madplug.store import DebateId, open_recorder, open_study
-from madplug.store.merge import copy_records
+from madplug.store import DebateId, copy_records, open_recorder, open_study
 from madplug.store.parts import Book, fold_ids, lines_of, unfold, with_seen
 from madplug.testing import StrippedText, play
 

@@ -9,9 +9,19 @@ import pytest
 
 from madplug import Caller, Completion, DebateResult, Decision, Sample, Usage, UserError
 from madplug.cli.status import status_of
-from madplug.store import Call, CallRow, DebateId, Scope, Totals, browsing, open_recorder, open_study, sqlite
-from madplug.store.merge import copy_records
-from madplug.store.scope import FACT
+from madplug.store import (
+    Call,
+    CallRow,
+    DebateId,
+    Scope,
+    Totals,
+    browsing,
+    copy_records,
+    open_recorder,
+    open_study,
+    sqlite,
+)
+from madplug.store.scope import SCOPE
 from madplug.testing import wait_for
 
 
@@ -109,7 +119,7 @@ def test_the_status_counts_what_belongs_to_the_study_now(tmp_path):
                 for i in range(4):
                     wait_for(recorder.finish_debate(ended(cell, repeat, f"q{i}")))
         recorder.start_debate(DebateId("d", 0, "q"), Sample("q", "?"), ())
-        wait_for(recorder.keep_fact(FACT, scope.to_fact()))
+        wait_for(recorder.keep_fact(SCOPE, scope.to_fact()))
     cells = status_of(tmp_path)["cells"]
     assert [(c["cell"], c["done"], c["calls"], c["tokens"]) for c in cells] == [("a", 6, 12, 36), ("b", 8, 16, 48)]
     with open_study(tmp_path) as study:
@@ -122,7 +132,7 @@ def test_the_status_of_a_thousand_cells_that_have_lost_a_sample_is_counted(tmp_p
     with closing(open_recorder(tmp_path)) as recorder:
         for i in range(2):
             wait_for(recorder.finish_debate(ended("c7", 0, f"q{i}")))
-        wait_for(recorder.keep_fact(FACT, Scope(frozenset(dropped), 1, dropped).to_fact()))
+        wait_for(recorder.keep_fact(SCOPE, Scope(frozenset(dropped), 1, dropped).to_fact()))
     assert [(c["cell"], c["done"]) for c in status_of(tmp_path)["cells"]] == [("c7", 1)]
 
 
@@ -145,7 +155,7 @@ def test_what_left_the_run_file_is_not_browsed(tmp_path):
             for sample, right in (("q0", 1.0), ("q1", 0.0)):
                 wait_for(recorder.finish_debate(scored(cell, sample, new=right, old=right)))
                 wait_for(recorder.finish_debate(scored(cell, sample, 1, new=right)))
-        wait_for(recorder.keep_fact(FACT, scope.to_fact()))
+        wait_for(recorder.keep_fact(SCOPE, scope.to_fact()))
         assert recorder.debate(DebateId("c", 1, "q1")) is not None, "a run may need it again"
     with open_study(tmp_path) as study:
         assert [id for _, id in study.walk("a", "seconds")] == [("a", 0, "q0")]

@@ -9,7 +9,7 @@ from rich.console import Console
 from madplug.cli.progress import ProgressText, clock_text
 from madplug.cli.tables import conclusion, summary_table
 from madplug.cli.terminal import Terminal
-from madplug.study.observers import Progress
+from madplug.context import Progress
 
 
 class Clock:
@@ -88,7 +88,7 @@ def test_elsewhere_than_on_a_terminal_a_line_comes_when_nothing_was_printed_for_
     import time
 
     from madplug.cli import terminal
-    from madplug.study.observers import Run
+    from madplug.context import Run
 
     monkeypatch.setattr(terminal, "PLAIN_EVERY", 0.05)
     text = StringIO()

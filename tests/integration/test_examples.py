@@ -9,7 +9,7 @@ import pytest
 from scripted_replies import madplug, replies
 
 from madplug.config.read import cells, read
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(ROOT.glob("examples/*.toml"))
@@ -35,8 +35,8 @@ def endpoint():
 
 
 @pytest.mark.parametrize("path", [*EXAMPLES, *FINDINGS], ids=lambda p: p.stem)
-def test_an_example_has_nothing_that_check_would_refuse(path, tmp_path):
-    done = madplug("check", path, folder=tmp_path)
+def test_an_example_has_nothing_that_check_would_refuse(path, program):
+    done = program("check", path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -72,7 +72,8 @@ def test_an_example_runs_on_the_embedded_model(name, tmp_path):
     except ModelError as error:
         pytest.skip(f"no weights: {str(error)[:60]}...")
     path = next(p for p in EXAMPLES if p.stem == name)
-    done = madplug("run", path, "--set", "dataset.size=1", "--set", "models.small.max_tokens=64", folder=tmp_path)
+    settings = ("dataset.size=1", "debate.rounds=1", "models.small.max_tokens=64")
+    done = madplug("run", path, *(word for setting in settings for word in ("--set", setting)), folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads((tmp_path / "runs" / name / "summary.json").read_text())
     assert all(cell["done"] == 1 and cell["failed"] == 0 for cell in summary["cells"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,8 +19,8 @@ else:
 
 ROOT = Path(__file__).resolve().parents[2]
 HELLO, VOTING = ROOT / "examples" / "madplug-hello", ROOT / "examples" / "madplug-confidence-voting"
-BESIDE = ("answers", "openai", "puzzles", "qa", "turns", "visibility")
-"""The plugins that `hello.toml` uses besides."""
+BESIDE = ("answers", "openai", "puzzles", "qa", "testing", "turns", "visibility")
+"""The plugins that `hello.toml` uses besides, and what tests need."""
 
 
 def declared(folder):
@@ -44,7 +44,7 @@ def clean(tmp_path_factory):
               for path in WheelBuilder(str(root)).build(directory=str(folder / "wheels"), versions=["standard"])]
     python = folder / "env" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     for command in (["uv", "venv", "--quiet", "--python", sys.executable, str(folder / "env")],
-                    ["uv", "pip", "install", "--quiet", "--python", str(python), *wheels, "pytest>=8"]):
+                    ["uv", "pip", "install", "--quiet", "--python", str(python), *wheels]):
         subprocess.run(command, check=True)
     return python
 

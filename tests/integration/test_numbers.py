@@ -8,7 +8,7 @@ import json
 import pytest
 from scripted_replies import madplug, replies
 
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 RUN_FILE = """
 name = "numbers"

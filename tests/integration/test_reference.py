@@ -28,12 +28,12 @@ def test_a_document_made_from_the_code_is_up_to_date(document):
 
 def test_every_hook_and_every_base_class_is_in_the_reference():
     from madplug import hookspecs, runspecs
-    from madplug.components import KINDS
+    from madplug.components import HOST_KINDS
 
     text = (DOCS / "reference.md").read_text(encoding="utf-8")
     hooks = [name for module in (hookspecs, runspecs) for name in vars(module) if name.startswith("madplug_")]
     assert all(f"### `{name}(" in text for name in hooks)
-    assert all(f"### `{base.__name__}`" in text for base in KINDS.values())
+    assert all(f"### `{base.__name__}`" in text for base in HOST_KINDS)
 
 
 @pytest.fixture(scope="module")

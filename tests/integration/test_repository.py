@@ -1,16 +1,19 @@
 """What holds for every distribution of the repository, found by walking it."""
 
+import ast
 import json
 import os
 import re
 import subprocess
 import sys
+from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
-from madplug.components import KINDS
+from madplug.components import HOST_KINDS
 from madplug.errors import UserError
 from madplug.registry.installed import Registry
 
@@ -26,7 +29,9 @@ HEAVY = {"litellm", "datasets", "torch", "matplotlib", "aiohttp", "pyarrow", "pa
          "pydantic_monty", "ray", "sacrebleu", "rouge_score", "starlette", "openai", "opentelemetry", "mlflow", "wandb",
          "inspect_ai"}
 
-UNUSED = {"asyncio", "concurrent.futures", "http", "multiprocessing", "packaging", "pydantic.plugin._loader", "sqlite3",
+LIBRARIES = {"prompting", "testing", "tracking", "workers"}
+"""Distributions that other plugins use, and that offer no component."""
+UNUSED = {"asyncio", "concurrent.futures", "http", "multiprocessing", "pydantic.plugin._loader", "sqlite3",
           "ssl", "urllib.request", "madplug.debate.cell", "madplug.debate.state", "madplug.store.base"}
 """What running a study takes, and looking at components does not: together a third of what a listing would cost."""
 
@@ -43,10 +48,37 @@ def test_a_plugin_is_named_versioned_and_pinned_like_every_other(path):
     assert project["version"] == host["version"]
     assert "madplug>=0.1,<0.2" in project["dependencies"]
     assert project["requires-python"] == host["requires-python"]
-    if short != "common":  # a library: it offers no component
+    if short not in LIBRARIES:
         assert project["entry-points"]["madplug"] == {short: f"madplug_{short}"}
     assert "```console\n$ " in (path.parent / "README.md").read_text(encoding="utf-8")
     assert list((path.parent / "tests").glob("test_*.py"))
+
+
+BROUGHT = {"madplug-datasets": {"httpx"}, "madplug-litellm": {"aiohttp", "httpx"},
+           "madplug-otel": {"opentelemetry", "requests"}}
+"""What is imported of a package that a declared one brings."""
+ASKED_FOR = {"madplug-embeddings": {"huggingface_hub"}, "madplug-report": {"tiktoken", "tokenizers"},
+             "madplug-text": {"huggingface_hub"}}
+"""What a message asks to install where it is missing."""
+
+
+def declared(project):
+    """What a distribution declares, extras included, as the names of packages to import."""
+    extras = project.get("optional-dependencies", {}).values()
+    needs = [*project["dependencies"], *(need for extra in extras for need in extra)]
+    return {re.split(r"[^\w-]", need)[0].replace("-", "_").lower() for need in needs}
+
+
+@pytest.mark.parametrize("path", PLUGINS, ids=lambda p: p.parent.name)
+def test_a_plugin_declares_what_it_imports_anywhere(path):
+    """Imports in functions included, which `tests/tools/smoke.py` does not reach."""
+    own = path.parent.name.replace("-", "_")
+    known = declared(table(path)["project"]) | declared(table(ROOT / "pyproject.toml")["project"]) | {own, "madplug"}
+    known |= BROUGHT.get(path.parent.name, set()) | ASKED_FOR.get(path.parent.name, set())
+    nodes = [node for file in (path.parent / own).rglob("*.py") for node in ast.walk(ast.parse(file.read_bytes()))]
+    names = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    assert {name.partition(".")[0] for name in names} - known - sys.stdlib_module_names == set()
 
 
 def test_the_contributors_set_up_holds_every_distribution():
@@ -74,7 +106,7 @@ def test_every_component_tells_what_it_is_and_what_its_options_mean():
 def test_names_are_unique_within_a_kind_and_every_kind_has_its_hook():
     from madplug import hookspecs
 
-    assert {f"madplug_register_{plural}" for plural in KINDS} <= set(vars(hookspecs))
+    assert {f"madplug_register_{base.plural}" for base in HOST_KINDS} <= set(vars(hookspecs))
     offers = Registry().offers()
     assert len({(o.kind, o.name) for o in offers}) == len(offers)
 
@@ -118,7 +150,8 @@ dynamics.rounds dynamics.decided
 
 def test_importing_every_plugin_imports_nothing_heavy_and_warns_of_nothing():
     modules = [path.parent.name.replace("-", "_") for path in PLUGINS]
-    modules += [f"madplug_common.{path.stem}" for path in ROOT.glob("plugins/madplug-common/madplug_common/[a-z]*.py")]
+    modules += [f"{path.parent.name}.{path.stem}" for short in LIBRARIES
+                for path in ROOT.glob(f"plugins/madplug-{short}/madplug_{short}/[a-z]*.py")]
     code = f"import sys; [__import__(m) for m in {modules}]; " \
            f"print(sorted({HEAVY} & {{m.split('.')[0] for m in sys.modules}}))"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
@@ -191,30 +224,59 @@ def test_the_standard_set_is_the_same_from_a_clone_and_from_an_index():
     assert lines == [".", *(f"./plugins/{name.removesuffix('>=0.1,<0.2')}" for name in extra)]
 
 
-@pytest.mark.parametrize("name", ["requirements-standard.txt", "requirements-demo.txt"])
+def installed(lines):
+    """The distributions of this repository among what pip or tox is asked for, with their extras."""
+    for line in lines:
+        local = re.fullmatch(r"(?:-e )?(\.[\w./-]*)(?:\[(.*)\])?", line.strip())
+        if line.strip().startswith("-r "):
+            yield from installed((ROOT / line.split()[1]).read_text(encoding="utf-8").splitlines())
+        elif local:
+            yield ROOT / local[1] / "pyproject.toml", set(filter(None, (local[2] or "").split(",")))
+
+
+def needed_by(path, extras):
+    """The names of the distributions of this repository that one of them needs."""
+    project = table(path)["project"]
+    needs = [*project.get("dependencies", ()),
+             *(need for extra in extras for need in project["optional-dependencies"][extra])]
+    return {name for need in needs if (name := Requirement(need).name).startswith("madplug")}
+
+
+ENVIRONMENTS = ConfigParser(interpolation=None)
+ENVIRONMENTS.read(ROOT / "tox.ini")
+SETS = {**{name: [f"-r {name}"] for name in ("requirements-standard.txt", "requirements-demo.txt",
+                                             "requirements-dev.txt", "requirements-integrations.txt")},
+        **{name: ENVIRONMENTS[name].get("deps", "").splitlines() for name in ENVIRONMENTS.sections()
+           if name.startswith("testenv:")}}
+
+
+@pytest.mark.parametrize("name", SETS)
 def test_a_set_of_distributions_has_everything_of_ours_that_it_depends_on(name):
     """If this fails: pip would look for the missing ones on an index, where they are not yet."""
-    lines = [re.sub(r"\[.*", "", line) for line in (ROOT / name).read_text().splitlines() if line.startswith("./")]
-    named = {Path(line).name for line in lines}
-    needed = {re.split(r"[>\[]", need)[0] for path in PLUGINS if path.parent.name in named
-              for need in table(path)["project"]["dependencies"] if need.startswith("madplug-")}
-    assert needed <= named
+    chosen = list(installed(SETS[name]))
+    named = {table(path)["project"]["name"] for path, _ in chosen}
+    assert set().union(*(needed_by(*one) for one in chosen)) <= named
+
+
+def test_a_missing_sibling_would_be_noticed():
+    chosen = list(installed(["-e .", "-e ./plugins/madplug-openai"]))
+    assert set().union(*(needed_by(*one) for one in chosen)) == {"madplug", "madplug-prompting"}
 
 
 def test_a_command_or_option_that_is_missing_is_said_to_be_in_the_distribution_that_adds_it():
     import click
 
-    from madplug.cli.program import DISTRIBUTIONS, main
+    from madplug.cli.program import DISTRIBUTIONS
 
     found = {}
     for path in PLUGINS:
         add = getattr(import_module(path.parent.name.replace("-", "_")), "madplug_register_commands", None)
         if add is not None:
-            own = click.Group(commands={name: click.Command(name) for name in ("run", *main.commands)})
-            add(own)
-            found |= {name: path.parent.name for name in own.commands if name not in main.commands}
-            found |= {f"{name} {option}": path.parent.name for name, command in own.commands.items()
-                      if name in main.commands for p in command.params for option in p.opts}
+            program = click.Group(commands={"run": click.Command("run", callback=lambda: None)})
+            add(program)
+            run = program.commands.pop("run")
+            found |= {name: path.parent.name for name in program.commands}
+            found |= {f"run {option}": path.parent.name for p in run.params for option in p.opts}
     assert found == DISTRIBUTIONS
 
 

@@ -19,7 +19,7 @@ from scripted_replies import replies
 from madplug.cli.program import main as program
 from madplug.config import load
 from madplug.config.read import cells, read
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reproductions"
 INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from scripted_replies import replies
 
 from madplug.cli.program import main as program
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tables.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)

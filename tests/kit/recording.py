@@ -11,7 +11,7 @@ from madplug.registry.installed import Registry
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
 from madplug.testing import Scripted
-from madplug.testing.endpoint import Endpoint
+from madplug_testing.endpoint import Endpoint
 
 REGISTRY = Registry()
 

@@ -1,8 +1,9 @@
-"""Nine third-party plugins: built as wheels, found by their entry points, and used in real studies."""
+"""Ten third-party plugins: built as wheels, found by their entry points, and used in real studies."""
 
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -14,12 +15,12 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 import madplug as public
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 HERE = Path(__file__).parent
 PLUGINS = sorted(HERE.glob("madplug-*"))
 WITH_STUDY = [plugin for plugin in PLUGINS if (plugin / "study.toml").is_file()]
-PUBLIC_MODULES = {"madplug", "madplug.study.worker", "madplug_common.prompts"}
+PUBLIC_MODULES = {"madplug", "madplug.study", "madplug_prompting.prompts"}
 
 
 def replies(body):
@@ -34,7 +35,7 @@ def replies(body):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder with all nine wheels unpacked, which is what installing them does."""
+    """A folder with all ten wheels unpacked, which is what installing them does."""
     folder = tmp_path_factory.mktemp("third_party")
     for plugin in PLUGINS:
         for wheel in WheelBuilder(str(plugin)).build(directory=str(folder / "wheels"), versions=["standard"]):
@@ -50,7 +51,7 @@ def endpoint():
 
 @pytest.fixture
 def run(site, tmp_path):
-    """Run the program with the nine plugins installed."""
+    """Run the program with the ten plugins installed."""
     def run(*words):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("MADPLUG_")}
         return subprocess.run([sys.executable, "-m", "madplug", *map(str, words)], cwd=tmp_path, text=True, check=False,
@@ -73,11 +74,11 @@ def debates_of(run, endpoint, tmp_path):
     return debates_of
 
 
-def test_all_nine_are_listed_without_problems(run):
+def test_all_ten_are_listed_without_problems(run):
     listed = json.loads(run("list", "--json").stdout)
     assert listed["problems"] == []
     distributions = {c["distribution"] for c in listed["components"]}
-    assert len(PLUGINS) == 9
+    assert len(PLUGINS) == 10
     assert {plugin.name for plugin in PLUGINS} <= distributions
 
 
@@ -154,6 +155,37 @@ def test_the_second_model_grades(debates_of, run, tmp_path):
     calls = [json.loads(line) for line in (tmp_path / "calls.jsonl").read_text().splitlines()]
     assert {(c["model"], c["purpose"]) for c in calls} >= {("large", "grade")}
     assert {c["model"] for c in calls if c["purpose"] != "grade"} == {"small"}
+
+
+def test_a_kind_of_a_plugin_is_listed_shown_checked_and_stored(debates_of, run, endpoint, tmp_path):
+    debates_of("madplug-tools")
+    run("export", "study", "--calls", "--output", "calls.jsonl")
+    said = re.findall(r"A tool says: ([\w ]+)", (tmp_path / "calls.jsonl").read_text())
+    assert "there are three runners" in said
+    assert any(re.fullmatch(r"the question has \d+ words", text) for text in said)
+    assert [c["name"] for c in json.loads(run("list", "tools", "--json").stdout)["components"]] == [
+        "tools.count", "tools.fact"]
+    assert '[tools.NAME]\nuse = "tools.fact"\ntext = ...' in run("show", "tools.fact").stdout
+    assert "tool  tool name, required" in run("show", "tools.informed").stdout
+    stored = (tmp_path / "study" / "study.toml").read_text()
+    assert "hint" in stored
+    assert run("check", tmp_path / "study" / "study.toml").returncode == 0
+    again = run("run", HERE / "madplug-tools" / "study.toml", "--set", f"models.small.base_url={endpoint.url}", "--set",
+                "tools.hint.text=other", "--output", "study")
+    assert "tools.hint.text was there are three runners and is now other" in again.stderr
+
+
+@pytest.mark.parametrize(("setting", "words"), [
+    ("tools.hint.text=3", "tools.hint.text: expected text"),
+    ("tools.hint.txt=3", "tools.hint.txt: tools.fact has no such option; did you mean 'text'?"),
+    ("tools.hint={use='fakt'}", "tools.hint: no installed plugin offers a tool 'fakt'; did you mean 'tools.fact'?"),
+    ("tools.other.text='x'", "tools.other: does not name a tool, so that it changes nothing"),
+    ("debate.styles.0.tool='hnt'", "debate.styles[0].tool: there is no [tools.hnt]; did you mean 'hint'?"),
+    ("debate.styles.1.tool='som.debate'", "'som.debate' is a paradigm, not a tool")])
+def test_a_table_of_a_plugins_kind_is_validated_like_any_other(run, setting, words):
+    done = run("check", HERE / "madplug-tools" / "study.toml", "--set", setting)
+    assert done.returncode == 2
+    assert words in done.stderr
 
 
 def test_questions_come_from_text_files(debates_of):

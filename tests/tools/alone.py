@@ -1,10 +1,12 @@
 """Tests every plugin alone: a fresh environment with its wheel and what it declares, and nothing else.
 
-`python tests/tools/alone.py [NAME ...]`; a dependency that a plugin forgot to declare fails here. Two at a time.
+Without names each plugin gets the smoke tests (`smoke.py`), because `tox run -e all` runs its own tests.
+`alone.py NAME ...` runs all tests of these plugins. Two at a time.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -15,19 +17,20 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from wheels import ROOT, build, distributions
 
-KIT = ("pytest>=8", "hypothesis>=6.100")
+KIT = ("madplug-testing", "hypothesis>=6.100")
 
 
-def test_alone(plugin: Path, scratch: Path, wheels: Path) -> tuple[str, int, str]:
+def test_alone(plugin: Path, scratch: Path, wheels: Path, tests: str) -> tuple[str, int, str]:
     """Install one plugin and run its tests; its name, pytest's status and what it printed."""
     home = scratch / plugin.name
     python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     steps = [["uv", "venv", "--quiet", "--python", sys.executable, str(home)],
              ["uv", "pip", "install", "--quiet", "--python", str(python), "--find-links", str(wheels),
               f"{plugin.name} @ {next(wheels.glob(plugin.name.replace('-', '_') + '-*.whl')).as_uri()}", *KIT],
-             [str(python.with_name("pytest")), "-q", "--no-header", "-p", "no:cacheprovider", f"plugins/{plugin.name}"]]
+             [str(python.with_name("pytest")), "-q", "--no-header", "-p", "no:cacheprovider", tests]]
     for step in steps:
-        done = subprocess.run(step, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(step, cwd=ROOT, capture_output=True, text=True, check=False,
+                              env={**os.environ, "DISTRIBUTION": plugin.name})
         if done.returncode:
             break
     return plugin.name, done.returncode, done.stdout + done.stderr
@@ -41,7 +44,8 @@ def main(names: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         wheels = Path(folder) / "wheels"
         build(wheels)
-        for name, status, output in pool.map(lambda p: test_alone(p, Path(folder), wheels), chosen):
+        tests = {p: f"plugins/{p.name}" if names else "tests/tools/smoke.py" for p in chosen}
+        for name, status, output in pool.map(lambda p: test_alone(p, Path(folder), wheels, tests[p]), chosen):
             last = output.strip().splitlines()[-1] if output.strip() else ""
             counts = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", last)}
             passed += counts.get("passed", 0)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRESS = re.compile(r"^(\d+(/\d+)? debates  .*|.* blocked every debate for [\d.]+ s; .*)\n", re.MULTILINE)
+PROGRESS = re.compile(r"^\d+(/\d+)? debates  .*\n", re.MULTILINE)
 """Shown every few seconds of a run, and on a machine that is busy with something else: not what a document is about."""
 FILE = re.compile(r"^```\w+ title=\"([\w./-]+)\"\n(.*?)^```", re.DOTALL | re.MULTILINE)
 ENDPOINT = re.compile(r"<!-- endpoint: (\d+) -->")
@@ -74,7 +74,7 @@ def endpoint_of(document: str) -> Iterator[None]:
         return
     with tempfile.TemporaryDirectory() as name:
         listening = Path(name) / "port"
-        server = subprocess.Popen([sys.executable, "-m", "madplug.testing.endpoint", "--port", port[1], "--latency-ms",
+        server = subprocess.Popen([sys.executable, "-m", "madplug_testing.endpoint", "--port", port[1], "--latency-ms",
                                    "0", "--port-file", str(listening)], stdout=subprocess.DEVNULL)
         try:
             while not listening.exists() and server.poll() is None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from madplug.registry.installed import Offer
+from madplug.registry.offers import Offer
 
 HEAD = """[dataset]
 use = "files.table"

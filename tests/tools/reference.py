@@ -40,11 +40,11 @@ from madplug import (
 from madplug import context as debate
 from madplug.calls import driver
 from madplug.debate import cell as cell_module
-from madplug.debate import state
 from madplug.registry import describe
-from madplug.registry.installed import Offer, Registry
+from madplug.registry.installed import Registry
+from madplug.registry.offers import Offer
 from madplug.store import base
-from madplug.study import jobs, observers, setup, worker
+from madplug.study import worker
 from madplug.text import a
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ NOTICE = "<!-- Made by `python tests/tools/reference.py`; change the docstrings 
 GIVEN = {
     debate.Debate: "sample agents voters with_role agent transcript round rounds answers references rng ask ask_all "
                    "read notes service neighbours view key models decision matched repeat spent cell",
-    setup.Setup: "ask ask_all samples models answers service keep cell seed spent",
+    debate.Setup: "ask ask_all samples models answers service keep cell seed spent model_identity",
     transcript.Transcript: "messages record of_round by last answers",
 }
 KIND = ("kind", "plural", "label", "slot", "how_many", "required", "of_study", "from_slot", "name_scores")
@@ -98,6 +98,11 @@ def offers() -> list[Offer]:
     return [offer for offer in Registry().offers() if offer.distribution in ours]
 
 
+def kinds() -> list[type[components.Component]]:
+    """The host's kinds of component, and those of this repository's plugins."""
+    return list(dict.fromkeys([*components.HOST_KINDS, *(components.kind_of(o.component) for o in offers())]))
+
+
 def text_of(thing: Any) -> str:
     """A docstring as Markdown: indented blocks stay code."""
     return inspect.getdoc(thing) or ""
@@ -126,19 +131,19 @@ def reference() -> str:
     parts += ["## Options", text_of(options), *option_types(), "### Options of every model (`ModelOptions`)",
               keys(components.Model.Options)]
     parts += ["## What a component is given", *(given(owner, names.split()) for owner, names in GIVEN.items())]
-    parts += record_pages(state, only=("Spending",))
+    parts += record_pages(debate, only=("Spending",))
     parts += ["## Services (`madplug.services`)", text_of(services),
               *(interface(getattr(services, name)) for name in services.__all__)]
     parts += ["## Records", text_of(records), *record_pages(records)]
     parts += ["## Events", text_of(events), *record_pages(events), "### `Run`\n\n"
-              "The argument of `Observer.open`.", *record_pages(observers, only=("Run", "Progress"))]
+              "The argument of `Observer.open`.", *record_pages(debate, only=("Run", "Progress"))]
     parts += ["## A cell", "The argument of `check(cell)`, and `setup.cell`: one configuration of a study, resolved.",
-              *record_pages(cell_module), "\n\n".join(given(cell_module.Cell, CELL).split("\n\n")[2:]),
-              *record_pages(components, only=("Plan",))]
+              interface(debate.CellFacts), *record_pages(cell_module),
+              "\n\n".join(given(cell_module.Cell, CELL).split("\n\n")[2:])]
     parts += ["## Records of a study (`madplug.store`)", f"`{signature('open_study', store.open_study)}`: "
               f"{flowing(text_of(store.open_study))}", *record_pages(base, only=READ), interface(base.Reader)]
-    parts += ["## Executors (`madplug.calls.driver`, `madplug.study.jobs`, `madplug.study.worker`)", text_of(driver),
-              *record_pages(jobs, only=("Job",)), *record_pages(driver, only=("Ending",)), interface(driver.Driver),
+    parts += ["## Executors (`madplug.study`)", text_of(driver),
+              interface(debate.Jobs), interface(debate.RunDriver), interface(driver.Driver),
               "`StudyDriver` is the one `Driver` of a study: it grants slots, counts and stores. Its `folder` is the "
               "study's directory.",
               given(worker.Worker, ["from_file", "open", "run", "close"])]
@@ -162,9 +167,9 @@ def hooks(module: ModuleType) -> Iterator[str]:
 
 def base_classes() -> Iterator[str]:
     """A section for each base class."""
-    for cls in (components.Component, *components.KINDS.values()):
+    for cls in (components.Component, *components.HOST_KINDS):
         kind = f" (kind `{cls.kind}`, in the run file `{cls.slot}`)" if "kind" in vars(cls) else ""
-        rows = "\n".join(members(cls, components, skip=(*KIND, "Options")))
+        rows = "\n".join(members(cls, sys.modules[cls.__module__], skip=(*KIND, "Options")))
         yield f"### `{cls.__name__}`{kind}\n\n{text_of(cls)}\n\n{rows}".rstrip()
 
 
@@ -298,7 +303,8 @@ def outline_pages() -> Iterator[str]:
 
 def testing_pages() -> Iterator[str]:
     """What `madplug.testing` and its modules offer."""
-    from madplug.testing import clock, contracts, endpoint, fixtures
+    from madplug.testing import clock
+    from madplug_testing import contracts, endpoint, fixtures
 
     play = import_module("madplug.testing.play")        # the package's own `play` is the function
     functions = [*((testing, n) for n in testing.__all__ if inspect.isfunction(getattr(testing, n)))]
@@ -306,10 +312,10 @@ def testing_pages() -> Iterator[str]:
     classes = [n for n in testing.__all__ if inspect.isclass(getattr(testing, n)) and n != "Played"]
     yield "\n".join(f"* `{n}`: {flowing(text_of(getattr(testing, n)))}" for n in classes)
     yield from record_pages(play, only=("Played",))
-    yield f"### `madplug.testing.contracts`\n\n{text_of(contracts)}"
+    yield f"### `madplug_testing.contracts`\n\n{text_of(contracts)}"
     yield "\n".join(["| kind | contract |", "|---|---|",
                      *(f"| {kind} | `{contract.__name__}` |" for kind, contract in contracts.CONTRACTS.items())])
-    yield f"### `madplug.testing.endpoint`\n\n{text_of(endpoint)}"
+    yield f"### `madplug_testing.endpoint`\n\n{text_of(endpoint)}"
     yield f"`{signature('running_endpoint', endpoint.running_endpoint)}`: {flowing(text_of(endpoint.running_endpoint))}"
     yield from record_pages(endpoint, only=("Settings",))
     clocked = f"`{signature('on_virtual_clock', clock.on_virtual_clock)}`: {flowing(text_of(clock.on_virtual_clock))}"
@@ -387,16 +393,16 @@ def run_file() -> str:
     """Every key of a run file."""
     from madplug.config import shape
 
-    tables = {"[debate]": shape.debate_table(), "[limits]": shape.LimitsTable, "match": shape.Match}
-    parts = ["# The run file", NOTICE, HEAD, "## Top level", keys(shape.run_table())]
+    tables = {"[debate]": shape.tables(tuple(kinds())).debate, "[limits]": shape.LimitsTable, "match": shape.Match}
+    parts = ["# The run file", NOTICE, HEAD, "## Top level", keys(shape.tables(tuple(kinds())).run)]
     for name, table in tables.items():
         parts += [f"## `{name}`", sentence(text_of(table).partition(": ")[2]), keys(table)]
         parts += [MATCHING] if name == "match" else []
-    own = ", ".join(f"`{name}`" for name in shape.cell_table().model_fields)
+    own = ", ".join(f"`{name}`" for name in shape.tables(tuple(kinds())).cell.model_fields)
     parts += ["## Precedence", PRECEDENCE, "## `[sweep]` and `[[cells]]`", CELLS, f"{own}.", EXAMPLE,
               "## `share_completions`", SHARING, "## What makes it the same study", IDENTITY]
     head = ["| table | what it names | hook that registers it |", "|---|---|---|"]
-    parts += ["## Slots", RESERVED, "\n".join([*head, *map(slot_row, components.KINDS.values())])]
+    parts += ["## Slots", RESERVED, "\n".join([*head, *map(slot_row, kinds())])]
     parts += ["## Options of every model", "In `[models.NAME]`, in addition to those of the model itself. All of "
               "them may change between two runs of a study.", keys(components.Model.Options)]
     return "\n\n".join(parts) + "\n"
@@ -422,7 +428,8 @@ def keys(table: Any) -> str:
 def slot_row(base: Any) -> str:
     """A kind's row in the table of slots."""
     table = {"list": f"`[[{base.slot}]]`", "none": f"`{base.slot} = \"...\"`"}.get(base.how_many, f"`[{base.slot}]`")
-    return f"| {table} | {a(base.label)} | `madplug_register_{base.plural}` |"
+    hook = base.plural if base in components.HOST_KINDS else "components"
+    return f"| {table} | {a(base.label)} | `madplug_register_{hook}` |"
 
 
 # docs/components
@@ -435,7 +442,7 @@ def catalogue() -> str:
     """The kinds, and the components of each in one line."""
     parts = ["# Components", NOTICE, "Every component of this repository. What is installed on your machine: "
              "`madplug list`; what a component does and the TOML to paste: `madplug show NAME`."]
-    for one in components.KINDS.values():
+    for one in kinds():
         found = [offer for offer in offers() if offer.kind == one.kind]
         if found:
             rows = (f"| [`{o.name}`]({one.plural}.md#{anchor(o.name)}) | {cell(o.summary)} |" for o in found)
@@ -571,7 +578,7 @@ def deviations(offer: Offer) -> Iterator[str]:
 
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "reference.md": reference, "run-file.md": run_file, "papers.md": papers, "components/index.md": catalogue,
-    **{f"components/{kind.plural}.md": partial(kind_page, kind) for kind in components.KINDS.values()
+    **{f"components/{kind.plural}.md": partial(kind_page, kind) for kind in kinds()
        if any(offer.kind == kind.kind for offer in offers())}}
 
 

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from madplug.testing import debate_from, play, wait_for
-from madplug.testing.contracts import DecisionContract
 from madplug_confidence_voting import Weighted, percent
+from madplug_testing.contracts import DecisionContract
 
 
 def decided(rows, sure, **options):

@@ -1,8 +1,8 @@
 """The components of madplug-hello: what they do, and the contracts of their kinds."""
 
 from madplug.testing import debate_from, play
-from madplug.testing.contracts import DecisionContract, ExtensionContract, StyleContract
 from madplug_hello import Brief, LastCall, Quorum
+from madplug_testing.contracts import DecisionContract, ExtensionContract, StyleContract
 
 
 def test_three_of_four_are_a_quorum():

@@ -11,7 +11,7 @@ from pydantic import Field
 from madplug import AnswerFormat, Debate, Options, Plan, Sample, Turn
 from madplug_answers.own import spoken
 from madplug_answers.papers import Rule
-from madplug_common.prompts import fill, question_parts, user
+from madplug_prompting.prompts import fill, question_parts, user
 
 READ_AS = ("how replies are parsed: by madplug's rules, or exactly as another project's code parses them, bugs "
            "included (that code reads quotations and thoughts too)")

@@ -13,8 +13,8 @@ from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.marks import LINE, announced, announcements, boxed, closing
 from madplug_answers.own import compatible, parse_reply, plain
-from madplug_common.patterns import regex
-from madplug_common.prompts import fill, letter
+from madplug_prompting.patterns import regex
+from madplug_prompting.prompts import fill, letter
 
 ASK_ONE = ("When you have decided, end your reply with one line that gives the letter of your choice, in this form: "
            "{form}")

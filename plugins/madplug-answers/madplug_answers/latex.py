@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 
 from madplug_answers.number import LONGEST, shortest, without_mixed
-from madplug_common.patterns import regex
+from madplug_prompting.patterns import regex
 
 _SPACES = regex(r"\\[,!;: ]|\\(?:quad|qquad|left|right|displaystyle|limits)(?![A-Za-z])|[\s~$]")
 _FRACTIONS = regex(r"\\[dtc]frac(?![A-Za-z])")

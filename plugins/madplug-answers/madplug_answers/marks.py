@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from madplug_common.patterns import regex
+from madplug_prompting.patterns import regex
 
 LINE = "Final answer:"
 """How the line that every format asks for begins."""

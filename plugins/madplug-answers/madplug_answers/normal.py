@@ -6,7 +6,7 @@ import re
 import string
 import unicodedata
 
-from madplug_common.patterns import regex
+from madplug_prompting.patterns import regex
 
 _SPACED_GROUPS = regex(r"(?<![\w.,])([0-9]{1,3}(?:[ \u00a0\u2009\u202f][0-9]{3})+)(?![0-9])")
 _GROUPS = regex(r"(?<![\w.,])(?:[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:['’][0-9]{3})+|(?:_[0-9]{3})+|(?:\.[0-9]{3}){2,})"

@@ -15,8 +15,8 @@ from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.marks import LINE, announcements, ascii_digits, boxed, closing_after_boxes
 from madplug_answers.own import parse_reply
-from madplug_common.patterns import regex
-from madplug_common.prompts import fill
+from madplug_prompting.patterns import regex
+from madplug_prompting.prompts import fill
 
 ASK = ("When you have decided, end your reply with one line that gives your answer as a plain number, without a "
        "unit, in this form: {form}")

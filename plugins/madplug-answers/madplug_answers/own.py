@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from madplug_answers.marks import ANNOUNCED_HERE, MARKER
 from madplug_answers.reports import blank, blank_reports
-from madplug_common.patterns import regex
-from madplug_common.replies import STANCE, without_thoughts
+from madplug_prompting.patterns import regex
+from madplug_prompting.replies import STANCE, without_thoughts
 
 _EMPHASIS = regex(r"(?<![0-9)])(?<![0-9)] )\*+|\*+(?! ?[0-9(\\])|`+")
 """A star between factors is not emphasis."""

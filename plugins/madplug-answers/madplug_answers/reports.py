@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from madplug_common.patterns import regex
+from madplug_prompting.patterns import regex
 
 _LABEL = r"(?:[ ]#?(?:[0-9]{1,3}|[A-Z])(?!\w|['’](?!s)))"
 _AND_MORE = r"(?:(?:,[ ]|,?[ ](?:and|&)[ ])(?:[Aa]gent[ ])?#?[0-9]{1,3}(?!\w)){0,6}"

@@ -14,9 +14,9 @@ from madplug_answers.marks import LINE, announcements, closing_at
 from madplug_answers.normal import normalised
 from madplug_answers.own import parse_reply, spoken, unquoted
 from madplug_answers.vectors import AnswerVectors
-from madplug_common.patterns import regex
-from madplug_common.prompts import fill
-from madplug_common.vectors import cosine
+from madplug_prompting.patterns import regex
+from madplug_prompting.prompts import fill
+from madplug_prompting.vectors import cosine
 
 ASK_TEXT = ("When you have decided, end your reply with one line that gives the answer in as few words as possible, "
             "in this form: {form}")

@@ -11,8 +11,8 @@ from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.marks import LINE, announcements, boxed, closing_after_boxes
 from madplug_answers.own import compatible, parse_reply
-from madplug_common.patterns import regex
-from madplug_common.prompts import fill
+from madplug_prompting.patterns import regex
+from madplug_prompting.prompts import fill
 
 ASK_YESNO = "When you have decided, end your reply with one line that says yes or no, in this form: {form}"
 

@@ -11,7 +11,7 @@ from madplug_answers.mathematics import Math
 from madplug_answers.number import Number
 from madplug_answers.words import Free, Text
 from madplug_answers.yesno import YesNo
-from madplug_common.prompts import instruction_alone
+from madplug_prompting.prompts import instruction_alone
 
 SAMPLE = Sample("q", "Which?")
 FORMATS = [Choice(), Choice(several=True), Number(), YesNo(), Math(), Text(), Text(unknown=True), Free()]

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from madplug import Message, Reply, Turn, hookimpl
 from madplug_attack.chosen import Attack, AttackOptions, noted
-from madplug_common.prompts import fill, letter
+from madplug_prompting.prompts import fill, letter
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from madplug import ComponentError, Decision, DecisionProtocol, Options, Turn, TurnOrder, Vote
-from madplug_common.ties import Tie, break_tie, has_clear_lead, leaders
+from madplug_prompting.ties import Tie, break_tie, has_clear_lead, leaders
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from madplug import Message, Plan, Reply, Style, Turn
-from madplug_common import prompts
-from madplug_common.asking import LengthOptions, ask_for_answer
+from madplug_prompting import prompts
+from madplug_prompting.asking import LengthOptions, ask_for_answer
 
 if TYPE_CHECKING:
     from madplug import Debate

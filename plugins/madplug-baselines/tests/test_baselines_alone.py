@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from madplug import Debate, DebateResult, Decision, Message, Persona, Sample, Turn, Usage, Visibility
-from madplug.context import state_of
 from madplug.testing import Played, debate_from, play, wait_for
 from madplug_baselines import (
     Cot,
@@ -164,7 +163,7 @@ def test_agents_without_a_vote_do_not_count() -> None:
 def matched(calls: int = 0, tokens: int = 0, by: str = "calls", agents: str = "A B C") -> Debate:
     debate = debate_from(agents)
     debate.cell.match = {"cell": "debate", "by": by}
-    state_of(debate).matched = DebateResult("debate", 0, Sample("q1", "?"), (), calls=calls, tokens=Usage(tokens, 0))
+    debate.change(matched=DebateResult("debate", 0, Sample("q1", "?"), (), calls=calls, tokens=Usage(tokens, 0)))
     return debate
 
 

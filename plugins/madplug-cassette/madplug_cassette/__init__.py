@@ -56,6 +56,8 @@ class Replay(Model):
         self._messages: list[str] = []
         for row in _rows(self.options.path):
             usage = Usage(**row["usage"])
+            if "unanswered" in usage.raw:  # it was paid for, and the request was made again
+                continue
             key = self._key(row["request"], row["agent"])
             self._replies[key][str(row.get("model", ""))].append(Completion(row["text"], usage))
             self._messages.append(_text(row["request"]))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from madplug import Agent, Decision, Phase, Plan, Reply, Turn
 from madplug.services import Retriever
 from madplug_challenge.options import SETTINGS, FinalOptions, Setting
-from madplug_common import prompts
-from madplug_common.layout import compose
-from madplug_common.replies import read_agreement
-from madplug_common.ties import leaders
+from madplug_prompting import prompts
+from madplug_prompting.layout import compose
+from madplug_prompting.replies import read_agreement
+from madplug_prompting.ties import leaders
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from madplug import ModelName, Offers, ServiceName
 from madplug.services import Retriever
-from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions
+from madplug_prompting.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions
 
 Setting = Literal["only_solution", "history", "information", "irrelevant", "wrong"]
 SETTINGS: tuple[Setting, ...] = ("only_solution", "history", "information", "irrelevant", "wrong")

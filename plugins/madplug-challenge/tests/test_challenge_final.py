@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from madplug import Persona, PersonaGenerator, Sample, Service
-from madplug.components import Plan
+from madplug.records import Plan
 from madplug.testing import play
 from madplug_challenge import Final, Outcome
 

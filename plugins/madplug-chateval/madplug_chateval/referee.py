@@ -11,9 +11,9 @@ from pydantic import Field
 
 from madplug import Message, Options, Persona, PersonaGenerator, Reply, Style, Turn
 from madplug_chateval.pairs import LabelOptions, PairOptions, pair_of
-from madplug_common.asking import LengthOptions
-from madplug_common.prompts import fill, question_parts, transcribe, user
-from madplug_common.replies import spoken
+from madplug_prompting.asking import LengthOptions
+from madplug_prompting.prompts import fill, question_parts, transcribe, user
+from madplug_prompting.replies import spoken
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, Message
 from madplug_chateval.pairs import LabelOptions, pair_of
-from madplug_common.finals import last_messages
-from madplug_common.ties import Tie, break_tie, has_clear_lead, leaders
+from madplug_prompting.finals import last_messages
+from madplug_prompting.ties import Tie, break_tie, has_clear_lead, leaders
 
 if TYPE_CHECKING:
     from madplug import Debate

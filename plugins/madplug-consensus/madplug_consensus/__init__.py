@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 
 from madplug import Decision, DecisionProtocol, Message, Plan, Reply, Turn, Vote, hookimpl
-from madplug_common import prompts
-from madplug_common.finals import FinalAnswer, is_stated, read_recorded
-from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
 from madplug_consensus.standing import Standing, contradicting, history, standing, unreadable
+from madplug_prompting import prompts
+from madplug_prompting.finals import FinalAnswer, is_stated, read_recorded
+from madplug_prompting.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
 
 if TYPE_CHECKING:
     from madplug import Debate

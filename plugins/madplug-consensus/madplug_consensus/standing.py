@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from madplug import Message
-from madplug_common.solutions import agreed_with, agrees, is_silent
+from madplug_prompting.solutions import agreed_with, agrees, is_silent
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,11 @@ def is_about(m: Message, proposal: Message, row: Sequence[Message]) -> bool:
 def echoes(m: Message, proposal: Message, row: Sequence[Message], by_id: Mapping[int, Message]) -> bool:
     """Whether an agent that was shown no proposal, only agreement with it, gives its answer.
 
-    In a relay the third agent sees only that the second one agrees. It is then asked for a solution, not for
-    its agreement; when it gives the same answer, it supports the proposal.
+    In a relay the third agent sees only that the second one agrees. If it was asked for a solution and not for its
+    agreement, as in styles that ask for none, giving the same answer supports the proposal. A stance that was asked
+    for is taken at its word.
     """
-    if m.key is None or m.key != proposal.key or m.move == "draft":
+    if m.agreement is not None or m.key is None or m.key != proposal.key or m.move == "draft":
         return False
     shown = [by_id[i] for i in m.seen if i in by_id and by_id[i].agent is not None]
     asked = any(s.move == "draft" or (s.agreement is not True and s.move != "feedback") for s in shown)

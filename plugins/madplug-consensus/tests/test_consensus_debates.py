@@ -23,8 +23,7 @@ class Tagged(Style):
         said = (await debate.ask("go on", agent=turn.agent, purpose="discuss")).text
         tag, _, answer = said.rpartition(" ")
         drafts = [m for m in view if m.move == "draft" or m.agreement is not True]
-        agrees = tag == "[AGREE]" and bool(drafts)
-        return Reply(said, answer, None if turn.move == "draft" else agrees)
+        return Reply(said, answer, None if turn.move == "draft" or not drafts else tag == "[AGREE]")
 
 
 class Letter(AnswerFormat):

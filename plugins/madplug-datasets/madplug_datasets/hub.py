@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from madplug import Problem, RunPath, Sample, UserError, Volatile
-from madplug_common.tasks import with_instruction
 from madplug_datasets.loading import Where, load
 from madplug_datasets.reach import commit
 from madplug_files.columns import (
@@ -27,6 +26,7 @@ from madplug_files.readers import Numbered, Rows
 from madplug_files.references import Wanted
 from madplug_files.sampling import Draw, tally
 from madplug_files.table import digest
+from madplug_prompting.tasks import with_instruction
 
 
 class HubOptions(RowOptions):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pydantic import Field, create_model
 
 from madplug import Message, Options, Persona, PersonaGenerator, Plan, Reply, Style, Turn
-from madplug_common.asking import LengthOptions
-from madplug_common.prompts import Chat, fill, merged, question_parts, transcribe, user
-from madplug_common.replies import spoken
+from madplug_prompting.asking import LengthOptions
+from madplug_prompting.prompts import Chat, fill, merged, question_parts, transcribe, user
+from madplug_prompting.replies import spoken
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from madplug import Message, Offers, Plan, Reply, ServiceName, Turn
 from madplug.services import ProgramResult, Sandbox
-from madplug_common.prompts import fill, instruction_alone
 from madplug_dmad.methods import Method, MethodOptions
 from madplug_dmad.sandbox import Execution, Monty
+from madplug_prompting.prompts import fill, instruction_alone
 
 if TYPE_CHECKING:
     from madplug import Debate

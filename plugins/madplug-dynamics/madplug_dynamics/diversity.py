@@ -9,8 +9,8 @@ from pydantic import Field
 
 from madplug import Metric, Offers, Options, ServiceName
 from madplug.services import Embedder
-from madplug_common.finals import answers_decided_on, last_messages
-from madplug_common.vectors import mean_cosine
+from madplug_prompting.finals import answers_decided_on, last_messages
+from madplug_prompting.vectors import mean_cosine
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -5,9 +5,7 @@ from math import log2
 import pytest
 
 from madplug import AnswerFormat, Decision, DecisionProtocol, Persona, PersonaGenerator, Sample, Service
-from madplug.context import state_of
 from madplug.testing import debate_from, play, wait_for
-from madplug_common.finals import FinalOptions, final_answers
 from madplug_dynamics import (
     Agreement,
     Conformity,
@@ -21,11 +19,12 @@ from madplug_dynamics import (
 )
 from madplug_dynamics.agreement import pairwise_agreement
 from madplug_dynamics.information import entropy
+from madplug_prompting.finals import FinalOptions, final_answers
 
 
 def score(metric, rows, references=(), decision=None, **more):
     debate = debate_from(rows, **more)
-    state_of(debate).decision = decision or Decision.undecided("not asked")
+    debate.change(decision=decision or Decision.undecided("not asked"))
     return wait_for(metric.score(debate, references))
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, Options
-from madplug_common.finals import last_messages
-from madplug_common.ties import Tie, break_tie, leaders
 from madplug_eot.confidence import common_key
+from madplug_prompting.finals import last_messages
+from madplug_prompting.ties import Tie, break_tie, leaders
 
 if TYPE_CHECKING:
     from madplug import Debate

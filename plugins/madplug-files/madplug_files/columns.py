@@ -10,12 +10,12 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import BeforeValidator, Field
 
 from madplug import Dataset, Problem, RunPath, Sample, UserError, Volatile
-from madplug_common.tasks import TaskOptions
 from madplug_files.cells import as_list, as_metadata, as_text, as_word, is_empty, parse
 from madplug_files.images import Images
 from madplug_files.problems import nearest, problem
 from madplug_files.references import Choices, Wanted, as_choices, references
 from madplug_files.sampling import SamplingOptions
+from madplug_prompting.tasks import TaskOptions
 
 T = TypeVar("T")
 Take = Callable[[str, Callable[[Any], Any], Any], Any]

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from madplug import Problem, RunPath, Sample, UserError, Volatile
-from madplug_common.tasks import with_instruction
 from madplug_files.columns import (
     ColumnDataset,
     ColumnOptions,
@@ -24,6 +23,7 @@ from madplug_files.columns import (
 from madplug_files.problems import Problems, ignore, problem
 from madplug_files.readers import Numbered, Source, source
 from madplug_files.sampling import Draw, tally
+from madplug_prompting.tasks import with_instruction
 
 
 class Table(ColumnDataset):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, Options
-from madplug_common.ties import Tie, break_tie, leaders
+from madplug_prompting.ties import Tie, break_tie, leaders
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -48,7 +48,6 @@ class Imported(Dataset):
     """
 
     name = "dataset"
-    executes = True
     Options = ImportedOptions
 
     @cached_property

@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import pytest
 
 from madplug import UserError
-from madplug.testing.endpoint import completion, running_endpoint
+from madplug_testing.endpoint import completion, running_endpoint
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed: tox run -e integrations")
 from madplug_inspect.logs import write_logs

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from madplug_common.finals import FinalAnswer
-from madplug_common.ties import Tie, break_tie, leaders
+from madplug_prompting.finals import FinalAnswer
+from madplug_prompting.ties import Tie, break_tie, leaders
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from madplug import Extension, ModelName, Options, Plan, Review, hookimpl, maybe_await
-from madplug_common import prompts
-from madplug_common.finals import FinalAnswer, recorded_answers
-from madplug_common.layout import IN_TASK
-from madplug_common.replies import without_quotations, without_thoughts
 from madplug_judge.candidates import plurality
+from madplug_prompting import prompts
+from madplug_prompting.finals import FinalAnswer, recorded_answers
+from madplug_prompting.layout import IN_TASK
+from madplug_prompting.replies import without_quotations, without_thoughts
 
 if TYPE_CHECKING:
     from madplug import Debate

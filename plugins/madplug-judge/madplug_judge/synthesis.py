@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, ModelName, Plan, Reply, Turn
-from madplug_common import prompts
-from madplug_common.finals import FinalAnswer, FinalOptions, final_answers
-from madplug_common.layout import IN_TASK
-from madplug_common.replies import read_json, without_quotations, without_thoughts
-from madplug_common.ties import Tie
 from madplug_judge.candidates import plurality
+from madplug_prompting import prompts
+from madplug_prompting.finals import FinalAnswer, FinalOptions, final_answers
+from madplug_prompting.layout import IN_TASK
+from madplug_prompting.replies import read_json, without_quotations, without_thoughts
+from madplug_prompting.ties import Tie
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -27,10 +27,10 @@ from madplug_litellm.prices import price_of
 from madplug_openai.bodies import MEGABYTE
 from madplug_openai.failures import failure
 from madplug_openai.forms import response_format
-from madplug_openai.keys import Address, KeyVariable, key_from, presentable, refuse_key_in
+from madplug_openai.keys import Address, KeyVariable, StreamedText, key_from, presentable, refuse_key_in
 from madplug_openai.network import allow_connections
 from madplug_openai.options import ChatOptions
-from madplug_openai.replies import Shapeless, completion_in, without_keys
+from madplug_openai.replies import Shapeless, completion_in
 
 _OURS = {"model", "messages", "stream", "n", "api_key", "apikey", "api-key", "authorization", "api_base", "base_url",
          "timeout", "num_retries", "max_retries", "drop_params", "shared_session"}
@@ -119,8 +119,8 @@ class Chat(Model):
         # A price in the run file is applied by the host.
         cost = None if self.options.price else reply._hidden_params.get("response_cost")
         try:
-            return without_keys(completion_in(reply.model_dump(exclude_none=True), self.options.model,
-                                              keep_reasoning=self.options.keep_reasoning, cost=cost), self._keys)
+            return completion_in(reply.model_dump(exclude_none=True), self.options.model, keys=self._keys,
+                                 keep_reasoning=self.options.keep_reasoning, cost=cost)
         except Shapeless as found:
             raise TransientError(f"the reply {found}") from None
 
@@ -134,12 +134,14 @@ class Chat(Model):
 
     async def _show(self, given: Mapping[str, Any], shown: Callable[[str], None]) -> Any:
         """A reply put together from its pieces, or None if the endpoint does not send pieces."""
+        text = StreamedText(shown, self._keys)
         stream = await self._litellm.acompletion(**given, stream=True, stream_options={"include_usage": True})
         pieces = []
         async for piece in stream:
             pieces.append(piece)
-            if text := (piece.choices[0].delta.content if piece.choices else None):
-                shown(text)
+            if piece.choices:
+                text.add(piece.choices[0].delta.content or "")
+        text.end()
         # litellm ends every stream with a reason of its own, also one that has broken off.
         if stream.received_finish_reason or stream.intermittent_finish_reason:
             return self._litellm.stream_chunk_builder(pieces, messages=given["messages"])

@@ -5,12 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import warnings
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
-from madplug_openai.bodies import ACCEPTED, Unpacker, too_large
+from madplug import TransientError
+from madplug_openai.bodies import too_large
 
 _PORTION = 1 << 16
+_WINDOW = 4096
+_ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+"""Those that are unpacked to be measured, with what zlib calls them."""
 
 
 def load(connections: int) -> Any:
@@ -55,7 +60,7 @@ def response_class(most: int) -> Any:
 
         def __init__(self, body: Any, encoding: str) -> None:
             self._body = body
-            self._unpacker = Unpacker(encoding) if encoding in ACCEPTED else None
+            self._unpacked = _Unpacked(encoding) if encoding in _ENCODINGS else None
             self._read = 0
 
         def __getattr__(self, name: str) -> Any:
@@ -74,8 +79,8 @@ def response_class(most: int) -> Any:
             return b"".join(parts)
 
         def _count(self, part: bytes) -> None:
-            for unpacked in self._unpacker.parts(part) if self._unpacker else (part,):
-                self._read += len(unpacked)
+            for size in self._unpacked.sizes(part) if self._unpacked else (len(part),):
+                self._read += size
                 if self._read > most:
                     raise too_large(most)
 
@@ -86,6 +91,33 @@ def response_class(most: int) -> Any:
             return self
 
     return Response
+
+
+class _Unpacked:
+    """Measures what a stream of bytes unpacks to, in small portions, so that a bomb is noticed in time."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding
+        self._stream: Any = None
+
+    def sizes(self, data: bytes) -> Iterator[int]:
+        """How many bytes there are in each portion. Raises `TransientError` for what cannot be unpacked."""
+        # A member of gzip leaves what follows it as a copy: in a window, many small members take linear time.
+        for start in range(0, len(data), _WINDOW):
+            window = data[start:start + _WINDOW]
+            while window:
+                yield len(self._unpack(window))
+                window = self._stream.unconsumed_tail or self._stream.unused_data
+
+    def _unpack(self, data: bytes) -> bytes:
+        if self._stream is None or self._stream.eof:  # a second member may follow the first
+            raw = self._encoding == "deflate" and data[0] & 0x0F != 8  # some servers leave its header out
+            self._stream = zlib.decompressobj(-15 if raw else _ENCODINGS[self._encoding])
+        try:
+            unpacked: bytes = self._stream.decompress(data, _PORTION)
+            return unpacked
+        except zlib.error as error:
+            raise TransientError(f"the reply cannot be unpacked: {error}") from None
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:

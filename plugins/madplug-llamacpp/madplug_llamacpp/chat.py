@@ -21,9 +21,9 @@ from madplug import (
     Volatile,
 )
 from madplug.streaming import begin
-from madplug_common.grammar import NoGrammarError, grammar_of
 from madplug_llamacpp.engine import Answer, Engine
 from madplug_llamacpp.weights import found, is_path, understood
+from madplug_prompting.grammar import NoGrammarError, grammar_of
 
 _OURS = {"grammar", "json_schema", "messages", "n", "response_format", "stream", "stream_options"}
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "max_tokens")

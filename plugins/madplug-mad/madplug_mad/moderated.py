@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, ModelName, Options, Plan
-from madplug_common.finals import last_messages
-from madplug_common.prompts import Chat, as_text, fill, instruction_alone, question_parts, transcribe, user
-from madplug_common.ties import Tie, break_tie, leaders
 from madplug_mad.moderator import AGAIN, META, ask_for_json
 from madplug_mad.sides import PAPER, debaters
+from madplug_prompting.finals import last_messages
+from madplug_prompting.prompts import Chat, as_text, fill, instruction_alone, question_parts, transcribe, user
+from madplug_prompting.ties import Tie, break_tie, leaders
 
 if TYPE_CHECKING:
     from madplug import Completion, Debate

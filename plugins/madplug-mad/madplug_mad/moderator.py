@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from madplug import Message, Options, Plan, Reply, Style, Turn
-from madplug_common.prompts import Chat, as_text, fill, instruction_alone, merged, question_parts, transcribe, user
-from madplug_common.replies import read_json, spoken
 from madplug_mad.sides import PAPER
+from madplug_prompting.prompts import Chat, as_text, fill, instruction_alone, merged, question_parts, transcribe, user
+from madplug_prompting.replies import read_json, spoken
 
 if TYPE_CHECKING:
     from madplug import Completion, Debate

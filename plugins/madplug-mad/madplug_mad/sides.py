@@ -20,9 +20,9 @@ from madplug import (
     TurnOrder,
     Visibility,
 )
-from madplug_common.asking import LengthOptions, ask_for_answer
-from madplug_common.prompts import Chat, fill, merged, question_parts, transcribe, user
-from madplug_common.replies import spoken
+from madplug_prompting.asking import LengthOptions, ask_for_answer
+from madplug_prompting.prompts import Chat, fill, merged, question_parts, transcribe, user
+from madplug_prompting.replies import spoken
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from madplug import Message, Reply, Style, Turn
-from madplug_common import prompts
-from madplug_common.asking import LengthOptions, ask_for_answer
-from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
+from madplug_prompting import prompts
+from madplug_prompting.asking import LengthOptions, ask_for_answer
+from madplug_prompting.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
 
 if TYPE_CHECKING:
     from madplug import Debate

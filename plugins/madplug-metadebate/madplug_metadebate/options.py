@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from madplug import ModelName, Options
-from madplug_common.ties import Tie
+from madplug_prompting.ties import Tie
 
 PROPOSAL = """{question}
 

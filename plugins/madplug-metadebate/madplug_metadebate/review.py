@@ -8,9 +8,9 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
-from madplug_common.prompts import as_text
-from madplug_common.replies import read_json
-from madplug_common.ties import leaders
+from madplug_prompting.prompts import as_text
+from madplug_prompting.replies import read_json
+from madplug_prompting.ties import leaders
 
 Row = Sequence["Fraction | float | int"]
 """One reviewer's score of each candidate."""

@@ -214,7 +214,7 @@ def test_a_model_that_refuses_to_review_is_no_reviewer():
 
 
 def test_a_model_whose_endpoint_refuses_everything_plays_no_role(run_on_endpoint):
-    from madplug.testing.endpoint import running_endpoint
+    from madplug_testing.endpoint import running_endpoint
 
     with running_endpoint(rates={"400": 1.0}) as bad:
         before, _, after = (STUDY % ("", "mad", GIVEN)).rpartition("{url}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from madplug import StudyError, Volatile
-from madplug_common.tracking import TrackedCell, Tracker, TrackingOptions
+from madplug_tracking import RejectedError, TrackedCell, Tracker, TrackingOptions
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -63,6 +63,18 @@ class Runs(Tracker):
                       for cell in cells}
         for cell in cells:
             self._log_params(self._runs[cell.name], cell.settings)
+
+    def send(self, records: Sequence[Callable[[], None]]) -> None:
+        """Make calls of MLflow. Raises `RejectedError` for what it calls a mistake of the client."""
+        from mlflow.exceptions import MlflowException
+
+        try:
+            super().send(records)
+        except MlflowException as error:
+            status: int = error.get_http_status_code()  # type: ignore[no-untyped-call, unused-ignore]
+            if 400 <= status < 500 and status not in (401, 403, 408, 429):
+                raise RejectedError(str(error)) from None
+            raise
 
     def _find_experiment(self, name: str) -> str:
         found = self._client.get_experiment_by_name(name)

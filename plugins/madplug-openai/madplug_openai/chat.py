@@ -1,8 +1,4 @@
-"""`openai.chat`: one request, one exchange, over one pooled connection.
-
-The client is our own because it is on the path of every call: what a library adds there, a study of a hundred
-thousand calls pays a hundred thousand times.
-"""
+"""`openai.chat`: one request, one exchange, over a pool of connections."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from madplug import (
     Completion,
@@ -22,21 +18,13 @@ from madplug import (
     Volatile,
 )
 from madplug.streaming import begin
-from madplug_openai.bodies import (
-    ACCEPT_ENCODING,
-    MEGABYTE,
-    MOST_OF_AN_ERROR,
-    parse,
-    parse_quickly,
-    text_of,
-    unpack,
-)
+from madplug_openai.bodies import MEGABYTE, MOST_OF_AN_ERROR, parse, parse_quickly, text_of
 from madplug_openai.failures import failure
 from madplug_openai.forms import Structured, fields
-from madplug_openai.keys import Address, KeyVariable, key_from, presentable, refuse_key_in
-from madplug_openai.network import allow_connections, is_plain
+from madplug_openai.keys import Address, KeyVariable, StreamedText, key_from, presentable, refuse_key_in
+from madplug_openai.network import allow_connections
 from madplug_openai.options import ChatOptions
-from madplug_openai.replies import Shapeless, completion_in, without_keys
+from madplug_openai.replies import Shapeless, billed_for, completion_in
 from madplug_openai.streamed import FIELDS, Pieces
 
 OPENAI = "https://api.openai.com/v1"
@@ -54,14 +42,11 @@ class Chat(Model):
     Failures that may pass (429, 408, 409, 425, 5xx, timeouts, replies that break off, cannot be read or say
     nothing) are tried again by the host. While the endpoint cannot be reached every call waits for it. Other
     statuses are refusals: of one request (400, 413, 422, a content filter), which fails its debate, or of all
-    (401, 402, 403, 404, no quota left), which end the study unless others are answered. An answer whose tokens were
-    used up before it began is a refusal too: another try would be paid for and end the same way.
+    (401, 402, 403, 404, no quota left), which end the study unless others are answered.
     """
 
     name = "chat"
     _client: Any = None
-    _streaming: Any = None
-    """The client of replies that are shown while they are written."""
 
     class Options(ChatOptions):
         """Options of `openai.chat`."""
@@ -84,6 +69,13 @@ class Chat(Model):
             default="json_schema", description="the forms to which the endpoint can constrain replies: JSON schemas, "
             "or with vllm, sglang and llamacpp also regular expressions and grammars")
 
+        @field_validator("organization")
+        @classmethod
+        def _fits_in_a_header(cls, value: str | None) -> str | None:
+            if value is not None and not (value.isascii() and value.isprintable()):
+                raise ValueError("is sent as a header: no line breaks, control characters or letters beyond ASCII")
+            return value
+
         @model_validator(mode="after")
         def _keeps_its_key(self) -> Any:
             refuse_key_in(self.base_url, self.api_key_env)
@@ -93,56 +85,48 @@ class Chat(Model):
         """Make the client. Connections are opened when they are needed."""
         from asyncio import Lock
 
+        from madplug_openai.client import Client
+
         options = self.options
         key = key_from(options.api_key_env)
         self._keys = (key,) if key else ()
         self._fixed = self._fields()
         headers = {"Content-Type": "application/json", "User-Agent": "madplug", "Accept": "*/*",
-                   "Accept-Encoding": ACCEPT_ENCODING}
+                   "Accept-Encoding": "gzip, deflate"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
         if options.organization:
             headers["OpenAI-Organization"] = options.organization
         allow_connections(options.max_in_flight)
         most = int(options.max_reply_mb * MEGABYTE)
-        self._limits = (most, min(most, MOST_OF_AN_ERROR))
-        url = options.base_url + "/chat/completions"
-        self._client = _client_for(url)(url, headers, timeout=options.timeout, limits=self._limits, keys=self._keys)
-        self._address, self._headers = url, headers
+        self._client = Client(options.base_url + "/chat/completions", headers, timeout=options.timeout,
+                              limits=(most, min(most, MOST_OF_AN_ERROR)), keys=self._keys)
         self._reading = Lock()
 
     async def close(self) -> None:
         """Close every connection."""
-        for client in (self._client, self._streaming):
-            if client is not None:
-                await client.close()
+        if self._client is not None:
+            await self._client.close()
 
     async def complete(self, request: Request) -> Completion:
         """One exchange with the endpoint."""
         if (shown := begin(request)) is not None:
             return await self._show(request, shown)
         reply = await self._client.post(_encode(self.body(request)))
-        body = reply.body
-        if "content-encoding" in reply.headers:
-            body = await unpack(reply, self._limits[0 if reply.good else 1])
-        if len(body) < LARGE:
-            return self.read(reply.status, reply.headers, body)
+        if len(reply.body) < LARGE:
+            return self.read(*reply)
         from asyncio import to_thread
 
         async with self._reading:  # one at a time: a thread that reads JSON keeps the interpreter to itself
-            return await to_thread(self.read, reply.status, reply.headers, body)
+            return await to_thread(self.read, *reply)
 
     async def _show(self, request: Request, shown: Callable[[str], None]) -> Completion:
         """One exchange whose reply is shown while it is written, if the endpoint streams."""
-        from madplug_openai.general import GeneralClient
-
-        if self._streaming is None:
-            headers = {**self._headers, "Accept-Encoding": "identity"}
-            self._streaming = GeneralClient(self._address, headers, timeout=self.options.timeout,
-                                            limits=self._limits, keys=self._keys)
-        pieces = Pieces(shown)
-        reply = await self._streaming.post(_encode({**self.body(request), **FIELDS}), pieces.feed)
+        text = StreamedText(shown, self._keys)
+        pieces = Pieces(text.add)
+        reply = await self._client.post(_encode({**self.body(request), **FIELDS}), pieces.feed)
         whole = pieces.reply() if reply.good else None
+        text.end()
         return self.read(reply.status, reply.headers, reply.body if whole is None else whole)
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -175,8 +159,8 @@ class Chat(Model):
         if not 200 <= status < 300:
             raise self._explained(status, failure(status, reply, text, headers, self._keys))
         try:
-            completion = completion_in(reply, self.options.model, keep_reasoning=self.options.keep_reasoning)
-            return without_keys(completion, self._keys)
+            return completion_in(reply, self.options.model, keys=self._keys,
+                                 keep_reasoning=self.options.keep_reasoning)
         except Shapeless as found:
             raise self._unreadable(reply, text or text_of(body), headers, str(found)) from None
 
@@ -188,7 +172,7 @@ class Chat(Model):
             status = code if isinstance(code, int) and 400 <= code < 600 else 502
             return self._explained(status, failure(status, reply, text, headers, self._keys))
         what = "is not JSON" if reply is None else why
-        return TransientError(f"the reply {what}: {presentable(text, self._keys, 80)}")
+        return TransientError(f"the reply {what}: {presentable(text, self._keys, 80)}", billed_for(reply))
 
     def _explained(self, status: int, error: ModelError) -> ModelError:
         """With what the user can do about it, where that is known."""
@@ -202,17 +186,6 @@ class Chat(Model):
         elif status in (400, 422) and "response_format" in str(error):
             advice = "; set structured = \"none\" if the endpoint has no JSON schemas"
         return type(error)(f"{error}{advice}") if advice else error
-
-
-def _client_for(url: str) -> Any:
-    """The client that can reach an address: the quick one if that is all it takes."""
-    if is_plain(url):
-        from madplug_openai.wire import WireClient
-
-        return WireClient
-    from madplug_openai.general import GeneralClient
-
-    return GeneralClient
 
 
 def _encode(body: dict[str, Any]) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from madplug import RefusedError
-from madplug_common.grammar import NoGrammarError, grammar_of
+from madplug_prompting.grammar import NoGrammarError, grammar_of
 
 MOST_REPETITIONS = 1000
 """A server of llama.cpp refuses grammars with more than 2,000; this leaves room for nested repetitions."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from madplug import Completion, EmptyReplyError, ModelError, RefusedError, Usage
+from madplug import Completion, EmptyReplyError, Usage
 from madplug.log import hide
+from madplug_openai.keys import presentable
 
 _MOST_LEVELS = 100
 """Levels of nesting in an account of the usage."""
@@ -18,37 +18,45 @@ class Shapeless(Exception):
     """The response has no choice with a message in it, or cannot be read for another reason, which it says."""
 
 
-def completion_in(reply: Any, model: str, *, keep_reasoning: bool = True, cost: float | None = None) -> Completion:
-    """The completion in a response of `model`. Raises `Shapeless`, or a `ModelError` where it says nothing."""
+def completion_in(reply: Any, model: str, *, keys: Collection[str] = (), keep_reasoning: bool = True,
+                  cost: float | None = None) -> Completion:
+    """The completion in a response of `model`, without keys, wherever an endpoint repeats what it was sent.
+
+    Raises `Shapeless`, or `EmptyReplyError` where it has no text.
+    """
     try:
         choice = reply["choices"][0]
         message = choice["message"]
         text = text_in(message.get("content")) or text_in(message.get("refusal"))
     except (AttributeError, IndexError, KeyError, TypeError):
         raise Shapeless("has no message") from None
+    raw = _account(reply, model, choice)
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    if reasoning and keep_reasoning:
+        raw["reasoning"] = reasoning
+    if keys or not _is_shallow(raw):
+        raw, text = _hidden(raw, keys, _MOST_LEVELS), hide(text, keys, "[key]")
+    if not text.strip():
+        raise EmptyReplyError(_why_empty(message, raw["finish_reason"], reasoning, keys), _usage(raw, cost))
+    return Completion(text, _usage(raw, cost), _logprobs(choice.get("logprobs")))
+
+
+def _account(reply: Mapping[str, Any], model: str, choice: Mapping[str, Any]) -> dict[str, Any]:
+    """The endpoint's account of the usage, why the reply ended, and the model, if another one answered."""
     given = reply.get("usage")
     raw = dict(given) if type(given) is dict or isinstance(given, Mapping) else {}
     raw["finish_reason"] = choice.get("finish_reason")
     if reply.get("model") not in (None, model):
         raw["model"] = reply["model"]
-    if not text.strip():
-        raise _silent(raw["finish_reason"], _usage(raw, cost))
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
-    if reasoning and keep_reasoning:
-        raw["reasoning"] = reasoning
-    return Completion(text, _usage(raw, cost), _logprobs(choice.get("logprobs")))
+    return raw
 
 
-def without_keys(completion: Completion, keys: Iterable[str]) -> Completion:
-    """The completion without keys, wherever an endpoint repeats what it was sent. Raises `Shapeless`."""
-    keys, usage = tuple(keys), completion.usage
-    if not keys and _is_shallow(usage.raw):
-        return completion
-    raw = _hidden(usage.raw, keys, _MOST_LEVELS)
-    text = hide(completion.text, keys, "[key]")
-    if text == completion.text and raw == usage.raw:
-        return completion
-    return replace(completion, text=text, usage=replace(usage, raw=raw))
+def billed_for(reply: Any) -> Usage | None:
+    """What a reply that cannot be read has used, if it says so: it is paid all the same."""
+    given = reply.get("usage") if isinstance(reply, Mapping) else None
+    if not isinstance(given, Mapping) or not given:
+        return None
+    return Usage(_count(given.get("prompt_tokens")), _count(given.get("completion_tokens")))
 
 
 def _is_shallow(raw: Mapping[str, Any]) -> bool:
@@ -57,7 +65,8 @@ def _is_shallow(raw: Mapping[str, Any]) -> bool:
                    for inner in (value.values() if type(value) is dict else value))
 
 
-def _hidden(value: Any, keys: tuple[str, ...], levels: int) -> Any:
+def _hidden(value: Any, keys: Collection[str], levels: int) -> Any:
+    """A value without keys. Raises `Shapeless` if it has too many levels."""
     if isinstance(value, str):
         return hide(value, keys, "[key]")
     if not levels:
@@ -89,13 +98,26 @@ def text_in(content: Any) -> str:
     return "".join(text_in(part.get("text")) for part in content if part.get("type", "text") == "text")
 
 
-def _silent(finish: Any, usage: Usage) -> ModelError:
-    """Of an answer without text: why there is none."""
+def _why_empty(message: Mapping[str, Any], finish: Any, reasoning: Any, keys: Collection[str]) -> str:
+    """Why an answer has no text, and what to do about it."""
     if finish == "length":
-        return RefusedError("the answer's tokens were used up before it began; raise max_tokens")
+        return "the answer is empty: its tokens were used up before it began; raise max_tokens"
     if finish == "content_filter":
-        return RefusedError("the endpoint's content filter withheld the answer")
-    return EmptyReplyError("the answer is empty", usage)
+        return "the answer is empty: the endpoint's content filter withheld it"
+    if message.get("tool_calls") or message.get("function_call"):
+        return f"the answer is empty: the model called {presentable(_tools(message), keys)} instead; offer it no tools"
+    if reasoning:
+        return "the answer is empty: the model reasoned and then said nothing"
+    return "the answer is empty"
+
+
+def _tools(message: Mapping[str, Any]) -> str:
+    """The tools that a message calls, by name."""
+    calls = message.get("tool_calls")
+    functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    named = [f.get("name") for f in (*functions, message.get("function_call")) if isinstance(f, Mapping)]
+    names = ", ".join(dict.fromkeys(f"'{name[:40]}'" for name in named if isinstance(name, str) and name))
+    return f"the tool {names}" if names else "a tool"
 
 
 def _count(value: Any) -> int:

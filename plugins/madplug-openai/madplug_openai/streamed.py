@@ -66,8 +66,11 @@ class Pieces:
             if name == "content":
                 added = value if isinstance(value, str) else text_in(value)  # half a character may stand alone here
                 self._message[name] += added
+            elif name == "tool_calls" and isinstance(value, list):
+                self._message.setdefault(name, []).extend(value)
             elif name != "role" and isinstance(value, str):
                 self._message[name] = self._message.get(name, "") + value
+                added += value if name == "refusal" else ""
         logprobs = choice.get("logprobs")
         self._logprobs += (logprobs.get("content") or ()) if isinstance(logprobs, dict) else ()
         self._finish = choice.get("finish_reason") or self._finish

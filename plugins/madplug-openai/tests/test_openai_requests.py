@@ -1,6 +1,5 @@
 """What is sent, what is read, and what a run file may say."""
 
-import asyncio
 import subprocess
 import sys
 import types
@@ -8,29 +7,25 @@ import types
 import pytest
 from pydantic import ValidationError
 
-from madplug import Request, UserError
-from madplug.testing.endpoint import completion, running_endpoint
+from madplug import Request, UserError, Volatile
 from madplug_openai import Chat
-from madplug_openai.network import proxy_for
+from madplug_testing.endpoint import completion, running_endpoint
 
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"],
           "additionalProperties": False}
+QUESTION = {"role": "user", "content": "2+2?"}
 
 
-def exchange(replies=None, *, form=None, params=None, messages=({"role": "user", "content": "2+2?"},), **options):
+@pytest.fixture
+def exchange(ask):
     """One call: the headers and the body that were sent, and the completion."""
-    async def talk(url):
-        model = Chat(**{"model": "fake", "base_url": url, **options})
-        await model.open()
-        try:
-            return await model.complete(Request(messages, "discuss", "m", 0, params or {}, form, 1234))
-        finally:
-            await model.close()
+    def exchange(replies=None, *, form=None, params=None, messages=(QUESTION,), **options):
+        with running_endpoint(replies, keep=1) as endpoint:
+            answered, = ask(endpoint.url, Request(messages, "discuss", "m", 0, params or {}, form, 1234), **options)
+            (headers, body), = endpoint.seen
+        return headers, body, answered
 
-    with running_endpoint(replies, keep=1) as endpoint:
-        answered = asyncio.run(talk(endpoint.url))
-        (headers, body), = endpoint.seen
-    return headers, body, answered
+    return exchange
 
 
 def reply_of(**message):
@@ -39,42 +34,27 @@ def reply_of(**message):
 
 # What is sent
 
-def test_only_what_was_chosen_is_sent():
-    _, body, _ = exchange()
-    assert body == {"model": "fake", "messages": [{"role": "user", "content": "2+2?"}], "seed": 1234}
+@pytest.mark.parametrize(("options", "params", "sent"), [
+    ({}, {}, {"seed": 1234}),
+    ({"temperature": 0.5, "top_p": 0.9, "max_tokens": 64, "stop": ["\n"], "seed": False,
+      "extra": {"reasoning_effort": "low"}}, {},
+     {"temperature": 0.5, "top_p": 0.9, "max_tokens": 64, "stop": ["\n"], "reasoning_effort": "low"}),
+    ({"temperature": 0.5, "max_tokens": 64}, {"temperature": 0, "max_tokens": 5, "min_p": 0.1},
+     {"seed": 1234, "temperature": 0, "max_tokens": 5, "min_p": 0.1}),
+    ({"max_tokens_field": "max_completion_tokens", "max_tokens": 64}, {"max_tokens": 5},
+     {"seed": 1234, "max_completion_tokens": 5})])
+def test_only_what_the_options_and_the_call_say_is_sent(exchange, options, params, sent):
+    assert exchange(params=params, **options)[1] == {"model": "fake", "messages": [QUESTION], **sent}
 
 
-def test_every_option_has_its_field():
-    _, body, _ = exchange(temperature=0.5, top_p=0.9, max_tokens=64, stop=["\n"], seed=False,
-                          extra={"reasoning_effort": "low"})
-    assert body == {"model": "fake", "messages": [{"role": "user", "content": "2+2?"}], "temperature": 0.5,
-                    "top_p": 0.9, "max_tokens": 64, "stop": ["\n"], "reasoning_effort": "low"}
-
-
-def test_a_call_overrides_the_models_own_parameters():
-    _, body, _ = exchange(temperature=0.5, max_tokens=64, params={"temperature": 0, "max_tokens": 5, "min_p": 0.1})
-    assert (body["temperature"], body["max_tokens"], body["min_p"]) == (0, 5, 0.1)
-
-
-def test_max_tokens_goes_by_the_name_the_endpoint_knows():
-    _, body, _ = exchange(max_tokens_field="max_completion_tokens", max_tokens=64, params={"max_tokens": 5})
-    assert body["max_completion_tokens"] == 5
-    assert "max_tokens" not in body
-
-
-def test_images_and_read_only_messages_pass_through():
-    parts = [{"type": "text", "text": "what?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]
+def test_images_read_only_messages_and_text_of_every_script_arrive_unchanged(exchange):
+    parts = [{"type": "text", "text": "Größe 大きさ 🙂 \x00 \u2028"},
+             {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]
     _, body, _ = exchange(messages=(types.MappingProxyType({"role": "user", "content": parts}),))
     assert body["messages"] == [{"role": "user", "content": parts}]
 
 
-def test_text_of_every_script_arrives_unchanged():
-    text = "Größe 大きさ 🙂 \x00 \u2028"
-    _, body, _ = exchange(messages=({"role": "user", "content": text},))
-    assert body["messages"][0]["content"] == text
-
-
-def test_the_key_comes_from_the_variable_that_was_named(monkeypatch):
+def test_the_key_comes_from_the_variable_that_was_named(exchange, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "wrong")
     monkeypatch.setenv("LAB_KEY", " right\n")
     headers, _, _ = exchange(api_key_env="LAB_KEY", organization="org-1")
@@ -83,7 +63,7 @@ def test_the_key_comes_from_the_variable_that_was_named(monkeypatch):
 
 
 @pytest.mark.parametrize("value", [None, "", "  "])
-def test_no_key_is_sent_where_none_is_set(monkeypatch, value):
+def test_no_key_is_sent_where_none_is_set(exchange, monkeypatch, value):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     if value is not None:
         monkeypatch.setenv("OPENAI_API_KEY", value)
@@ -91,44 +71,29 @@ def test_no_key_is_sent_where_none_is_set(monkeypatch, value):
     assert "authorization" not in headers
 
 
-def test_a_key_that_would_break_the_request_is_refused_unechoed(monkeypatch):
+def test_a_key_that_would_break_the_request_is_refused_unechoed(exchange, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\nHost: evil")
     with pytest.raises(UserError, match="OPENAI_API_KEY has characters") as caught:
         exchange()
     assert "secret" not in str(caught.value)
 
 
-def test_there_is_one_request_to_a_call_and_one_connection_to_many():
-    async def talk(url):
-        model = Chat(model="fake", base_url=url)
-        await model.open()
-        for text in "abc":
-            await model.complete(Request(({"role": "user", "content": text},), "discuss", "m"))
-        await model.close()
+@pytest.mark.parametrize("value", ["org-1\r\nX-Injected: yes", "org\n1", "org\x001", "örg"])
+def test_an_organization_that_would_break_the_header_is_refused(value):
+    with pytest.raises(ValidationError, match="is sent as a header: no line breaks"):
+        Chat(model="fake", organization=value)
 
+
+def test_there_is_one_request_to_a_call_and_one_connection_to_many(ask):
     with running_endpoint() as endpoint:
-        asyncio.run(talk(endpoint.url))
+        ask(endpoint.url, *"abc")
         stats = endpoint.stats()
-    assert stats["requests"] == 3
-    assert stats["connections"] == 2  # the other one asks for the statistics
-
-
-def test_as_many_are_in_flight_as_are_asked_for():
-    async def talk(url):
-        model = Chat(model="fake", base_url=url, max_in_flight=1000, timeout=60.0)
-        await model.open()
-        await asyncio.gather(*(model.complete(Request(({"role": "user", "content": str(i)},), "discuss", "m"))
-                               for i in range(1000)))
-        await model.close()
-
-    with running_endpoint(gather=1000) as endpoint:
-        asyncio.run(talk(endpoint.url))
-        assert endpoint.stats()["max_in_flight"] == 1000
+    assert (stats["requests"], stats["connections"]) == (3, 2)  # the other one asks for the statistics
 
 
 # Forms
 
-def test_a_schema_is_sent_as_openai_takes_it():
+def test_a_schema_is_sent_as_openai_takes_it(exchange):
     _, body, _ = exchange(form={"json_schema": SCHEMA})
     assert body["response_format"] == {
         "type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True}}
@@ -137,7 +102,7 @@ def test_a_schema_is_sent_as_openai_takes_it():
 @pytest.mark.parametrize("open_schema", [
     {**SCHEMA, "required": []}, {**SCHEMA, "additionalProperties": True},
     {"type": "array", "items": {"type": "object", "properties": {"a": {}}}}])
-def test_a_schema_that_is_not_closed_is_not_called_strict(open_schema):
+def test_a_schema_that_is_not_closed_is_not_called_strict(exchange, open_schema):
     _, body, _ = exchange(form={"json_schema": open_schema})
     assert body["response_format"]["json_schema"]["strict"] is False
 
@@ -152,7 +117,7 @@ def test_a_schema_that_is_not_closed_is_not_called_strict(open_schema):
     ("llamacpp", {"regex": "a+"}, ("grammar", 'root ::= ("a")+')),
     ("llamacpp", {"regex": "[ab]{0,1001}"}, ("grammar", "root ::= [ab]*")),
     ("llamacpp", {"regex": "(?=a)a"}, None)])
-def test_a_form_goes_where_the_server_expects_it(structured, form, field):
+def test_a_form_goes_where_the_server_expects_it(exchange, structured, form, field):
     _, body, _ = exchange(form=form, structured=structured)
     further = {k: v for k, v in body.items() if k not in ("model", "messages", "seed")}
     assert further == (dict([field]) if field else {})
@@ -160,7 +125,7 @@ def test_a_form_goes_where_the_server_expects_it(structured, form, field):
 
 # What is read
 
-def test_tokens_are_counted_and_the_account_is_kept():
+def test_tokens_are_counted_and_the_account_is_kept(exchange):
     def reply(asked):
         made = completion("four", 100)
         made["usage"]["prompt_tokens_details"] = {"cached_tokens": 64}
@@ -176,28 +141,28 @@ def test_tokens_are_counted_and_the_account_is_kept():
 
 @pytest.mark.parametrize("usage", [None, [], {"prompt_tokens": None, "completion_tokens": "x"},
                                    {"prompt_tokens": -1, "prompt_tokens_details": {"cached_tokens": 5}}])
-def test_usage_that_says_nothing_counts_nothing(usage):
+def test_usage_that_says_nothing_counts_nothing(exchange, usage):
     made = exchange(lambda asked: {**completion("four"), "usage": usage})[2]
     assert (made.usage.prompt, made.usage.completion, made.usage.cached) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-def test_reasoning_is_kept_beside_the_answer(field):
+def test_reasoning_is_kept_beside_the_answer(exchange, field):
     made = exchange(reply_of(**{field: "because"}))[2]
     assert (made.text, made.usage.raw["reasoning"]) == ("yes", "because")
     assert "reasoning" not in exchange(reply_of(**{field: "because"}), keep_reasoning=False)[2].usage.raw
 
 
-def test_an_answer_in_parts_is_joined_without_its_thinking():
+def test_an_answer_in_parts_is_joined_without_its_thinking(exchange):
     parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "ye"}, {"type": "text", "text": "s"}]
     assert exchange(lambda asked: {"choices": [{"message": {"content": parts}}]})[2].text == "yes"
 
 
-def test_a_models_refusal_is_an_answer():
+def test_a_models_refusal_is_an_answer(exchange):
     assert exchange(reply_of(content=None, refusal="I would rather not"))[2].text == "I would rather not"
 
 
-def test_log_probabilities_come_where_they_are_asked_for():
+def test_log_probabilities_come_where_they_are_asked_for(exchange):
     _, body, answered = exchange(lambda asked: completion("a b", 1, asked.get("logprobs", False)),
                                  params={"logprobs": 1})
     assert body["logprobs"] is True
@@ -237,8 +202,6 @@ def test_what_the_client_sets_itself_cannot_be_extra(field):
 
 
 def test_what_may_change_between_runs_is_marked():
-    from madplug import Volatile
-
     fields = Chat.Options.model_fields
     marked = {name for name, info in fields.items() if Volatile in info.metadata}
     assert marked >= {"base_url", "api_key_env", "organization", "timeout", "max_in_flight", "requests_per_minute"}
@@ -247,17 +210,5 @@ def test_what_may_change_between_runs_is_marked():
 
 def test_nothing_heavy_is_imported_before_the_model_is_opened():
     code = ("import sys, madplug_openai; madplug_openai.Chat(model='m'); "
-            "print([m for m in ('aiohttp', 'yarl', 'httptools') if m in sys.modules])")
+            "print([m for m in ('aiohttp', 'yarl') if m in sys.modules])")
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-def test_a_proxy_is_for_other_machines(monkeypatch):
-    for name in ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    assert proxy_for("https://api.example.org/v1") is None
-    monkeypatch.setenv("https_proxy", "proxy.example.org:3128")
-    monkeypatch.setenv("http_proxy", "http://proxy.example.org:3128")
-    monkeypatch.setenv("no_proxy", ".inside.example.org")
-    assert proxy_for("https://api.example.org/v1") == "http://proxy.example.org:3128"
-    assert proxy_for("https://gpu.inside.example.org/v1") is None
-    assert [proxy_for(f"http://{host}:8000/v1") for host in ("localhost", "127.0.0.1", "[::1]")] == [None] * 3

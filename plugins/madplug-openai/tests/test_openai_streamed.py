@@ -1,14 +1,12 @@
 """Replies that are shown while they are written: the same completion as at once, from an endpoint that streams."""
 
-import asyncio
 from contextlib import nullcontext
 
 import pytest
 
-from madplug import Request, TransientError
+from madplug import EmptyReplyError, TransientError
 from madplug.streaming import listening_to
-from madplug.testing.endpoint import running_endpoint
-from madplug_openai import Chat
+from madplug_testing.endpoint import running_endpoint
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
 WHOLE = {"id": "1", "model": "small", "usage": USAGE,
@@ -24,61 +22,88 @@ PIECES = [piece("Final "), piece("answer: "), piece("B"), piece(finish="stop"),
           {"id": "1", "choices": [], "usage": USAGE}, "[DONE]"]
 
 
-def ask(events, *, listening=True, status=200):
-    """The completion, what was shown, and the requests that the endpoint got."""
-    shown = []
+@pytest.fixture
+def stream(ask):
+    """The outcome, what was shown, and the requests that the endpoint got."""
+    def stream(events, *, listening=True, status=None):
+        shown = []
+        with running_endpoint(lambda body: events if events and body.get("stream") else WHOLE, keep=10,
+                              faults=[status]) as endpoint:
+            with listening_to(lambda request: shown.append) if listening else nullcontext():
+                outcome, = ask(endpoint.url, model="small")
+            return outcome, shown, [body for _, body in endpoint.seen]
 
-    async def talk(url):
-        model = Chat(model="small", base_url=url)
-        try:
-            await model.open()
-            return await model.complete(Request(({"role": "user", "content": "?"},), "discuss", "m"))
-        finally:
-            await model.close()
-
-    with running_endpoint(lambda body: events if events and body.get("stream") else WHOLE, keep=10,
-                          faults=[] if status == 200 else [str(status)] * 10) as endpoint:
-        with listening_to(lambda request: shown.append) if listening else nullcontext():
-            completion = asyncio.run(talk(endpoint.url))
-        return completion, shown, [body for _, body in endpoint.seen]
+    return stream
 
 
-def test_a_streamed_reply_is_the_same_completion_and_is_shown_piece_by_piece():
-    streamed, shown, asked = ask(PIECES)
-    at_once, _, plain = ask(PIECES, listening=False)
+def test_a_streamed_reply_is_the_same_completion_and_is_shown_piece_by_piece(stream):
+    streamed, shown, asked = stream(PIECES)
+    at_once, _, plain = stream(PIECES, listening=False)
     assert (streamed.text, streamed.usage.prompt, streamed.usage.completion) == (
         at_once.text, at_once.usage.prompt, at_once.usage.completion) == ("Final answer: B", 7, 3)
     assert shown == ["Final ", "answer: ", "B"]
     assert (asked[0]["stream"], "stream" in plain[0]) == (True, False)
 
 
-def test_an_endpoint_that_does_not_stream_answers_at_once():
-    completion, shown, _ = ask(None)
+def test_an_endpoint_that_does_not_stream_answers_at_once(stream):
+    completion, shown, _ = stream(None)
     assert (completion.text, shown) == ("Final answer: B", [])
 
 
 @pytest.mark.parametrize(("events", "status", "words"), [
-    (PIECES[:2], 200, "broke in the middle"), (None, 503, "the endpoint says 503"),
-    ([piece("Fin"), {"error": {"message": "overloaded", "code": 503}}, "[DONE]"], 200, "overloaded")])
-def test_a_reply_that_breaks_off_or_is_an_error_may_be_tried_again(events, status, words):
-    with pytest.raises(TransientError, match=words):
-        ask(events, status=status)
-
-
-@pytest.mark.parametrize("event", [
-    {"object": "error", "message": "oops", "code": 500}, {"message": "boom"}, {"choices": 5}, {"choices": [[1]]},
-    {"choices": [{"delta": {"content": "lost"}, "logprobs": {"content": 5}}]}, ["lost"], "Internal error",
-    '{"choices": [{"delta": {"content": "lost', '{"choices": ' + "[" * 100_000])
-def test_a_reply_of_which_a_piece_is_missing_may_be_tried_again(event):
-    with pytest.raises(TransientError):
-        ask([piece("Final "), event, *PIECES[1:]])
+    (PIECES[:2], None, "broke in the middle"), (None, "503", "the endpoint says 503"),
+    ([piece("Fin"), {"error": {"message": "overloaded", "code": 503}}, "[DONE]"], None, "overloaded"),
+    *(([piece("Final "), event, *PIECES[1:]], None, "") for event in (
+        {"object": "error", "message": "oops", "code": 500}, {"message": "boom"}, {"choices": 5}, {"choices": [[1]]},
+        {"choices": [{"delta": {"content": "lost"}, "logprobs": {"content": 5}}]}, ["lost"], "Internal error",
+        '{"choices": [{"delta": {"content": "lost', '{"choices": ' + "[" * 100_000))])
+def test_a_reply_that_breaks_off_lacks_a_piece_or_is_an_error_may_be_tried_again(stream, events, status, words):
+    error = stream(events, status=status)[0]
+    assert isinstance(error, TransientError)
+    assert words in str(error)
 
 
 @pytest.mark.parametrize("events", [
     [piece([{"type": "thinking", "thinking": "?"}, {"type": "text", "text": "Final "}]), *PIECES[1:]],
     [*PIECES[:2], {"choices": [{"index": 1, "delta": {"content": "other"}}]}, *PIECES[2:]],
     [*PIECES, piece("more")], ["", *PIECES]])
-def test_an_answer_in_parts_beside_others_or_before_more_is_the_same_completion(events):
-    streamed, shown, _ = ask(events)
+def test_an_answer_in_parts_beside_others_or_before_more_is_the_same_completion(stream, events):
+    streamed, shown, _ = stream(events)
     assert (streamed.text, streamed.usage.prompt) == ("Final answer: B", 7)
     assert shown == ["Final ", "answer: ", "B"]
+
+
+ESCAPES = {
+    "none": lambda key: key,
+    "twice": lambda key: f"{key} and {key}",
+    "percent": lambda key: "".join(f"%{ord(c):02x}" if i % 2 else c for i, c in enumerate(key)),
+    "json": lambda key: "".join(rf"\u{ord(c):04x}" for c in key),
+    "python": lambda key: rf"\\x{ord(key[0]):02x}{key[1:]}",
+}
+
+
+@pytest.mark.parametrize("escape", ESCAPES)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_key_that_the_endpoint_repeats_is_blotted_out_in_pieces_as_in_one(stream, key, escape, size):
+    text = f"It is {ESCAPES[escape](key)}!"
+    pieces = [piece(text[i:i + size]) for i in range(0, len(text), size)]
+    completion, shown, _ = stream([*pieces, piece(finish="stop"), "[DONE]"])
+    expected = "It is [key] and [key]!" if escape == "twice" else "It is [key]!"
+    assert "".join(shown) == completion.text == expected
+
+
+def test_what_only_begins_like_a_key_is_shown_in_the_end(stream, key):
+    text = f"{key[:5]} {key[:-1]}"
+    completion, shown, _ = stream([*(piece(c) for c in text), piece(finish="stop"), "[DONE]"])
+    assert "".join(shown) == completion.text == text
+
+
+def test_a_refusal_is_shown_and_a_call_of_a_tool_is_no_empty_answer_without_reason(stream):
+    def delta(**fields):
+        return {"choices": [{"delta": fields, "finish_reason": None}]}
+
+    completion, shown, _ = stream([delta(refusal="I would "), delta(refusal="rather not"), *PIECES[3:]])
+    assert completion.text == "".join(shown) == "I would rather not"
+    error, _, _ = stream([delta(tool_calls=[{"function": {"name": "look"}}]), *PIECES[3:]])
+    assert type(error) is EmptyReplyError
+    assert "called the tool 'look'" in str(error)

@@ -27,7 +27,7 @@ from madplug_otel.exporting import ExportOptions, SpanSender
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
-    from madplug.study.observers import Run
+    from madplug.context import Run
 
 
 class TracesOptions(ExportOptions):

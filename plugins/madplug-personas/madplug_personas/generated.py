@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from madplug import ModelName, Options, Persona, PersonaGenerator, Plan
-from madplug_common import prompts
-from madplug_common.layout import IN_TASK
-from madplug_common.replies import read_json
 from madplug_personas.markers import (
     EXPERIENCE,
     GENDERS,
@@ -25,6 +22,9 @@ from madplug_personas.markers import (
     with_free_traits,
 )
 from madplug_personas.names import participant, taken, unique
+from madplug_prompting import prompts
+from madplug_prompting.layout import IN_TASK
+from madplug_prompting.replies import read_json
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -11,8 +11,7 @@ from pydantic import Field
 from madplug import Executor, Options, StudyError, hookimpl
 
 if TYPE_CHECKING:
-    from madplug.calls.driver import StudyDriver
-    from madplug.study.jobs import JobStream
+    from madplug.context import Jobs, RunDriver
 
 
 class ProcessPoolOptions(Options):
@@ -35,10 +34,10 @@ class ProcessPool(Executor):
 
     Options = ProcessPoolOptions
 
-    async def run(self, jobs: JobStream, driver: StudyDriver) -> None:
+    async def run(self, jobs: Jobs, driver: RunDriver) -> None:
         """Run every job in one of the workers."""
-        from madplug.remote import Pool
         from madplug_processes.spawn import start_worker
+        from madplug_workers import Pool
 
         if sys.platform == "win32":
             raise StudyError("processes.pool does not run on Windows; leave out [execution], or use a POSIX system")

@@ -31,7 +31,7 @@ def _end_with_driver(watched: int) -> None:
 
 
 async def _work(connection: int) -> None:
-    from madplug.remote import WorkerEnd
+    from madplug_workers import WorkerEnd
 
     gc.set_threshold(50_000, 20, 20)
     end = WorkerEnd(lambda data: protocol.send(data))

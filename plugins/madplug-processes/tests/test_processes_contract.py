@@ -1,7 +1,7 @@
 """Debates in several processes end as they do in one."""
 
-from madplug.testing.contracts import ExecutorContract
 from madplug_processes import ProcessPool
+from madplug_testing.contracts import ExecutorContract
 
 
 class TestProcessPool(ExecutorContract):

@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from madplug import Dataset, Sample, UserError, Volatile
-from madplug_common.tasks import TaskOptions, with_instruction
+from madplug_prompting.tasks import TaskOptions, with_instruction
 
 Level = Annotated[int, Field(ge=1, le=5)]
 Made = tuple[str, tuple[str, ...], str]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, field_validator
 
 from madplug import Completion, DebateResult, Metric, ModelName, Options, Plan, RunPath, Sample
-from madplug_common.prompts import Chat, fill, question_parts, user
+from madplug_prompting.prompts import Chat, fill, question_parts, user
 from madplug_qa.labels import agreement, digest_of, read_labels
 
 if TYPE_CHECKING:

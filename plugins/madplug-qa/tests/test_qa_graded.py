@@ -189,12 +189,11 @@ def test_grades_are_two_or_more_different_words(grades):
 
 
 def test_a_debate_made_from_a_transcript_is_graded_too():
-    from madplug.context import state_of
     from madplug.records import Decision
     from madplug.testing import wait_for
 
     debate = debate_from("AA", replies=["Grade: right"])
-    state_of(debate).decision = Decision("A", "A")
+    debate.change(decision=Decision("A", "A"))
     assert wait_for(Graded().score(debate, ["A"])) == 1.0
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from madplug import AnswerFormat, Decision, DecisionProtocol, Sample
-from madplug.context import state_of
 from madplug.testing import debate_from, play
 from madplug_qa import F1, Accuracy, Answerability, ExactMatch, Includes, Oracle
 from madplug_qa.spans import normalised, overlap, span, wanted
@@ -43,7 +42,7 @@ class Within(Letters):
 def ended(rows, key, *, answer=None, **more):
     """A debate with these answers that was decided for `key`."""
     debate = debate_from(rows, **more)
-    state_of(debate).decision = Decision(key, answer) if key is not None else Decision.undecided("no agreement")
+    debate.change(decision=Decision(key, answer) if key is not None else Decision.undecided("no agreement"))
     return debate
 
 

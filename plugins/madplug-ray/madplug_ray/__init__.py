@@ -11,8 +11,7 @@ from pydantic import Field
 from madplug import Executor, Options, StudyError, hookimpl
 
 if TYPE_CHECKING:
-    from madplug.calls.driver import StudyDriver
-    from madplug.study.jobs import JobStream
+    from madplug.context import Jobs, RunDriver
 
 
 class ClusterOptions(Options):
@@ -35,7 +34,7 @@ class Cluster(Executor):
     model on a GPU of its own, say. Slots, rates and limits are granted by the process that was started, which is the
     only one that writes; results are the same as in one process. The debates of an actor that is lost, with its node
     or by itself, are run again by another one, up to three times; calls that were answered before are not paid again.
-    Keys are read from the environment of the cluster's nodes; none is sent there. Needs `madplug-ray[cluster]`.
+    Keys are read from the environment of the cluster's nodes; none is sent there. Needs `madplug-ray[ray]`.
     """
 
     name = "cluster"
@@ -47,12 +46,12 @@ class Cluster(Executor):
         if find_spec("ray") is None:
             yield MISSING
 
-    async def run(self, jobs: JobStream, driver: StudyDriver) -> None:
+    async def run(self, jobs: Jobs, driver: RunDriver) -> None:
         """Run every job on one of the actors."""
         if find_spec("ray") is None:
             raise StudyError(MISSING)
-        from madplug.remote import Pool
         from madplug_ray.actors import Actors, connected
+        from madplug_workers import Pool
 
         async with connected(self.options.address):
             actors = Actors(self.options.cpus_per_worker, self.options.resources)
@@ -63,7 +62,7 @@ class Cluster(Executor):
             await Pool(driver, workers, actors.start).run(jobs)
 
 
-MISSING = "ray.cluster needs Ray: pip install 'madplug-ray[cluster]'"
+MISSING = "ray.cluster needs Ray: pip install 'madplug-ray[ray]'"
 
 
 @hookimpl

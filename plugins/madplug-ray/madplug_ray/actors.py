@@ -17,8 +17,8 @@ import ray
 from ray.exceptions import RayActorError, RayError
 
 from madplug import StudyError
-from madplug.remote import WorkerLost
 from madplug_ray.worker import RayWorker
+from madplug_workers import WorkerLost
 
 PATIENCE = 30.0
 """Seconds that a cluster has to accept a connection."""

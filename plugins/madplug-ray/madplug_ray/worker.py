@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from madplug.remote import WorkerEnd
+    from madplug_workers import WorkerEnd
 
 
 class RayWorker:
@@ -16,7 +16,7 @@ class RayWorker:
 
     async def begin(self) -> None:
         """Make the worker's end of the protocol."""
-        from madplug.remote import WorkerEnd
+        from madplug_workers import WorkerEnd
 
         self._out: list[bytes] = []
         self._sent = asyncio.Event()

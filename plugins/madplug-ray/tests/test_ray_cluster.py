@@ -15,10 +15,10 @@ import pytest
 
 from madplug import StudyError
 from madplug.store import open_study
-from madplug.testing.contracts import ExecutorContract
 from madplug_ray import Cluster
+from madplug_testing.contracts import ExecutorContract
 
-ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'madplug-ray[cluster]'")
+ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'madplug-ray[ray]'")
 from ray_study import Run, add_node, exported, install, is_alive  # noqa: E402
 
 pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in (

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'madplug-ray[cluster]'")
+ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'madplug-ray[ray]'")
 
 
 class Handle:
@@ -20,8 +20,8 @@ class Handle:
 
 
 def test_an_actor_that_sends_what_cannot_be_read_is_lost_and_said_once(monkeypatch):
-    from madplug.remote import wire
     from madplug_ray.actors import Actor
+    from madplug_workers import wire
 
     killed, lost = [], []
     monkeypatch.setattr(ray, "kill", killed.append)

@@ -7,8 +7,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from madplug import Sample
-from madplug_common.prompts import as_text, fill, question_parts, user
-from madplug_common.replies import read_json
+from madplug_prompting.prompts import as_text, fill, question_parts, user
+from madplug_prompting.replies import read_json
 from madplug_reconcile.reply import SCHEMA
 
 if TYPE_CHECKING:

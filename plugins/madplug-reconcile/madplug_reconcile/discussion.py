@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from madplug import Message, Options, Reply, Setup, Style, Turn
-from madplug_common.prompts import fill, instruction_alone, question_parts, user
+from madplug_prompting.prompts import fill, instruction_alone, question_parts, user
 from madplug_reconcile.convincing import Item, mine
 from madplug_reconcile.grouped import by_last_answer
 from madplug_reconcile.reply import SCHEMA, read

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from madplug import Reply
-from madplug_common.prompts import as_text
-from madplug_common.replies import read_json, spoken
+from madplug_prompting.prompts import as_text
+from madplug_prompting.replies import read_json, spoken
 
 SCHEMA: Mapping[str, Any] = {
     "type": "object", "additionalProperties": False, "required": ["reasoning", "answer", "confidence"],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from madplug import ComponentError, Extension, Message, Options, RunPath, Turn, hookimpl, maybe_await
-from madplug_common.prompts import fill, letter
+from madplug_prompting.prompts import fill, letter
 from madplug_replay.pool import problems_of, solutions_of
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 
 from madplug import ComponentError, Dataset, Options, Problem, RunPath, Sample, UserError, Volatile
-from madplug_common.tasks import with_instruction
 from madplug_files.cells import as_list, as_metadata, as_text, as_word, is_empty
 from madplug_files.columns import Row, in_column
 from madplug_files.problems import Problems, Report, ignore, problem, refuse
 from madplug_files.readers import Lines, Numbered
 from madplug_files.table import digest
+from madplug_prompting.tasks import with_instruction
 
 T = TypeVar("T")
 Scalar = str | int | float | bool

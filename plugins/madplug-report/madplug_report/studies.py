@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug import Reader, UserError, open_study
+from madplug.rows import pictures_in
 from madplug.study.compatibility import is_cell
 from madplug.study.files import read_text
 
@@ -97,12 +98,23 @@ def _open(number: int, folder: Path) -> Study:
         table = table if is_cell(table) else {}
         cells.append(CellFacts(
             number, slug, slug, oracle=bool(table.get("oracle") or ended.get("oracle")),
-            settings=_table(ended.get("settings")), resolved=table, figures=_table(ended.get("figures")),
+            settings=_table(ended.get("settings")), resolved=table, figures=_figures(ended.get("figures"), problems),
             proportions=_proportions(ended)))
     repeats = identity.get("repeats")
     return Study(folder, str(summary.get("study") or _name_of(folder)),
                  planned if isinstance(planned, int) else None, repeats if isinstance(repeats, int) else None,
                  summary.get("status"), problems, manifest, cells, any(c.oracle for c in cells))
+
+
+def _figures(value: Any, problems: list[str]) -> Mapping[str, Any]:
+    """What metrics found about a cell; a picture that cannot be drawn is a problem, and none of them is drawn."""
+    found = _table(value)
+    try:
+        list(pictures_in(found))
+    except ValueError as error:
+        problems.append(f"pictures of a metric cannot be drawn: {error}")
+        return {name: {k: v for k, v in _table(table).items() if k != "pictures"} for name, table in found.items()}
+    return found
 
 
 def _proportions(ended: Mapping[str, Any]) -> dict[str, bool]:

@@ -20,6 +20,7 @@ KEY = "MADPLUG_SERVE_KEY"
 @click.option("--set", "settings", metavar="K=V", multiple=True,
               help="Change a value of the run file: --set debate.rounds=3.")
 @click.option("--output", type=click.Path(path_type=Path), help="The study's directory.  [default: runs/NAME-served]")
+@click.option("--yes", is_flag=True, help="Do not ask whether a study that somebody else began is trusted.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=8642, show_default=True, type=click.IntRange(0, 65535),
               help="The port to listen on; 0 is a free one.")
@@ -31,21 +32,25 @@ KEY = "MADPLUG_SERVE_KEY"
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="How long one request may take.  [default: no limit]")
 @click.option("--quiet", is_flag=True, help="Print nothing but the address, the key and problems.")
-def serve(file: Path, settings: tuple[str, ...], output: Path | None, host: str, port: int, key_env: str, no_key: bool,
-          template: str, timeout: float | None, quiet: bool) -> None:
+def serve(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool, host: str, port: int, key_env: str,
+          no_key: bool, template: str, timeout: float | None, quiet: bool) -> None:
     """Serve the cells of a run FILE as models of an OpenAI-compatible endpoint.
 
     A request to /v1/chat/completions runs a debate on the conversation and is answered with the decision. Debates are
     recorded in a directory like those of any study.
     """
+    from madplug.config.read import read
+    from madplug.study import confirm
     from madplug_serve.running import Address, resolve_served, serve_study
 
     _check_template(template)
     if no_key and not _is_loopback(host):
         raise UserError(f"serve: --no-key allows anyone who reaches {host} to spend your tokens; leave it out, or "
                         "listen on 127.0.0.1")
+    confirm(file.parent, read(file, settings), yes=yes)
     resolved = resolve_served(file, settings)
     folder = output or Path("runs") / f"{resolved.plan.name}-served"
+    confirm(folder, resolved.table, yes=yes)
     key = None if no_key else _key(key_env)
     if not _is_loopback(host):
         click.echo(f"warning: requests to {host} are not encrypted; put a proxy with TLS in front", err=True)

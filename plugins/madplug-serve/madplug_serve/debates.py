@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import contextmanager
 
 from madplug import DebateId, DebateResult, Executor, Observer, Sample
-from madplug.calls.driver import StudyDriver
+from madplug.context import Jobs, RunDriver
 from madplug.errors import StudyError
 from madplug.events import MessageRecorded
 from madplug.log import redact
-from madplug.study.jobs import Job, JobStream
-from madplug.study.worker import Worker
+from madplug.study import Job, StudyDriver, Worker
 from madplug_serve.conversation import Asked, RequestError
 from madplug_serve.dataset import Conversations
 
@@ -83,8 +82,9 @@ class Debates(Executor):
         self._seed = worker.plan.seed
         self._taken.update(done)
 
-    async def run(self, jobs: JobStream, driver: StudyDriver) -> None:
+    async def run(self, jobs: Jobs, driver: RunDriver) -> None:
         """Run what clients ask for, until `end` is called. jobs: ignored, the study has none of its own."""
+        assert isinstance(driver, StudyDriver)  # whose record answers repeated requests
         self._driver = driver
         self.opened.set()
         await self._ended.wait()

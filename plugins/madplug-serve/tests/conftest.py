@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from madplug.testing.endpoint import running_endpoint
+from madplug_testing.endpoint import running_endpoint
 
 KEY = "serve-key-0123456789"
 STUDY = """

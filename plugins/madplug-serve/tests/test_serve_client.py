@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from madplug import open_study
-from madplug.testing.endpoint import completion
+from madplug_testing.endpoint import completion
 
 openai = pytest.importorskip("openai")
 

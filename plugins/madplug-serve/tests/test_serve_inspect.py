@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from madplug.testing.endpoint import completion
+from madplug_testing.endpoint import completion
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed: tox run -e integrations")
 TASK = """

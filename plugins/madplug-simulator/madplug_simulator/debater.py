@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from madplug import Agent, ComponentError, Message, Options, Plan, Reply, Style, Turn
-from madplug_common.prompts import letter
+from madplug_prompting.prompts import letter
 
 if TYPE_CHECKING:
     from madplug import Debate

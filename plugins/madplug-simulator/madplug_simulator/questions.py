@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from madplug import Dataset, Options, Sample, Volatile
-from madplug_common.prompts import letter
+from madplug_prompting.prompts import letter
 
 
 class QuestionOptions(Options):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from madplug import Message, Reply, Style, Turn
-from madplug_common.asking import LengthOptions, ask_for_answer
-from madplug_common.prompts import Chat, fill, merged, question_parts, speaker, user
+from madplug_prompting.asking import LengthOptions, ask_for_answer
+from madplug_prompting.prompts import Chat, fill, merged, question_parts, speaker, user
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import Field
 
 from madplug import Extension, Message, ModelName, Options, Plan, Request, Review, Turn, hookimpl, maybe_await
-from madplug_common.prompts import fill, question_parts, speaker, user
-from madplug_common.replies import spoken
+from madplug_prompting.prompts import fill, question_parts, speaker, user
+from madplug_prompting.replies import spoken
 from madplug_som.exchange import is_note
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from madplug import Message, Plan, Reply, Style, Turn, hookimpl, maybe_await
-from madplug_common import prompts
-from madplug_common.layout import IN_PERSONA, IN_TASK
-from madplug_common.replies import read_agreement, states_answer
-from madplug_common.solutions import current_solution, is_opening
+from madplug_prompting import prompts
+from madplug_prompting.layout import IN_PERSONA, IN_TASK
+from madplug_prompting.replies import read_agreement, states_answer
+from madplug_prompting.solutions import current_solution, is_opening
 from madplug_styles.base import DiscussionStyle, StyleOptions
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from madplug import Message, Plan, Reply, Style, Turn
-from madplug_common import prompts
-from madplug_common.asking import LengthOptions
-from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
-from madplug_common.replies import AgreementRule, read_agreement, read_json, read_share, spoken, states_answer
-from madplug_common.solutions import current_solution, is_opening
+from madplug_prompting import prompts
+from madplug_prompting.asking import LengthOptions
+from madplug_prompting.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
+from madplug_prompting.replies import AgreementRule, read_agreement, read_json, read_share, spoken, states_answer
+from madplug_prompting.solutions import current_solution, is_opening
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from madplug.rows import pictures_in, plain
+
 LONG = 20_000
 """Characters of a text that a page shows at once."""
 
@@ -27,8 +29,17 @@ def cut_texts(debate: dict[str, Any]) -> dict[str, Any]:
     sample["question"] = cut(sample["question"], 10 * LONG)
     sample["images"] = [cut(image, 200) for image in sample["images"]]
     del sample["metadata"]
+    debate["pictures"] = pictures(debate["notes"])
     debate["notes"] = as_text(debate["notes"])
     return debate
+
+
+def pictures(notes: dict[str, Any]) -> list[dict[str, Any]]:
+    """The pictures that plugins noted; none if one is not as it should be, which their notes show as text."""
+    try:
+        return [{**plain(picture), "plugin": name} for name, picture in pictures_in(notes)]
+    except ValueError:
+        return []
 
 
 def as_text(table: dict[str, Any]) -> str:

@@ -142,13 +142,13 @@ def test_a_text_of_ten_megabytes_is_shown_in_parts(kit, tmp_path):
 def test_what_left_the_run_file_is_not_shown(kit, tmp_path):
     from madplug.errors import UserError
     from madplug.store import DebateId, Scope
-    from madplug.store.scope import FACT
+    from madplug.store.scope import SCOPE
     from madplug_view.export import export
     from madplug_view.studies import Search, open_studies
 
     folder = kit.small_study(tmp_path / "study")
     scope = Scope(frozenset({"plain"}), 1, {"plain": frozenset({"talked-out"})})
-    kit.keep(folder, FACT, scope.to_fact())
+    kit.keep(folder, SCOPE, scope.to_fact())
     study, = open_studies([folder])
     assert [c["cell"] for c in study.overview()["cells"]] == ["plain"]
     assert [row["sample"] for row in study.page(Search("plain"))["rows"]] == ["agreed", "broken", "corrected", "split"]

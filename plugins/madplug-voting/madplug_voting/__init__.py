@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from madplug import DecisionProtocol, Metric, hookimpl
-from madplug_common import prompts
+from madplug_prompting import prompts
 from madplug_voting import ballots
 from madplug_voting.ballots import Refused
 from madplug_voting.base import Voting, VotingOptions

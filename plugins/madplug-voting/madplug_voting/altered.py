@@ -11,10 +11,10 @@ from pydantic import Field
 
 from madplug import Agent, Offers, Options, ServiceName, Turn
 from madplug.services import Embedder, Retriever
-from madplug_common import prompts
-from madplug_common.finals import FinalAnswer, ask_for_final
-from madplug_common.layout import compose
-from madplug_common.vectors import mean_cosine
+from madplug_prompting import prompts
+from madplug_prompting.finals import FinalAnswer, ask_for_final
+from madplug_prompting.layout import compose
+from madplug_prompting.vectors import mean_cosine
 from madplug_voting.ballots import clean
 from madplug_voting.nominees import Nominee
 
@@ -127,7 +127,18 @@ def lines(debate: Debate, slate: Sequence[Nominee], options: Any, how: str, extr
         answer = nominee.answer
         if len(answer) > options.max_characters:
             answer = f"{answer[:options.max_characters]} [...]"
-        names = " and ".join(debate.agent(a).persona.name for a in nominee.agents)
+        names = authors(debate, nominee)
         shown.append(prompts.fill(template, number=i + options.index_base, answer=answer, name=names,
                                   confidence="unknown" if sure is None else f"{sure}%"))
     return "\n\n".join(shown)
+
+
+def authors(debate: Debate, nominee: Nominee) -> str:
+    """Who proposed a solution, as the list shows it."""
+    return " and ".join(debate.agent(a).persona.name for a in nominee.agents)
+
+
+def names_shown(debate: Debate, slate: Sequence[Nominee], first: int) -> dict[str, int]:
+    """The number of each solution by the name that the list shows, if no two share it. first: the lowest number."""
+    names = [authors(debate, nominee) for nominee in slate]
+    return {name: i for i, name in enumerate(names, first) if names.count(name) == 1}

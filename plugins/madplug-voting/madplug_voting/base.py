@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from madplug import Agent, Decision, DecisionProtocol, Plan
-from madplug_common import prompts
-from madplug_common.finals import FinalOptions
-from madplug_common.layout import IN_PERSONA, IN_TASK, PERSONA, compose
-from madplug_common.ties import Tie, break_tie
-from madplug_voting.altered import Extras, PresentationOptions, extras, lines, seen
-from madplug_voting.ballots import Refused
+from madplug_prompting import prompts
+from madplug_prompting.finals import FinalOptions
+from madplug_prompting.layout import IN_PERSONA, IN_TASK, PERSONA, compose
+from madplug_prompting.ties import Tie, break_tie
+from madplug_voting.altered import Extras, PresentationOptions, extras, lines, names_shown, seen
+from madplug_voting.ballots import Abstained, Refused, as_numbers
 from madplug_voting.nominees import Nominee, merged, nominees, wording
 from madplug_voting.recorded import Ballot, Poll, find, read_poll, record
 from madplug_voting.tally import Tally, Weights, count
@@ -111,7 +111,7 @@ class Voting(DecisionProtocol):
         why = f"a tie of {len(tally.leading)} in round {debate.round}" if tally.tie else \
             f"no valid ballot in round {debate.round}"
         votes = tuple(b.vote(slate) for b in poll.ballots)
-        undecided = Decision(None, scores=scores(slate, tally), votes=votes, tie=tally.tie, reason=why)
+        undecided = Decision(None, scores=self._scores(poll), votes=votes, tie=tally.tie, reason=why)
         if self.options.fallback == "none":
             return undecided
         first = slate[0]
@@ -156,7 +156,7 @@ class Voting(DecisionProtocol):
         reason = f"vote after round {debate.round}: {float(tally.scores[chosen]):g} for solution " \
                  f"{chosen + options.index_base}, {valid} of {len(ballots)} ballots valid"
         return Decision(slate[chosen].key, wording(debate, slate[chosen].key, slate[chosen].answer), not tally.tie,
-                        scores(slate, tally), tuple(b.vote(slate) for b in ballots), tally.tie,
+                        self._scores(poll), tuple(b.vote(slate) for b in ballots), tally.tie,
                         reason=f"{reason}; a tie, broken by '{options.tie}'" if tally.tie else reason)
 
     def calls(self, plan: Plan) -> int:
@@ -191,13 +191,16 @@ class Voting(DecisionProtocol):
         ask, reply = self._words(numbers)
         chat = await self._chat(debate, voter, slate, how, extra, ask, reply, numbers)
         form = self._form(numbers) if self.options.constrain else None
+        shown = names_shown(debate, slate, base) if how == "public" else {}
         again: list[prompts.Chat] = []
         said = ""
         for attempt in range(1, self.options.attempts + 1):
             said = (await debate.ask([*chat, *again], agent=voter, purpose="vote", form=form)).text
             try:
-                weights = self.read(said, numbers, voters)
+                weights = self.read(as_numbers(said, shown), numbers, voters)
                 return Ballot(voter.id, {number - base: w for number, w in weights.items()}, attempt, said[:SHOWN])
+            except Abstained:
+                return Ballot(voter.id, None, attempt, said[:SHOWN])
             except Refused as refused:
                 again = self._again(said, str(refused), ask, reply)
         return Ballot(voter.id, None, self.options.attempts, said[:SHOWN])
@@ -241,6 +244,9 @@ class Voting(DecisionProtocol):
         return [{"role": "assistant", "content": said[:SHOWN].strip() or "(nothing)"},
                 {"role": "user", "content": prompts.fill(self.options.retry, problem=problem, ask=ask, reply=reply)}]
 
+    def _scores(self, poll: Poll) -> dict[str, float]:
+        return scores(poll.slate, poll.tally, lowest=self.lowest_wins)
+
     def _chosen(self, debate: Debate, slate: Sequence[Nominee], tally: Tally) -> int | None:
         leading = [(slate[i].key, i) for i in tally.leading]
         found = break_tie(debate, leading, self.options.tie, f"voting.{self.name}:tie:{debate.round}")
@@ -261,9 +267,13 @@ class Voting(DecisionProtocol):
         record(debate, f"voting.{self.name}", note)
 
 
-def scores(slate: Sequence[Nominee], tally: Tally) -> dict[str, float]:
-    """The score of each answer: the sum of its solutions'."""
+def scores(slate: Sequence[Nominee], tally: Tally, *, lowest: bool = False) -> dict[str, float]:
+    """The score of each answer: that of its best solution, since solutions are voted on and not answers.
+
+    lowest: the lowest score wins.
+    """
     found: dict[str, float] = {}
+    best = min if lowest else max
     for nominee, score in zip(slate, tally.scores, strict=True):
-        found[nominee.key] = found.get(nominee.key, 0.0) + float(score)
+        found[nominee.key] = best(found.get(nominee.key, float(score)), float(score))
     return found

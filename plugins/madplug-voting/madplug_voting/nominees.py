@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from madplug_common.finals import FinalOptions, final_answers
-from madplug_common.replies import without_stances
+from madplug_prompting.finals import FinalOptions, final_answers
+from madplug_prompting.replies import without_stances
 
 if TYPE_CHECKING:
     from madplug import Debate

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from madplug import Agent, Decision, DecisionProtocol, Plan, Vote
-from madplug_common.finals import Final, FinalOptions, last_messages
-from madplug_common.ties import Tie, break_tie, has_clear_lead, leaders
+from madplug_prompting.finals import Final, FinalOptions, last_messages
+from madplug_prompting.ties import Tie, break_tie, has_clear_lead, leaders
 from madplug_voting.nominees import nominees, wording
 from madplug_voting.recorded import find, record
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from madplug import Vote
-from madplug_common.finals import last_messages
+from madplug_prompting.finals import last_messages
 from madplug_voting.nominees import Nominee
 from madplug_voting.tally import Tally, Weights
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import madplug_voting
 from madplug import Completion, Persona, PersonaGenerator, Sample, Service
-from madplug.components import Plan
+from madplug.records import Plan
 from madplug.testing import play
 
 # The worked cases number solutions from 0.

@@ -10,7 +10,6 @@ import pytest
 
 import madplug_voting
 from madplug import Extension, Review, hookimpl
-from madplug.context import Debate, state_of
 from madplug.debate.state import DebateState
 from madplug.redecide import follow
 from madplug.testing import play
@@ -56,7 +55,7 @@ def asked(played, *purposes):
 def again(played, decision, rounds):
     """The recorded debate decided by another protocol, in a study that allows more rounds."""
     cell = replace(played.debate.cell, decision=decision, rounds=rounds)
-    debate = Debate(DebateState(cell, played.result.sample, client=state_of(played.debate).client))
+    debate = DebateState(cell, played.result.sample, client=played.debate.client)
     return asyncio.run(follow(debate, played.result)), debate
 
 

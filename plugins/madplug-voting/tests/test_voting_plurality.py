@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from madplug import Persona
-from madplug.components import Plan
+from madplug.records import Plan
 from madplug.testing import debate_from, play, wait_for
 from madplug_voting import Plurality
 

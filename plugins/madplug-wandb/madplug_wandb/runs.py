@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from madplug import RunPath, StudyError, Volatile
-from madplug_common.tracking import TrackedCell, Tracker, TrackingOptions
+from madplug_tracking import TrackedCell, Tracker, TrackingOptions
 
 
 class RunsOptions(TrackingOptions):

@@ -1,8 +1,8 @@
 """The devil's advocate is chosen again in every round."""
 
 from madplug.testing import play
-from madplug.testing.contracts import ExtensionContract
 from madplug_advocate import RandomAdvocate
+from madplug_testing.contracts import ExtensionContract
 
 
 def run(**options):

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pydantic import Field
 
 from madplug import Executor, Options, StudyError, hookimpl
-from madplug.study.worker import Worker
+from madplug.study import Worker
 
 WAITS = ("claim", "admit", "keep", "pause", "finish", "recall", "remember")
 """Methods of the driver whose result the worker awaits; calls of the others are only sent."""

@@ -1,7 +1,7 @@
 """Debates in the other process end as they do in the host's own."""
 
-from madplug.testing.contracts import ExecutorContract
 from madplug_apart import OneProcess
+from madplug_testing.contracts import ExecutorContract
 
 
 class TestOneProcess(ExecutorContract):

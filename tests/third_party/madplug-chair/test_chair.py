@@ -2,8 +2,8 @@
 
 from madplug import Persona, PersonaGenerator
 from madplug.testing import PlainStyle, play
-from madplug.testing.contracts import PersonaContract, StyleContract, TurnOrderContract
 from madplug_chair import Called, Calling, Chair
+from madplug_testing.contracts import PersonaContract, StyleContract, TurnOrderContract
 
 
 class Debater(PersonaGenerator):

@@ -1,8 +1,8 @@
 """Agents see the statistics and their own messages, and nothing else."""
 
 from madplug.testing import play
-from madplug.testing.contracts import ExtensionContract, VisibilityContract
 from madplug_delphi import Statistics, StatisticsOnly
+from madplug_testing.contracts import ExtensionContract, VisibilityContract
 
 
 def test_agents_see_their_own_words_and_anonymous_statistics():

@@ -2,8 +2,8 @@
 
 from madplug import Turn
 from madplug.testing import debate_from
-from madplug.testing.contracts import VisibilityContract
 from madplug_dissent import Others
+from madplug_testing.contracts import VisibilityContract
 
 
 def shown(rows, agent, **options):

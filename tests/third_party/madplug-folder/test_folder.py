@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from madplug import UserError
-from madplug.testing.contracts import DatasetContract
 from madplug_folder import Texts
+from madplug_testing.contracts import DatasetContract
 
 QUESTIONS = Path(__file__).parent / "questions"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from madplug.testing import play
-from madplug.testing.contracts import MetricContract
 from madplug_grader import Grade
+from madplug_testing.contracts import MetricContract
 
 
 def graded(said, answer="A"):

@@ -2,8 +2,8 @@
 
 from madplug import Dataset, Sample
 from madplug.testing import play
-from madplug.testing.contracts import DecisionContract
 from madplug_record import Weighted
+from madplug_testing.contracts import DecisionContract
 
 
 class Split(Dataset):

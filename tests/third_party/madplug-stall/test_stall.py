@@ -3,8 +3,8 @@
 import pytest
 
 from madplug.testing import debate_from, play
-from madplug.testing.contracts import ExtensionContract
 from madplug_stall import Stalled, entropy
+from madplug_testing.contracts import ExtensionContract
 
 
 @pytest.mark.parametrize(("rows", "stops"), [

@@ -8,6 +8,7 @@ import { data } from './data.js';
 import { brief, duration, letterOf, money, plural, score, whole } from './format.js';
 import { html } from './html.js';
 import { Chip, Crumbs, Grade, Problem, Text, Title, namesOf, useAnswer, useKeys } from './parts.js';
+import { Picture } from './picture.js';
 import { PromptDialog } from './prompts.js';
 import { ReplayBar, useReplay, useReplayKeys } from './replay.js';
 import { toCell, toDebate, toPair, toStudy } from './routes.js';
@@ -259,6 +260,7 @@ function Facts({ debate, open }) {
       brief(name, 60)}</dt><dd>${score(value)}</dd></div>`)}</dl></details>`}
     <details><summary>${plural(debate.agents.length, 'agent')}</summary><ul class="plain">${debate.agents.map((a) => html`<li><b>${brief(a.name, 60)}</b> <span class="quiet">${
       [a.role, a.model, a.votes ? '' : 'does not vote'].filter(Boolean).map((f) => brief(f, 40)).join(' · ')}</span>${a.description && html`<${Text} text=${a.description} />`}</li>`)}</ul></details>
+    ${(debate.pictures ?? []).map((p, i) => html`<${Picture} key=${i} picture=${p} />`)}
     ${debate.notes && html`<details><summary>noted by plugins</summary><${Text} text=${debate.notes} /></details>`}
     <${Behind} debate=${debate} open=${open} opening=${true} /></section>`;
 }

@@ -1,0 +1,82 @@
+"""The log of a study: JSON lines in its directory, without secrets."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from madplug.log import redact
+
+
+def trace(cell: Any, log: Any) -> None:
+    """Log every hook call of a cell: the debate, the implementations that were called, and the type of the result."""
+    def write(outcome: Any, hook: str, implementations: Any, facts: Mapping[str, Any]) -> None:
+        debate, gave = facts.get("debate"), outcome.exception or outcome.get_result()
+        where = {"repeat": debate.repeat, "sample": debate.sample.id, "round": debate.round} if debate else {}
+        about = {name: str(getattr(facts[name], "id", getattr(facts[name], "agent", "")))[:80]
+                 for name in ("turn", "request") if name in facts}
+        log.debug("hook", hook=hook, cell=cell.slug, **where, **about,
+                  implementations=[i.plugin_name for i in reversed(implementations)], gave=type(gave).__name__)
+
+    cell.manager.add_hookcall_monitoring(lambda *before: None, write)
+
+
+@contextmanager
+def open_log(folder: Path) -> Iterator[Any]:
+    """A structlog logger that writes to `log.jsonl`; `structlog.get_logger()` gives it too, until the block ends.
+
+    Warnings of the standard library's `logging` go to the same file, so that no library garbles the progress bar.
+    """
+    with (folder / "log.jsonl").open("a", encoding="utf-8", buffering=1) as file, redirect_log(file.write) as logger:
+        yield logger
+
+
+@contextmanager
+def redirect_log(write: Callable[[str], object]) -> Iterator[Any]:
+    """A structlog logger whose lines are passed to `write`, as `open_log` writes them."""
+    render = structlog.processors.JSONRenderer(ensure_ascii=False)
+    processors: list[Any] = [
+        structlog.contextvars.merge_contextvars, structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True), structlog.processors.format_exc_info,
+        lambda logger, method, event: redact(str(render(logger, method, event)))]
+    lines = _Lines(write)
+    structlog.configure(processors=processors, logger_factory=structlog.WriteLoggerFactory(lines),
+                        cache_logger_on_first_use=False)
+    # Its own, so that a second study that begins or ends in this process does not get its lines.
+    logger = structlog.wrap_logger(structlog.WriteLogger(lines), processors=processors)
+
+    class ToStructlog(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            try:
+                logger.log(record.levelno, record.getMessage(), logger=record.name)
+            except Exception:  # a log must not fail what it reports on
+                self.handleError(record)
+
+    root = logging.getLogger()
+    root.handlers = [h for h in root.handlers if type(h).__name__ != "ToStructlog"]
+    handler = ToStructlog(logging.WARNING)
+    root.addHandler(handler)
+    try:
+        yield logger
+    finally:
+        root.removeHandler(handler)
+        structlog.reset_defaults()
+
+
+class _Lines(StringIO):
+    """A file whose lines are passed on."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        super().__init__()
+        self._pass_on = write
+
+    def write(self, text: str) -> int:
+        """Pass a line on."""
+        self._pass_on(text)
+        return len(text)

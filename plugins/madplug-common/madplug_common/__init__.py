@@ -1,6 +1,0 @@
-"""What several plugins need, written once. It offers no component.
-
-`prompts` writes what a model is asked, `asking` asks for an answer, `replies` reads what a model says, `finals` finds
-each voter's final answer, `ties` breaks ties, `vectors` compares embeddings, `grammar` turns regular expressions into
-grammars.
-"""

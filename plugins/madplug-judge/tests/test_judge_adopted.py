@@ -1,0 +1,60 @@
+"""The judge's list: what an agent that agreed ends on is the solution that it agreed with, in every paradigm."""
+
+from __future__ import annotations
+
+import pytest
+
+from madplug.testing import play
+from madplug_judge import Synthesis
+
+answers = pytest.importorskip("madplug_answers")
+styles = pytest.importorskip("madplug_styles")
+orders = pytest.importorskip("madplug_turns")
+shown = pytest.importorskip("madplug_visibility")
+personas = pytest.importorskip("madplug_personas")
+WAYS = {"memory": (orders.RoundRobin, shown.Everything), "relay": (orders.RoundRobin, shown.Relay),
+        "report": (orders.DrafterFirst, shown.Report), "debate": (orders.InnerDebate, shown.InnerDebate)}
+POEM = "A line about rivers, and one about the sea."
+PERSONAS = [{"name": f"P{i}", "description": "A careful reader of poems."} for i in range(3)]
+AGREES = "[AGREE] I agree with the current solution."
+
+
+def debate(way, rounds, final):
+    """The first agent proposes a text without a closing line, and the others agree; the requests that decide."""
+    asked = []
+
+    def reply(request):
+        if request.purpose in ("extract", "judge"):
+            asked.append(request)
+            return f"Final answer: {POEM}"
+        return f"[DISAGREE] {POEM}" if request.agent == 0 else AGREES
+
+    order, visibility = WAYS[way]
+    play(styles=[styles.Simple()], turns=order(), visibility=visibility(), agents=3, rounds=rounds,
+         decision=Synthesis(final=final, vote_round=rounds), replies=reply, answers=answers.Free(),
+         personas=[personas.Fixed(personas=PERSONAS)])
+    return asked
+
+
+def texts(request):
+    return "\n".join(m["content"] for m in request.messages)
+
+
+@pytest.mark.parametrize("rounds", [3, 5, 7])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("final", ["recorded", "ask_if_unread", "ask"])
+def test_the_judge_sees_the_solution_that_was_agreed_with(way, rounds, final):
+    judged = [texts(request) for request in debate(way, rounds, final) if request.purpose == "judge"]
+    assert judged
+    for text in judged:
+        assert (text.count(POEM), text.count("I agree")) == (3, 0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_request_for_a_final_solution_shows_what_was_adopted_and_who_the_agent_is(way):
+    asked = [request for request in debate(way, 3, "ask") if request.purpose == "extract" and request.agent]
+    final = [text for text in map(texts, asked) if "Write down only" in text]
+    assert final
+    for text in final:
+        assert f"Your previous solution: {POEM}" in text
+        assert "careful reader" in text

@@ -1,0 +1,238 @@
+"""Connections: kept and closed, through TLS and proxies, and bodies that would take too much."""
+
+import asyncio
+import gzip
+import json
+import shutil
+import ssl
+import subprocess
+import time
+import tracemalloc
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from madplug import AccessError, Completion, TransientError, UnreachableError, UserError
+from madplug_openai.client import Client
+from madplug_openai.network import proxy_for
+from madplug_testing.endpoint import completion, running_endpoint
+from madplug_testing.faults import http
+
+YES = json.dumps(completion("yes")).encode()
+
+
+@asynccontextmanager
+async def serving(reply, *, close=False, **options):
+    """A server that sends these bytes in reply to every request; its port, and its connections so far."""
+    writers = []
+
+    async def serve(reader, writer):
+        writers.append(writer)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while not writer.is_closing():
+                head = await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+                writer.write(reply)
+                await writer.drain()
+                if close:
+                    writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0, **options)
+    try:
+        yield listening.sockets[0].getsockname()[1], writers
+    finally:
+        listening.close()
+        for writer in writers:
+            writer.transport.abort()
+            with suppress(Exception):
+                await writer.wait_closed()
+
+
+def post(reply, times=1, **serve):
+    """The bodies that the client receives, the most memory that took, and the number of connections."""
+    async def run():
+        async with serving(reply, **serve) as (port, connections):
+            client = Client(f"http://127.0.0.1:{port}/", {}, timeout=60, limits=(10**6, 10**6))
+            tracemalloc.start()
+            try:
+                bodies = [(await client.post(b"{}")).body for _ in range(times)]
+                return bodies, tracemalloc.get_traced_memory()[1], len(connections)
+            finally:
+                tracemalloc.stop()
+                await client.close()
+
+    return asyncio.run(run())
+
+
+def test_a_model_that_was_closed_leaves_no_connection_open(talk):
+    async def script(call):
+        await asyncio.gather(*map(call, "ab"))
+        waiting = [asyncio.ensure_future(call(text)) for text in "cde"]
+        await asyncio.sleep(0.05)
+        waiting[0].cancel()
+
+    with running_endpoint(latency_ms=100) as endpoint:
+        talk(endpoint.url, script)
+        deadline = time.monotonic() + 20
+        while endpoint.endpoint.open and time.monotonic() < deadline:  # it runs in a thread of its own
+            time.sleep(0.01)
+        assert not endpoint.endpoint.open
+
+
+def test_a_connection_that_was_closed_while_idle_uses_up_no_attempt(talk):
+    async def script(call):
+        first = await call("a")
+        time.sleep(0.1)  # noqa: ASYNC251 - the end of the connection arrives, and the event loop does not see it
+        return first, await call("b"), await call("c")
+
+    with running_endpoint(faults=["closed_after"]) as endpoint:
+        first, second, third = talk(endpoint.url, script)
+    assert (type(first), type(third)) == (Completion, Completion)
+    assert type(second) in (Completion, UnreachableError)
+
+
+def test_a_reply_that_nothing_asked_for_is_no_reply_to_the_next_request(ask):
+    with running_endpoint(lambda asked: "right", faults=["another_reply", None] * 3) as endpoint:
+        assert [made.text for made in ask(endpoint.url, *"abcdef")] == ["right"] * 6
+
+
+def test_a_connection_is_used_again_unless_the_endpoint_closes_it():
+    assert post(http(200, YES), 3) == ([YES] * 3, pytest.approx(0, abs=10**7), 1)
+    until_closed = http(200, b"", "Connection: close\r\n").replace(b"Content-Length: 0\r\n", b"") + YES
+    bodies, _, connections = post(until_closed, 3, close=True)
+    assert (bodies, connections) == ([YES] * 3, 3)
+
+
+def test_what_a_trailer_says_of_the_body_is_not_believed():
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\nContent-Encoding: gzip\r\n\r\n"
+    assert post(chunked % (len(YES), YES))[0] == [YES]
+
+
+def test_a_body_in_tiny_chunks_takes_memory_for_its_bytes_only():
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    [body], peak, _ = post(head + b"2\r\nab\r\n" * 200_000 + b"0\r\n\r\n")
+    assert body == b"ab" * 200_000
+    assert peak < 10 * len(body)
+
+
+def test_a_body_of_thousands_of_gzip_members_is_given_up():
+    packed = gzip.compress(b"") * 50_000
+    with pytest.raises(TransientError, match="gzip"):
+        post(http(200, packed, "Content-Encoding: gzip\r\n"))
+
+
+def test_a_host_name_is_looked_up(talk):
+    async def script(call):
+        return await asyncio.gather(*(call(str(i)) for i in range(20)))
+
+    with running_endpoint() as endpoint:
+        made = talk(endpoint.url.replace("127.0.0.1", "localhost"), script)
+    assert {type(one) for one in made} == {Completion}
+
+
+def test_a_deadline_counts_from_each_requests_own_beginning(talk):
+    async def script(call):
+        first = asyncio.ensure_future(call("a"))
+        await asyncio.sleep(0.4)
+        return await asyncio.gather(first, call("b"))
+
+    with running_endpoint(latency_ms=400, faults=["hang"]) as endpoint:
+        first, second = talk(endpoint.url, script, timeout=0.6)
+    assert "no answer within 0.6 s" in str(first)
+    assert isinstance(second, Completion)
+
+
+def test_a_call_that_is_cancelled_leaves_the_others_alone(talk):
+    async def script(call):
+        first, second = (asyncio.ensure_future(call(text)) for text in "ab")
+        await asyncio.sleep(0.05)
+        first.cancel()
+        answered = await second
+        return first.cancelled(), type(answered), type(await call("c"))
+
+    with running_endpoint(latency_ms=300) as endpoint:
+        assert talk(endpoint.url, script) == (True, Completion, Completion)
+
+
+def test_as_many_are_in_flight_as_are_asked_for(talk):
+    async def script(call):
+        await asyncio.gather(*(call(str(i)) for i in range(1000)))
+
+    with running_endpoint(gather=1000) as endpoint:
+        talk(endpoint.url, script, max_in_flight=1000, timeout=60.0)
+        assert endpoint.stats()["max_in_flight"] == 1000
+
+
+# TLS
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A self-signed certificate for localhost, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("tls")
+    key, made = folder / "key.pem", folder / "certificate.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", made, "-days",
+                    "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], check=True,
+                   capture_output=True)
+    return made, key
+
+
+@pytest.mark.parametrize(("host", "trusted"), [("localhost", True), ("localhost", False), ("127.0.0.1", True)])
+def test_a_certificate_has_to_be_trusted_and_the_hosts_own(certificate, host, trusted, monkeypatch):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+
+    async def call():
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)  # of the server's connections
+        async with serving(http(200, YES), ssl=context) as (port, connections):
+            client = Client(f"https://{host}:{port}/", {}, timeout=5, limits=(10**6, 10**6))
+            try:
+                return [(await client.post(b"{}")).body for _ in range(3)], len(connections)
+            except AccessError as error:
+                return str(error)
+            finally:
+                await client.close()
+
+    made = asyncio.run(call())
+    if trusted and host == "localhost":
+        assert made == ([YES] * 3, 1)
+    else:
+        assert "certificate verify failed" in made
+
+
+def test_an_endpoint_without_tls_is_unreachable_over_it(ask):
+    with running_endpoint() as endpoint:
+        error, = ask(endpoint.url.replace("http://", "https://"))
+    assert type(error) is UnreachableError
+
+
+# Proxies
+
+def test_a_proxy_is_asked_for_the_whole_address(ask, monkeypatch):
+    """The endpoint plays the proxy: it is sent the address of a machine that does not exist."""
+    with running_endpoint(keep=1) as endpoint:
+        monkeypatch.setenv("http_proxy", endpoint.url.removesuffix("/v1"))
+        made, = ask("http://gpu.invalid:8000/v1")
+        (headers, _), = endpoint.seen
+    assert isinstance(made, Completion)
+    assert headers["host"] == "gpu.invalid:8000"
+
+
+def test_a_proxy_is_for_other_machines(monkeypatch):
+    assert proxy_for("https://api.example.org/v1") is None
+    monkeypatch.setenv("https_proxy", "proxy.example.org:3128")
+    monkeypatch.setenv("http_proxy", "http://proxy.example.org:3128")
+    monkeypatch.setenv("no_proxy", ".inside.example.org")
+    assert proxy_for("https://api.example.org/v1") == "http://proxy.example.org:3128"
+    assert proxy_for("https://gpu.inside.example.org/v1") is None
+    assert [proxy_for(f"http://{host}:8000/v1") for host in ("localhost", "127.0.0.1", "[::1]")] == [None] * 3
+
+
+def test_a_socks_proxy_is_an_error_that_says_what_to_set(ask, monkeypatch):
+    monkeypatch.setenv("all_proxy", "socks5h://me:secret@proxy.example.org:1080")
+    with pytest.raises(UserError, match=r"SOCKS proxy for https://api\.example\.org.*set https_proxy") as caught:
+        ask("https://api.example.org/v1")
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,58 @@
+"""What a tie leads to, and who leads."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from madplug.testing import debate_from
+from madplug_prompting.ties import break_tie, has_clear_lead, leaders
+
+NAMES = st.lists(st.text(max_size=3), min_size=1, max_size=6, unique=True)
+
+
+def broken(candidates, tie, seed=0, scope="x:tie", **more):
+    return break_tie(debate_from("A", seed=seed), candidates, tie, scope, **more)
+
+
+@pytest.mark.parametrize(("tie", "picked"), [("first", "C"), ("lexical", "A"), ("undecided", None)])
+def test_each_policy_picks_its_own(tie, picked):
+    assert broken(["C", "A", "B"], tie) == picked
+
+
+def test_a_draw_is_the_scopes_own_from_the_sorted_candidates():
+    for seed in range(10):
+        debate = debate_from("A", seed=seed)
+        assert broken(["C", "A", "B"], "random", seed) == debate.rng("x:tie").choice(["A", "B", "C"])
+    assert {broken(["B", "A"], "random", seed) for seed in range(20)} == {"A", "B"}
+
+
+@given(NAMES, st.randoms(use_true_random=False), st.integers(0, 99))
+def test_the_order_of_the_candidates_changes_no_draw(names, random, seed):
+    shuffled = random.sample(names, len(names))
+    assert broken(names, "random", seed) == broken(shuffled, "random", seed)
+
+
+@pytest.mark.parametrize("tie", ["first", "random", "undecided", "lexical"])
+def test_one_candidate_wins_and_none_is_none_whatever_the_policy(tie):
+    assert broken(["A"], tie) == "A"
+    assert broken([], tie) is None
+
+
+def test_candidates_may_be_places_with_names():
+    assert broken([0, 2], "lexical", name=["b", "c", "a"].__getitem__) == 2
+    assert broken([0, 2], "first", name=["b", "c", "a"].__getitem__) == 0
+
+
+def test_leaders_have_the_highest_score_in_the_order_of_the_count():
+    assert leaders({"C": 2, "A": 1, "B": 2}) == ["C", "B"]
+    assert leaders({"x": Fraction(1, 3) * 3, "y": Fraction(1)}) == ["x", "y"]
+    assert leaders({}) == []
+
+
+@pytest.mark.parametrize(("counts", "unread", "leads"), [
+    ({"A": 1}, 0, True), ({"A": 1}, 2, False), ({"A": 2}, 1, True), ({"A": 1, "B": 1}, 0, False), ({}, 0, False),
+    ({"A": 2, "B": 1}, 2, False), ({"A": 3, "B": 2}, 2, True)])
+def test_a_lead_is_clear_among_all_voters(counts, unread, leads):
+    assert has_clear_lead(counts, unread) == leads

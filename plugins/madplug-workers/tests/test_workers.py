@@ -1,0 +1,341 @@
+"""The protocol between the driver and workers elsewhere, here with both ends on one event loop."""
+
+import asyncio
+import json
+import pickle
+from dataclasses import dataclass, replace
+
+import pytest
+from tests_support import STUDY
+
+from madplug import Executor, Sample, StudyError, TransientError
+from madplug.config import load
+from madplug.errors import AccessError, ComponentError
+from madplug.records import Caller, Completion, DebateResult, Decision, Message, Persona, Usage, frozen
+from madplug.rows import to_json
+from madplug.store import Call, CallRow, DebateId, MemoryStore, open_recorder
+from madplug.study.run import StudyRun
+from madplug.testing.clock import on_virtual_clock
+from madplug_testing.contracts import ExecutorContract
+from madplug_workers import Pool, WorkerEnd, wire
+from madplug_workers.client import mismatches, versions_here
+
+
+class Beside:
+    """A worker on the driver's own event loop."""
+
+    def __init__(self, receive, lost):
+        self.end_here, self.lost, self.receive = WorkerEnd(self.take), lost, receive
+        self.alive = True
+
+    def take(self, data):
+        self._later(self.receive, data)
+
+    def send(self, data):
+        self._later(self.end_here.receive, data)
+
+    def _later(self, receive, data):
+        if self.alive:
+            asyncio.get_running_loop().call_soon(lambda: self.alive and receive(data))
+
+    async def end(self):
+        await self.end_here.closed.wait()
+
+    def kill(self):
+        """As the end of a process does: nothing goes on, and nothing watches the loop any longer."""
+        self.alive = False
+        for task in self.end_here._tasks:
+            task.cancel()
+        self.end_here._around.close()
+
+
+async def start_beside(number, receive, lost):
+    return Beside(receive, lost)
+
+
+class InPlace(Executor):
+    """An executor with two workers here."""
+
+    name = "in_place"
+    pool = Pool
+
+    def check(self, cell):
+        return ()
+
+    async def run(self, jobs, driver):
+        await self.pool(driver, 2, start_beside).run(jobs)
+
+
+def test_debates_end_as_they_do_in_one_process(tmp_path, monkeypatch):
+    contract = type("Under", (ExecutorContract,), {"component": InPlace, "make": lambda self: InPlace()})()
+    contract.test_debates_end_as_they_do_without_it(tmp_path, monkeypatch)
+
+
+# Messages
+
+MESSAGE = Message(0, 1, 0, 2, "improve", "text", key="A", data=frozen({"plugin": {"a": (1, 2)}}))
+
+
+@pytest.mark.parametrize("value", [
+    MESSAGE, Caller("c", 0, "q", 1, "discuss", 0, 2, 1), DebateId("c", 0, "q"), {"a": [1.5, None, b"x", {1}]},
+    CallRow(b"k", Caller("c", 0, "q"), "m", "{}"), Call(Completion("x", Usage(1, 2, raw={"a": 1}), (0.5,)), 1, 0.5),
+    DebateResult("c", 0, Sample("q", "?", metadata={"a": [1]}), (), messages=(MESSAGE,), decision=Decision("A"))])
+def test_records_arrive_as_they_were(value):
+    [(found,)] = wire.unpack(wire.pack([(value,)]))
+    assert found == value
+    assert type(found) is type(value)
+
+
+@dataclass
+class Own:
+    """A record of a plugin."""
+
+    number: int
+
+
+def test_what_a_plugin_puts_into_a_record_is_recorded_as_in_one_process():
+    class Text(str):
+        pass
+
+    data = {"own": Own(3), "text": Text("a"), "set": {"b"}, "path": Persona("A"), "type": Own, "complex": 1j}
+    [(found,)] = wire.unpack(wire.pack([(replace(MESSAGE, data=frozen(data)),)]))
+    assert to_json(found) == to_json(replace(MESSAGE, data=frozen(data)))
+
+
+def test_what_cannot_be_recorded_says_so_where_it_is_recorded():
+    class Broken:
+        def __str__(self):
+            raise OSError("no text")
+
+    [(found,)] = wire.unpack(wire.pack([({"x": Broken()},)]))
+    with pytest.raises(Exception, match="no text") as caught:
+        str(found["x"])
+    assert type(caught.value).__name__ == "OSError"
+
+
+@pytest.mark.parametrize("bad", [print, pickle.loads, Own(1), ValueError("x"), DebateId])
+def test_nothing_but_records_is_read(bad):
+    with pytest.raises(pickle.UnpicklingError, match="which is not a record"):
+        wire.unpack(pickle.dumps([(bad, Own)]))
+
+
+@pytest.mark.parametrize("error", [TransientError("503", retry_after=2.0), AccessError("401"), StudyError("disk")])
+def test_errors_arrive_as_what_they_are(error):
+    back = wire.to_error(wire.to_failure(error))
+    assert (type(back), str(back), vars(back)) == (type(error), str(error), vars(error))
+
+
+def test_an_error_of_a_plugin_arrives_as_the_nearest_of_madplugs():
+    class Own(ComponentError):
+        pass
+
+    assert type(wire.to_error(wire.to_failure(Own("x")))) is ComponentError
+    assert str(wire.to_error(wire.to_failure(KeyError("x")))) == "KeyError: 'x'"
+
+
+# Workers
+
+def run(folder, executor, text=STUDY):
+    folder.mkdir(exist_ok=True)
+    (folder / "study.toml").write_text(text)
+    (folder / "manifest.json").write_text(json.dumps(
+        {"components": {"x": {"distribution": "madplug-kit", "version": "0.1.0"}}, "runs": []}))
+    recorder = open_recorder(folder)
+    try:
+        plan = replace(load(folder / "study.toml", environ={}).plan, executor=executor)
+        study = StudyRun(plan, recorder)
+        asyncio.run(asyncio.wait_for(study.run(), 30))
+        return [{**json.loads(to_json(result)), "seconds": None} for result in recorder.results()], study
+    finally:
+        recorder.close()
+
+
+def test_versions_are_compared_by_name():
+    here = versions_here(["madplug-kit"])
+    assert mismatches(here) == []
+    assert mismatches({**here, "madplug-kit": "9.9"}) == [
+        "madplug-kit 0.1.0 is installed here, and the study runs with madplug-kit 9.9"]
+    assert mismatches({**here, "madplug-none": "1.0"}) == [
+        "madplug-none is not installed here, and the study runs with madplug-none 1.0"]
+
+
+def test_a_worker_with_other_versions_is_refused_by_name(tmp_path):
+    class Other(Pool):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self._facts["versions"]["madplug-kit"] = "9.9"
+
+    executor = InPlace()
+    executor.pool = Other
+    with pytest.raises(StudyError, match=r"worker 1: madplug-kit 0\.1\.0 is installed here, and .* madplug-kit 9\.9"):
+        run(tmp_path / "study", executor)
+
+
+@pytest.mark.parametrize("what", ["keep_message", "start_debate", "keep_agents"])
+def test_a_study_ends_when_nothing_can_be_recorded_any_more(what, tmp_path, monkeypatch):
+    from madplug.store.sqlite import SqliteRecorder
+
+    def refuse(*_):
+        raise StudyError("cannot write: disk full")
+
+    monkeypatch.setattr(SqliteRecorder, what, refuse)
+    with pytest.raises(StudyError, match="cannot write: disk full"):
+        run(tmp_path / "study", InPlace())
+
+
+def test_a_line_of_the_log_that_cannot_be_written_loses_no_worker(tmp_path):
+    (tmp_path / "study" / "log.jsonl").mkdir(parents=True)
+
+    class Logs(InPlace):
+        async def run(self, jobs, driver):
+            from madplug_workers.link import WorkerLink
+
+            WorkerLink(1, driver, print).receive(wire.pack([("log", "a line"), ("problem", "read all the same")]))
+            await super().run(jobs, driver)
+
+    _, study = run(tmp_path / "study", Logs())
+    assert "read all the same" in study.problems
+
+
+def test_a_worker_without_a_component_is_refused_by_name(tmp_path):
+    class Other(Pool):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self._facts["study"] = self._facts["study"].replace("kit.hash", "kit.hush")
+
+    executor = InPlace()
+    executor.pool = Other
+    with pytest.raises(StudyError, match=r"worker 1: models\.m: .*kit\.hush"):
+        run(tmp_path / "study", executor)
+
+
+def test_workers_that_end_at_once_end_the_study(tmp_path):
+    async def start_dead(number, receive, lost):
+        asyncio.get_running_loop().call_soon(lost, "ended with status 1")
+        return Beside(receive, lost)
+
+    class Dead(Pool):
+        def __init__(self, driver, workers, start):
+            super().__init__(driver, workers, start_dead)
+
+    executor = InPlace()
+    executor.pool = Dead
+    with pytest.raises(StudyError, match="3 workers in a row ended before they could run a debate; the last one ended"):
+        run(tmp_path / "study", executor)
+
+
+@pytest.mark.parametrize(("which", "instances"), [("once", 1), ("each", 3)])
+def test_a_service_that_lives_once_is_asked_through_the_driver(which, instances, tmp_path, madplug_plugin):
+    madplug_plugin("counting", COUNTING)
+    found, study = run(tmp_path / "study", InPlace(), SERVED.format(which=which))
+    assert {debate["error"] for debate in found} == {None}
+    assert [debate["notes"]["lengths"] for debate in found] == [[[11.0]]] * 6
+    service = study.plan.cells[0].services["words"]
+    assert type(service).opened == instances
+
+
+def test_a_service_that_lives_once_and_exits_fails_a_debate(tmp_path, madplug_plugin):
+    exits = COUNTING.replace("return [[float(len(text))] for text in texts if self.ready]", "raise SystemExit(9)")
+    madplug_plugin("counting", exits)
+    found, _ = run(tmp_path / "study", InPlace(), SERVED.format(which="once"))
+    assert len(found) == 6
+    assert all("a component called sys.exit" in debate["error"] for debate in found)
+
+
+COUNTING = '''
+from typing import Annotated
+from madplug import Embedder, Extension, Offers, Options, Service, ServiceName, hookimpl, maybe_await
+from pydantic import Field
+
+class Once(Service):
+    """Counts letters, in one place."""
+    name = "once"
+    once = True
+    opened = 0
+    def open(self):
+        type(self).opened += 1
+        self.ready = True
+    async def embed(self, texts):
+        return [[float(len(text))] for text in texts if self.ready]
+
+class Each(Once):
+    """Counts letters, everywhere."""
+    name = "each"
+    once = False
+
+class LengthsOptions(Options):
+    embedder: Annotated[ServiceName, Offers(Embedder)] = Field(description="counts")
+
+class Lengths(Extension):
+    """Notes how long the question is."""
+    name = "lengths"
+    Options = LengthsOptions
+    @hookimpl(wrapper=True)
+    def madplug_opening(self, debate):
+        opening = yield
+        async def noted():
+            found = debate.service(self.options.embedder, Embedder)
+            debate.notes["lengths"] = await found.embed([debate.sample.question])
+            return await maybe_await(opening)
+        return noted()
+
+@hookimpl
+def madplug_register_services():
+    return [Once, Each]
+
+@hookimpl
+def madplug_register_extensions():
+    return [Lengths]
+'''
+SERVED = STUDY + '''
+[services.words]
+use = "counting.{which}"
+[[extensions]]
+use = "counting.lengths"
+embedder = "words"
+'''
+
+
+STRICT = '''
+import asyncio
+from collections import deque
+from madplug import Completion, Model, TransientError, Usage, hookimpl
+
+class Strict(Model):
+    """Answers at most 500 requests in any second."""
+    name = "strict"
+    started = deque(maxlen=500)
+    refused = first = 0
+    async def complete(self, request):
+        now = asyncio.get_running_loop().time()
+        if len(self.started) == 500 and now - self.started[0] < 1:
+            type(self).refused += 1
+            raise TransientError("429", retry_after=1.0)
+        type(self).first = self.first or now
+        self.started.append(now)
+        await asyncio.sleep(0.2)
+        return Completion("A", Usage(1, 1))
+
+@hookimpl
+def madplug_register_models():
+    return [Strict]
+'''
+
+
+def test_a_rate_holds_over_four_workers_and_loses_two_percent_at_most(tmp_path, madplug_plugin):
+    class InFour(InPlace):
+        async def run(self, jobs, driver):
+            await Pool(driver, 4, start_beside).run(jobs)
+
+    madplug_plugin("enforced", STRICT)
+    (tmp_path / "study.toml").write_text(STUDY.replace(
+        'use = "kit.hash"', 'use = "enforced.strict"\nrequests_per_minute = 30000\nmax_in_flight = 400').replace(
+        "size = 6", "size = 500"))
+    store = MemoryStore()
+    store.folder = tmp_path
+    plan = replace(load(tmp_path / "study.toml", environ={}).plan, executor=InFour())
+    summary, _ = on_virtual_clock(StudyRun(plan, store).run())
+    model = plan.models["m"]
+    assert summary["cells"][0]["done"] == 500
+    assert (store.totals().calls, model.refused) == (2000, 0)
+    assert model.started[-1] - model.first <= 2000 / 500 * 1.02

@@ -1,0 +1,109 @@
+"""Every reply that an endpoint bills counts, whatever it says, and is not paid for without end."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from madplug import Completion, EmptyReplyError, RefusedError, Sample, TransientError, Usage
+from madplug.config.plan import Limits, StudyPlan
+from madplug.store import MemoryStore
+from madplug.study.run import StudyRun
+from madplug.testing import Scripted, play
+
+BILL = Usage(prompt=7, completion=3, raw={"finish_reason": "length"})
+EMPTY = EmptyReplyError("the answer is empty", BILL)
+CUT = RefusedError("the answer's tokens were used up", BILL)
+UNREADABLE = TransientError("the reply has no message", BILL)
+
+
+class Billing(Scripted):
+    """Raises an error about a paid reply as often as asked for, then answers."""
+
+    def __init__(self, error, times=10_000, **options):
+        super().__init__(lambda request: "A")
+        self.__dict__["options"] = self.Options(**{"price": {"prompt": 1e6, "completion": 1e6}, **options})
+        self.error, self.left, self.asked = error, times, 0
+
+    async def complete(self, request):
+        self.asked += 1
+        if self.left:
+            self.left -= 1
+            raise self.error
+        return Completion("A", BILL)
+
+
+def run(model, store=None, *, samples=1, **limits):
+    """Run a study of debates with one call each."""
+    rows = [Sample(f"q{i}", f"question {i}") for i in range(samples)]
+    cell = play(replies=lambda r: "A", agents=1, sample=rows).debate.cell
+    study = StudyRun(StudyPlan("s", [cell], {"model": model}, limits=Limits(**limits)), store or MemoryStore())
+    return asyncio.run(study.run())
+
+
+@pytest.mark.parametrize("error", [EMPTY, CUT, UNREADABLE], ids=["empty", "refused", "unreadable"])
+@pytest.mark.parametrize("limits", [{"calls": 10}, {"tokens": 100}, {"cost_usd": 100}], ids=["calls", "tokens", "cost"])
+def test_limits_count_replies_that_were_paid_and_were_no_answers(error, limits):
+    model = Billing(error, max_in_flight=1)
+    summary = run(model, samples=40, **limits)
+    assert (summary["status"], summary["ending"]) == ("stopped", "limit")
+    assert model.asked == 10
+    assert summary["paid"] == {"calls": 10, "tokens": 100, "cost_usd": 100.0}
+
+
+@pytest.mark.parametrize(("error", "most"), [(EMPTY, 3), (CUT, 1), (UNREADABLE, 2)],
+                         ids=["empty", "refused", "unreadable"])
+def test_the_figures_of_a_debate_have_what_its_replies_cost(error, most):
+    model, store = Billing(error, attempts=2 if error is UNREADABLE else 8), MemoryStore()
+    [cell] = run(model, store)["cells"]
+    assert model.asked == cell["calls"] == most
+    assert cell["tokens"] == {"prompt": 7 * most, "completion": 3 * most, "cached": 0}
+    assert cell["cost_usd"] == 10 * most
+    assert [row["usage"]["prompt"] for row in store.calls()] == [7] * most
+    [debate] = store.debates()
+    keys = [*debate.opening_calls, *debate.other_calls, *(key for m in debate.messages for key in m.calls)]
+    assert store.spent(keys).calls == most
+
+
+def test_a_reply_of_unknown_usage_is_estimated():
+    store = MemoryStore()
+    summary = run(Billing(EmptyReplyError("empty"), times=1), store)
+    estimated, answered = store.calls()
+    assert (estimated["text"], answered["text"]) == ("", "A")
+    assert estimated["usage"]["raw"]["estimated"]
+    assert summary["paid"]["tokens"] == 10 + estimated["usage"]["prompt"]
+
+
+@pytest.mark.parametrize(("error", "options", "most"), [
+    (CUT, {}, 3), (CUT, {"empty_attempts": 1}, 1), (CUT, {"attempts": 2}, 2), (UNREADABLE, {"attempts": 2}, 2),
+    (EMPTY, {}, 3)])
+def test_a_study_run_again_and_again_pays_no_more_often_than_the_attempts_say(error, options, most):
+    store, model = MemoryStore(), Billing(error, **options)
+    for _ in range(6):
+        run(model, store)
+    assert model.asked == store.totals().calls == most
+
+
+def test_a_study_that_was_stopped_between_two_empty_replies_makes_only_the_attempts_that_are_left():
+    store, model = MemoryStore(), Billing(EMPTY)
+    assert run(model, store, calls=2)["status"] == "stopped"
+    [cell] = run(model, store)["cells"]
+    assert (model.asked, cell["done"], cell["calls"], cell["retries"]) == (3, 1, 3, 2)
+
+
+def test_a_cell_that_shares_a_call_counts_every_reply_to_it_and_none_is_paid_again():
+    model = Billing(EMPTY, times=1)
+    cell = play(replies=lambda r: "A", agents=1).debate.cell
+    cells = [replace(cell, slug=slug) for slug in ("first", "second")]
+    summary = asyncio.run(StudyRun(StudyPlan("s", cells, {"model": model}), MemoryStore()).run())
+    assert model.asked == summary["paid"]["calls"] == 2
+    assert [(c["calls"], c["retries"], c["tokens"]["prompt"]) for c in summary["cells"]] == [(2, 1, 14)] * 2
+
+
+def test_replies_cut_off_by_max_tokens_are_a_problem_that_is_said_once_for_a_model():
+    problems = run(Billing(CUT), samples=20)["problems"]
+    assert len(problems) == 1
+    assert problems[0].startswith("model 'model': replies were empty")
+    assert problems[0].endswith("raise max_tokens")
