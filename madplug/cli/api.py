@@ -55,22 +55,6 @@ class StudyResult:
         with self.open() as study:
             return list(study.debates(cell))
 
-    def to_pandas(self, table: str = "debates") -> Any:
-        """A pandas data frame: `debates`, `messages`, `calls` or `figures`; see `Reader.to_pandas`."""
-        with self.open() as study:
-            return study.to_pandas(table)
-
-    def to_polars(self, table: str = "debates") -> Any:
-        """A polars data frame: `debates`, `messages`, `calls` or `figures`; see `Reader.to_polars`."""
-        with self.open() as study:
-            return study.to_polars(table)
-
-    def _repr_html_(self) -> str:
-        """The study as a notebook shows it."""
-        from madplug.markup import study_page
-
-        return study_page(self.summary, self.folder)
-
 
 async def arun(source: str | Path | Mapping[str, Any], *, settings: Mapping[str, Any] | None = None,
                output: str | Path | None = None, components: Sequence[type[Component]] = (),
@@ -134,17 +118,23 @@ def _session(source: str | Path | Mapping[str, Any], settings: Mapping[str, Any]
 
 
 async def _run(session: Session, observers: Sequence[Observer], *, quiet: bool) -> dict[str, Any]:
-    from madplug.notebook import progress_observers
-
     with session:
         for text in session.warnings:
             warnings.warn(text, stacklevel=1)
-        shown = progress_observers(quiet=quiet)
+        shown = [] if quiet else _progress_observers()
         try:
             return await session.run([*shown, *observers])
         finally:
             for observer in shown:
                 observer.close()
+
+
+def _progress_observers() -> list[Observer]:
+    """What shows the progress: the terminal if there is one, or what plugins show it on."""
+    from madplug.cli.terminal import Terminal
+
+    terminal = Terminal()
+    return [terminal] if terminal.console.is_terminal else Registry().progress()
 
 
 def _raise_interrupt() -> None:

@@ -14,7 +14,6 @@ from typing import Any
 from madplug.cli.tables import WIDTH, conclusion, summary_table
 from madplug.cli.terminal import Terminal
 from madplug.config import ResolvedStudy
-from madplug.rows import plain
 from madplug.store import Recorder
 from madplug.study.process import (
     INTERRUPTED,
@@ -26,19 +25,17 @@ from madplug.study.process import (
 )
 from madplug.study.session import Session, Task
 from madplug.text import safe
-from madplug.watch import Watch, grader
 
 
-def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, messages: bool = False,
-           traced: bool = False, task: Task | None = None) -> int:
+def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, traced: bool = False,
+           task: Task | None = None) -> int:
     """Run a study, or resume it; returns the exit status.
 
-    messages: show every message. traced: log every hook call. task: do this with recorded debates instead.
+    traced: log every hook call. task: do this with recorded debates instead.
     """
     collect_rarely()
-    terminal = Watch(grader(plain(resolved.identity)), quiet=quiet) if messages else Terminal(quiet=quiet)
     with Session(resolved, folder, traced=traced, task=task) as session:
-        return asyncio.run(_run(session, terminal))
+        return asyncio.run(_run(session, Terminal(quiet=quiet)))
 
 
 async def _run(session: Session, terminal: Terminal) -> int:

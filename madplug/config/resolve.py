@@ -89,16 +89,19 @@ class ResolvedStudy:
 
 
 def load(source: Path | Mapping[str, Any], settings: Settings = (), registry: Registry | None = None,
-         environ: Mapping[str, str] | None = None) -> ResolvedStudy:
+         environ: Mapping[str, str] | None = None, observers: Sequence[Any] = ()) -> ResolvedStudy:
     """The study that a run file describes. Raises `UserError` with every problem of every cell.
 
     source: the file, or its content as nested mappings, whose paths are relative to the current directory. settings:
     `a.b=value` each, or values by dotted key. environ: where `MADPLUG_A__B` is looked up; by default the process's
-    environment.
+    environment. observers: slots of observers, beside those of the file.
     """
-    if isinstance(source, Mapping):
-        return Resolver(read_mapping(source, settings, environ), Path(), registry or Registry()).resolve()
-    return Resolver(read(source, settings, environ), source.parent, registry or Registry()).resolve()
+    table = read_mapping(source, settings, environ) if isinstance(source, Mapping) else read(source, settings, environ)
+    folder = Path() if isinstance(source, Mapping) else source.parent
+    given = table.get("observers", [])
+    if observers and isinstance(given, list):  # what else it may be is reported with every other mistake
+        table["observers"] = [*given, *observers]
+    return Resolver(table, folder, registry or Registry()).resolve()
 
 
 def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Table:
