@@ -319,5 +319,5 @@ def _without(table: Table, places: Sequence[Sequence[str | int]]) -> Table:
         try:
             del reduce(getitem, between, table)[last]  # type: ignore[arg-type]
         except (KeyError, IndexError, TypeError):  # not a place in the table, but a part of its type
-            table.pop(first, None)
+            table.pop(str(first), None)
     return table

@@ -166,6 +166,7 @@ class Resolver:
 
     def _resolve(self) -> ResolvedStudy:
         problems = list(secrets(self.table))
+        run: Any  # the fields of the slots are made from the kinds
         run, self.table = validate_lenient(self.tables.run, self.table, problems, "a run file", more=self.tables.keys)
         count_cells(self.table)
         found, by_cell = self._cells(run.oracle)
