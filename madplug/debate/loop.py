@@ -23,7 +23,7 @@ from madplug.debate.checks import (
     method_name,
     type_error,
 )
-from madplug.debate.state import DebateState, turn_calls
+from madplug.debate.state import DebateState, change, note_changes, record, retract, seat, tell, turn_calls
 from madplug.errors import ComponentError
 from madplug.events import Decided
 from madplug.records import Agent, Decision, Message, Persona, Reopen, Reply, Review, Turn, frozen
@@ -41,12 +41,12 @@ Rounds = Callable[[DebateState], Awaitable[Decision | None]]
 async def run_debate(state: DebateState) -> Decision:
     """Run one debate to its decision."""
     state.transcript.locked = True
-    state.seat(await cast_agents(state))
+    seat(state, await cast_agents(state))
     opening = await maybe_await(state.cell.hooks.madplug_opening(debate=state))
     messages: Sequence[Any] = check_hook_result(opening, (tuple, list), "opening")
     for message in messages:
-        state.record(replace(check_hook_result(message, Message, "opening"), round=0))
-    state.change(round=1)
+        record(state, replace(check_hook_result(message, Message, "opening"), round=0))
+    change(state, round=1)
     return await conclude(state, await run_rounds(state), run_rounds)
 
 
@@ -58,7 +58,7 @@ async def run_rounds(state: DebateState) -> Decision:
         if decision is not None:
             return decision
         if not state.transcript.of_round(state.round):
-            state.change(round=state.round - 1)
+            change(state, round=state.round - 1)
             break
         review = await review_round(state)
         redos += review.redo
@@ -68,7 +68,7 @@ async def run_rounds(state: DebateState) -> Decision:
         if review.stop or (state.round == state.rounds and not review.redo):
             break
         if not review.redo:
-            state.change(round=state.round + 1)
+            change(state, round=state.round + 1)
     return await decide(state, "at_end") or Decision.undecided("the decision protocol gave no decision")
 
 
@@ -89,12 +89,12 @@ async def run_wave(state: DebateState, number: int, turns: Sequence[Turn]) -> No
     """Take all turns of a wave on the same transcript, and record their messages in the wave's order."""
     views = [await state.view(turn) for turn in turns]
     taken = await gather_all(take_turn(state, turn, view) for turn, view in zip(turns, views, strict=True))
-    record = state.transcript.record
+    before = state.transcript.record
     for i, (turn, view, (reply, answer, key, calls)) in enumerate(zip(turns, views, taken, strict=True)):
-        state.record(Message(
-            len(record) + i, state.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer, key,
+        record(state, Message(
+            len(before) + i, state.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer, key,
             reply.agreement, reply.confidence, tuple([m.id for m in view]),
-            tuple([m.id for m in view if m is not record[m.id] and m != record[m.id]]), False,
+            tuple([m.id for m in view if m is not before[m.id] and m != before[m.id]]), False,
             calls[-1][1] if calls else None, tuple([key for key, _ in calls]),
             frozen({**turn.data, **reply.data} if turn.data else reply.data)))
 
@@ -136,10 +136,10 @@ async def review_round(state: DebateState) -> Review:
     if review.say is None:
         state.other_calls.extend(key for key, _ in calls)
     if review.redo:
-        state.retract(state.transcript.of_round(state.round))
+        retract(state, state.transcript.of_round(state.round))
     if review.say is not None:
         said = check_hook_result(review.say, str, "round_ended")
-        state.record(Message(0, state.round, 0, None, "say", said, model=calls[-1][1] if calls else None,
+        record(state, Message(0, state.round, 0, None, "say", said, model=calls[-1][1] if calls else None,
                              calls=tuple(key for key, _ in calls)))
     return review
 
@@ -160,18 +160,18 @@ async def conclude(state: DebateState, decision: Decision, further: Rounds) -> D
     """
     for _ in range(MOST_REOPENINGS + 1):
         decision = settle(state, decision)
-        state.change(decision=decision)
-        state.tell(Decided(state.id, decision))
+        change(state, decision=decision)
+        tell(state, Decided(state.id, decision))
         reopen = await run_phases(state)
         if reopen is None:
             break
         if reopen.say is not None:
-            state.record(Message(0, state.round, 0, None, "say", reopen.say, stage=REOPENED))
+            record(state, Message(0, state.round, 0, None, "say", reopen.say, stage=REOPENED))
         standing = state.decision
-        state.change(decision=None, rounds=state.round + reopen.rounds, round=state.round + 1)
+        change(state, decision=None, rounds=state.round + reopen.rounds, round=state.round + 1)
         changed = await further(state)
         if changed is None:
-            state.change(decision=standing)
+            change(state, decision=standing)
             break
         decision = changed
     else:
@@ -191,7 +191,7 @@ async def run_phases(state: DebateState) -> Reopen | None:
         if changed is not None:
             if not isinstance(changed, Decision):
                 raise type_error(f"{method_name(phase, 'run')} returned", changed, "Decision, Reopen or None")
-            state.change(decision=settle(state, check_decision(changed, phase, "run")))
+            change(state, decision=settle(state, check_decision(changed, phase, "run")))
     return None
 
 
@@ -207,7 +207,7 @@ async def _noted(state: DebateState, ask: Callable[[], Any]) -> Any:
     before = deepcopy(state.notes) if state.notes else {}
     value = await maybe_await(ask())
     if state.notes:
-        state.note_changes(before)
+        note_changes(state, before)
     return value
 
 
@@ -241,7 +241,7 @@ async def cast_agents(state: DebateState) -> tuple[Agent, ...]:
                                  f"there are {len(roster)} now, and the cell has {cell.agents}")
         generator = next(generators, generator)
     if cell.casting is not None:
-        state.change(agents=tuple(Agent(i, p, None) for i, p in enumerate(roster)))  # for debate.neighbours
+        change(state, agents=tuple(Agent(i, p, None) for i, p in enumerate(roster)))  # for debate.neighbours
         agents = check_returned_all(await maybe_await(cell.casting.cast(state, roster)), Agent, cell.casting, "cast")
         return check_agents(agents, cell.wanted, cell.channels or cell.models, cell.casting)
     return tuple(Agent(i, p, cell.models[i % len(cell.models)] if cell.models else None)
