@@ -11,10 +11,10 @@ from typing import Any
 from madplug.config import ResolvedStudy, Resolver
 from madplug.config.read import overlay, read
 from madplug.context import Sampled
-from madplug.debate.loop import REOPENED, conclude, decide
+from madplug.debate.loop import conclude, decide
 from madplug.debate.state import DebateState, change, record_again, seat, without_paths
 from madplug.errors import ModelError, UserError, nearest_or_all
-from madplug.records import DebateId, DebateResult, Decision, Message, Usage
+from madplug.records import REOPENED, DebateId, DebateResult, Decision, Message, Usage
 from madplug.registry.installed import Registry
 from madplug.store.base import Reader
 from madplug.study.setup import CellSetup

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -19,6 +19,7 @@ from madplug.debate.checks import (
     check_personas,
     check_reply,
     check_returned_all,
+    check_review,
     check_wave,
     method_name,
     type_error,
@@ -26,14 +27,12 @@ from madplug.debate.checks import (
 from madplug.debate.state import DebateState, change, note_changes, record, retract, seat, tell, turn_calls
 from madplug.errors import ComponentError
 from madplug.events import Decided
-from madplug.records import Agent, Decision, Message, Persona, Reopen, Reply, Review, Turn, frozen
+from madplug.records import LEAVE, REOPENED, SAY, Agent, Decision, Message, Persona, Reopen, Reply, Review, Turn, frozen
 
 MOST_REDOS = 20
 """If a round is retracted more often than this, the extension that requests it is at fault."""
 MOST_REOPENINGS = 20
 """Likewise a debate that a phase reopens."""
-REOPENED = "reopened"
-"""The stage of a message with which a phase reopens a debate."""
 Rounds = Callable[[DebateState], Awaitable[Decision | None]]
 """Runs rounds, from `debate.round` on, to a decision."""
 
@@ -77,7 +76,11 @@ async def run_round(state: DebateState) -> Decision | None:
     turns = state.cell.turns
     number = 0
     async for wave in iterate(check_iterable(turns.waves(state), f"{method_name(turns, 'waves')} returned")):
-        await run_wave(state, number, check_wave(wave, turns))
+        left = state.transcript.left
+        wanted = [turn for turn in check_wave(wave, turns) if turn.agent.id not in left]
+        if left and not wanted:
+            continue
+        await run_wave(state, number, wanted)
         number += 1
         decision = await decide(state, "after_wave")
         if decision is not None:
@@ -133,20 +136,23 @@ async def review_round(state: DebateState) -> Review:
     finally:
         turn_calls.reset(token)
     review = Review() if given is None else check_hook_result(given, Review, "round_ended")
-    if review.say is None:
-        state.other_calls.extend(key for key, _ in calls)
+    left = check_review(review, len(state.agents))
     if review.redo:
         retract(state, state.transcript.of_round(state.round))
-    if review.say is not None:
-        said = check_hook_result(review.say, str, "round_ended")
-        record(state, Message(0, state.round, 0, None, "say", said, model=calls[-1][1] if calls else None,
-                             calls=tuple(key for key, _ in calls)))
+    if review.say is None and not left:
+        state.other_calls.extend(key for key, _ in calls)
+    else:
+        data = {**review.data, "madplug": {"left": left}} if left else review.data
+        record(state, Message(0, state.round, 0, None, LEAVE if left else SAY, review.say or "",
+                              model=calls[-1][1] if calls else None, calls=tuple(key for key, _ in calls), data=data))
     return review
 
 
 async def decide(state: DebateState, method: str) -> Decision | None:
     """Ask the decision protocol for a decision, or None, and remember which notes it wrote."""
     protocol = state.cell.decision
+    if state.transcript.left and not state.voters:
+        return Decision.undecided("every agent that votes has left the debate") if method == "at_end" else None
     if method != "at_end" and getattr(type(protocol), method) is getattr(DecisionProtocol, method):
         return None  # it decides at the end only
     given = await _noted(state, partial(getattr(protocol, method), state))
@@ -166,7 +172,7 @@ async def conclude(state: DebateState, decision: Decision, further: Rounds) -> D
         if reopen is None:
             break
         if reopen.say is not None:
-            record(state, Message(0, state.round, 0, None, "say", reopen.say, stage=REOPENED))
+            record(state, Message(0, state.round, 0, None, SAY, reopen.say, stage=REOPENED, data=reopen.data))
         standing = state.decision
         change(state, decision=None, rounds=state.round + reopen.rounds, round=state.round + 1)
         changed = await further(state)
@@ -196,9 +202,10 @@ async def run_phases(state: DebateState) -> Reopen | None:
 
 
 def _checked_reopening(reopen: Reopen, phase: Component) -> Reopen:
-    if not isinstance(reopen.rounds, int) or reopen.rounds < 1 or not isinstance(reopen.say, str | None):
-        raise ComponentError(f"{method_name(phase, 'run')} returned {reopen!r:.200}; expected at least one round, and "
-                             "a string to say or None")
+    if not isinstance(reopen.rounds, int) or reopen.rounds < 1 or not isinstance(reopen.say, str | None) \
+            or not isinstance(reopen.data, Mapping):
+        raise ComponentError(f"{method_name(phase, 'run')} returned {reopen!r:.200}; expected at least one round, "
+                             "a string to say or None, and data in a mapping")
     return reopen
 
 
