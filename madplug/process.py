@@ -1,4 +1,4 @@
-"""Processes of their own for Python code, started so that they import what this process does."""
+"""Run Python code in a subprocess with this process's import path."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Quota:
                 await self._reserve(self._token_rate, estimate, interruptible)
 
     async def _reserve(self, rate: AsyncLimiter, estimate: int, interruptible: Interruptible) -> None:
-        """Take from the rate what is used and expected, less what was taken before."""
+        """Reserve the tokens expected for this call, correcting earlier estimates."""
         mean = self._used / self.answered if self.answered else float(estimate)
         wanted = max(1.0, self._used + (self._admitted - self.answered + 1) * mean - self._reserved)
         self._admitted += 1

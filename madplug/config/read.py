@@ -83,7 +83,7 @@ def _as_table(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_as_table(inner) for inner in value]
     if isinstance(value, Iterator):
-        raise UserError(f"{value!r:.80} is no value of a run file; give a list")
+        raise UserError(f"{value!r:.80} cannot be used in a run file; give a list")
     return str(value) if isinstance(value, Path) else value
 
 

@@ -68,7 +68,7 @@ def has_study(folder: Path) -> bool:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a directory that a power failure does not take away again; SQLite takes care of what is in it."""
+    """Create a directory durably (fsync its parents); SQLite does the same for the files in it."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for path in missing:

@@ -1,4 +1,4 @@
-"""What a study may become in the directory it has: more cells, repeats, samples and metrics, and no other debates.
+"""Which changes to a run file are compatible with recorded debates: more cells, repeats, samples and metrics.
 
 Whatever would change a recorded debate is refused, with the difference in words.
 """
@@ -20,7 +20,7 @@ _LISTS = {"styles", "personas", "phases", "metrics", "extensions"}
 
 
 def is_cell(table: Any) -> bool:
-    """Whether a recorded table has the shape of a cell; a study may be damaged, or somebody else's."""
+    """Whether a recorded table has the shape of a cell; a study may be damaged, or from elsewhere."""
     return isinstance(table, Mapping) and _is_shaped(table) and _is_shaped(table.get("debate") or {}, {"models"})
 
 

@@ -1,4 +1,4 @@
-"""Open files: whether a study can have those that it needs, and one that can no longer be written."""
+"""Check and raise the limit of open files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What plugins may rely on is written down in `public.txt`.
 
-`python tests/host/test_public.py` writes it anew. Before you do: CONTRIBUTING.md says what may change in which version.
+`python tests/host/test_public.py` writes it. Before you do: CONTRIBUTING.md says what may change in which version.
 """
 
 import inspect

@@ -248,7 +248,7 @@ def test_a_decision_that_may_ask_a_model_needs_none_where_no_agent_does(write, t
 
 
 def test_an_iterator_is_no_value_of_a_run_file(write):
-    with pytest.raises(UserError, match="is no value of a run file; give a list"):
+    with pytest.raises(UserError, match="cannot be used in a run file; give a list"):
         load(write(), {"debate.models": (name for name in "m")})
 
 

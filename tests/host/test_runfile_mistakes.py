@@ -48,7 +48,7 @@ def top(line, text=RUN):
      "debate.metrics: a run file has no such key here; did you mean 'metrics', at the top of the file?"),
     ("seed=99999999999999999999999", "seed: a whole number has at most 64 bits in TOML"),
     *((f"debate.styles=[{{use = 'kit.plain', for = {odd}}}]",
-       f"debate.styles[0].for: {shown} is no agent; name agents by id (a whole number from 0), name or role")
+       f"debate.styles[0].for: {shown} is not an agent; name agents by id (a whole number from 0), name or role")
       for odd, shown in (("true", "True"), ("[0, 0.5]", "0.5"), ("{a = 1}", "{'a': 1}"))),
     (f"metrics.{'9' * 5000}.use='kit.right'", "metrics: expected a list"),
 ])

@@ -17,7 +17,7 @@ def distributions() -> Iterator[Path]:
 
 
 def build(folder: Path) -> list[Path]:
-    """Wheels of everything, made anew in `folder`."""
+    """Wheels of everything, made in `folder`."""
     from hatchling.builders.wheel import WheelBuilder
 
     folder.mkdir(parents=True, exist_ok=True)

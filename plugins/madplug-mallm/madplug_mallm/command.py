@@ -36,7 +36,7 @@ def import_mallm(config: Path, output: Path | None) -> None:
 
     target = config.with_suffix(".toml") if output is None else output
     if output is None and target.exists():
-        raise UserError(f"{target}: is there already; choose another file with --output")
+        raise UserError(f"{target}: already exists; choose another file with --output")
     done = convert(read(config), target.parent, name=config.stem)
     text = written(done, config.name)
     try:

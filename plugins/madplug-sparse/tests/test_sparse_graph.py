@@ -57,7 +57,7 @@ def test_input_tokens_follow_the_formula(window, topology):
 
 
 @pytest.mark.parametrize("topology", ["random_k", "erdos_renyi"])
-def test_a_random_graph_is_drawn_anew_in_every_round(topology):
+def test_a_random_graph_is_drawn_again_in_every_round(topology):
     debate, graph = debate_from("AAAA " * 8), SparseGraph(topology=topology)
     assert len({graph.graph(debate, k) for k in range(1, 6)}) > 1
     assert graph.graph(debate, 2) == graph.graph(debate, 2)
