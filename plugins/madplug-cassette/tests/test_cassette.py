@@ -69,3 +69,12 @@ def test_of_several_models_the_one_that_is_named_replies_again(tape):
     for other in (None, "three"):
         with pytest.raises(RefusedError, match=r"recorded for 'one', 'two'; say which model of the record this is"):
             ask(Replay(path=path, model=other), first)
+
+
+def test_a_paid_reply_that_was_no_answer_does_not_reply_again(tape):
+    path, played = tape
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    empty = {"text": "", "usage": {**rows[0]["usage"], "raw": {"unanswered": "the answer is empty"}}}
+    billed = [{**row, **empty} for row in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in (*billed, *rows)))
+    assert ask(Replay(path=path), played.requests[0]) == "A"

@@ -14,6 +14,7 @@ from madplug import (
     RefusedError,
     TransientError,
     UnreachableError,
+    Usage,
 )
 from madplug_openai.keys import presentable
 from madplug_testing.endpoint import completion, running_endpoint
@@ -173,3 +174,13 @@ def test_no_password_of_an_address_is_in_a_message(password, around):
     assert "someone" not in said
     assert not password or password not in said
     assert "http://[key]@" in said
+
+
+@pytest.mark.parametrize(("reply", "usage"), [
+    ({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}, Usage(7, 3)),
+    ({"choices": [], "usage": "much"}, None),
+    ({"choices": []}, None)])
+def test_a_reply_that_cannot_be_read_is_paid_if_it_says_what_it_used(reply, usage):
+    from madplug_openai.replies import billed_for
+
+    assert billed_for(reply) == usage
