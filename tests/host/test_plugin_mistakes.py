@@ -379,7 +379,7 @@ def test_a_trace_shows_every_hook_call_and_who_was_heard(madplug, write, tmp_pat
     assert {"madplug_samples", "madplug_opening", "madplug_view", "madplug_reply", "madplug_request",
             "madplug_complete", "madplug_round_ended"} <= {call["hook"] for call in calls}
     reply = next(call for call in calls if call["hook"] == "madplug_reply")
-    assert (reply["implementations"], reply["gave"]) == (["0.extension.shout", "host"], "coroutine")
+    assert (reply["implementations"], reply["gave"]) == (["0.extension.kit.shout", "host"], "coroutine")
     assert (reply["sample"], reply["round"], reply["cell"]) == ("q0000", 1, "main")
     assert madplug("run", file, "--output", "p", "--quiet").returncode == 0
     assert "madplug_view" not in (tmp_path / "p" / "log.jsonl").read_text()
