@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from madplug.cli.api import run as run
     from madplug.component import Component as Component
     from madplug.components import *  # noqa: F403
+    from madplug.context import Answers as Answers
+    from madplug.context import CellFacts as CellFacts
     from madplug.context import Debate as Debate
+    from madplug.context import Jobs as Jobs
+    from madplug.context import Progress as Progress
     from madplug.context import Run as Run
+    from madplug.context import RunDriver as RunDriver
     from madplug.context import Sampled as Sampled
     from madplug.context import Setup as Setup
     from madplug.debate.cell import BoundStyle as BoundStyle
@@ -54,7 +59,7 @@ _HOMES = {
     "aio": ("maybe_await",),
     "cli.api": ("StudyResult", "arun", "run"),
     "component": ("Component",),
-    "context": ("Debate", "Run", "Sampled", "Setup"),
+    "context": ("Answers", "CellFacts", "Debate", "Jobs", "Progress", "Run", "RunDriver", "Sampled", "Setup"),
     "errors": (
         "AccessError", "ComponentError", "EmptyReplyError", "MadplugError", "ModelError", "OverloadedError", "Problem",
         "RefusedError", "StudyError", "StudyStopped", "TransientError", "UnreachableError", "UserError", "nearest",

@@ -46,6 +46,9 @@ class Answers(Protocol):
     def canonical(self, text: str, sample: Sample) -> str | None:
         """The canonical answer in a text, or None if there is none."""
 
+    def extract(self, debate: Debate, turn: Turn, text: str) -> Awaitable[str | None] | str | None:
+        """The answer that a reply gives, as text, or None."""
+
     def same(self, a: str, b: str, sample: Sample) -> bool:
         """Whether two canonical answers are the same answer."""
 
@@ -245,7 +248,8 @@ class Debate(ABC):
 
     @abstractmethod
     async def read(self, turn: Turn, reply: Reply) -> tuple[str | None, str | None]:
-        """The answer in a reply as text, and its key; both None if it gives none."""
+        """The answer in a reply as text, and its key; both None if none can be read, `""` and None if the turn gives
+        none by design."""
 
     # Who sees what
 

@@ -136,13 +136,15 @@ class Reply:
     content: str
     """The text that is recorded and shown to others."""
     answer: str | None = None
-    """The answer as text. None: extract it from `content`. An empty string: this turn gives no answer."""
+    """The answer as text. None: extract it from `content`. An empty string: none could be read."""
     agreement: bool | None = None
     """Whether the agent agrees with the draft it saw; None if it was not asked or its reply could not be read."""
     confidence: float | None = None
     """Between 0 and 1; None if unknown."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """Anything else worth storing, under the plugin's name."""
+    answers: bool = True
+    """False for a turn that by design gives no answer (a summary, a ranking); `answer` and `content` are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,7 @@ class Message:
     content: str
     stage: str = ""
     answer: str | None = None
+    """The answer as text; None if none could be read; empty if the turn gives none by design (see `answers`)."""
     key: str | None = None
     """The canonical answer: two messages give the same answer exactly when their keys are equal."""
     agreement: bool | None = None
@@ -175,6 +178,11 @@ class Message:
     calls: tuple[str, ...] = ()
     """Keys of the calls behind this message, in the order they were answered."""
     data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def answers(self) -> bool:
+        """Whether the turn was to give an answer: not a note, and not a turn that gives none by design."""
+        return self.agent is not None and self.answer != ""
 
 
 @dataclass(frozen=True, slots=True)

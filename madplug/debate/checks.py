@@ -70,13 +70,15 @@ def type_error(what: str, value: Any, wanted: str) -> ComponentError:
 def check_reply(reply: Reply, given: str) -> Reply:
     """The reply, if its fields are valid. given: where it comes from, with the verb."""
     if type(reply.content) is str and type(reply.answer) in _TEXT and type(reply.agreement) in _TRUTH \
-            and reply.confidence is None and type(reply.data) is dict and not reply.data:
+            and reply.confidence is None and type(reply.data) is dict and not reply.data \
+            and type(reply.answers) is bool:
         return reply  # nearly every one
     _field(reply, "content", (str,), given)
     _field(reply, "answer", _TEXT, given)
     _field(reply, "agreement", _TRUTH, given)
     _field(reply, "confidence", _NUMBER, given)
     _field(reply, "data", (Mapping,), given)
+    _field(reply, "answers", (bool,), given)
     if reply.confidence is not None and not 0 <= reply.confidence <= 1:
         raise ComponentError(f"{given} a Reply whose confidence is {reply.confidence!r}; "
                              "expected a number from 0 to 1, or None if none could be read")

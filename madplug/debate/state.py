@@ -116,6 +116,8 @@ class DebateState(Debate):
     @override
     async def read(self, turn: Turn, reply: Reply) -> tuple[str | None, str | None]:
         answer = reply.answer
+        if not reply.answers:
+            return "", None
         if answer is None:
             found: Any = self.cell.answers.extract(self, turn, reply.content)
             if hasattr(found, "__await__"):

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from madplug import DecisionProtocol, Extension, Reply, Style, Turn, TurnOrder, hookimpl
 from madplug.store import MemoryStore
 from madplug.testing import LastRound, play
-from madplug.testing.defaults import AnyMove
+from madplug.testing.defaults import AnyMove, PlainStyle
 
 
 class Twice(Style):
@@ -136,3 +138,31 @@ def test_a_decision_cannot_write_into_the_record():
             return LastRound().at_end(debate)
 
     assert play(replies=lambda r: "A", decision=Forger()).decision.key == "A"
+
+
+@pytest.mark.parametrize(("reply", "answer", "asked"), [
+    (Reply("A first, then B", answers=False), "", False),
+    (Reply("A", answer="B", answers=False), "", False),
+    (Reply("A", answer=""), None, True),
+    (Reply("A"), "A", True),
+])
+def test_a_turn_that_gives_no_answer_by_design_is_told_from_one_whose_answer_cannot_be_read(reply, answer, asked):
+    class Given(PlainStyle):
+        """Gives one reply."""
+
+        def respond(self, debate, turn, view):
+            return reply
+
+    message = play(styles=[Given()], agents=1).messages[0]
+    assert (message.answer, message.key, message.answers) == (answer, answer or None, asked)
+
+
+def test_whether_a_reply_answers_is_true_or_false():
+    class Odd(PlainStyle):
+        """Says neither."""
+
+        def respond(self, debate, turn, view):
+            return Reply("A", answers=None)
+
+    error = play(styles=[Odd()], agents=1, expect_failure=True).result.error
+    assert "respond returned a Reply whose answers is NoneType None; expected bool" in error

@@ -78,4 +78,4 @@ async def carried(message: Message) -> Reply:
     """A message as the reply of a turn that was not taken."""
     data = {name: facts for name, facts in message.data.items() if name != "attack"}
     return Reply(message.content, message.answer or "", message.agreement, message.confidence,
-                 {**data, "attack": {"frozen": True}})
+                 {**data, "attack": {"frozen": True}}, answers=message.answers)

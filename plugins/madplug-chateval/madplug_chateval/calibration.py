@@ -13,8 +13,7 @@ from madplug_chateval.pairs import LabelOptions, pair_of
 from madplug_chateval.scores import verdict
 
 if TYPE_CHECKING:
-    from madplug import Debate
-    from madplug.runspecs import Sampled
+    from madplug import Debate, Sampled
 
 PAPER = "Chan et al. 2024, ChatEval, section 3 (position calibration)"
 

@@ -146,7 +146,7 @@ class Referee(Style):
         form = debate.answers.form(debate.sample, body=o.max_characters) if final and not pair else None
         text = spoken((await debate.ask([prompt], agent=turn.agent, purpose="discuss", form=form)).text)
         if not final:
-            return Reply(text, "")
+            return Reply(text, answers=False)
         return judged(text, o.labels) if pair else Reply(text)
 
 
@@ -175,7 +175,7 @@ class Summariser(Style):
         before = fill(o.before, summary=own[-1].content) if own else ""
         parts = [shown(debate, o), fill(o.discussion, messages=said), fill(o.summary, before=before)]
         prompt = user(debate.sample, "\n\n".join(parts))
-        return Reply(spoken((await debate.ask([prompt], agent=turn.agent, purpose="summarise")).text), "")
+        return Reply(spoken((await debate.ask([prompt], agent=turn.agent, purpose="summarise")).text), answers=False)
 
 
 def shown(debate: Debate, options: RefereeOptions | SummariserOptions) -> str:

@@ -155,7 +155,7 @@ def test_the_form_of_the_verdict_is_asked_for_in_the_last_round_only():
 
 def test_earlier_rounds_give_no_answer():
     played = simultaneous(lambda r: scored(7, 8))
-    assert [m.answer for m in played.messages] == [None, None, "2", "2"]
+    assert [m.answer for m in played.messages] == ["", "", "2", "2"]
 
 
 def test_verdicts_may_be_asked_for_in_every_round():

@@ -29,7 +29,7 @@ async def with_confidence(debate: Debate, turn: Turn, reply: Reply, answers: int
 
     The answer is read here and passed on, so that it is read only once.
     """
-    if reply.answer == "":
+    if reply.answer == "" or not reply.answers:
         return reply
     answer, key = await debate.read(turn, reply)
     keys = debate.transcript.answers([turn.agent])[0][:debate.round - 1]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from madplug import Message, Sample, Turn
 
 if TYPE_CHECKING:
-    from madplug import AnswerFormat, Debate
+    from madplug import Answers, Debate
 
 Chat = dict[str, Any]
 """One chat message: `{"role": ..., "content": ...}`."""
@@ -60,7 +60,7 @@ def question_parts(sample: Sample, leave_out: Collection[str] = ()) -> str:
     return "\n\n".join(text for name, text in parts.items() if text and name not in leave_out)
 
 
-def instruction_alone(answers: AnswerFormat, sample: Sample) -> str:
+def instruction_alone(answers: Answers, sample: Sample) -> str:
     """How to give an answer in a field of a structured reply, or as the output of a program.
 
     A format that asks for a closing line says it differently here, by a method `instruction_alone`.
@@ -107,8 +107,8 @@ def discussion(debate: Debate, turn: Turn, view: Sequence[Message]) -> list[Chat
 
 
 def transcribe(debate: Debate, messages: Iterable[Message]) -> str:
-    """One text of all messages, each below its speaker's name."""
-    return "\n\n".join(f"{speaker(debate, m)}:\n{m.content}" for m in messages)
+    """One text of all messages, each below its speaker's name; without notes that say nothing, as of who left."""
+    return "\n\n".join(f"{speaker(debate, m)}:\n{m.content}" for m in messages if m.content or m.agent is not None)
 
 
 def merged(chat: Iterable[Mapping[str, Any]]) -> list[Chat]:

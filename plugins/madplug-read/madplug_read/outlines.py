@@ -122,7 +122,7 @@ def _mark(agent: int, number: int, said: Sequence[Message], grades: Grades, chan
     key = next((m.key for m in reversed(said) if m.key is not None), None)
     state: MarkState = "answer" if key is not None else "silent"
     if key is None and said:
-        state = "none" if all(m.answer == "" for m in said) else "unread"
+        state = "none" if not any(m.answers for m in said) else "unread"
     return Mark(agent, number, key, state, grades.get(key) if key is not None else None,
                 any(m.id in changed for m in said))
 

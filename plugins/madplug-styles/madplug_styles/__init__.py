@@ -203,8 +203,8 @@ class Reasoning(DiscussionStyle):
         text = await self.say(debate, turn, view, instruction, draft=draft, asks=asks, solves=False)
         reply = self.read(debate, turn, text, draft=None, asks=asks, solves=False)
         if self.options.extract:
-            return replace(reply, answer=await self.conclude(debate, turn, view, reply))
-        return replace(reply, answer=None) if states_answer(debate, text) else reply
+            return replace(reply, answer=await self.conclude(debate, turn, view, reply), answers=True)
+        return replace(reply, answers=True) if states_answer(debate, text) else reply
 
     async def conclude(self, debate: Debate, turn: Turn, view: Sequence[Message], reply: Reply) -> str:
         """The agent's own short answer, after its message; empty when it has none that can be read."""

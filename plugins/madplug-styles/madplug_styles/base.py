@@ -182,7 +182,8 @@ class DiscussionStyle(Style):
         data |= {"about": draft.id} if agreement and draft else {}
         data |= {"adopted": draft.id} if agreement and draft and answer == draft.answer else {}
         confidence = read_share(fields.get("confidence")) if fields else None
-        return Reply(content, answer, agreement, confidence, {"styles": data} if data else {})
+        return Reply(content, answer if solves else None, agreement, confidence, {"styles": data} if data else {},
+                     answers=solves)
 
     @property
     def agreement_rule(self) -> AgreementRule:

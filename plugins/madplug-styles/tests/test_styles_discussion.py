@@ -104,7 +104,7 @@ def test_an_agreement_is_no_new_draft() -> None:
 def test_feedback_has_a_stance_and_no_answer() -> None:
     played = discuss(Simple(), "draft feedback", ["Final answer: A", "[DISAGREE] weak. Final answer: B"])
     message = played.messages[1]
-    assert (message.agreement, message.key, message.answer) == (False, None, None)
+    assert (message.agreement, message.key, message.answers) == (False, None, False)
     assert Line().instruction(Sample("q", "?")) not in last_prompt(played)
 
 
@@ -311,7 +311,7 @@ def test_split_feedback_is_told_the_stance() -> None:
     assert "You disagree with" in last_prompt(played)
     flags = {"unparsed": True, "unparsed_agreement": True}
     assert played.messages[1].data["styles"] == {**flags, "stance": "Hm."}
-    assert played.messages[1].answer is None
+    assert not played.messages[1].answers
 
 
 def test_the_most_calls_of_a_turn() -> None:
@@ -323,7 +323,7 @@ def test_the_most_calls_of_a_turn() -> None:
 
 def test_reasoning_shows_no_solution_and_states_none() -> None:
     played = discuss(Reasoning(), "improve improve", ["(B) looks odd.", "[AGREE] It must be (C)."])
-    assert [(m.agreement, m.answer) for m in played.messages] == [(False, None), (True, None)]
+    assert [(m.agreement, m.answers) for m in played.messages] == [(False, False), (True, False)]
     assert Reasoning().options.propose in played.prompts[0]
     assert Reasoning().options.improve in played.prompts[1]
     assert all("solution:" not in p and "Final answer" not in p for p in played.prompts)
@@ -358,7 +358,7 @@ def test_hostile_replies_end_the_turn_and_agree_with_nothing(style: Any, structu
         assert len(played.messages) == 3
         silent = not reply.strip()
         assert [m.agreement for m in played.messages[1:]] == [None if silent else False] * 2
-        assert played.messages[2].answer is None or style is Reasoning
+        assert not played.messages[2].answers or style is Reasoning
 
 
 @pytest.mark.parametrize("style", [Simple, FreeText, Split, Critical])

@@ -161,7 +161,7 @@ class Report(Windowed):
     def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
         """The centre; for the centre, all others."""
         centre = speakers(debate)[0].id
-        return (centre,) if agent.id != centre else tuple(a.id for a in debate.agents if a.id != centre)
+        return (centre,) if agent.id != centre else tuple(a.id for a in debate.active if a.id != centre)
 
 
 class InnerDebate(Windowed):
@@ -189,7 +189,7 @@ class InnerDebate(Windowed):
         """The drafter and the agent before; for the drafter, all others."""
         centre, *others = speakers(debate)
         if agent.id == centre.id:
-            return tuple(a.id for a in debate.agents if a.id != centre.id)
+            return tuple(a.id for a in debate.active if a.id != centre.id)
         return tuple(dict.fromkeys(i for i in (centre.id, before_in(others, agent)) if i != agent.id))
 
 
