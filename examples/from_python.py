@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import madplug
+from madplug_export import to_pandas
 
 
 class Firmest(madplug.DecisionProtocol):
@@ -30,5 +31,5 @@ result = madplug.run(study, components=[Firmest], output="runs/firmness")
 print(result.status, result.metrics)
 
 grown = madplug.run(study, settings={"dataset.size": 300}, components=[Firmest], output="runs/firmness")
-debates = grown.to_pandas("debates")
+debates = to_pandas(grown, "debates")
 print(debates.groupby(["cell", "group"])["qa.accuracy"].agg(["mean", "size"]).round(3))

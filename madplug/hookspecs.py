@@ -202,8 +202,18 @@ def madplug_register_components() -> Iterable[type[Component]]:  # type: ignore[
 def madplug_register_commands(cli: click.Group) -> None:
     """Add commands to the `madplug` program, or options to its commands.
 
-    cli: the click group to add them to; `cli.commands["run"]` is a command to add options to. Return nothing. Every
-    implementation is called. Shipped: `madplug-report`, `madplug-shards`.
+    cli: the click group to add them to; `cli.commands["run"]` is a command to add options to, such as a short form of
+    `--observe NAME`, which appends to the parameter `observers`. Return nothing. Every implementation is called.
+    Shipped: `madplug-report`, `madplug-shards`.
+    """
+
+
+@hookspec
+def madplug_register_progress() -> Iterable[Observer]:  # type: ignore[empty-body]
+    """Show the progress of a study that `madplug.run` runs, where there is no terminal: in a notebook, say.
+
+    Return observers that fit where the program runs, or nothing. Every implementation is called, unless the run is
+    quiet. Shipped: `madplug-read`.
     """
 
 

@@ -56,6 +56,31 @@ def _seconds(read, text):
     return used
 
 
+@pytest.fixture
+def program(monkeypatch, tmp_path):
+    """Runs the program in this process: `program("run", "study.toml")`, with the plugin and a run file of the host's
+    tests. Both are there for child processes, too.
+    """
+    from click.testing import CliRunner
+
+    from madplug.cli.program import main
+
+    kit = str(Path(__file__).parents[1] / "tests" / "kit")
+    monkeypatch.syspath_prepend(kit)
+    monkeypatch.setenv("PYTHONPATH", kit)
+    monkeypatch.chdir(tmp_path)
+    from tests_support import RUN
+
+    Path("study.toml").write_text(RUN)
+
+    def program(*words):
+        done = CliRunner().invoke(main, [str(word) for word in words], prog_name="madplug")
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return done
+
+    return program
+
+
 @pytest.fixture(scope="session")
 def registry():
     """What is installed, looked through once."""

@@ -6,11 +6,11 @@ import asyncio
 import signal
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from madplug.components import Component, Observer
 from madplug.config import load
@@ -19,11 +19,9 @@ from madplug.errors import UserError
 from madplug.records import DebateResult
 from madplug.registry.installed import Registry
 from madplug.store import Reader, open_study
-from madplug.study.session import open_session
+from madplug.study.process import interruptible
+from madplug.study.session import Session
 from madplug.study.trust import confirm
-
-if TYPE_CHECKING:
-    from madplug.study.run import StudyRun
 
 T = TypeVar("T")
 
@@ -57,22 +55,6 @@ class StudyResult:
         with self.open() as study:
             return list(study.debates(cell))
 
-    def to_pandas(self, table: str = "debates") -> Any:
-        """A pandas data frame: `debates`, `messages`, `calls` or `figures`; see `Reader.to_pandas`."""
-        with self.open() as study:
-            return study.to_pandas(table)
-
-    def to_polars(self, table: str = "debates") -> Any:
-        """A polars data frame: `debates`, `messages`, `calls` or `figures`; see `Reader.to_polars`."""
-        with self.open() as study:
-            return study.to_polars(table)
-
-    def _repr_html_(self) -> str:
-        """The study as a notebook shows it."""
-        from madplug.markup import study_page
-
-        return study_page(self.summary, self.folder)
-
 
 async def arun(source: str | Path | Mapping[str, Any], *, settings: Mapping[str, Any] | None = None,
                output: str | Path | None = None, components: Sequence[type[Component]] = (),
@@ -88,7 +70,15 @@ async def arun(source: str | Path | Mapping[str, Any], *, settings: Mapping[str,
     answered and stored first. Raises `UserError` for mistakes in the run file, with every one of them, and `StudyError`
     if the study cannot go on.
     """
-    return await _Run(source, settings, output, components, observers, quiet, yes).run()
+    session, folder = _session(source, settings, output, components, observers, yes=yes)
+    task = asyncio.ensure_future(_run(session, observers, quiet=quiet))
+    try:
+        return StudyResult(folder, await asyncio.shield(task))
+    except asyncio.CancelledError:
+        if not task.done():
+            session.interrupt()
+            await _outlast(task)
+        raise
 
 
 def run(source: str | Path | Mapping[str, Any], *, settings: Mapping[str, Any] | None = None,
@@ -99,104 +89,64 @@ def run(source: str | Path | Mapping[str, Any], *, settings: Mapping[str, Any] |
     Can be called in a notebook, where it blocks until the study has ended. An interrupt lets the calls in flight be
     answered and stored, and then raises `KeyboardInterrupt`.
     """
-    study = _Run(source, settings, output, components, observers, quiet, yes)
+    session, folder = _session(source, settings, output, components, observers, yes=yes)
+
+    def work() -> dict[str, Any]:
+        return asyncio.run(_run(session, observers, quiet=quiet))
+
+    with interruptible(session.interrupt, _raise_interrupt, [signal.SIGINT]):
+        summary = _in_thread(work) if _has_loop() else work()
+    if session.interrupted:
+        raise KeyboardInterrupt
+    return StudyResult(folder, summary)
+
+
+def _session(source: str | Path | Mapping[str, Any], settings: Mapping[str, Any] | None, output: str | Path | None,
+             components: Sequence[type[Component]], observers: Sequence[Observer], *,
+             yes: bool) -> tuple[Session, Path]:
+    """The study, and its directory as the user calls it: a program may change its current directory meanwhile."""
+    if odd := [one for one in observers if not isinstance(one, Observer)]:
+        raise UserError(f"observers: {odd[0]!r:.80} is not an observer, such as an instance of a subclass of "
+                        "madplug.Observer")
+    if not isinstance(source, Mapping):
+        source = Path(source)
+        confirm(source.parent, read(source, settings or {}), yes=yes)
+    resolved = load(source, settings or {}, Registry(classes=components))
+    folder = Path(output) if output is not None else resolved.folder
+    confirm(folder.absolute(), resolved.table, yes=yes)
+    return Session(resolved, folder.absolute()), folder
+
+
+async def _run(session: Session, observers: Sequence[Observer], *, quiet: bool) -> dict[str, Any]:
+    with session:
+        for text in session.warnings:
+            warnings.warn(text, stacklevel=1)
+        shown = [] if quiet else _progress_observers()
+        try:
+            return await session.run([*shown, *observers])
+        finally:
+            for observer in shown:
+                observer.close()
+
+
+def _progress_observers() -> list[Observer]:
+    """What shows the progress: the terminal if there is one, or what plugins show it on."""
+    from madplug.cli.terminal import Terminal
+
+    terminal = Terminal()
+    return [terminal] if terminal.console.is_terminal else Registry().progress()
+
+
+def _raise_interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def _has_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(study.run_interruptibly())
-    return _in_thread(study)
-
-
-class _Run:
-    """One call of `run` or `arun`."""
-
-    def __init__(self, source: str | Path | Mapping[str, Any], settings: Mapping[str, Any] | None,
-                 output: str | Path | None, components: Sequence[type[Component]], observers: Sequence[Observer],
-                 quiet: bool, yes: bool) -> None:
-        if odd := [one for one in observers if not isinstance(one, Observer)]:
-            raise UserError(f"observers: {odd[0]!r:.80} is not an observer, such as an instance of a subclass of "
-                            "madplug.Observer")
-        if not isinstance(source, Mapping):
-            source = Path(source)
-            confirm(source.parent, read(source, settings or {}), yes=yes)
-        self._resolved = load(source, settings or {}, Registry(classes=components))
-        self._folder = Path(output) if output is not None else self._resolved.folder
-        self._place = self._folder.absolute()  # a program may change its current directory meanwhile
-        confirm(self._place, self._resolved.table, yes=yes)
-        self._observers = observers
-        self._quiet = quiet
-        self._study: StudyRun | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self.interrupted = False
-
-    async def run(self) -> StudyResult:
-        """Run the study; if this task is cancelled, however often, calls in flight are answered and stored first."""
-        task = asyncio.ensure_future(self._run())
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.done():
-                raise
-            self.interrupted = True  # also if the study has not begun
-            self._stop()
-            await _outlast(task)
-            raise
-
-    async def run_interruptibly(self) -> StudyResult:
-        """Run the study; an interrupt stops it, and then raises `KeyboardInterrupt`."""
-        with self.interruptible():
-            result = await self._run()
-        if self.interrupted:
-            raise KeyboardInterrupt
-        return result
-
-    def interrupt(self) -> None:
-        """Stop the study, from any thread."""
-        self.interrupted = True
-        if self._loop is not None:
-            with suppress(RuntimeError):  # it has ended meanwhile
-                self._loop.call_soon_threadsafe(self._stop)
-
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """The first interrupt stops the study, the second raises `KeyboardInterrupt` at once."""
-        def interrupted(*_: object) -> None:
-            if self.interrupted:
-                raise KeyboardInterrupt
-            self.interrupt()
-
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = signal.signal(signal.SIGINT, interrupted)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-    async def _run(self) -> StudyResult:
-        from madplug.notebook import progress_observers
-
-        self._loop = asyncio.get_running_loop()
-        with open_session(self._resolved, self._place) as session:
-            for text in session.warnings:
-                warnings.warn(text, stacklevel=1)
-            shown = progress_observers(quiet=self._quiet)
-            try:
-                summary = await session.run([*shown, *self._observers], begun=self._begun)
-            finally:
-                for observer in shown:
-                    observer.close()
-        return StudyResult(self._folder, summary)
-
-    def _begun(self, study: StudyRun) -> None:
-        self._study = study
-        if self.interrupted:
-            self._stop()
-
-    def _stop(self) -> None:
-        if self._study is not None:
-            self._study.interrupt()
+        return False
+    return True
 
 
 async def _outlast(task: asyncio.Task[Any]) -> None:
@@ -207,23 +157,20 @@ async def _outlast(task: asyncio.Task[Any]) -> None:
     task.result()
 
 
-def _in_thread(study: _Run) -> StudyResult:
-    """Run a study beside the event loop that is running in this thread."""
-    results: list[StudyResult] = []
+def _in_thread(work: Callable[[], T]) -> T:
+    """The result of work that needs an event loop, beside the one that is running in this thread."""
+    results: list[T] = []
     errors: list[BaseException] = []
 
-    def work() -> None:
+    def guarded() -> None:
         try:
-            results.append(asyncio.run(study.run()))
+            results.append(work())
         except BaseException as error:  # raised again in the thread that waits
             errors.append(error)
 
-    thread = threading.Thread(target=work, name="madplug-run", daemon=True)
+    thread = threading.Thread(target=guarded, name="madplug-run", daemon=True)
     thread.start()
-    with study.interruptible():
-        thread.join()
-    if study.interrupted:
-        raise KeyboardInterrupt
+    thread.join()
     if errors:
         raise errors[0]
     return results[0]

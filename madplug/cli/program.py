@@ -7,11 +7,11 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """A full disk, a quota, a limit of a file's size, a terminal that is gone, and a file that was opened to be read."""
+
+
+DISTRIBUTIONS: Mapping[str, str] = {
+    "ask": "madplug-ask", "export": "madplug-export", "import": "madplug-mallm", "inspect": "madplug-inspect",
+    "merge": "madplug-shards", "read": "madplug-read", "report": "madplug-report", "run --prepare": "madplug-shards",
+    "run --prepared": "madplug-shards", "run --shard": "madplug-shards", "run --watch": "madplug-read",
+    "serve": "madplug-serve", "view": "madplug-view"}
+"""The distribution to install for a command, or an option of a command, that is not there."""
 
 
 class Program(click.Group):
@@ -48,10 +56,18 @@ class Program(click.Group):
 
     def resolve_command(self, ctx: click.Context,
                         args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name, with the options that plugins add to it."""
-        command = self.get_command(ctx, args[0])
+        """The command that the arguments name, with the options that plugins add to it.
+
+        Raises `UserError` if it, or an option of it, has to be installed.
+        """
+        name, command = args[0], self.get_command(ctx, args[0])
+        if command is None and (home := DISTRIBUTIONS.get(name)):
+            raise UserError(f"no command '{name}'; it comes with {home}: pip install {home}")
         if command is not None and _unknown(command, args):
             self._add()
+            for option in _unknown(command, args):
+                if home := DISTRIBUTIONS.get(f"{name} {option}"):
+                    raise UserError(f"{name}: no option '{option}'; it comes with {home}: pip install {home}")
         return super().resolve_command(ctx, args)
 
     def _add(self) -> None:
@@ -232,23 +248,24 @@ def check(file: Path, settings: tuple[str, ...]) -> None:
 @click.option("--output", type=click.Path(path_type=Path), help="The study's directory.  [default: runs/NAME]")
 @_yes
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@click.option("--watch", is_flag=True, help="Show every message as it is recorded.")
+@click.option("--observe", "observers", metavar="NAME", multiple=True,
+              help="An observer beside those of the run file, a name or '{use = \"NAME\", ...}'.")
 @click.option("--trace", is_flag=True, help="Log every hook call in DIR/log.jsonl.")
-def run(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool, quiet: bool, watch: bool,
-        trace: bool) -> None:
+def run(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool, quiet: bool,
+        observers: tuple[str, ...], trace: bool) -> None:
     """Run a study, or resume it where it stopped."""
     from madplug.cli.launch import launch
     from madplug.config import load
-    from madplug.config.read import read
+    from madplug.config.read import as_toml, read
     from madplug.registry.installed import Registry
     from madplug.study.trust import confirm
 
     registry = Registry()
     confirm(file.parent, read(file, settings), yes=yes)
-    resolved = load(file, settings, registry)
+    resolved = load(file, settings, registry, observers=[as_toml(text) for text in observers])
     folder = output or resolved.folder
     confirm(folder, resolved.table, yes=yes)
-    status = launch(resolved, folder, quiet=quiet, messages=watch, traced=trace)
+    status = launch(resolved, folder, quiet=quiet, traced=trace)
     if not quiet:
         _print_hints(registry, folder)
     sys.exit(status)
@@ -332,7 +349,7 @@ def rescore(folder: Path, metrics: tuple[str, ...], yes: bool, quiet: bool) -> N
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(folder: Path, as_json: bool) -> None:
     """Show the progress of a study, also while it runs."""
-    from madplug.export import status_of
+    from madplug.cli.status import status_of
 
     facts = status_of(folder)
     if as_json:
@@ -347,52 +364,6 @@ def status(folder: Path, as_json: bool) -> None:
                f"{facts['tokens']} tokens{cost}")
     for problem in facts["problems"]:
         click.echo(f"problem: {safe(problem)}")
-
-
-@main.command()
-@_folder
-@click.argument("sample", required=False)
-@click.option("--cell", metavar="CELL", help="Only this cell.")
-@click.option("--repeat", type=click.IntRange(0), metavar="R", help="Only this repeat, from 0.")
-@click.option("--prompts", is_flag=True, help="Show what was sent to the models, and their replies, in full.")
-@click.option("--failed", "traits", flag_value="failed", multiple=True, help="Only debates that failed.")
-@click.option("--changed", "traits", flag_value="changed", multiple=True,
-              help="Only debates in which an agent changed its mind.")
-@click.option("--undecided", "traits", flag_value="undecided", multiple=True, help="Only debates without a decision.")
-@click.option("--wrong", "traits", flag_value="wrong", multiple=True, help="Only debates with a wrong decision.")
-@click.option("--all", "every", is_flag=True, help="List every debate, not only the first 50.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line, for every debate.")
-def read(folder: Path, sample: str | None, cell: str | None, repeat: int | None, prompts: bool,
-         traits: tuple[str, ...], every: bool, as_json: bool) -> None:
-    """Read the debates on a SAMPLE of the study in DIR, or list its debates.
-
-    Shows the question, the agents, what each of them said and had been shown, changes of mind, votes, the decision and
-    the cost; also while the study runs.
-    """
-    from rich.console import Console
-
-    from madplug.reading.command import Wanted, read_study
-
-    console = Console()
-    if not console.width:  # as some terminals say that do not know it
-        console.width = 80
-    read_study(folder, Wanted(sample, cell, repeat, traits, prompts, as_json, every), console)
-
-
-@main.command()
-@_folder
-@click.option("--output", required=True, metavar="FILE",
-              help="A name ending in .jsonl, .csv or .parquet, or - for standard output.")
-@click.option("--calls", "what", flag_value="calls", help="Write the model calls instead: requests and replies.")
-@click.option("--messages", "what", flag_value="messages", help="Write the messages instead, one row each.")
-@click.option("--format", "form", type=click.Choice(("jsonl", "csv", "parquet")), help="Unless the name tells.")
-def export(folder: Path, output: str, what: Literal["calls", "messages"] | None, form: str | None) -> None:
-    """Write the debates in DIR to a file, one row each."""
-    from madplug.export import export_to
-
-    number = export_to(folder, output, what or "debates", form)
-    noun = {"calls": "call", "messages": "message"}.get(what or "", "debate")
-    click.echo(f"{count(number, noun)} in {output}", err=output == "-")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ Nothing is run and no model is asked; a model or a data set that is not named is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +38,18 @@ class Made:
         self.models: dict[str, Model] = {}
         """By their names in the study: those of the run file, unless cells give one name different options."""
         self.shared: dict[str, Component] = {}
+        """Components that several cells have in common, by kind and slot."""
+        self._names: dict[str, str] = {}
+        self._same: Counter[str] = Counter()
 
-    def name_model(self, name: str, slot: Table) -> str:
-        """The study's name for a model of a cell."""
-        for key, model in self.models.items():
-            if key.partition("#")[0] == name and self.shared.get(f"model {to_json([name, slot])}") is model:
-                return key
-        same = sum(key.partition("#")[0] == name for key in self.models)
-        return name if not same else f"{name}#{same + 1}"
+    def model_name(self, name: str, slot: Table, make: Callable[[], Model | None]) -> str | None:
+        """The study's name for a model of a cell, which is made unless another cell has the same one."""
+        key = to_json([name, slot])
+        if key not in self._names and (model := make()) is not None:
+            self._same[name] += 1
+            self._names[key] = name if self._same[name] == 1 else f"{name}#{self._same[name]}"
+            self.models[self._names[key]] = model
+        return self._names.get(key)
 
 
 class Builder:
@@ -109,15 +114,7 @@ class Builder:
 
     def make_model(self, name: str, slot: Table) -> str | None:
         """Make a model unless another cell has made it; return its name in the study."""
-        key = f"model {to_json([name, slot])}"
-        if key not in self.made.shared:
-            line = self.made.name_model(name, slot)
-            model = self.make(Model, slot, f"models.{name}")
-            if model is None:
-                return None
-            self.made.shared[key] = self.made.models[line] = model
-        found = self.made.shared[key]
-        return next(line for line, model in self.made.models.items() if model is found)
+        return self.made.model_name(name, slot, lambda: self.make(Model, slot, f"models.{name}"))
 
     def find(self, base: type[Component], name: str, place: str) -> Offer | None:
         """The offer behind a name, or None after adding a problem."""

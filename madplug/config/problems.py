@@ -53,7 +53,7 @@ def problems_of(error: ValidationError, place: str, model: type[BaseModel], what
 
 def _unknown(name: str, known: Sequence[str], what: str, more: Iterable[str]) -> str:
     if "." in name:
-        return f"{what} has no such key; write {name} = ... without quotes, in which a dot leads into no table"
+        return f"{what} has no such key; write {name} = ... without quotes: in them, a dot does not lead into a table"
     thing = "option" if "." in what else "key"
     elsewhere = next((full for full in more if full.rpartition(".")[2] == name), None)
     if elsewhere is not None:

@@ -30,7 +30,7 @@ from madplug.errors import Problem, UserError, listed, nearest_or_all
 from madplug.registry.installed import Registry
 from madplug.registry.offers import Offer
 from madplug.rows import to_json
-from madplug.store.layout import NAME
+from madplug.store import has_study
 from madplug.text import a
 
 
@@ -89,16 +89,19 @@ class ResolvedStudy:
 
 
 def load(source: Path | Mapping[str, Any], settings: Settings = (), registry: Registry | None = None,
-         environ: Mapping[str, str] | None = None) -> ResolvedStudy:
+         environ: Mapping[str, str] | None = None, observers: Sequence[Any] = ()) -> ResolvedStudy:
     """The study that a run file describes. Raises `UserError` with every problem of every cell.
 
     source: the file, or its content as nested mappings, whose paths are relative to the current directory. settings:
     `a.b=value` each, or values by dotted key. environ: where `MADPLUG_A__B` is looked up; by default the process's
-    environment.
+    environment. observers: slots of observers, beside those of the file.
     """
-    if isinstance(source, Mapping):
-        return Resolver(read_mapping(source, settings, environ), Path(), registry or Registry()).resolve()
-    return Resolver(read(source, settings, environ), source.parent, registry or Registry()).resolve()
+    table = read_mapping(source, settings, environ) if isinstance(source, Mapping) else read(source, settings, environ)
+    folder = Path() if isinstance(source, Mapping) else source.parent
+    given = table.get("observers", [])
+    if observers and isinstance(given, list):  # what else it may be is reported with every other mistake
+        table["observers"] = [*given, *observers]
+    return Resolver(table, folder, registry or Registry()).resolve()
 
 
 def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Table:
@@ -163,6 +166,7 @@ class Resolver:
 
     def _resolve(self) -> ResolvedStudy:
         problems = list(secrets(self.table))
+        run: Any  # the fields of the slots are made from the kinds
         run, self.table = validate_lenient(self.tables.run, self.table, problems, "a run file", more=self.tables.keys)
         count_cells(self.table)
         found, by_cell = self._cells(run.oracle)
@@ -171,7 +175,8 @@ class Resolver:
         if limits.cost_usd is not None:
             problems += self._unpriced()
         builder = Builder(self.made, self.named_tables(run))
-        observers, executor = self._of_study(run, builder)
+        observers = builder.make_list(Observer, run.observers or (), "observers")
+        executor = builder.make(Executor, run.execution, "execution") if run.execution is not None else None
         reuse = [self._reused(text, f"reuse[{i}]", builder) for i, text in enumerate(run.reuse)]
         problems += builder.problems
         if problems:
@@ -190,7 +195,7 @@ class Resolver:
         """The directory of another study: relative to the run file, or to the current directory."""
         candidates = list(dict.fromkeys(((self.made.folder / text).absolute(), Path(text).absolute())))
         try:
-            found = next((path for path in candidates if (path / NAME).is_file()), None)
+            found = next((path for path in candidates if has_study(path)), None)
         except OSError as error:
             builder.problem(place, f"{text:.80} cannot be read: {error.strerror}")
             return None
@@ -209,12 +214,6 @@ class Resolver:
                 found.append(cell)
         return found, by_cell
 
-    def _of_study(self, run: Any, builder: Builder) -> tuple[list[Observer], Executor | None]:
-        """The observers and the executor, which belong to the whole study."""
-        observers = builder.make_list(Observer, run.observers or (), "observers")
-        executor = builder.make(Executor, run.execution, "execution") if run.execution is not None else None
-        return observers, executor
-
     def _unpriced(self) -> list[Problem]:
         return [Problem("limits.cost_usd", f"the price of model '{name}' is unknown, so its cost cannot be limited; "
                         f"give models.{name}.price = {{prompt = ..., completion = ...}} (USD per million tokens), or "
@@ -231,13 +230,9 @@ class CellResolver:
         self.settings = settings
         self.oracle = oracle
         self.builder = Builder(parent.made, {})
+        self.problems = self.builder.problems
         self._table: Any = CellSettings()
         self._preset_missing = False
-
-    @property
-    def problems(self) -> list[Problem]:
-        """The problems of this cell."""
-        return self.builder.problems
 
     def cell(self, table: Table) -> Cell | None:
         """The cell, or None if there are problems."""

@@ -26,7 +26,7 @@ from madplug.components import HOST_KINDS, AnswerFormat, Component
 from madplug.options import refuse_bool
 
 Table = dict[str, Any]
-MOST_AGENTS, MOST_ROUNDS, MOST_CELLS = 10_000, 10_000, 100_000
+MOST_AGENTS, MOST_ROUNDS, MOST_CELLS = 10_000, 10_000, 10_000
 LONGEST_NAME = 100
 
 

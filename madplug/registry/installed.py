@@ -21,7 +21,7 @@ from typing import Any
 from madplug import hookspecs
 from madplug._version import __version__
 from madplug.component import kind_of
-from madplug.components import HOST_KINDS, Component
+from madplug.components import HOST_KINDS, Component, Observer
 from madplug.errors import Problem, UserError, message_of, nearest
 from madplug.registry.local import from_session
 from madplug.registry.offers import Offer, component_problem, new_kind_problem
@@ -154,6 +154,13 @@ class Registry:
         found: list[str] = []
         self._call_each("madplug_register_hints", "cannot suggest what to do next",
                         lambda function: found.extend(map(str, function(folder) or ())))
+        return found
+
+    def progress(self) -> list[Observer]:
+        """What plugins show the progress of a study on, where this process runs."""
+        found: list[Observer] = []
+        self._call_each("madplug_register_progress", "cannot show the progress",
+                        lambda function: found.extend(function() or ()))
         return found
 
     def _call_each(self, hook: str, failure: str, call: Callable[[Callable[..., Any]], object]) -> None:

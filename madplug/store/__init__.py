@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from madplug.store.copying import copy_records, facts_of
     from madplug.store.encode import clamp_usage, drop_unstorable, sample_digest
+    from madplug.store.layout import has_study
     from madplug.store.memory import MemoryStore
     from madplug.store.reading import SqliteReader
     from madplug.store.scope import SCOPE, Scope
@@ -57,6 +58,7 @@ __all__ = [
     "copy_records",
     "drop_unstorable",
     "facts_of",
+    "has_study",
     "open_recorder",
     "open_study",
     "sample_digest",
@@ -68,6 +70,7 @@ _HOMES = {
                    "Order", "Outcome", "Progress", "Reader", "Recorder", "Spent", "Totals"),
     "store.copying": ("copy_records", "facts_of"),
     "store.encode": ("clamp_usage", "drop_unstorable", "sample_digest"),
+    "store.layout": ("has_study",),
     "store.memory": ("MemoryStore",),
     "store.reading": ("SqliteReader",),
     "store.scope": ("SCOPE", "Scope"),

@@ -307,17 +307,6 @@ class Reader(Protocol):
         Without a cursor, everything. Cheap while nothing is new. Raises `UserError` for a string that is not a cursor.
         """
 
-    def to_pandas(self, table: str = "debates", cell: str | None = None) -> Any:
-        """A pandas data frame, one row for each of the `debates`, `messages`, `calls` or `figures`.
-
-        The columns are those of an export (`docs/export.md`), except that a score's column has just its name, tokens
-        have columns of their own, and tables are JSON. figures: the numbers of each debate that has ended. cell: only
-        this one. Raises `UserError` if there is no such table, or pandas is not installed.
-        """
-
-    def to_polars(self, table: str = "debates", cell: str | None = None) -> Any:
-        """The same as a polars data frame."""
-
     def close(self) -> None:
         """Release the study."""
 

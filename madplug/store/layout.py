@@ -62,6 +62,11 @@ ADD_UP_CALLS = (
 """Records the sums over all calls so far, unless there is no further one since the last time."""
 
 
+def has_study(folder: Path) -> bool:
+    """Whether there are records of a study in a directory. Raises `OSError` if that cannot be told."""
+    return (folder / NAME).is_file()
+
+
 def make_folder(folder: Path) -> None:
     """Make a directory that a power failure does not take away again; SQLite takes care of what is in it."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]

@@ -37,10 +37,9 @@ from madplug.store.encode import (
     id_of,
     sample_digest,
 )
-from madplug.store.frames import Frames
 
 
-class MemoryStore(Frames):
+class MemoryStore:
     """`Recorder` and `Reader` in memory. results: debates that it contains from the start."""
 
     def __init__(self, results: Iterable[DebateResult] = ()) -> None:

@@ -32,7 +32,6 @@ from madplug.store.base import (
     reasoning_tokens,
 )
 from madplug.store.encode import join
-from madplug.store.frames import Frames
 from madplug.store.layout import NAME, open_for_reading
 from madplug.store.parts import last_line, lines_of, restore, unfold
 from madplug.store.scope import SCOPE, Scope
@@ -71,7 +70,7 @@ _PARTS = """SELECT line, text, CASE WHEN reply IS NOT NULL THEN (SELECT text FRO
 _TOPS = "SELECT (SELECT max(tick) FROM changes), (SELECT max(number) FROM calls)"
 
 
-class SqliteReader(Frames):
+class SqliteReader:
     """The `Reader` of a directory; executes nothing in it and writes nothing.
 
     everything: also give the debates of cells, repeats and samples that the latest run file no longer has.

@@ -17,13 +17,51 @@ if TYPE_CHECKING:
     from madplug.study.files import read_text, write_whole
     from madplug.study.jobs import JobStream
     from madplug.study.log import redirect_log
+    from madplug.study.process import (
+        FINISHED,
+        INTERRUPTED,
+        LIMIT,
+        SOME_FAILED,
+        STOPPING,
+        collect_rarely,
+        echo,
+        interruptible,
+    )
+    from madplug.study.run import StudyRun
+    from madplug.study.session import Session
     from madplug.study.summary import figures_by_cell
     from madplug.study.trust import confirm
     from madplug.study.worker import Worker
 
 __all__ = [
-    "PART", "Driver", "Ending", "Job", "JobStream", "Source", "StudyDriver", "Worker", "check_folder", "confirm",
-    "conflicts", "error_text", "figures_by_cell", "load", "read", "read_manifest", "read_text", "redirect_log",
+    "FINISHED",
+    "INTERRUPTED",
+    "LIMIT",
+    "PART",
+    "SOME_FAILED",
+    "STOPPING",
+    "Driver",
+    "Ending",
+    "Job",
+    "JobStream",
+    "Session",
+    "Source",
+    "StudyDriver",
+    "StudyRun",
+    "Worker",
+    "check_folder",
+    "collect_rarely",
+    "confirm",
+    "conflicts",
+    "echo",
+    "error_text",
+    "figures_by_cell",
+    "interruptible",
+    "load",
+    "read",
+    "read_manifest",
+    "read_text",
+    "redirect_log",
     "write_whole",
 ]
 
@@ -37,6 +75,10 @@ _HOMES = {
     "study.files": ("read_text", "write_whole"),
     "study.jobs": ("Job", "JobStream"),
     "study.log": ("redirect_log",),
+    "study.process": ("FINISHED", "INTERRUPTED", "LIMIT", "SOME_FAILED", "STOPPING", "collect_rarely", "echo",
+                      "interruptible"),
+    "study.run": ("StudyRun",),
+    "study.session": ("Session",),
     "study.summary": ("figures_by_cell",),
     "study.trust": ("confirm",),
     "study.worker": ("Worker",),

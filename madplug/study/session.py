@@ -1,10 +1,11 @@
-"""A study in its directory: locked and checked, run, logged and summarised, whoever asked for it."""
+"""A study in its directory: locked and checked, run, logged, interrupted and summarised."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,52 +31,106 @@ class Task(Protocol):
 
 
 class Session:
-    """A study that this process may write to."""
+    """A study in its directory: opened by a `with` block, run once, and interrupted from wherever a signal arrives.
 
-    def __init__(self, resolved: ResolvedStudy, folder: Path, recorder: Recorder, log: Any, warnings: Sequence[str],
-                 task: Task | None) -> None:
+    traced: log every hook call. task: do this with recorded debates instead. Opening it locks the directory, checks
+    that it is this study's, and writes what runs it; it raises `UserError` if the directory cannot be used.
+    """
+
+    def __init__(self, resolved: ResolvedStudy, folder: Path, *, traced: bool = False,
+                 task: Task | None = None) -> None:
         self.resolved = resolved
         self.folder = folder
-        self.recorder = recorder
-        self.warnings = warnings
+        self.warnings: Sequence[str] = ()
         """What the user should know before the run."""
-        self._log = log
+        self.interrupted = False
+        self.recorder: Recorder
+        self._log: Any = None
+        self._traced = traced
         self._task = task
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: Callable[[], None] = lambda: None
+        self._open = ExitStack()
 
-    async def run(self, observers: Sequence[Observer] = (), warn: Callable[[str], None] = lambda text: None,
-                  begun: Callable[[StudyRun], None] = lambda run: None) -> dict[str, Any]:
+    def __enter__(self) -> Session:
+        resolved, folder = self.resolved, self.folder
+        check_open_files(more=3 * len(resolved.reuse))
+        check_folder(folder)
+        with self._open:  # closes what was opened if something is wrong
+            self.recorder = self._open.enter_context(closing(open_recorder(folder)))
+            try:
+                check_part(resolved, self.recorder, folder)
+                self.warnings = [*check_same_study(resolved, self.recorder, folder), *spoiling(resolved.plan.cells)]
+                write_provenance(resolved, folder)
+                (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
+                self._log = self._open.enter_context(open_log(folder))
+                for cell in resolved.plan.cells if self._traced else ():
+                    trace(cell, self._log)
+            except OSError as error:
+                raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
+            self._open = self._open.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def interrupt(self) -> None:
+        """Start no further call; those in flight are answered and stored. From any thread, at any time."""
+        self.interrupted = True
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it has ended meanwhile
+                self._loop.call_soon_threadsafe(self._stop)
+
+    async def run(self, observers: Sequence[Observer] = (), *, warn: Callable[[str], None] = lambda text: None,
+                  begun: Callable[[StudyRun], None] = lambda run: None,
+                  stopping: Callable[[], None] = lambda: None) -> dict[str, Any]:
         """Run the study and return its summary, which is also written into the directory.
 
-        warn: called with everything that does not affect results. begun: called with the run, through which it can be
-        stopped.
+        warn: called with everything that does not affect results. begun: called with the run. stopping: called when the
+        run was interrupted.
         """
-        plan, log = self.resolved.plan, self._log
+        self._loop = asyncio.get_running_loop()
         total = await self._describe()
-
-        def warned(text: str) -> None:
-            log.warning("warning", text=text)
-            warn(text)
-
         with ExitStack() as stack:
             options = self._task.options() if self._task is not None else {}
             reuse = [*options.pop("reuse", ()), *(stack.enter_context(open_study(path)) for path in self._reused())]
-            run = StudyRun(plan, self.recorder, observers, lambda text: log.warning("problem", text=text), warned,
-                           planned=total, reuse=reuse, **options)
+
+            def warned(text: str) -> None:
+                self._log.warning("warning", text=text)
+                warn(text)
+
+            run = StudyRun(self.resolved.plan, self.recorder, observers,
+                           lambda text: self._log.warning("problem", text=text), warned, planned=total, reuse=reuse,
+                           **options)
             for text in self.warnings:
                 warn(text)
-            log.info("run", study=plan.name, planned=total)
+            self._log.info("run", study=run.plan.name, planned=total)
             begun(run)
-            try:
-                summary = await run.run()
-            except StudyError as error:
-                with suppress(OSError):  # the log lies on the same disk
-                    log.error("stopped", reason=str(error))
-                raise
+
+            def stop() -> None:
+                run.interrupt()
+                stopping()
+
+            self._stop = stop
+            if self.interrupted:
+                stop()
+            return self._conclude(await self._logged(run))
+
+    async def _logged(self, run: StudyRun) -> dict[str, Any]:
+        """Run the debates; why the study cannot go on is logged."""
+        try:
+            return await run.run()
+        except StudyError as error:
+            with suppress(OSError):  # the log lies on the same disk
+                self._log.error("stopped", reason=str(error))
+            raise
+
+    def _conclude(self, summary: dict[str, Any]) -> dict[str, Any]:
         try:
             write_whole(self.folder / "summary.json", json.dumps(plain(summary), indent=2, ensure_ascii=False))
         except OSError as error:
             raise StudyError(f"{self.folder}: summary.json cannot be written: {error}; every debate is saved") from None
-        log.info("ended", status=summary["status"], reason=summary["reason"], paid=summary["paid"])
+        self._log.info("ended", status=summary["status"], reason=summary["reason"], paid=summary["paid"])
         return summary
 
     async def _describe(self) -> int | None:
@@ -90,30 +145,6 @@ class Session:
 
     def _reused(self) -> list[Path]:
         return [path for path in self.resolved.reuse if path.resolve() != self.folder.resolve()]
-
-
-@contextmanager
-def open_session(resolved: ResolvedStudy, folder: Path, *, traced: bool = False,
-                 task: Task | None = None) -> Iterator[Session]:
-    """Lock a study's directory, check that it is this study's, and write what runs it.
-
-    traced: log every hook call. Raises `UserError` if the directory cannot be used.
-    """
-    check_open_files(more=3 * len(resolved.reuse))
-    check_folder(folder)
-    with ExitStack() as stack:
-        recorder = stack.enter_context(closing(open_recorder(folder)))
-        try:
-            check_part(resolved, recorder, folder)
-            warnings = [*check_same_study(resolved, recorder, folder), *spoiling(resolved.plan.cells)]
-            write_provenance(resolved, folder)
-            (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
-            log = stack.enter_context(open_log(folder))
-            for cell in resolved.plan.cells if traced else ():
-                trace(cell, log)
-        except OSError as error:
-            raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
-        yield Session(resolved, folder, recorder, log, warnings, task)
 
 
 def check_part(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> None:

@@ -86,8 +86,8 @@ def plain_plan(url: str, debates: int, in_flight: int, agents: int, rounds: int)
 
 def measure_plan(plan: Any, expected: int) -> dict[str, Any]:
     """A study in a directory: CPU per call, memory, and what was reached. expected: how many calls it makes."""
-    from madplug.cli.launch import collect_rarely
     from madplug.store import open_recorder, open_study
+    from madplug.study import collect_rarely
     from madplug.study.run import StudyRun
 
     with tempfile.TemporaryDirectory() as folder:

@@ -175,8 +175,8 @@ def read_events(server: Server) -> None:
 
 def run(url: str, folder: Path) -> None:
     """A run, in this process, when told to begin."""
-    from madplug.cli.launch import collect_rarely
     from madplug.store import open_recorder
+    from madplug.study import collect_rarely
     from madplug.study.run import StudyRun
 
     plan = plain_plan(url, FOLLOWED, 100, AGENTS, ROUNDS)

@@ -17,8 +17,7 @@ from tests_support import RUN
 
 import madplug
 from madplug import Completion, Dataset, Decision, DecisionProtocol, Metric, Model, Observer, Sample, Usage, UserError
-from madplug.export import status_of
-from madplug.flat import CALL, MESSAGE, debate_row
+from madplug.cli.status import status_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -306,99 +305,10 @@ def test_a_limit_and_a_failure_are_a_status():
     assert (result.status, result.summary["cells"][0]["failed"]) == ("failed", 6)
 
 
-# Frames
-
-def test_records_as_pandas_frames():
-    pytest.importorskip("pandas")
-    result = madplug.run(STUDY, settings={"repeats": 2})
-    debates = result.to_pandas()
-    assert debates.shape[0] == 12
-    assert debates.groupby("repeat")["kit.right"].mean().to_list() == result.summary["cells"][0]["metrics"][
-        "kit.right"]["per_repeat"]
-    messages, calls = result.to_pandas("messages"), result.to_pandas("calls")
-    assert (len(messages), len(calls)) == (48, 48)
-    names = {name.removeprefix("metric.") for name in debate_row(next(map(json.loads, result.open().records())))}
-    assert (set(debates), set(messages)) == (names, set(MESSAGE))
-    assert set(calls) == {*CALL, "prompt", "completion", "cached", "cost_usd"} - {"usage"}
-    joined = messages.explode("calls").merge(calls, left_on="calls", right_on="key", suffixes=("", "_call"))
-    assert (joined["content"] == joined["text"]).all()
-    with madplug.open_study(result.folder) as study:
-        assert study.to_pandas("figures")["calls"].sum() == 48
-        assert len(study.to_pandas("debates", cell="other")) == 0
-
-
-def test_records_as_polars_frames():
-    polars = pytest.importorskip("polars")
-    result = madplug.run(STUDY)
-    assert result.to_polars("debates").filter(polars.col("kit.right") == 1.0).height == sum(
-        d.metrics["kit.right"] for d in result.debates())
-    assert result.to_polars("calls")["prompt"].sum() == 240
-    assert set(result.to_polars("figures").columns) >= {"cell", "repeat", "sample", "kit.right"}
-
-
-def test_a_table_that_does_not_exist_and_a_library_that_is_not_installed(monkeypatch):
-    result = madplug.run(STUDY)
-    with pytest.raises(UserError, match="unknown table 'debtes'; did you mean 'debates'"):
-        result.to_pandas("debtes")
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UserError, match=r"pip install 'madplug\[pandas\]'"):
-        result.to_pandas()
-
-
-# Notebooks
-
-EVIL = "<script>alert(1)</script>\u202e"
-
-
-def test_a_debate_and_a_study_are_shown_escaped():
-    from dataclasses import replace
-
-    result = madplug.run(STUDY, settings={"models.m.letters": "<"})
-    debate = result.debates()[0]
-    sample = replace(debate.sample, question=EVIL, choices=(EVIL,))
-    debate = replace(debate, cell=EVIL, sample=sample, references=(EVIL,),
-                     messages=tuple(replace(m, content=EVIL, key=EVIL) for m in debate.messages),
-                     decision=replace(debate.decision, answer=EVIL))
-    summary = {**result.summary, "study": EVIL, "problems": [EVIL]}
-    pages = [debate._repr_html_(), replace(debate, error=EVIL)._repr_html_(),
-             replace(result, summary=summary)._repr_html_()]
-    for page in pages:
-        assert "<script" not in page
-        assert "\u202e" not in page
-        assert "&lt;script&gt;" in page
-    with result.open() as study:
-        assert "<td>6</td>" in study._repr_html_()
-    assert "Round 2" in pages[0]
-
-
-def test_a_notebook_shows_the_table_and_the_conclusion_of_the_terminal():
-    from madplug.cli.tables import conclusion, summary_rows
-
-    result = madplug.run(STUDY)
-    page = result._repr_html_()
-    for row in summary_rows(result.summary)[0]:
-        assert "".join(f"<td>{value}</td>" for value in row.values()) in page
-    assert conclusion(result.summary) in page
-
-
-def test_a_debate_in_a_notebook_has_letters_and_marks_changes_of_mind():
-    from dataclasses import replace
-
-    debate = madplug.run(STUDY).debates()[0]
-    sample = replace(debate.sample, choices=("red", "blue"))
-    agent, first = debate.agents[0], debate.messages[0]
-    said = tuple(replace(first, id=i, round=i + 1, agent=agent.id, key=key) for i, key in enumerate("ABB"))
-    page = replace(debate, sample=sample, messages=said)._repr_html_()
-    assert "A) red<br>B) blue" in page
-    assert page.count("changed from A to <b>B</b>") == 1
-
-
 def test_nothing_heavy_is_imported_by_the_package_or_to_look_at_a_study():
-    code = ("import sys, madplug; madplug.run, madplug.StudyResult; "
-            "print([m for m in ('pandas', 'polars', 'IPython', 'matplotlib', 'aiohttp') if m in sys.modules])")
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-    for module in ("madplug", "madplug.export"):
-        code = f"import sys, {module}; print([m for m in ('pydantic', 'rich', 'asyncio') if m in sys.modules])"
+    for used, heavy in (("madplug.run, madplug.StudyResult", ["IPython", "matplotlib", "aiohttp"]),
+                        ("madplug.open_study", ["pydantic", "rich", "asyncio"])):
+        code = f"import sys, madplug; {used}; print([m for m in {heavy} if m in sys.modules])"
         assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -69,7 +69,6 @@ def test_the_command_makes_a_study_like_any_other_without_a_call(madplug, write,
     assert (tmp_path / "calls.txt").read_text() == calls
     summary = json.loads((tmp_path / "again/summary.json").read_text())
     assert (summary["cells"][0]["done"], summary["paid"]["calls"]) == (6, 0)
-    assert madplug("export", "again", "--output", "x.jsonl").stdout == "6 debates in x.jsonl\n"
 
 
 def test_a_wrong_option_and_the_study_itself_are_refused(madplug, write):

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from tests_support import RUN
+from tests_support import RUN, exported
 
 from madplug.config import load
 from madplug.store import open_study
@@ -20,12 +20,6 @@ def paid(folder):
 def summary(folder, study="study"):
     return json.loads((folder / "runs" / study / "summary.json").read_text())
 
-def exported(program, folder, tmp_path):
-    done = program("export", folder, "--output", "rows.jsonl")
-    assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    return [{k: v for k, v in row.items() if k != "seconds"} for row in rows]
-
 @pytest.mark.parametrize(("text", "words", "new"), [
     (RUN, ("--set", "repeats=2"), 24), (RUN, ("--set", "dataset.size=9"), 12),
     (SWEEP, ("--set", 'sweep."debate.rounds"=[1, 2, 3]'), 12),
@@ -37,7 +31,7 @@ def test_the_same_command_goes_on_and_pays_only_for_what_is_new(program, write, 
     assert done.returncode == 0, done.stderr
     assert paid(tmp_path) - before == new
     assert program("run", write(text), *words, "--output", "fresh").returncode == 0
-    assert exported(program, "runs/study", tmp_path) == exported(program, "fresh", tmp_path)
+    assert exported(tmp_path / "runs/study") == exported(tmp_path / "fresh")
 
 def test_what_is_dropped_stays_on_record_unreported(program, write, tmp_path):
     program("run", write(SWEEP), "--set", "repeats=2", *LEDGER)
@@ -49,7 +43,7 @@ def test_what_is_dropped_stays_on_record_unreported(program, write, tmp_path):
     assert (cell["cell"], cell["done"], cell["repeats"], cell["samples"]) == ("rounds=2", 4, 1, 4)
     status = json.loads(program("status", "runs/study", "--json").stdout)
     assert (status["done"], status["left"], status["calls"], len(status["cells"])) == (4, 0, before, 1)
-    assert len(exported(program, "runs/study", tmp_path)) == 4
+    assert len(exported(tmp_path / "runs/study")) == 4
     with open_study(tmp_path / "runs/study") as study:
         assert ([cell.cell for cell in study.overview()], study.cells()) == (["rounds=2"], ["rounds=2"])
     with open_study(tmp_path / "runs/study", everything=True) as study:
@@ -66,12 +60,12 @@ def test_what_is_dropped_stays_so_when_scored_again_or_stopped(program, write, t
     path = write()
     program("run", path)
     assert program("run", path, "--set", "dataset.size=4").returncode == 0
-    before = exported(program, "runs/study", tmp_path)
+    before = exported(tmp_path / "runs/study")
     assert program(*(str(path) if word == "study.toml" else word for word in words)).returncode == status
-    after = exported(program, "runs/study", tmp_path)
+    after = exported(tmp_path / "runs/study")
     assert [row for row in after if row["repeat"] == 0] == before
     assert program("run", path).returncode == 0
-    assert len(exported(program, "runs/study", tmp_path)) == 6
+    assert len(exported(tmp_path / "runs/study")) == 6
 
 def test_a_dropped_cell_cannot_come_back_as_another_one(program, write):
     cells = ('cells=[{name="a"}]', 'cells=[{name="b", debate={agents=3}}]', 'cells=[{name="a", debate={rounds=1}}]')
@@ -127,8 +121,8 @@ def test_another_metric_scores_what_is_recorded_and_asks_only_what_it_asks(progr
     assert paid(tmp_path) == 30
     assert list(summary(tmp_path)["cells"][0]["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
     assert program("run", write(), *GRADED, "--output", "fresh").returncode == 0
-    assert without_calls(exported(program, "runs/study", tmp_path)) == without_calls(
-        exported(program, "fresh", tmp_path))
+    assert without_calls(exported(tmp_path / "runs/study")) == without_calls(
+        exported(tmp_path / "fresh"))
     program("run", write(), *GRADED, *LEDGER)
     assert paid(tmp_path) == 30
 
@@ -147,7 +141,7 @@ def test_a_dropped_metric_stays_on_record_unreported_and_comes_back_free(program
     assert program("run", write(), "--set", "repeats=2", *LEDGER).returncode == 0
     assert paid(tmp_path) == 30 + 24
     assert list(summary(tmp_path)["cells"][0]["metrics"]) == ["kit.right"]
-    assert list(exported(program, "runs/study", tmp_path)[0]["metrics"]) == ["kit.right"]
+    assert list(exported(tmp_path / "runs/study")[0]["metrics"]) == ["kit.right"]
     with open_study(tmp_path / "runs/study") as study:
         assert {name for row in study.figures() for name in row["metrics"]} == {"kit.right"}
         assert {name for result in study.debates() for name in result.metrics} == {"kit.right"}
@@ -163,8 +157,8 @@ def test_what_was_dropped_while_a_metric_was_added_is_scored_when_it_comes_back(
     assert program("run", write(), *whole, *GRADED, "--set", fewer).returncode == 0
     assert program("run", write(), *whole, *GRADED).returncode == 0
     assert program("run", write(), *whole, *GRADED, "--output", "fresh").returncode == 0
-    assert without_calls(exported(program, "runs/study", tmp_path)) == without_calls(
-        exported(program, "fresh", tmp_path))
+    assert without_calls(exported(tmp_path / "runs/study")) == without_calls(
+        exported(tmp_path / "fresh"))
 
 def test_scoring_that_is_stopped_is_resumed(program, write, tmp_path):
     program("run", write(), *LEDGER)
@@ -210,8 +204,8 @@ def test_calls_of_another_study_are_used_before_one_is_paid_for(program, write, 
     cell = summary(tmp_path, "second")["cells"][0]
     assert (cell["done"], cell["calls"], summary(tmp_path, "second")["paid"]["calls"]) == (8, 32, 8)
     program("run", write(), "--output", "runs/fresh", "--set", "dataset.size=8")
-    assert without_calls(exported(program, "runs/second", tmp_path)) == without_calls(
-        exported(program, "runs/fresh", tmp_path))
+    assert without_calls(exported(tmp_path / "runs/second")) == without_calls(
+        exported(tmp_path / "runs/fresh"))
 
 
 @pytest.mark.parametrize("change", ["seed=3", "models.m.letters=CD", "dataset.size=0"])
@@ -254,7 +248,7 @@ def test_rescore_computes_the_metrics_again_in_place(program, write, tmp_path, m
     done = program("rescore", "runs/study")
     assert done.returncode == 0, done.stderr
     assert paid(tmp_path) == before
-    after = exported(program, "runs/study", tmp_path)
+    after = exported(tmp_path / "runs/study")
     assert {row["metrics"]["kit.right"] for row in after} == {0.25}
     monkeypatch.undo()
 
@@ -333,7 +327,7 @@ def test_rescoring_keeps_failed_debates_and_scores_them_as_a_run_does(program, w
     [after] = summary(tmp_path, "one")["cells"]
     assert (after["done"], after["failed"], after["samples"]) == (before["done"], before["failed"], before["samples"])
     assert after["metrics"] == whole["metrics"]
-    assert len(exported(program, "runs/one", tmp_path)) == before["done"] + 4
+    assert len(exported(tmp_path / "runs/one")) == before["done"] + 4
 
 
 EXAMPLES = """

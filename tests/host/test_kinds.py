@@ -8,7 +8,18 @@ import pytest
 from tests_support import RUN
 
 import madplug
-from madplug import Observer, Options, Reply, UserError, Visibility, hookimpl, hookspecs
+from madplug import (
+    Decision,
+    DecisionProtocol,
+    Extension,
+    Observer,
+    Options,
+    Reply,
+    UserError,
+    Visibility,
+    hookimpl,
+    hookspecs,
+)
 from madplug.component import field_of, nested_fields
 from madplug.components import HOST_KINDS
 from madplug.config import load
@@ -114,6 +125,18 @@ def test_messages_use_the_label_with_its_article(write):
     assert problems(write(), "answers=x") == ["answers: no installed plugin offers an answer format 'x'"]
     assert problems(write(), "debate.decision=kit.right")[0].startswith(
         "debate.decision: 'kit.right' is a metric, not a decision protocol")
+
+
+def test_components_without_a_name_are_called_by_their_class():
+    class Bare(DecisionProtocol):
+        def at_end(self, debate):
+            return Decision("A", reason="because")
+
+    class Idle(Extension):
+        pass
+
+    played = play(replies=["A"] * 3, decision=Bare(), extensions=[Idle()])
+    assert (played.decision.key, played.problems) == ("A", [])
 
 
 # No module of the host has the name of a module of the standard library
@@ -371,7 +394,7 @@ def test_a_service_that_lacks_what_an_option_asks_for_is_refused_before_the_firs
 # Observers
 
 WATCH = '''
-from madplug import Observer, Options, hookimpl
+from madplug import Decision, DecisionProtocol, Extension, Observer, Options, hookimpl
 from pydantic import Field
 class Tape(Observer):
     """Keeps a tape."""

@@ -65,3 +65,17 @@ def test_a_current_directory_that_was_deleted_is_said(program, write, tmp_path, 
     done = CliRunner().invoke(main, [str(tmp_path / "runs/study") if word == "study" else word for word in words])
     assert done.exit_code == 2
     assert "the current directory was deleted" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["export", "runs/study"], "no command 'export'; it comes with madplug-export: pip install madplug-export"),
+    (["run", "study.toml", "--watch"],
+     "run: no option '--watch'; it comes with madplug-read: pip install madplug-read"),
+    (["exprt"], "No such command 'exprt'"), (["run", "study.toml", "--wach"], "No such option")])
+def test_a_command_or_option_of_a_plugin_that_is_missing_says_what_to_install(words, said):
+    alone = Program("madplug", commands={"run": click.Command("run", params=list(main.commands["run"].params[:2]))})
+    alone._added = True  # no plugin is installed
+    done = CliRunner().invoke(alone, words, prog_name="madplug")
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

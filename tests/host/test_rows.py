@@ -1,9 +1,7 @@
 """Data that changes under a study: rows are read before anything is paid for, and samples count by id and content."""
 
-import json
-from itertools import pairwise
-
 import pytest
+from tests_support import exported
 
 LINES = '''
 from madplug import Dataset, Options, RunPath, Sample, hookimpl
@@ -70,9 +68,7 @@ def test_a_changed_sample_is_run_again_and_the_others_are_not(madplug, lines, tm
     assert done.returncode == 0, done.stderr
     assert "1 sample" in done.stderr
     assert calls(tmp_path) == 4 * 4
-    madplug("export", "runs/study", "--output", "x.jsonl")
-    rows = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
-    assert [(r["sample"]["id"], r["sample"]["question"]) for r in rows] == [
+    assert [(r["sample"]["id"], r["sample"]["question"]) for r in exported(tmp_path / "runs/study")] == [
         ("a", "one?"), ("b", "another?"), ("c", "three?")]
 
 
@@ -82,8 +78,6 @@ def test_debates_that_failed_before_are_run_last(madplug, lines, tmp_path):
     first = madplug(*RUN_IT, *narrow, "--set", "models.m.fault=refuse", "--set", "limits.calls=100")
     assert first.returncode == 1
     lines(a="1?", b="2?", c="3?", d="4?")
-    done = madplug(*RUN_IT, *narrow, "--watch")
+    done = madplug(*RUN_IT, *narrow, "--observe", "kit.starts")
     assert done.returncode == 0, done.stderr
-    shown = done.stderr.splitlines()
-    began = [above.rpartition(", ")[2] for above, line in pairwise(shown) if line.endswith("?")]
-    assert began == ["d", "a", "b", "c"]
+    assert [line.split()[1] for line in done.stderr.splitlines() if line.startswith("started ")] == ["d", "a", "b", "c"]

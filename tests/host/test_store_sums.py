@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from madplug import Caller, Completion, DebateResult, Decision, Sample, Usage, UserError
-from madplug.export import status_of
+from madplug.cli.status import status_of
 from madplug.store import (
     Call,
     CallRow,

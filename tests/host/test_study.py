@@ -10,14 +10,7 @@ import sys
 import time
 
 import pytest
-
-
-def rows(madplug, folder, path):
-    """The exported debates without what depends on the clock."""
-    done = madplug("export", folder, "--output", path)
-    assert done.returncode == 0, done.stderr
-    found = [json.loads(line) for line in (path.read_text(encoding="utf-8").splitlines())]
-    return [{k: v for k, v in row.items() if k != "seconds"} for row in found]
+from tests_support import exported
 
 
 def paid(folder):
@@ -40,7 +33,7 @@ def until(condition, seconds=30):
 LEDGER = ("--set", "models.m.ledger=calls.txt")
 
 
-def test_a_study_is_run_kept_shown_and_exported(madplug, write, tmp_path):
+def test_a_study_is_run_kept_and_shown(madplug, write, tmp_path):
     done = madplug("run", write(), *LEDGER)
     assert done.returncode == 0, done.stderr
     assert "study: finished" in done.stdout
@@ -55,9 +48,9 @@ def test_a_study_is_run_kept_shown_and_exported(madplug, write, tmp_path):
                                                  "per_repeat"}
     status = json.loads(madplug("status", folder, "--json").stdout)
     assert (status["done"], status["left"], status["calls"]) == (6, 0, 24)
-    exported = rows(madplug, folder, tmp_path / "out.jsonl")
-    assert len(exported) == 6
-    assert set(exported[0]) >= {"cell", "repeat", "sample", "references", "agents", "messages", "decision", "metrics",
+    rows = exported(folder)
+    assert len(rows) == 6
+    assert set(rows[0]) >= {"cell", "repeat", "sample", "references", "agents", "messages", "decision", "metrics",
                                 "calls", "tokens", "error"}
 
 
@@ -72,14 +65,14 @@ def test_the_expanded_run_file_is_a_run_file(madplug, write, tmp_path):
     madplug("run", write())
     done = madplug("run", tmp_path / "runs" / "study" / "study.toml", "--output", "again")
     assert done.returncode == 0, done.stderr
-    assert rows(madplug, "again", tmp_path / "a.jsonl") == rows(madplug, "runs/study", tmp_path / "b.jsonl")
+    assert exported(tmp_path / "again") == exported(tmp_path / "runs/study")
 
 
 def test_results_do_not_depend_on_scheduling(madplug, write, tmp_path):
     for wide in (1, 100):
         madplug("run", write(), "--output", f"wide{wide}", "--set", f"models.m.max_in_flight={wide}", "--set",
                 "models.m.latency=0.01")
-    assert rows(madplug, "wide1", tmp_path / "a.jsonl") == rows(madplug, "wide100", tmp_path / "b.jsonl")
+    assert exported(tmp_path / "wide1") == exported(tmp_path / "wide100")
 
 
 def test_an_installed_but_unnamed_plugin_changes_no_byte_of_a_result(madplug, write, tmp_path, madplug_plugin):
@@ -100,10 +93,10 @@ def madplug_register_extensions():
     return [Meddle]
 ''')
     madplug("run", write(), "--output", "after")
-    assert rows(madplug, "before", tmp_path / "a.jsonl") == rows(madplug, "after", tmp_path / "b.jsonl")
+    assert exported(tmp_path / "before") == exported(tmp_path / "after")
     named = madplug("run", write(), "--output", "named", "--set", 'extensions=["meddler.meddle"]')
     assert named.returncode == 0
-    assert "MEDDLED" in repr(rows(madplug, "named", tmp_path / "c.jsonl"))
+    assert "MEDDLED" in repr(exported(tmp_path / "named"))
 
 
 def test_two_runs_in_one_process_do_not_see_each_other():
@@ -156,7 +149,7 @@ def test_killed_at_twenty_random_moments_it_ends_equal_to_the_undisturbed_study(
     assert done.returncode == 0, done.stderr
     assert kills == 20
     assert json.loads(earlier.read_text())["status"] == "finished"
-    assert rows(madplug, "killed", tmp_path / "a.jsonl") == rows(madplug, "calm", tmp_path / "b.jsonl")
+    assert exported(tmp_path / "killed") == exported(tmp_path / "calm")
     assert 240 <= paid(tmp_path) <= 240 + 20 * 4
 
 
@@ -172,7 +165,7 @@ def test_identical_requests_of_two_cells_share_one_completion(madplug, write, tm
 
 def test_repeats_and_agents_draw_independently(madplug, write, tmp_path):
     madplug("run", write("repeats = 2\n" + __import__("tests_support").RUN), "--set", "models.m.letters=ABCDEFGH")
-    found = rows(madplug, "runs/study", tmp_path / "a.jsonl")
+    found = exported(tmp_path / "runs/study")
     first = {(r["repeat"], m["agent"]): m["content"] for r in found if r["sample"]["id"] == "q0000"
              for m in r["messages"] if m["round"] == 1}
     assert len(first) == 4
@@ -365,13 +358,6 @@ def madplug_register_observers():
     assert b"[secret]" in kept
 
 
-def test_watch_shows_the_messages_and_no_escape_of_a_model_reaches_the_terminal(madplug, write):
-    done = madplug("run", write(), "--watch", "--set", "models.m.letters=\"\\u001b\"")
-    assert done.returncode == 0, done.stderr
-    assert "round 2, Agent 1, improve: \N{REPLACEMENT CHARACTER}" in done.stderr
-    assert "\x1b" not in done.stderr + done.stdout
-
-
 def test_a_matched_cell_waits_for_the_other_and_sees_its_cost(madplug, write, tmp_path, madplug_plugin):
     madplug_plugin("cost", '''
 from madplug import Metric, hookimpl
@@ -399,8 +385,3 @@ debate.rounds = 3
     assert done.returncode == 0, done.stderr
     by_cell = {c["cell"]: c for c in json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"]}
     assert by_cell["after"]["metrics"]["cost.matched"]["mean"] == 6.0
-
-
-def test_an_export_to_another_ending_is_refused(madplug, write):
-    madplug("run", write())
-    assert madplug("export", "runs/study", "--output", "x.xlsx").returncode == 2

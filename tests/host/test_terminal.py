@@ -1,4 +1,4 @@
-"""What a run shows: progress and what it waits for, debates one at a time, and a table with a conclusion."""
+"""What a run shows: progress and what it waits for, and a table with a conclusion."""
 
 import errno
 from io import StringIO
@@ -6,30 +6,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from madplug import (
-    Agent,
-    AgentsCast,
-    Answered,
-    CallAnswered,
-    Caller,
-    Completion,
-    DebateFinished,
-    DebateId,
-    DebateResult,
-    DebateStarted,
-    Decided,
-    Decision,
-    Message,
-    MessageRecorded,
-    Persona,
-    Request,
-    Sample,
-)
 from madplug.cli.progress import ProgressText, clock_text
 from madplug.cli.tables import conclusion, summary_table
 from madplug.cli.terminal import Terminal
 from madplug.context import Progress
-from madplug.watch import Watch
 
 
 class Clock:
@@ -119,102 +99,6 @@ def test_elsewhere_than_on_a_terminal_a_line_comes_when_nothing_was_printed_for_
         assert time.monotonic() < end
         time.sleep(0.01)
     shown.close()
-
-
-# Watching
-
-def sample(name):
-    return Sample(name, f"Question {name}?", ("red", "blue"))
-
-
-def started(name):
-    return DebateStarted(DebateId("c", 0, name), sample(name), ("B",))
-
-
-def cast(name):
-    return AgentsCast(DebateId("c", 0, name), tuple(Agent(i, Persona(f"Agent {i + 1}"), "m") for i in range(2)))
-
-
-def said(name, id, agent, key, round=1, seen=(), calls=()):
-    return MessageRecorded(DebateId("c", 0, name), Message(id, round, 0, agent, "improve", f"I say {key}", answer=key,
-                                                           key=key, seen=seen, calls=calls), None)
-
-
-def asked(name, key, purpose, round, text, agent=None):
-    answered = Answered(Completion(text), key=key)
-    return CallAnswered(DebateId("c", 0, name), Caller("c", 0, name, agent, purpose, round=round),
-                        Request((), purpose, "m"), answered)
-
-
-def ended(name, key="B", error=None):
-    decision = None if error else Decision(key, answer=key, agreed=True)
-    return DebateFinished(DebateId("c", 0, name), "failed" if error else "done",
-                          DebateResult("c", 0, sample(name), ("B",), decision=decision, calls=3, error=error))
-
-
-METHODS = {DebateStarted: "debate_started", AgentsCast: "agents_cast", CallAnswered: "call_answered",
-           MessageRecorded: "message_recorded", Decided: "decided", DebateFinished: "debate_finished"}
-
-
-def shown(*events, width=80):
-    text = StringIO()
-    watch = Watch(lambda result: result.decision.key == "B", console=Console(file=text, width=width))
-    for event in events:
-        getattr(watch, METHODS[type(event)])(event)
-    return text.getvalue()
-
-
-def test_one_debate_is_shown_at_a_time():
-    events = (started("a"), started("b"), cast("a"), cast("b"), said("a", 0, 0, "A"), said("b", 0, 0, "A"),
-              said("a", 1, 1, "B"), ended("b"), said("a", 2, 0, "B", 2), ended("a"))
-    text = shown(*events)
-    assert [line for line in text.splitlines() if "uestion" in line] == ["Question a?", "Question b?"]
-    assert text.index("decision: B (agreed), right; 3 calls") < text.index("Question b?")
-    assert shown(*events[:-1]).count("Question") == 1
-
-
-def test_the_lines_of_a_message_stand_below_each_other_without_blank_ones():
-    message = Message(0, 1, 0, 0, "draft", "\n12 + 5 = 17 \n\n\n  So 17.\nFinal answer: 17\n", answer="17", key="17")
-    text = shown(started("a"), cast("a"), MessageRecorded(DebateId("c", 0, "a"), message, None))
-    assert "round 1, Agent 1, draft: 12 + 5 = 17\n      So 17.\n    Final answer: 17\n" in text
-
-
-def test_a_change_of_mind_is_marked_with_whom_it_follows():
-    text = shown(started("a"), cast("a"), said("a", 0, 0, "B"), said("a", 1, 1, "C"), said("a", 2, 0, "C", 2, (0, 1)),
-                 said("a", 3, 1, "B", 2))
-    assert "round 2, Agent 1, improve: I say C\n    B -> C after Agent 2\n" in text
-    assert "    C -> B\n" in text
-
-
-def test_a_further_sample_of_an_agent_that_was_shown_nothing_is_no_change_of_mind():
-    assert "->" not in shown(started("a"), cast("a"), said("a", 0, 0, "B"), said("a", 1, 0, "C"))
-
-
-def test_a_decision_is_right_or_wrong():
-    assert "decision: A (agreed), wrong (reference: B); 3 calls" in shown(started("a"), ended("a", "A"))
-    assert "failed: no answer came" in shown(started("a"), ended("a", error="no answer came"))
-
-
-def test_calls_of_personas_and_votes_are_shown_and_those_of_messages_once():
-    text = shown(started("a"), asked("a", "k1", "persona", 0, "a careful critic"), cast("a"),
-                 asked("a", "k2", "discuss", 1, "I say A"), said("a", 0, 0, "A", calls=("k2",)),
-                 asked("a", "k3", "vote", 1, "B, please", agent=1), Decided(DebateId("c", 0, "a"), Decision("A")),
-                 ended("a", "A"))
-    assert "  persona: a careful critic\n" in text
-    assert "  vote of Agent 2: B, please\n" in text
-    assert text.count("I say A") == 1
-
-
-def test_no_word_is_broken_on_a_terminal_and_no_line_elsewhere():
-    words = " ".join(f"word{i}" for i in range(30))
-    event = MessageRecorded(DebateId("c", 0, "a"), Message(0, 1, 0, 0, "improve", words), None)
-    text = StringIO()
-    watch = Watch(console=Console(file=text, width=40, force_terminal=True, color_system=None))
-    for one in (started("a"), cast("a"), event):
-        getattr(watch, METHODS[type(one)])(one)
-    assert set(words.split()) <= set(text.getvalue().split())
-    assert max(map(len, text.getvalue().splitlines())) <= 40
-    assert words in shown(started("a"), cast("a"), event, width=40)
 
 
 # The end

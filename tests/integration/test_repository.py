@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from configparser import ConfigParser
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -218,8 +219,9 @@ def test_no_file_names_a_registry_host_or_a_place_of_one_machine():
 
 def test_the_standard_set_is_the_same_from_a_clone_and_from_an_index():
     extra = table(ROOT / "pyproject.toml")["project"]["optional-dependencies"]["standard"]
-    lines = [line for line in (ROOT / "requirements-standard.txt").read_text().splitlines() if line[0] == "."]
-    assert lines == [".[pandas]", *(f"./plugins/{name.removesuffix('>=0.1,<0.2')}" for name in extra)]
+    lines = [re.sub(r"\[.*", "", line) for line in (ROOT / "requirements-standard.txt").read_text().splitlines()
+             if line[0] == "."]
+    assert lines == [".", *(f"./plugins/{name.removesuffix('>=0.1,<0.2')}" for name in extra)]
 
 
 def installed(lines):
@@ -259,6 +261,23 @@ def test_a_set_of_distributions_has_everything_of_ours_that_it_depends_on(name):
 def test_a_missing_sibling_would_be_noticed():
     chosen = list(installed(["-e .", "-e ./plugins/madplug-openai"]))
     assert set().union(*(needed_by(*one) for one in chosen)) == {"madplug", "madplug-prompting"}
+
+
+def test_a_command_or_option_that_is_missing_is_said_to_be_in_the_distribution_that_adds_it():
+    import click
+
+    from madplug.cli.program import DISTRIBUTIONS
+
+    found = {}
+    for path in PLUGINS:
+        add = getattr(import_module(path.parent.name.replace("-", "_")), "madplug_register_commands", None)
+        if add is not None:
+            program = click.Group(commands={"run": click.Command("run", callback=lambda: None)})
+            add(program)
+            run = program.commands.pop("run")
+            found |= dict.fromkeys(program.commands, path.parent.name)
+            found |= {f"run {option}": path.parent.name for p in run.params for option in p.opts}
+    assert found == DISTRIBUTIONS
 
 
 def test_the_contributors_guide_names_every_room_of_the_host_and_nothing_else():

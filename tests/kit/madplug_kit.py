@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -240,6 +241,16 @@ class Cry(Observer):
         raise RuntimeError("no pencil")
 
 
+class Starts(Observer):
+    """Prints which debate starts."""
+
+    name = "starts"
+
+    def debate_started(self, event):
+        """One line."""
+        print("started", event.debate.sample, file=sys.stderr)
+
+
 @hookimpl
 def madplug_register_models():
     return [Hash]
@@ -292,4 +303,4 @@ def madplug_register_extensions():
 
 @hookimpl
 def madplug_register_observers():
-    return [Cry]
+    return [Cry, Starts]

@@ -1,6 +1,8 @@
-"""What the host's tests share: run files, and a phase that reopens debates."""
+"""What the host's tests share: run files, a study's records, and a phase that reopens debates."""
 
-from madplug import Phase, Reopen
+import json
+
+from madplug import Phase, Reopen, open_study
 
 STUDY = """
 name = "study"
@@ -15,6 +17,12 @@ paradigm = "kit.pair"
 RUN = STUDY + '''[[metrics]]
 use = "kit.right"
 '''
+
+
+def exported(folder):
+    """The recorded debates as tables, without what depends on the clock."""
+    with open_study(folder) as study:
+        return [{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in study.records()]
 
 
 class Appeal(Phase):

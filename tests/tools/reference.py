@@ -22,6 +22,8 @@ from typing import Any
 
 import pasting
 
+import madplug_export
+import madplug_read
 from madplug import (
     components,
     errors,
@@ -37,6 +39,7 @@ from madplug import (
 )
 from madplug import context as debate
 from madplug.calls import driver
+from madplug.component import kind_of
 from madplug.debate import cell as cell_module
 from madplug.registry import describe
 from madplug.registry.installed import Registry
@@ -96,9 +99,9 @@ def offers() -> list[Offer]:
     return [offer for offer in Registry().offers() if offer.distribution in ours]
 
 
-def kinds() -> list[type[components.Component]]:
+def kinds() -> list[type[Any]]:
     """The host's kinds of component, and those of this repository's plugins."""
-    return list(dict.fromkeys([*components.HOST_KINDS, *(components.kind_of(o.component) for o in offers())]))
+    return list(dict.fromkeys([*components.HOST_KINDS, *(kind_of(o.component) for o in offers())]))
 
 
 def text_of(thing: Any) -> str:
@@ -146,6 +149,10 @@ def reference() -> str:
               "study's directory.",
               given(worker.Worker, ["from_file", "open", "run", "close"])]
     parts += ["## Functions", *function_rows()]
+    parts += ["## Outlines of debates (`madplug_read`)", text_of(madplug_read), *outline_pages()]
+    parts += ["## Data frames (`madplug_export`)", text_of(madplug_export), "\n".join(
+        f"* `{signature(f.__name__, f)}`: {flowing(text_of(f))}" for f in (madplug_export.to_pandas,
+                                                                          madplug_export.to_polars))]
     parts += ["## Testing (`madplug.testing`)", text_of(testing), *testing_pages()]
     parts += ["## Errors", f"```text\n{text_of(errors).partition(chr(10) * 2)[2]}\n```"]
     return "\n\n".join(parts) + "\n"
@@ -281,6 +288,18 @@ def function_rows() -> Iterator[str]:
 
     rows = [(aio.maybe_await, "maybe_await"), (errors.nearest, "nearest")]
     yield "\n".join(f"* `{signature(name, function)}`: {flowing(text_of(function))}" for function, name in rows)
+
+
+def outline_pages() -> Iterator[str]:
+    """What `madplug-read` offers other plugins."""
+    from madplug_read import Grader, grading, outline, records
+
+    yield f"`{signature('outline', outline)}`: {flowing(text_of(outline))}"
+    yield f"### `Grader`\n\n{text_of(Grader)}\n\n* `{signature('grade', Grader.grade)}`: " \
+          f"{flowing(text_of(Grader.grade))}\n* `Grades`: {flowing(attribute_docs(grading)['', 'Grades'])}"
+    yield "\n".join(["### `TRAITS`\n\n| trait | meaning |", "|---|---|",
+                     *(f"| `{name}` | {meaning} |" for name, meaning in madplug_read.TRAITS.items())])
+    yield from record_pages(records)
 
 
 def testing_pages() -> Iterator[str]:

@@ -6,7 +6,6 @@ from madplug import Sample
 from madplug_answers import Choice
 
 CITIES = Sample("q1", "Where does the Spree flow?", choices=("Paris", "London", "Rome", "Berlin"))
-BARE = Sample("q2", "Which one?")
 
 
 def letter(text: str, sample: Sample = CITIES, **options: object) -> str | None:
@@ -52,65 +51,28 @@ def test_a_reply_without_an_answer_gives_none(text):
     assert letter(text) is None
 
 
-def test_the_last_announcement_counts():
-    assert letter("At first I thought the answer is A. On reflection the answer is B.") == "B"
-
-
-def test_an_announcement_is_stronger_than_a_bracket_after_it():
-    assert letter("The answer is B. The reason against (A) is distance.") == "B"
-
-
-def test_an_announcement_without_an_option_falls_back_on_an_earlier_one():
-    assert letter("The answer is (B). Agent 2 says that the answer is obvious.") == "B"
-
-
-def test_a_box_is_an_announcement():
-    assert letter("(B) would flow north, (D) south.\n\n\\boxed{A}") == "A"
-
-
-def test_saying_that_there_is_no_answer_voids_what_stood_before():
-    assert letter("The closest option is (B). The correct answer is not given in the options.") is None
-
-
-def test_saying_that_there_is_no_answer_leaves_what_follows():
-    assert letter("The answer is (not provided). The closest option is (D).") == "D"
-
-
-def test_the_article_is_no_option():
-    assert letter("That would be a surprise, and a long way to a river.") is None
-
-
-def test_a_capital_article_after_the_announcement_is_no_option():
-    assert letter("The answer is: A river of this name exists.") is None
-
-
-def test_counting_in_small_letters_is_no_answer():
-    assert letter("(a) first we look at the map, (b) then we decide") is None
-
-
-def test_the_words_of_an_option_win_over_letters_in_them():
-    sample = Sample("q", "?", choices=("One", "Two", "Both (A) and (B)"))
-    assert letter("Both (A) and (B)", sample) == "C"
-
-
-def test_options_with_the_same_words_are_not_distinguished_by_words():
-    sample = Sample("q", "?", choices=("same", "same"))
-    assert letter("same", sample) is None
-    assert letter("(B) same", sample) == "B"
-
-
-def test_without_options_a_to_z_are_allowed():
-    assert letter("The answer is (K).", BARE) == "K"
-    assert letter("z", BARE) == "Z"
-
-
-def test_with_options_only_theirs_are_allowed():
-    assert letter("The answer is (K).") is None
-
-
-def test_many_options_have_letters_of_two():
-    sample = Sample("q", "?", choices=tuple(str(i) for i in range(30)))
-    assert letter("Final answer: (AB)", sample) == "AB"
+@pytest.mark.parametrize(("text", "choices", "expected"), [
+    # The last announcement counts, and is stronger than a bracket after it or a later one without an option.
+    ("At first I thought the answer is A. On reflection the answer is B.", None, "B"),
+    ("The answer is B. The reason against (A) is distance.", None, "B"),
+    ("The answer is (B). Agent 2 says that the answer is obvious.", None, "B"),
+    ("(B) would flow north, (D) south.\n\n\\boxed{A}", None, "A"),
+    # Saying that there is no answer voids what stood before, and leaves what follows.
+    ("The closest option is (B). The correct answer is not given in the options.", None, None),
+    ("The answer is (not provided). The closest option is (D).", None, "D"),
+    # An article is no option, nor is counting in small letters an answer.
+    ("That would be a surprise, and a long way to a river.", None, None),
+    ("The answer is: A river of this name exists.", None, None),
+    ("(a) first we look at the map, (b) then we decide", None, None),
+    # The words of an option win over letters in them; options with the same words are told apart by letters only.
+    ("Both (A) and (B)", ("One", "Two", "Both (A) and (B)"), "C"),
+    ("same", ("same", "same"), None), ("(B) same", ("same", "same"), "B"),
+    # Without options A to Z are allowed, with options only theirs, and beyond Z letters of two.
+    ("The answer is (K).", (), "K"), ("z", (), "Z"), ("The answer is (K).", None, None),
+    ("Final answer: (AB)", tuple(map(str, range(30))), "AB"),
+])
+def test_which_letter_counts(text, choices, expected):
+    assert letter(text, CITIES if choices is None else Sample("q", "?", choices=choices)) == expected
 
 
 def test_the_instruction_shows_the_closing_line():

@@ -24,38 +24,31 @@ def talk(format, said, copied="(B)", *, sample=CITIES, agents=1, rounds=1, **mor
                 replies=lambda request: copied if request.purpose == "extract" else said)
 
 
-def test_by_rule_no_model_is_asked():
-    played = talk(Choice(), VAGUE, agents=3, rounds=2)
-    assert purposes(played) == ["discuss"] * 6
-    assert answers_of(played) == [None] * 6
+BOTH = ["discuss", "extract"]
 
 
-def test_a_model_reads_what_the_rule_cannot():
-    assert answers_of(talk(Choice(extract="regex_then_llm"), VAGUE)) == ["B"]
+@pytest.mark.parametrize(("format", "said", "copied", "asked", "answers"), [
+    (Choice(), VAGUE, "(B)", ["discuss"], [None]),  # by rule, no model is asked
+    (Choice(extract="regex_then_llm"), VAGUE, "(B)", BOTH, ["B"]),
+    (Choice(extract="regex_then_llm"), "Final answer: (A)", "(B)", ["discuss"], ["A"]),
+    (Choice(extract="llm"), "Final answer: (A)", "(B)", BOTH, ["B"]),
+    (Choice(extract="llm"), "Final answer: (A)", "neither", BOTH, [None]),
+    (Free(), "I agree with Ada: one, two.", "One, two.", BOTH, ["One, two."]),
+    (Free(extract="regex"), "I agree.\nOne, two.", "(B)", ["discuss"], ["I agree.\nOne, two."]),
+    *((Text(), said, "(B)", ["discuss"], [answer]) for said, answer in (
+        ("Final answer: The Spree", "The Spree"), ("The Spree", "The Spree"),
+        ("I thought about it.\nIt is hard.", None)))])
+def test_a_model_is_asked_as_the_option_says(format, said, copied, asked, answers):
+    sample = CITIES if isinstance(format, Choice) else Sample("q", "Summarise.")
+    played = talk(format, said, copied, sample=sample)
+    assert (purposes(played), answers_of(played)) == (asked, answers)
 
 
-def test_a_model_is_not_asked_where_the_rule_finds_an_answer():
-    played = talk(Choice(extract="regex_then_llm"), "Final answer: (A)")
-    assert (purposes(played), answers_of(played)) == (["discuss"], ["A"])
-
-
-def test_a_model_reads_everything_with_llm():
-    played = talk(Choice(extract="llm"), "Final answer: (A)")
-    assert (purposes(played), answers_of(played)) == (["discuss", "extract"], ["B"])
-
-
-def test_a_copy_that_cannot_be_read_is_no_answer():
-    assert answers_of(talk(Choice(extract="llm"), "Final answer: (A)", copied="neither")) == [None]
-
-
-def test_for_the_decision_only_the_last_round_is_read_by_a_model():
-    played = talk(Number(extract="llm"), "4", copied="5", agents=2, rounds=2)
-    assert answers_of(played) == ["4", "4", "5", "5"]
-
-
-def test_every_message_can_be_read_by_a_model():
-    played = talk(Number(extract="llm", extract_when="every_message"), "4", copied="5", agents=2, rounds=2)
-    assert answers_of(played) == ["5"] * 4
+@pytest.mark.parametrize(("options", "answers"), [
+    ({}, ["4", "4", "5", "5"]),  # for the decision, only the last round is read
+    ({"extract_when": "every_message"}, ["5"] * 4)])
+def test_which_messages_a_model_reads(options, answers):
+    assert answers_of(talk(Number(extract="llm", **options), "4", copied="5", agents=2, rounds=2)) == answers
 
 
 def test_a_decision_protocol_can_have_a_reply_read_by_a_model_in_any_round():
@@ -102,22 +95,6 @@ def test_without_models_the_rule_reads():
 
     played = play(answers=Choice(extract="llm"), styles=[Says()], models=(), agents=1, sample=CITIES)
     assert answers_of(played) == ["A"]
-
-
-def test_free_text_without_a_closing_line_is_read_by_a_model():
-    played = talk(Free(), "I agree with Ada: one, two.", copied="One, two.", sample=Sample("q", "Summarise."))
-    assert answers_of(played) == ["One, two."]
-
-
-def test_free_text_by_rule_is_the_whole_reply():
-    played = talk(Free(extract="regex"), "I agree.\nOne, two.", sample=Sample("q", "Summarise."))
-    assert answers_of(played) == ["I agree.\nOne, two."]
-
-
-@pytest.mark.parametrize(("said", "answer"), [
-    ("Final answer: The Spree", "The Spree"), ("The Spree", "The Spree"), ("I thought about it.\nIt is hard.", None)])
-def test_a_long_reply_that_marks_no_text_gives_no_answer(said, answer):
-    assert answers_of(talk(Text(), said, sample=Sample("q", "Which river?"))) == [answer]
 
 
 @pytest.mark.parametrize(("options", "calls"), [

@@ -70,36 +70,20 @@ def test_large_numbers_and_other_notations(text, expected):
     assert number(f"The answer is {text}") == expected
 
 
-def test_a_number_of_too_many_digits_gives_way_to_another_one():
-    assert number("It is 7. The answer is 10^10^10.") == "7"
-
-
-def test_the_box_wins_over_what_follows_it():
-    assert number(r"\boxed{17 hours}. This includes the 60 minutes of rest.") == "17"
-
-
-def test_the_last_box_that_has_a_number_and_is_closed_counts():
-    assert number(r"\boxed{3}, \boxed{7} and \boxed{30 * 3 = 90") == "7"
-
-
-def test_a_box_without_a_number_is_passed_over():
-    assert number(r"\boxed{the answer is large}, about 12") == "12"
-
-
-def test_after_the_announcement_the_first_number_counts():
-    assert number("The answer is 12, because 3 times 4 is 12 and not 13.") == "12"
-
-
-def test_after_the_announcement_a_sum_counts_as_worked_out():
-    assert number("The answer is 20 + 8 + 20 = 48.") == "48"
-
-
-def test_an_equation_of_words_is_not_worked_out():
-    assert number("The answer is 8 since x = 3.") == "8"
-
-
-def test_markdown_does_not_join_factors():
-    assert number("10*5") == "5"
+@pytest.mark.parametrize(("text", "expected"), [
+    # A number of too many digits gives way to another one.
+    ("It is 7. The answer is 10^10^10.", "7"),
+    # A box wins over what follows it; the last one that is closed and has a number counts.
+    (r"\boxed{17 hours}. This includes the 60 minutes of rest.", "17"),
+    (r"\boxed{3}, \boxed{7} and \boxed{30 * 3 = 90", "7"), (r"\boxed{the answer is large}, about 12", "12"),
+    # After the announcement the first number counts, and a sum as worked out, but no equation of words.
+    ("The answer is 12, because 3 times 4 is 12 and not 13.", "12"), ("The answer is 20 + 8 + 20 = 48.", "48"),
+    ("The answer is 8 since x = 3.", "8"),
+    # Markdown does not join factors.
+    ("10*5", "5"),
+])
+def test_which_number_counts(text, expected):
+    assert number(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "none", "GSM", "R2D2", "24/7/2024", "0/0", "1/0", "9" * 401, "1e999", "twelve"])
@@ -107,21 +91,13 @@ def test_what_is_no_number_gives_none(text):
     assert number(text) is None
 
 
-def test_numbers_within_the_tolerance_are_the_same():
-    format = Number()
-    assert format.same("0.333333", "1/3", ANY)
-    assert format.same("2", "2.000001", ANY)
-    assert not format.same("2", "2.0000011", ANY)
-    assert not format.same("-5", "5", ANY)
-
-
-def test_tolerance_is_an_option():
-    assert Number(tolerance=0.5).same("2", "2.5", ANY)
-    assert not Number(tolerance=0).same("2", "2.0000001", ANY)
-
-
-def test_numbers_of_400_digits_compare():
-    assert not Number().same("1" * 400, "2" * 400, ANY)
+@pytest.mark.parametrize(("tolerance", "a", "b", "same"), [
+    (None, "0.333333", "1/3", True), (None, "2", "2.000001", True), (None, "2", "2.0000011", False),
+    (None, "-5", "5", False), (None, "1" * 400, "2" * 400, False), (0.5, "2", "2.5", True),
+    (0, "2", "2.0000001", False)])
+def test_numbers_within_the_tolerance_are_the_same(tolerance, a, b, same):
+    format = Number() if tolerance is None else Number(tolerance=tolerance)
+    assert format.same(a, b, ANY) is same
 
 
 def test_the_instruction_shows_the_closing_line():

@@ -83,30 +83,26 @@ def test_an_option_that_the_question_lists_is_its_letter(reply, answer):
     assert (played.messages[0].key == Text().canonical("B", LISTED)) == (answer == "B")
 
 
-def test_a_label_is_kept_where_the_question_lists_no_options():
-    assert Text().canonical("Final answer: E. coli", ANY) == "e coli"
-
-
-def test_text_answer_keeps_its_spelling():
-    assert Text().stated("It is known.\nFinal answer: The Eiffel Tower", ANY) == "The Eiffel Tower"
+@pytest.mark.parametrize(("format", "text", "key"), [
+    (Text(), "Final answer: E. coli", "e coli"),  # a label, where the question lists no options, is text
+    (Text(), "the unknown soldier", "unknown soldier"), (Text(unknown=True), "[UNKNOWN]", "unknown"),
+    (Text(unknown=True), "That is unknown to us.", "unknown"),
+    (Text(unknown=True), "The Tomb of the Unknown Soldier", "tomb of unknown soldier"),
+    (Text(unknown=True), "Final answer: unknown (Agent 2 said London)", "unknown"),
+    (Free(), "  One, two.\n\nThree!  ", "One, two.\n\nThree!"),
+    (Free(), "I agree with Ada.\nFinal answer:\nOne, two.\nThree.", "One, two.\nThree.")])
+def test_what_is_compared(format, text, key):
+    assert format.canonical(text, ANY) == key
 
 
 def test_unknown_is_one_answer_where_questions_may_have_none():
     format = Text(unknown=True)
-    assert format.canonical("[UNKNOWN]", ANY) == format.canonical("That is unknown to us.", ANY) == "unknown"
     assert format.canonical("[DISAGREE] It is unknown to me, but I propose the X Choir", ANY) != "unknown"
-    assert format.canonical("The Tomb of the Unknown Soldier", ANY) == "tomb of unknown soldier"
-    assert format.canonical("Final answer: unknown (Agent 2 said London)", ANY) == "unknown"
     assert "unknown" in format.instruction(ANY)
-    assert Text().canonical("the unknown soldier", ANY) == "unknown soldier"
 
 
-def test_free_text_is_kept_as_it_is():
-    assert Free().canonical("  One, two.\n\nThree!  ", ANY) == "One, two.\n\nThree!"
-
-
-def test_free_text_after_the_closing_line():
-    assert Free().canonical("I agree with Ada.\nFinal answer:\nOne, two.\nThree.", ANY) == "One, two.\nThree."
+def test_text_answer_keeps_its_spelling():
+    assert Text().stated("It is known.\nFinal answer: The Eiffel Tower", ANY) == "The Eiffel Tower"
 
 
 def test_free_text_of_the_same_words_is_the_same():

@@ -119,20 +119,21 @@ RECIPES = (
            config="simple_ethical_questions", split="train+validation", reference_as="index",
            change=r.scored_choices, instruction=CHOOSE),
     Recipe("math_vision", "MATH-Vision: competition mathematics with a figure.\n\n"
-           "About half of the questions have options, and the letter is then the answer; the subsets `choice` (with "
-           "answers.choice) and `open` take one kind only.", "MathLLMs/MathVision",
+           "About half of the questions have options, and the letter is then the answer; the subsets `choice` and "
+           "`open` take one kind only.", "MathLLMs/MathVision",
            tuple({"id": "id", "question": "question", "choices": "options", "images": image, "reference": "answer",
                   "group": "subject"} for image in ("decoded_image", "image")),
-           "answers.math", "qa.accuracy", "MIT", "Wang et al. 2024 (MATH-Vision)", split="testmini",
+           {"use": "answers.mixed", "other": "answers.math"}, "qa.accuracy", "MIT", "Wang et al. 2024 (MATH-Vision)",
+           split="testmini",
            reference_as="letter", change=r.open_or_choice, subset_of="rows", subsets=("choice", "open"),
-           by_subset={"choice": "answers.choice"}, instruction=FIGURE,
+           by_subset={"choice": "answers.choice", "open": "answers.math"}, instruction=FIGURE,
            keep=lambda row, subset: subset is None or (subset == "choice") == bool(row.get("options"))),
     Recipe("real_world_qa", "RealWorldQA: questions about photographs.\n\n"
            "Options that a question lists become choices, and its sentence about answering directly is left out. The "
-           "subset `choice` takes the questions with options (with answers.choice), `open` the others, and "
+           "subset `choice` takes the questions with options, `open` the others, and "
            "`verifiable` those with options, yes or no, or a number for an answer.", "xai-org/RealworldQA",
            ({"question": "question", "images": "image", "reference": "answer"},),
-           "answers.text", "qa.accuracy", "CC BY-ND 4.0", "xAI 2024 (RealWorldQA)", instruction=LOOK,
+           "answers.mixed", "qa.accuracy", "CC BY-ND 4.0", "xAI 2024 (RealWorldQA)", instruction=LOOK,
            change=r.listed_options, keep=r.photograph_kind, subset_of="rows", subsets=("choice", "open", "verifiable"),
-           by_subset={"choice": "answers.choice"}),
+           by_subset={"choice": "answers.choice", "open": "answers.text"}),
 )

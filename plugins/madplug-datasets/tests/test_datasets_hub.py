@@ -80,13 +80,6 @@ def test_a_wrong_column_is_named_with_the_nearest(tmp_path):
     assert "(it has question, answer, level)" in said
 
 
-def test_a_row_without_an_answer_is_named(tmp_path):
-    path = rows(tmp_path)
-    path.write_text(path.read_text() + '{"question": "why?", "answer": null, "level": "easy"}\n')
-    with pytest.raises(UserError, match="line 61, column 'answer': is empty"):
-        list(hub(path).samples())
-
-
 def test_csv_tsv_and_parquet(tmp_path):
     import pyarrow
     from pyarrow.parquet import write_table
@@ -101,17 +94,16 @@ def test_csv_tsv_and_parquet(tmp_path):
 
 @pytest.mark.parametrize(("name", "content", "said"), [
     ("rows.txt", "x", "has the ending '.txt'"), ("rows.jsonl", "", "has no rows"),
-    ("rows.jsonl", "{not json\n", "line 1: is not JSON")])
+    ("rows.jsonl", "{not json\n", "line 1: is not JSON"),
+    ("othr.jsonl", None, "no such file; did you mean 'other.jsonl'"),
+    ("rows.jsonl", '{"question": "a", "answer": "1"}\n{"question": "why?", "answer": null}\n',
+     "line 2, column 'answer': is empty")])
 def test_a_file_that_cannot_be_read(tmp_path, name, content, said):
-    (tmp_path / name).write_text(content)
+    rows(tmp_path, 1, "other.jsonl")
+    if content is not None:
+        (tmp_path / name).write_text(content)
     with pytest.raises(UserError, match=said):
         list(hub(tmp_path / name).samples())
-
-
-def test_a_missing_file_is_named_with_the_nearest(tmp_path):
-    rows(tmp_path)
-    with pytest.raises(UserError, match=r"there is no such file; did you mean 'rows.jsonl'"):
-        list(hub(tmp_path / "row.jsonl").samples())
 
 
 def test_a_changed_file_is_read_again_and_is_other_data(tmp_path):
@@ -265,7 +257,8 @@ def online(home):
     with Server() as address:
         return in_process("""
 take("version", lambda: Hub(**O).fingerprint())
-take("rows", lambda: [(s.id, s.question, r[0]) for s, r in Hub(**O).samples()])
+take("rows", lambda: [(s.id, s.question, r[0]) for s, r in Hub(**O).samples()][:2])
+take("count", lambda: len(list(Hub(**O).samples())))
 take("train", lambda: len(list(Hub(**O).samples("train"))))
 take("streamed", lambda: [s.id for s, _ in Hub(**O, streaming=True, limit=3).samples()])
 take("drawn", lambda: [s.id for s, _ in Hub(**O, shuffle=1, limit=7).samples()])
@@ -282,38 +275,23 @@ take("column", lambda: list(Hub(id="me/sums").check(None)))
 """, home, HF_ENDPOINT=address)
 
 
-def test_rows_of_the_hub(online):
-    assert online["rows"][:2] == [["sums-1", "0+1?", "1"], ["sums-2", "1+1?", "2"]]
-    assert (len(online["rows"]), online["train"], online["files"]) == (30, 5, 5)
-
-
-def test_the_commit_is_what_tells_the_data_from_other_data(online):
-    assert online["version"] == SHA
-
-
-def test_a_stream_of_the_hub(online):
-    assert online["streamed"] == ["sums-1", "sums-2", "sums-3"]
-    assert online["drawn"] == online["drawn_stream"]
-
-
-def test_sizes_on_the_hub(online):
-    assert online["size"] == [30, sample_size(30, 0.9, 0.1), 4]
-
-
-@pytest.mark.parametrize(("asked", "said"), [
+@pytest.mark.parametrize(("asked", "answer"), [
+    ("version", SHA), ("rows", [["sums-1", "0+1?", "1"], ["sums-2", "1+1?", "2"]]), ("count", 30), ("train", 5),
+    ("files", 5), ("streamed", ["sums-1", "sums-2", "sums-3"]), ("size", [30, sample_size(30, 0.9, 0.1), 4]),
     ("split", "dataset.split: 'me/sums' has no split 'tset'; did you mean 'test'? (it has test, train)"),
     ("config", "dataset.config: 'me/sums' has no config 'mian'; did you mean 'main'? (it has main)"),
     ("revision", "dataset.revision: 'me/sums' has no revision 'nope'"),
     ("name", "dataset.id: 'a b' is not the name of a data set; expected owner/name")])
-def test_a_wrong_name_is_explained(online, asked, said):
-    assert online[asked] == said
+def test_what_a_hub_gives_and_how_a_wrong_name_is_explained(online, asked, answer):
+    assert online[asked] == answer
 
 
-def test_a_missing_data_set_is_explained(online):
+def test_a_stream_of_the_hub_is_drawn_from_alike(online):
+    assert online["drawn"] == online["drawn_stream"]
+
+
+def test_a_data_set_that_is_missing_or_gated_is_explained(online):
     assert "there is no data set 'me/none' on the hub, or it is private; in that case set HF_TOKEN" in online["none"][0]
-
-
-def test_a_gated_data_set_says_how_to_get_in(online):
     assert online["gated"].startswith("dataset: 'me/gated' is gated, and there is no token: accept its terms")
     assert "HF_TOKEN" in online["gated"]
 

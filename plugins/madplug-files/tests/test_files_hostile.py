@@ -8,37 +8,34 @@ from madplug import UserError
 from madplug_files import Table
 
 
-def test_a_map_of_parquet_is_a_table_of_label_to_text(tmp_path):
+@pytest.fixture
+def parquet(tmp_path):
+    """Reads a Parquet file with these columns; an answer is the letter B."""
     pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
+    from pyarrow.parquet import write_table
 
-    choices = pyarrow.array([[("A", "Paris"), ("B", "Rome")]], pyarrow.map_(pyarrow.string(), pyarrow.string()))
-    parquet.write_table(pyarrow.table({"question": ["Where?"], "reference": ["B"], "choices": choices}),
-                        tmp_path / "rows.parquet")
-    [(sample, references)] = Table(path=tmp_path / "rows.parquet").samples()
+    def parquet(choices, names=("question", "reference", "choices")):
+        maps = pyarrow.map_(pyarrow.string(), pyarrow.string())
+        columns = [pyarrow.array(["Where?"]), pyarrow.array(["B"]), pyarrow.array([choices], maps)]
+        write_table(pyarrow.Table.from_arrays(columns, names=list(names)), tmp_path / "rows.parquet")
+        return list(Table(path=tmp_path / "rows.parquet").samples())
+
+    return parquet
+
+
+def test_a_map_of_parquet_is_a_table_of_label_to_text(parquet):
+    [(sample, references)] = parquet([("A", "Paris"), ("B", "Rome")])
     assert (sample.choices, references) == (("Paris", "Rome"), ("B",))
 
 
-def test_a_map_with_the_same_key_twice_is_told_with_its_row(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    choices = pyarrow.array([[("A", "Paris"), ("A", "Rome")]], pyarrow.map_(pyarrow.string(), pyarrow.string()))
-    parquet.write_table(pyarrow.table({"question": ["Where?"], "reference": ["B"], "choices": choices}),
-                        tmp_path / "rows.parquet")
+def test_a_map_with_the_same_key_twice_is_told_with_its_row(parquet):
     with pytest.raises(UserError, match=r"rows\.parquet: row 1, column 'choices': cannot be read"):
-        list(Table(path=tmp_path / "rows.parquet").samples())
+        parquet([("A", "Paris"), ("A", "Rome")])
 
 
-def test_two_columns_of_one_name_are_refused_in_parquet_too(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    columns = [pyarrow.array([text]) for text in ("one", "two", "A")]
-    parquet.write_table(pyarrow.Table.from_arrays(columns, names=["question", "question", "reference"]),
-                        tmp_path / "rows.parquet")
+def test_two_columns_of_one_name_are_refused_in_parquet_too(parquet):
     with pytest.raises(UserError, match="has two columns named 'question'"):
-        list(Table(path=tmp_path / "rows.parquet").samples())
+        parquet([], ("question", "question", "reference"))
 
 
 def test_many_columns_take_time_in_proportion(tmp_path, in_proportion):

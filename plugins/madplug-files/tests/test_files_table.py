@@ -47,11 +47,42 @@ def row(**more):
 
 # What a row becomes
 
-def test_a_row_becomes_a_sample(tmp_path):
-    path = jsonl(tmp_path, row(id="q7", context="some facts", group="sums"))
-    (sample, references), = read(path)
-    assert (sample.id, sample.question, sample.context, sample.group) == ("q7", "2+2?", ("some facts",), "sums")
-    assert references == ("4",)
+CHOICES = {"option1": "Ann", "option2": "Bob", "reference": "2"}
+
+
+@pytest.mark.parametrize(("made", "options", "expected", "references"), [
+    (row(id="q7", context="some facts", group="sums"), {},
+     {"id": "q7", "question": "2+2?", "context": ("some facts",), "group": "sums"}, ("4",)),
+    ({"qid": 3, "data": {"text": "why?"}, "answers": {"text": ["so", "thus"]}},
+     {"columns": {"id": "qid", "question": "data.text", "reference": "answers.text"}}, {"id": "3", "question": "why?"},
+     ("so", "thus")),
+    ({"data": {"text": "why?"}, "answers": {"text": ["so", "thus"]}},
+     {"columns": {"question": "data.text", "reference": "answers.text.1"}}, {}, ("thus",)),
+    # A column whose name has a dot comes first.
+    ({"q.text": "why?", "reference": "so"}, {"columns": {"question": "q.text"}}, {"question": "why?"}, ("so",)),
+    (row(**CHOICES), {"columns": {"choices": ["option1", "option2"]}, "reference_as": "position"},
+     {"choices": ("Ann", "Bob")}, ("B",)),
+    # Labels of the file are meant before an index, and a whole number beside choices as text is one.
+    (row(choices={"label": ["1", "2", "3"], "text": ["x", "y", "z"]}, reference="2"), {}, {}, ("B",)),
+    (row(choices=["3", "2", "1", "0"], reference=2), {}, {}, ("C",)),
+    (row(choices=["x", "y", "z"], reference=[0, 2]), {}, {}, ("A", "C")),
+    (row(choices=["x", "y"], reference="y"), {"reference_as": "verbatim"}, {}, ("y",)),
+    *((row(choices=["blue", "green", "red"], reference=written), {"reference_as": "set"}, {}, right)
+      for written, right in [*((several, ("AC",)) for several in (
+          ["C", "A"], [2, 0], ["A", "red"], "AC", "C, A", "(A); (C)", "['A', 'C']")),
+          ("B", ("B",)), ("green", ("B",)), ([], ())]),
+    *((row(reference=value), {}, {}, kept) for value, kept in (
+        (18, ("18",)), (18.0, ("18",)), (-3.5, ("-3.5",)), (True, ("true",)), (" so ", ("so",)),
+        ("[0, 1)", ("[0, 1)",)), ("[-2,7]", ("[-2,7]",)), ([], ()))),
+    *((row(context=written), {}, {"context": kept}, ("4",)) for written, kept in (
+        (["one", "two"], ("one", "two")), ("[1] a note", ("[1] a note",)), (None, ()))),
+    (row(solution="it is 4", source="a book"), {}, {"metadata": {}}, ("4",)),
+    (row(solution="it is 4", source="a book"), {"metadata": ["source"]}, {"metadata": {"source": "a book"}}, ("4",)),
+])
+def test_a_row_becomes_a_sample_with_references(tmp_path, made, options, expected, references):
+    (sample, found), = read(jsonl(tmp_path, made), **options)
+    assert {name: getattr(sample, name) for name in expected} == expected
+    assert found == references
 
 
 def test_without_an_id_a_row_is_named_by_its_number_wherever_the_file_is(tmp_path):
@@ -62,26 +93,6 @@ def test_without_an_id_a_row_is_named_by_its_number_wherever_the_file_is(tmp_pat
     assert read(path.rename(tmp_path / "elsewhere" / "renamed.jsonl")) == before
 
 
-def test_columns_are_mapped_and_dots_lead_into_tables_and_lists(tmp_path):
-    path = jsonl(tmp_path, {"qid": 3, "data": {"text": "why?"}, "answers": {"text": ["so", "thus"]}})
-    (sample, references), = read(path, columns={"id": "qid", "question": "data.text", "reference": "answers.text"})
-    assert (sample.id, sample.question, references) == ("3", "why?", ("so", "thus"))
-    (_, references), = read(path, columns={"question": "data.text", "reference": "answers.text.1"})
-    assert references == ("thus",)
-
-
-def test_a_column_whose_name_has_a_dot_comes_first(tmp_path):
-    path = jsonl(tmp_path, {"q.text": "why?", "reference": "so"})
-    assert read(path, columns={"question": "q.text"})[0][0].question == "why?"
-
-
-def test_several_columns_make_up_the_choices(tmp_path):
-    path = jsonl(tmp_path, row(option1="Ann", option2="Bob", reference="2"))
-    options = {"columns": {"choices": ["option1", "option2"]}, "reference_as": "position"}
-    (sample, references), = read(path, **options)
-    assert (sample.choices, references) == (("Ann", "Bob"), ("B",))
-
-
 @pytest.mark.parametrize("written", [
     ["x", "y", "z"], {"A": "x", "B": "y", "C": "z"}, '["x", "y", "z"]', "['x', 'y', 'z']",
     '{"A": "x", "B": "y", "C": "z"}',
@@ -90,27 +101,6 @@ def test_several_columns_make_up_the_choices(tmp_path):
 def test_choices_and_references_in_every_form(tmp_path, written, reference):
     (sample, references), = read(jsonl(tmp_path, row(choices=written, reference=reference)))
     assert (sample.choices, references) == (("x", "y", "z"), ("B",))
-
-
-def test_labels_of_the_file_are_meant_before_an_index(tmp_path):
-    choices = {"label": ["1", "2", "3"], "text": ["x", "y", "z"]}
-    assert read(jsonl(tmp_path, row(choices=choices, reference="2")))[0][1] == ("B",)
-
-
-def test_several_right_choices(tmp_path):
-    assert read(jsonl(tmp_path, row(choices=["x", "y", "z"], reference=[0, 2])))[0][1] == ("A", "C")
-
-
-@pytest.mark.parametrize("written", [["C", "A"], [2, 0], ["A", "red"], "AC", "C, A", "(A); (C)", "['A', 'C']"])
-def test_all_right_choices_can_be_one_reference(tmp_path, written):
-    path = jsonl(tmp_path, row(choices=["blue", "green", "red"], reference=written))
-    assert read(path, reference_as="set")[0][1] == ("AC",)
-
-
-@pytest.mark.parametrize(("written", "right"), [("B", ("B",)), ("green", ("B",)), ([], ())])
-def test_a_set_may_have_one_right_choice_or_none(tmp_path, written, right):
-    path = jsonl(tmp_path, row(choices=["blue", "green", "red"], reference=written))
-    assert read(path, reference_as="set")[0][1] == right
 
 
 def test_alternatives_are_refused_where_the_answer_is_a_set(tmp_path):
@@ -132,10 +122,6 @@ def test_an_empty_choice_among_several_columns_moves_no_letter(tmp_path):
     assert "line 2" not in said
 
 
-def test_a_whole_number_beside_choices_as_text_is_an_index(tmp_path):
-    assert read(jsonl(tmp_path, row(choices=["3", "2", "1", "0"], reference=2)))[0][1] == ("C",)
-
-
 def test_a_reference_with_two_readings_is_refused_and_both_are_named(tmp_path):
     path = jsonl(tmp_path, row(choices=["3", "2", "1", "0"], reference="3"))
     assert "line 1, column 'reference': the reference '3' can be read as text A or index D" in refused(path)
@@ -147,32 +133,11 @@ def test_choices_that_are_numbers_do_not_hide_two_readings(tmp_path):
     assert "can be read as" in refused(jsonl(tmp_path, row(choices=[2, 4, 5], reference=2)))
 
 
-def test_verbatim_keeps_the_reference(tmp_path):
-    assert read(jsonl(tmp_path, row(choices=["x", "y"], reference="y")), reference_as="verbatim")[0][1] == ("y",)
-
-
-@pytest.mark.parametrize(("value", "kept"), [(18, "18"), (18.0, "18"), (-3.5, "-3.5"), (True, "true"), (" so ", "so"),
-                                             ("[0, 1)", "[0, 1)"), ("[-2,7]", "[-2,7]"), ([], None)])
-def test_references_without_choices_are_text(tmp_path, value, kept):
-    assert read(jsonl(tmp_path, row(reference=value)))[0][1] == (() if kept is None else (kept,))
-
-
-def test_contexts_may_be_one_or_several(tmp_path):
-    path = jsonl(tmp_path, row(context=["one", "two"]), row(context="[1] a note"), row(context=None))
-    assert [s.context for s, _ in read(path)] == [("one", "two"), ("[1] a note",), ()]
-
-
 def test_an_image_beside_the_file_becomes_an_address(tmp_path):
     (tmp_path / "cat.jpg").write_bytes(b"\xff\xd8\xff")
     path = jsonl(tmp_path, row(images=["cat.jpg", "https://example.org/dog.png"]))
     code = base64.b64encode(b"\xff\xd8\xff").decode()
     assert read(path, columns={"images": "images"})[0][0].images == (f"data:image/jpeg;base64,{code}", "https://example.org/dog.png")
-
-
-def test_other_columns_stay_behind_unless_they_are_asked_for(tmp_path):
-    path = jsonl(tmp_path, row(solution="it is 4", source="a book"))
-    assert read(path)[0][0].metadata == {}
-    assert read(path, metadata=["source"])[0][0].metadata == {"source": "a book"}
 
 
 def test_the_answer_format_is_the_options(tmp_path):
@@ -281,20 +246,9 @@ def test_missing_numbers_of_a_parquet_column_are_missing(tmp_path):
     assert "row 2, column 'reference': is empty" in refused(path)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
-    assert read(text(tmp_path, "rows.csv", "\ufeffquestion,reference\n2+2?,4\n"))[0][1] == ("4",)
-    assert read(text(tmp_path, "rows.jsonl", "\ufeff" + json.dumps(row())))[0][1] == ("4",)
-
-
 def test_a_long_field_is_read(tmp_path):
     path = text(tmp_path, "rows.csv", f"question,reference\n{'x' * 300_000},4\n")
     assert len(read(path)[0][0].question) == 300_000
-
-
-def test_another_delimiter(tmp_path):
-    path = text(tmp_path, "rows.csv", "question;reference\n2+2?;4\n")
-    assert read(path, delimiter=";")[0][1] == ("4",)
-    assert "has no column 'question'" in refused(path)
 
 
 # Mistakes
@@ -345,37 +299,30 @@ def test_a_row_that_is_wrong_is_named_by_its_line(tmp_path, line, said):
     assert said in refused(jsonl(tmp_path, row(), line))
 
 
-def test_a_line_that_is_not_utf8_is_named(tmp_path):
-    path = text(tmp_path, "rows.jsonl", json.dumps(row()).encode() + b'\n{"question": "\xff"}\n')
-    assert "line 2: is not UTF-8 (byte 15 of the line)" in refused(path)
+@pytest.mark.parametrize(("name", "content", "said"), [
+    ("rows.jsonl", json.dumps(row()).encode() + b'\n{"question": "\xff"}\n',
+     "line 2: is not UTF-8 (byte 15 of the line)"),
+    ("rows.jsonl", "".join(json.dumps(row(id=id)) + "\n" for id in "aba"),
+     "line 3, column 'id': the id 'a' is taken by line 1; ids must differ"),
+    *((f"rows.{ending}", content, "has no rows") for ending in ("jsonl", "csv", "json") for content in ("", "\n\n")),
+    # A record of CSV is named by the line it begins on.
+    ("rows.csv", 'question,reference\n"two\nlines",4\n\nx,5,6\n', "line 5: has 3 fields, and the header has 2"),
+    ("rows.csv", 'question,reference\nx,4\n"never closed,5\n', "line 3: is not CSV"),
+    ("rows.csv", "a,a\n1,2\n", "names 'a' twice"),
+    ("rows.csv", "question;reference\n2+2?;4\n", "has no column 'question'"),
+    ("rows.parquet", "question", "is not a Parquet file"),
+    ("rows.xlsx", "", "has the ending '.xlsx'; expected .jsonl")])
+def test_a_file_that_cannot_be_read_is_refused(tmp_path, name, content, said):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    assert said in refused(text(tmp_path, name, content))
 
 
-def test_duplicate_ids_name_both_lines(tmp_path):
-    path = jsonl(tmp_path, row(id="a"), row(id="b"), row(id="a"))
-    assert refused(path).endswith("line 3, column 'id': the id 'a' is taken by line 1; ids must differ")
-
-
-@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.json"])
-@pytest.mark.parametrize("content", ["", "\n\n"])
-def test_an_empty_file_is_refused(tmp_path, name, content):
-    assert "has no rows" in refused(text(tmp_path, name, content))
-
-
-def test_csv_records_are_named_by_the_line_they_begin_on(tmp_path):
-    path = text(tmp_path, "rows.csv", 'question,reference\n"two\nlines",4\n\nx,5,6\n')
-    assert "line 5: has 3 fields, and the header has 2" in refused(path)
-    path = text(tmp_path, "open.csv", 'question,reference\nx,4\n"never closed,5\n')
-    assert "line 3: is not CSV" in refused(path)
-    assert "names 'a' twice" in refused(text(tmp_path, "twice.csv", "a,a\n1,2\n"))
-
-
-def test_a_file_that_is_not_parquet_is_refused(tmp_path):
-    pytest.importorskip("pyarrow")
-    assert "is not a Parquet file" in refused(text(tmp_path, "rows.parquet", "question"))
-
-
-def test_an_unknown_ending_is_refused(tmp_path):
-    assert "has the ending '.xlsx'; expected .jsonl" in refused(text(tmp_path, "rows.xlsx", ""))
+@pytest.mark.parametrize(("name", "content", "options"), [
+    ("rows.csv", "\ufeffquestion,reference\n2+2?,4\n", {}), ("rows.jsonl", "\ufeff" + json.dumps(row()), {}),
+    ("rows.csv", "question;reference\n2+2?;4\n", {"delimiter": ";"})])
+def test_byte_order_marks_and_other_delimiters_are_read(tmp_path, name, content, options):
+    assert read(text(tmp_path, name, content), **options)[0][1] == ("4",)
 
 
 def test_checking_reads_only_the_beginning_and_tells_what_is_wrong(tmp_path):

@@ -4,9 +4,9 @@ import asyncio
 import logging
 import subprocess
 import sys
-import time
 from contextlib import nullcontext
 from importlib.util import find_spec
+from urllib.parse import quote
 
 import pytest
 from pydantic import ValidationError
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from madplug import (
     AccessError,
     Completion,
+    EmptyReplyError,
     ModelError,
     OverloadedError,
     RefusedError,
@@ -76,28 +77,25 @@ def outcome_of(fault, **options):
 
 # Faults
 
-@pytest.mark.parametrize("fault", ["408", "409", "429", "500", "502", "503", "529", "reset", "malformed", "no_choices",
-                                   "empty", "error_in_200"])
-def test_what_may_pass_is_worth_another_try_and_is_tried_once_here(fault):
+KINDS = {
+    RefusedError: "400 413 422 context filter",
+    AccessError: "401 402 403 404 quota",
+    OverloadedError: "429",
+    TransientError: "408 409 500 502 503 529 closed_in_body reset_in_body malformed no_choices error_in_200",
+    EmptyReplyError: "empty",
+    UnreachableError: "reset closed",
+}
+
+
+@pytest.mark.parametrize(("fault", "kind"), [(fault, kind) for kind, all_ in KINDS.items() for fault in all_.split()])
+def test_a_failure_is_of_its_kind_is_tried_once_here_and_says_nothing_of_the_key(fault, kind):
     with running_endpoint(faults=[fault]) as endpoint:
-        first, second = ask(endpoint.url, *[Request((QUESTION,), "discuss", "m")] * 2)
+        error, again = ask(endpoint.url, *[Request((QUESTION,), "discuss", "m")] * 2)
         assert endpoint.stats()["requests"] == 2
-    assert isinstance(first, TransientError)
-    assert isinstance(second, Completion)
-
-
-@pytest.mark.parametrize("fault", ["400", "401", "402", "403", "404", "413", "422", "context", "quota"])
-def test_what_will_not_change_is_refused(fault):
-    assert isinstance(outcome_of(fault), RefusedError)
-
-
-@pytest.mark.parametrize(("fault", "kind"), [
-    ("400", RefusedError), ("413", RefusedError), ("422", RefusedError), ("context", RefusedError),
-    ("filter", RefusedError), ("401", AccessError), ("403", AccessError), ("404", AccessError), ("quota", AccessError),
-    ("408", TransientError), ("429", OverloadedError), ("503", TransientError), ("closed_in_body", TransientError),
-    ("reset_in_body", TransientError), ("reset", UnreachableError), ("closed", UnreachableError)])
-def test_a_failure_is_of_its_kind(fault, kind):
-    assert type(outcome_of(fault)) is kind
+    assert type(error) is kind
+    assert KEY[:12] not in str(error) + repr(error)
+    assert error.__cause__ is None
+    assert isinstance(again, Completion)
 
 
 @pytest.mark.parametrize("fault", ["huge", "gzip_bomb", "endless_chunks"])
@@ -114,40 +112,34 @@ def test_an_endpoint_that_nobody_runs_is_unreachable():
     assert type(error) is UnreachableError
 
 
-@pytest.mark.parametrize("text", [KEY, KEY[:9] + "".join(f"%{ord(c):02x}" for c in KEY[9:])])
-def test_a_key_that_is_repeated_in_a_reply_is_left_out(text):
+@pytest.mark.parametrize("form", [str, lambda key: quote(key, safe="")])
+def test_a_key_that_is_repeated_in_a_reply_is_left_out_also_while_it_streams(form, monkeypatch):
+    key = "sk-proj-abc/123+DEF456ghi789"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    text = form(key)
     answered = exchange(lambda asked: completion(f"you sent {text}", reasoning_content=text))[2]
     assert answered.text == "you sent [key]"
-    assert KEY[9:] not in str(answered)
+    assert key[12:] not in str(answered)
+    said = f"you sent {text}!"
+    streamed, shown, _ = listen([*map(piece, (said[i:i + 4] for i in range(0, len(said), 4))), *PIECES[3:]])
+    assert "".join(shown) == streamed.text == "you sent [key]!"
 
 
 def test_a_hang_ends_with_the_timeout():
-    began = time.monotonic()
     assert isinstance(outcome_of("hang", timeout=0.3), TransientError)
-    assert time.monotonic() - began < 4
 
 
-def test_the_wait_asked_for_is_handed_on():
-    assert outcome_of("429").retry_after == 7.5
-    assert outcome_of("503").retry_after == 7.5
-    assert outcome_of("500").retry_after is None
+@pytest.mark.parametrize(("fault", "wait"), [("429", 7.5), ("503", 7.5), ("500", None)])
+def test_the_wait_asked_for_is_handed_on(fault, wait):
+    assert outcome_of(fault).retry_after == wait
 
 
-def test_a_refusal_says_the_status_and_what_the_endpoint_says():
-    assert str(outcome_of("context")) == "HTTP 400 Bad Request: the context length is 8192 tokens, got 9001"
-    assert str(outcome_of("404")) == "HTTP 404 Not Found: the endpoint says 404"
-
-
-@pytest.mark.parametrize("fault", ["400", "401", "403", "404", "429", "500", "malformed", "context", "quota", "reset"])
-def test_the_key_is_in_no_error(fault):
-    error = outcome_of(fault)
-    assert KEY not in str(error) + repr(error)
-    assert KEY[:12] not in str(error)
-    assert error.__cause__ is None
-
-
-def test_a_key_that_litellm_takes_from_the_environment_is_blotted_out_too():
-    assert str(outcome_of("401")) == "HTTP 401 Unauthorized: incorrect API key provided: Bearer [key]"
+@pytest.mark.parametrize(("fault", "said"), [
+    ("context", "HTTP 400 Bad Request: the context length is 8192 tokens, got 9001"),
+    ("404", "HTTP 404 Not Found: the endpoint says 404"),
+    ("401", "HTTP 401 Unauthorized: incorrect API key provided: Bearer [key]")])
+def test_a_refusal_says_the_status_and_what_the_endpoint_says(fault, said):
+    assert str(outcome_of(fault)) == said
 
 
 def test_a_provider_that_does_not_exist_is_refused():
@@ -243,21 +235,14 @@ def priced(asked):
     return made
 
 
-def test_tokens_are_counted_and_priced_by_litellms_map():
-    usage = exchange(priced, model="openai/gpt-4o-mini")[2].usage
+@pytest.mark.parametrize(("model", "price", "cost"), [
+    ("openai/gpt-4o-mini", None, (1000 * 0.15 + 100 * 0.60) / 1e6), ("openai/fake", None, None),
+    ("openai/gpt-4o-mini", {"prompt": 1.0, "completion": 2.0}, None)])  # a price of the run file is left to the host
+def test_tokens_are_counted_and_priced_by_litellms_map(model, price, cost):
+    usage = exchange(priced, model=model, **({"price": price} if price else {}))[2].usage
     assert (usage.prompt, usage.completion, usage.cached) == (1000, 100, 0)
-    assert usage.cost_usd == pytest.approx((1000 * 0.15 + 100 * 0.60) / 1e6)
-    assert usage.raw["total_tokens"] == 1100
-    assert usage.raw["finish_reason"] == "stop"
-
-
-def test_a_price_of_the_run_file_is_left_to_the_host():
-    price = {"prompt": 1.0, "completion": 2.0}
-    assert exchange(priced, model="openai/gpt-4o-mini", price=price)[2].usage.cost_usd is None
-
-
-def test_a_model_that_the_map_does_not_know_has_no_cost():
-    assert exchange(priced)[2].usage.cost_usd is None
+    assert usage.cost_usd == (None if cost is None else pytest.approx(cost))
+    assert (usage.raw["total_tokens"], usage.raw["finish_reason"]) == (1100, "stop")
 
 
 def test_cached_tokens_and_reasoning_are_kept():
@@ -305,12 +290,9 @@ def test_a_reply_is_shown_piece_by_piece_with_its_usage_and_cost():
     assert asked[0]["stream"]
 
 
-def test_nothing_streams_while_nothing_listens():
+def test_nothing_streams_while_nothing_listens_and_an_endpoint_that_does_not_is_asked_for_the_whole_reply():
     answered, _, asked = listen(PIECES, listening=False)
     assert (answered.text, "stream" in asked[0]) == ("Final answer: B", False)
-
-
-def test_an_endpoint_that_does_not_stream_is_asked_for_the_whole_reply():
     answered, shown, asked = listen(None)
     assert (answered.text, shown, len(asked)) == ("Final answer: B", [], 2)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from madplug import (
+    AccessError,
     Agent,
     Casting,
     ComponentError,
@@ -18,6 +19,7 @@ from madplug import (
     Reply,
     Setup,
     Turn,
+    UnreachableError,
     hookimpl,
     maybe_await,
 )
@@ -146,14 +148,17 @@ class Cast(Casting):
         """Role after role: proposals, reviews, a winner."""
         before: list[Role] = []
         cast: list[dict[str, Any]] = []
+        gone: dict[str, str] = {}  # waiting for an endpoint that is down costs a deadline: once, and not in each stage
         for i, persona in enumerate(personas):
-            failed: dict[str, str] = {}
-            made = await debate.ask_all(self._propose(debate, i, persona, model, before, failed) for model in models)
+            failed = {f"proposal of {model}": reason for model, reason in gone.items()}
+            made = await debate.ask_all(self._propose(debate, i, persona, model, before, failed, gone)
+                                        for model in models if model not in gone)
             proposals = [proposal for proposal in made if proposal is not None]
             if not proposals:
                 raise ModelError(f"no model wrote a proposal for the role '{persona.role}': {_listed(failed)}")
-            rows = await debate.ask_all(
-                self._review(debate, persona, model, proposals, failed) for model in models)
+            failed |= {f"review by {model}": reason for model, reason in gone.items()}
+            rows = await debate.ask_all(self._review(debate, persona, model, proposals, failed, gone)
+                                        for model in models)
             if all(f"review by {model}" in failed for model in models):
                 raise ModelError(f"no model reviewed the proposals for the role '{persona.role}': {_listed(failed)}")
             winner, facts = self._choose(debate, i, persona, models, proposals, rows)
@@ -185,7 +190,7 @@ class Cast(Casting):
     # Proposals
 
     async def _propose(self, debate: Debate, i: int, persona: Persona, model: str, before: Sequence[Role],
-                       failed: dict[str, str]) -> Proposal | None:
+                       failed: dict[str, str], gone: dict[str, str]) -> Proposal | None:
         """A model's proposal for a role, or None if its call fails."""
         try:
             if self.options.proposals == "style":
@@ -193,6 +198,8 @@ class Cast(Casting):
             return await self._written(debate, persona, model, self._context(before, model))
         except ModelError as error:
             failed[f"proposal of {model}"] = _reason(error)
+            if _is_gone(error):
+                gone[model] = _reason(error)
             return None
 
     async def _written(self, debate: Debate, persona: Persona, model: str, context: str) -> Proposal:
@@ -228,13 +235,17 @@ class Cast(Casting):
         return self._criteria.get(persona.role, general)
 
     async def _review(self, debate: Debate, persona: Persona, model: str, proposals: Sequence[Proposal],
-                      failed: dict[str, str]) -> Row | None:
+                      failed: dict[str, str], gone: dict[str, str]) -> Row | None:
         """One model's scores of all proposals for a role; None if its call fails or they cannot be read."""
+        if model in gone:
+            return None
         batches = [proposals] if self.options.reviews == "batched" else [[p] for p in proposals]
         try:
             rows = await debate.ask_all(self._score(debate, persona, model, batch) for batch in batches)
         except ModelError as error:
             failed[f"review by {model}"] = _reason(error)
+            if _is_gone(error):
+                gone[model] = _reason(error)
             return None
         return None if None in rows else [score for row in rows if row is not None for score in row]
 
@@ -273,6 +284,11 @@ async def first_turn(debate: Debate, agent: Agent) -> Proposal:
 def _system(template: str, facts: dict[str, str]) -> list[Chat]:
     text = fill(template, **facts).strip()
     return [{"role": "system", "content": text}] if text else []
+
+
+def _is_gone(error: ModelError) -> bool:
+    """Whether a model cannot be asked anything else either: no connection, a wrong key, no such model."""
+    return isinstance(error, AccessError) or isinstance(error.__cause__, UnreachableError)
 
 
 def _reason(error: ModelError) -> str:

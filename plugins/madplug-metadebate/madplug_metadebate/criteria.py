@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from madplug import Sample, UserError
+from madplug import ModelError, Sample, UserError
 from madplug_prompting.prompts import as_text, fill, question_parts, user
 from madplug_prompting.replies import read_json
 
@@ -40,17 +41,21 @@ class Criteria:
 
 
 async def criteria_of(setup: Setup, options: Any, role: str) -> Criteria:
-    """The criteria of a role: made once for the data set and stored with the study, unless the run file has them."""
+    """The criteria of a role: made once for the data set and stored with the study, unless the run file has them.
+
+    A model that cannot be asked leaves them to the next one. If none can be, the built-in criteria serve this run and
+    are not stored, so that a later run asks again.
+    """
     given = options.criteria.get(role, ()) if isinstance(options.criteria, Mapping) else options.criteria
     if given:
         return Criteria(given, "given")
-    model = options.criteria_model or (setup.models[0] if setup.models else "")
+    models = list(dict.fromkeys([*filter(None, [options.criteria_model]), *setup.models])) or [""]
     examples, note = _examples(setup, options)
     chat = _chat(setup, options, role, examples)
-    facts = json.dumps([setup.model_identity(model), setup.cell.dataset_key, chat])
+    facts = json.dumps([setup.model_identity(models[0]), setup.cell.dataset_key, chat])
     digest = blake2b(facts.encode(), digest_size=6).hexdigest()
 
-    async def make() -> dict[str, Any]:
+    async def written(model: str) -> dict[str, Any]:
         for _ in range(options.retries + 1):
             said = await setup.ask(chat, purpose="criteria", model=model or None, form=FORM)
             found = read_criteria(said.text)
@@ -58,7 +63,16 @@ async def criteria_of(setup: Setup, options: Any, role: str) -> Criteria:
                 return {"criteria": found, "note": note}
         return {"criteria": BUILT_IN, "note": "built_in"}
 
-    kept: dict[str, Any] = await setup.keep(f"metadebate.criteria.{role}.{digest}", make)
+    async def make() -> dict[str, Any]:
+        for model in models[:-1]:
+            with suppress(ModelError):
+                return await written(model)
+        return await written(models[-1])
+
+    try:
+        kept: dict[str, Any] = await setup.keep(f"metadebate.criteria.{role}.{digest}", make)
+    except ModelError:  # each debate says which of its models could not be asked
+        return Criteria()
     return Criteria([(name, explanation) for name, explanation in kept["criteria"]], kept["note"])
 
 

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from madplug import DebateResult, Observer
-from madplug.cli.launch import (
-    INTERRUPTED,
-    LIMIT,
-    SOME_FAILED,
-    STOPPING,
-    collect_rarely,
-    echo,
-    interruptible,
-)
 from madplug.config import ResolvedStudy, Resolver
 from madplug.config.read import read
 from madplug.errors import UserError
 from madplug.events import DebateFinished
 from madplug.registry.installed import Registry
 from madplug.rows import plain
-from madplug.store import Recorder, open_recorder
-from madplug.study.directory import check_folder, check_same_study, keep_identity, write_provenance
-from madplug.study.files import write_whole
-from madplug.study.log import open_log
-from madplug.study.run import StudyRun
+from madplug.study import (
+    FINISHED,
+    INTERRUPTED,
+    LIMIT,
+    SOME_FAILED,
+    STOPPING,
+    Session,
+    StudyRun,
+    check_folder,
+    collect_rarely,
+    echo,
+    interruptible,
+)
 from madplug.text import count, safe
 from madplug_serve.debates import Debates
 from madplug_serve.web import Api
@@ -93,27 +90,19 @@ def serve_study(resolved: ResolvedStudy, folder: Path, address: Address, *, quie
     """Serve a study until a signal ends it; returns the exit status."""
     check_folder(folder)
     models = served_models(resolved)
-    with ExitStack() as stack:
-        listening = stack.enter_context(closing(_listen(address)))
-        recorder = stack.enter_context(closing(open_recorder(folder)))
-        try:
-            warnings = list(check_same_study(resolved, recorder, folder))
-            write_provenance(resolved, folder)
-            (folder / "summary.json").unlink(missing_ok=True)
-            log = stack.enter_context(open_log(folder))
-        except OSError as error:
-            raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
+    debates = Debates()
+    resolved.plan = replace(resolved.plan, executor=debates)
+    with closing(_listen(address)) as listening, Session(resolved, folder) as session:
         collect_rarely()
-        server = _Server(resolved, recorder, models, address, listening, log, quiet=quiet)
-        for text in (*warnings, *_left_out(resolved, models)):
+        server = _Server(session, debates, models, address, listening, quiet=quiet)
+        for text in _left_out(resolved, models):
             server.say(text)
         try:
             summary = asyncio.run(server.run())
         except asyncio.CancelledError:
             server.say("stopped; run the same command to serve again")
             return INTERRUPTED
-        write_whole(folder / "summary.json", json.dumps(plain(summary), indent=2, ensure_ascii=False))
-    return _conclude(summary, folder, server, quiet=quiet)
+    return _conclude(summary, folder, server)
 
 
 def _left_out(resolved: ResolvedStudy, models: Sequence[str]) -> Iterator[str]:
@@ -136,16 +125,14 @@ def _listen(address: Address) -> socket.socket:
 class _Server:
     """One run of a served study."""
 
-    def __init__(self, resolved: ResolvedStudy, recorder: Recorder, models: Sequence[str], address: Address,
-                 listening: socket.socket, log: Any, *, quiet: bool) -> None:
-        self._resolved = resolved
-        self._recorder = recorder
+    def __init__(self, session: Session, debates: Debates, models: Sequence[str], address: Address,
+                 listening: socket.socket, *, quiet: bool) -> None:
+        self._session = session
         self._models = models
         self._address = address
         self._listening = listening
-        self._log = log
         self._quiet = quiet
-        self.debates = Debates()
+        self.debates = debates
 
     def say(self, text: str) -> None:
         """Print a line about the server."""
@@ -154,21 +141,18 @@ class _Server:
 
     async def run(self) -> dict[str, Any]:
         """Serve, and return the summary of the study."""
-        await keep_identity(self._resolved, self._recorder)
-        await self._recorder.forget_problems()
-        plan = replace(self._resolved.plan, executor=self.debates)
-        run = StudyRun(plan, self._recorder, [self.debates.relay, _Report(self.say)],
-                       lambda text: self._log.warning("problem", text=text), self._warn)
-        self.debates.begin(run.worker, self._recorder.done())
-        self._log.info("serve", study=plan.name, models=self._models)
-        with interruptible(partial(self._stop, run)):
-            study = asyncio.ensure_future(run.run())
+        with interruptible(self._session.interrupt):
+            study = asyncio.ensure_future(self._session.run(
+                [self.debates.relay, _Report(self.say)], warn=self.say, begun=self._begin, stopping=self._close))
             opened = asyncio.ensure_future(self.debates.opened.wait())
             await asyncio.wait([study, opened], return_when=asyncio.FIRST_COMPLETED)
             opened.cancel()
             if not study.done():
                 await self._answer_requests()
             return await study
+
+    def _begin(self, run: StudyRun) -> None:
+        self.debates.use(run.worker, run.recorder.done())
 
     async def _answer_requests(self) -> None:
         """Listen until the server is stopped; requests under way get their reply before."""
@@ -190,16 +174,11 @@ class _Server:
         host, port = self._listening.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
         names = ", ".join(f"'{safe(model)}'" for model in self._models)
-        echo(f"serving {safe(self._resolved.plan.name)} at http://{host}:{port}/v1; "
+        echo(f"serving {safe(self._session.resolved.plan.name)} at http://{host}:{port}/v1; "
                    f"{count(len(self._models), 'model')}: {names}", err=True)
 
-    def _warn(self, text: str) -> None:
-        self._log.warning("warning", text=text)
-        self.say(text)
-
-    def _stop(self, run: StudyRun) -> None:
-        """Let calls in flight end, and accept no request."""
-        run.interrupt()
+    def _close(self) -> None:
+        """Accept no request; calls in flight end."""
         self.debates.close()
         self.say(STOPPING)
 
@@ -228,7 +207,7 @@ def _ending(result: DebateResult) -> str:
             f"{result.seconds:.1f} s)")
 
 
-def _conclude(summary: dict[str, Any], folder: Path, server: _Server, *, quiet: bool) -> int:
+def _conclude(summary: dict[str, Any], folder: Path, server: _Server) -> int:
     for text in summary["problems"]:
         echo(f"problem: {safe(text)}", err=True)
     if summary["reason"] and summary["ending"] != "interrupted":
@@ -236,4 +215,4 @@ def _conclude(summary: dict[str, Any], folder: Path, server: _Server, *, quiet: 
     server.say(f"{count(sum(cell['done'] for cell in summary['cells']), 'debate')} saved in {folder}")
     if summary["ending"] == "limit":
         return LIMIT
-    return SOME_FAILED if summary["problems"] or summary["ending"] == "unusable" else 0
+    return SOME_FAILED if summary["problems"] or summary["ending"] == "unusable" else FINISHED

@@ -78,10 +78,12 @@ def of_one_run(folder):
 def parts(tmp_path_factory):
     """A folder with the whole study and its four shards, and the number of calls of each way."""
     folder = tmp_path_factory.mktemp("parts")
-    assert run(folder / "whole").exit_code == 0
-    whole = calls_made(folder)
-    for i in range(1, 5):
-        assert run(folder / f"shard{i}", "--shard", f"{i}/4").exit_code == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+        assert run(folder / "whole").exit_code == 0
+        whole = calls_made(folder)
+        for i in range(1, 5):
+            assert run(folder / f"shard{i}", "--shard", f"{i}/4").exit_code == 0
     return folder, whole, calls_made(folder)
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from madplug.errors import UserError
-from madplug.reading import Outline, outline
 from madplug.rows import plain, to_json
 from madplug.store import DebateId, Reader, open_study
 from madplug.text import count
+from madplug_read import Outline, outline
 from madplug_view.bundle import bundle
 from madplug_view.charts import can_draw
 from madplug_view.rows import calls_behind, cut_call, row_of, texts_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from madplug.reading import Outline
 from madplug.store import Reader
+from madplug_read import Outline
 from madplug_view.texts import cut
 
 MORE = 200_000

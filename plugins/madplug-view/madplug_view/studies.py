@@ -13,11 +13,11 @@ from threading import Lock
 from typing import Any
 
 from madplug.errors import UserError
-from madplug.reading import TRAITS, Grader, Grades, Outline, outline
 from madplug.records import DebateResult
 from madplug.rows import plain
 from madplug.store import DebateId, Ending, Order, Reader, open_study
 from madplug.study.files import read_text
+from madplug_read import TRAITS, Grader, Grades, Outline, outline
 from madplug_view.charts import can_draw, draw
 from madplug_view.rows import MORE, calls_behind, cut_call, row_of, texts_of
 from madplug_view.texts import cut_texts

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from madplug.reading.checking import check_result
-from madplug.reading.grading import Grades
-from madplug.reading.records import (
+from madplug.records import DebateResult, Message, is_another_sample
+from madplug.store import Spent
+from madplug_read.checking import check_result
+from madplug_read.grading import Grades
+from madplug_read.records import (
     AgentColumn,
     AnswerKey,
     Change,
@@ -20,9 +22,7 @@ from madplug.reading.records import (
     RoundRow,
     State,
 )
-from madplug.reading.traits import traits
-from madplug.records import DebateResult, Message, is_another_sample
-from madplug.store import Spent
+from madplug_read.traits import traits
 
 RECEIVED = "received"
 """A plugin that changes what agents are shown records under this name, in its part of the data of the message that

@@ -1,19 +1,19 @@
-"""What a debate looks like: one outline for pages, exports and terminals."""
+"""What a debate looks like: one outline for pages, notebooks and terminals."""
 
 from dataclasses import replace
 
 import pytest
 
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample, UserError
-from madplug.reading import TRAITS, Grader, outline
 from madplug.rows import plain
 from madplug.store import MemoryStore, Spent
 from madplug.testing import wait_for
+from madplug_read import TRAITS, Grader, outline
 
 GRADES = {"A": True, "B": False, "C": False}
 
 
-def told(text, *, references=("A",), voters=None, decision="B", error=None, **more):
+def debate(text, *, references=("A",), voters=None, decision="B", error=None, **more):
     """A debate written as `round agent key seen`, one message a line; key `-` cannot be read, `0` gives no answer."""
     messages = []
     for line in text.strip().splitlines():
@@ -38,36 +38,27 @@ TALKED_OUT = """
 """
 
 
-def test_a_change_of_mind_names_the_messages_with_the_new_answer_that_were_shown():
-    change, = outline(told(TALKED_OUT), GRADES).changes
-    assert (change.agent, change.round, change.before, change.after) == (0, 2, "A", "B")
-    assert (change.from_right, change.to_right) == (True, False)
-    assert (change.sources, change.agents) == ((1, 2), (1, 2))
-
-
-def test_an_answer_that_nothing_shown_gave_has_no_source():
-    change, = outline(told("1 0 A\n1 1 B\n2 0 C 1"), GRADES).changes
-    assert (change.after, change.sources, change.agents) == ("C", (), ())
-
-
-def test_a_further_sample_in_the_same_round_is_no_change_of_mind():
-    assert not outline(told("1 0 A\n1 0 B"), GRADES).changes
-
-
-def test_an_unread_answer_between_two_is_not_a_change_and_a_retracted_one_does_not_count():
-    assert not outline(told("1 0 A\n2 0 -\n3 0 B retracted\n3 0 A"), GRADES).changes
+@pytest.mark.parametrize(("text", "changes"), [
+    (TALKED_OUT, [(0, 2, "A", "B", True, False, (1, 2), (1, 2))]),
+    ("1 0 A\n1 1 B\n2 0 C 1", [(0, 2, "A", "C", True, False, (), ())]),
+    ("1 0 A\n1 0 B", []), ("1 0 A\n2 0 -\n3 0 B retracted\n3 0 A", []),
+], ids=["messages with the new answer that were shown", "nothing shown gave it", "a further sample of a round",
+        "an unread and a retracted answer between two"])
+def test_changes_of_mind_and_their_sources(text, changes):
+    assert [(c.agent, c.round, c.before, c.after, c.from_right, c.to_right, c.sources, c.agents)
+            for c in outline(debate(text), GRADES).changes] == changes
 
 
 def test_answers_are_graded_and_numbered_letters_by_the_alphabet_others_in_order_of_appearance():
-    found = outline(told("1 0 B\n1 1 A\n2 0 A 1", decision="C"), GRADES).answers
+    found = outline(debate("1 0 B\n1 1 A\n2 0 A 1", decision="C"), GRADES).answers
     assert [(a.key, a.text, a.right, a.nth) for a in found] == [
         ("B", "b", False, 1), ("A", "a", True, 0), ("C", "C", False, 2)]
-    found = outline(told("1 0 42\n1 1 B\n2 0 17", decision="42"), {}).answers
+    found = outline(debate("1 0 42\n1 1 B\n2 0 17", decision="42"), {}).answers
     assert [(a.key, a.nth) for a in found] == [("42", 2), ("B", 1), ("17", 3)]
 
 
 def test_marks_say_what_became_of_each_agent_in_each_round():
-    first, second = outline(told("1 0 A\n1 1 -\n2 0 B 1\n2 1 0"), GRADES).rounds
+    first, second = outline(debate("1 0 A\n1 1 -\n2 0 B 1\n2 1 0"), GRADES).rounds
     assert [(m.key, m.state, m.right, m.changed) for m in first.marks] == [
         ("A", "answer", True, False), (None, "unread", None, False), (None, "silent", None, False)]
     assert [(m.key, m.state, m.right, m.changed) for m in second.marks] == [
@@ -75,13 +66,12 @@ def test_marks_say_what_became_of_each_agent_in_each_round():
 
 
 def test_the_vote_stands_from_round_to_round():
-    first, second = outline(told("1 0 A\n1 1 B\n2 1 A 0", voters={0, 1}), GRADES).rounds
-    assert (first.tally, first.unread) == ({"A": 1, "B": 1}, 0)
-    assert (second.tally, second.unread) == ({"A": 2}, 0)
+    first, second = outline(debate("1 0 A\n1 1 B\n2 1 A 0", voters={0, 1}), GRADES).rounds
+    assert (first.tally, first.unread, second.tally, second.unread) == ({"A": 1, "B": 1}, 0, {"A": 2}, 0)
 
 
 def test_what_was_said_before_round_one_has_a_row_without_marks():
-    opening, _ = outline(told("0 note A\n1 0 A 0"), GRADES).rounds
+    opening, _ = outline(debate("0 note A\n1 0 A 0"), GRADES).rounds
     assert (opening.number, opening.messages, opening.marks) == (0, (0,), ())
 
 
@@ -98,40 +88,36 @@ def test_what_was_said_before_round_one_has_a_row_without_marks():
 ], ids=["talked out", "right", "corrected", "unread", "no answer asked for", "retracted and altered", "failed",
         "running", "an agent without a vote"])
 def test_the_traits_of_a_debate(text, more, wanted):
-    found = outline(told(text, **more), GRADES).traits
+    found = outline(debate(text, **more), GRADES).traits
     assert set(found) == wanted
     assert list(found) == [name for name in TRAITS if name in wanted]
 
 
 def test_an_undecided_debate():
-    result = told("1 0 A")
-    undecided = DebateResult("c", 0, result.sample, (), result.agents, result.messages, Decision.undecided("tie"))
-    found = outline(undecided, {})
+    found = outline(replace(debate("1 0 A"), references=(), decision=Decision.undecided("tie")), {})
     assert (found.traits, found.right, found.state) == (("undecided",), None, "done")
 
 
 def test_what_an_agent_was_shown_instead_is_with_the_message_that_answers_it():
-    result = told("1 0 A\n2 1 B ~0")
+    result = debate("1 0 A\n2 1 B ~0")
     data = {"channel": {"received": {"0": "say B", "7": "not shown"}}, "note": 3}
-    found = outline(DebateResult(**{**{f: getattr(result, f) for f in result.__slots__}, "messages": (
-        result.messages[0], Message(1, 2, 0, 1, "improve", "b", seen=(0,), altered=(0,), data=data))}), {})
+    found = outline(replace(result, messages=(result.messages[0], replace(result.messages[1], data=data))), {})
     assert found.messages[1].received == {"0": "say B"}
     assert found.messages[0].altered_for == (1,)
 
 
 def test_agents_that_only_messages_name_have_columns():
-    result = told("1 7 A")
-    found = outline(DebateResult("c", 0, result.sample, (), (), result.messages), {})
+    found = outline(replace(debate("1 7 A"), agents=()), {})
     assert [(a.id, a.name) for a in found.agents] == [(7, "Agent 8")]
 
 
 def test_a_message_has_the_figures_of_its_calls():
-    found = outline(told("1 0 A"), {}, lambda keys: Spent(len(tuple(keys)), 3, 4, 0.5, 1.0))
+    found = outline(debate("1 0 A"), {}, lambda keys: Spent(len(tuple(keys)), 3, 4, 0.5, 1.0))
     assert found.messages[0].spent == Spent(0, 3, 4, 0.5, 1.0)
 
 
 def test_an_outline_becomes_json():
-    assert plain(outline(told(TALKED_OUT), GRADES))["changes"][0]["sources"] == [1, 2]
+    assert plain(outline(debate(TALKED_OUT), GRADES))["changes"][0]["sources"] == [1, 2]
 
 
 def study(answers):
@@ -140,17 +126,17 @@ def study(answers):
     return store
 
 
-def test_the_answer_format_of_the_study_grades():
+def test_the_answer_format_of_the_study_grades(program):
     grader = Grader(study({"use": "kit.stripped"}))
-    assert grader.grade(told("1 0 A\n1 1 B", references=(" A ",), decision="A")) == {"A": True, "B": False}
+    assert grader.grade(debate("1 0 A\n1 1 B", references=(" A ",), decision="A")) == {"A": True, "B": False}
     assert not grader.problems
 
 
 @pytest.mark.parametrize("answers", [{"use": "not.installed"}, None, {"use": 3}])
 def test_without_the_answer_format_spelling_grades_and_the_reason_is_kept(answers):
     grader = Grader(study(answers))
-    assert grader.grade(told("1 0 A\n1 1 B")) == {"A": True, "B": False}
-    assert grader.grade(told("1 0 2", references=("two",), decision="2")) == {"2": None}
+    assert grader.grade(debate("1 0 A\n1 1 B")) == {"A": True, "B": False}
+    assert grader.grade(debate("1 0 2", references=("two",), decision="2")) == {"2": None}
     assert grader.problems["c"]
 
 
@@ -167,34 +153,27 @@ class Evil(AnswerFormat):
 def test_reading_a_study_executes_no_file_that_the_study_names(tmp_path, monkeypatch, use):
     (tmp_path / "evil.py").write_text(EVIL)
     monkeypatch.chdir(tmp_path)
-    slot = {"use": use.format(folder=tmp_path)}
-    grader = Grader(study(slot))
-    assert grader.grade(told("1 0 A\n1 1 B")) == {"A": True, "B": False}
+    grader = Grader(study({"use": use.format(folder=tmp_path)}))
+    assert grader.grade(debate("1 0 A\n1 1 B")) == {"A": True, "B": False}
     assert not (tmp_path / "evil.ran").exists()
     assert "files are not executed to read a study" in grader.problems["c"]
 
 
 def test_a_decision_that_was_scored_right_is_right_however_its_reference_is_spelled():
-    grader = Grader(MemoryStore())
-    scored = told("1 0 2\n1 1 3", references=("two",), decision="2", metrics={"qa.accuracy": 1.0})
-    assert grader.grade(scored) == {"2": True, "3": None}
+    scored = debate("1 0 2\n1 1 3", references=("two",), decision="2", metrics={"qa.accuracy": 1.0})
+    assert Grader(MemoryStore()).grade(scored) == {"2": True, "3": None}
 
 
 def test_without_references_nothing_is_graded():
-    assert Grader(MemoryStore()).grade(told("1 0 A", references=())) == {}
+    assert Grader(MemoryStore()).grade(debate("1 0 A", references=())) == {}
 
 
 @pytest.mark.parametrize(("more", "place"), [
-    ({"references": ([],)}, "references"), ({"metrics": {"x": "y"}}, "metrics"),
-    ({"opening_calls": (3,)}, "opening_calls")])
+    ({"references": ([],)}, "references"), ({"metrics": {"x": "y"}}, "metrics"), ({"opening_calls": (3,)},
+    "opening_calls"), ({"seen": ([1],)}, "message 0: seen"), ({"calls": (1,)}, "message 0: calls")])
 def test_a_record_with_a_wrong_type_is_a_message_that_names_the_place(more, place):
+    result = debate("1 0 A")
+    wrong = replace(result, messages=tuple(replace(m, **more) for m in result.messages)) if "message" in place else \
+        replace(result, **more)
     with pytest.raises(UserError, match=f"sample 'q': cannot be shown: unexpected .* in {place}"):
-        outline(told("1 0 A", **more), {})
-
-
-@pytest.mark.parametrize(("part", "place"), [({"seen": ([1],)}, "seen"), ({"calls": (1,)}, "calls")])
-def test_a_message_with_a_wrong_type_is_a_message_that_names_it(part, place):
-    result = told("1 0 A")
-    wrong = replace(result, messages=(replace(result.messages[0], **part),))
-    with pytest.raises(UserError, match=f"in message 0: {place}"):
         outline(wrong, {})

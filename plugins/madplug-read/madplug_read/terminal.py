@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.text import Text
 
-from madplug.reading.records import Change, Mark, MessageCard, Outline, RoundRow
 from madplug.records import Vote
 from madplug.text import count, safe
+from madplug_read.records import Change, Mark, MessageCard, Outline, RoundRow
 
 COLOURS = ("bold cyan", "bold magenta", "bold yellow", "bold blue", "bold white", "bold bright_red",
            "bold bright_green", "bold bright_black")

@@ -1,8 +1,7 @@
-"""Debates, messages and calls as files for data frames."""
+"""Debates, messages and calls as files."""
 
 import csv
 import json
-import re
 import shutil
 import sqlite3
 import subprocess
@@ -13,23 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from madplug import Agent, DebateResult, Decision, Message, Persona, Sample, UserError
-from madplug.export import export_to
-from madplug.flat import CALL, DEBATE, MESSAGE, Uses, debate_row
+from madplug import DebateResult, Decision, Sample, UserError
 from madplug.store import open_recorder, open_study
 from madplug.testing import wait_for
+from madplug_export.files import export_to
+from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, rows_of
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "export.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "export.md"
 
 
 @pytest.fixture
-def exported(madplug, write, tmp_path):
+def exported(program, tmp_path):
     """A study that was run, and a function that exports it: the text that was written."""
-    assert madplug("run", write(), "--set", "repeats=2").returncode == 0
+    assert program("run", "study.toml", "--set", "repeats=2").exit_code == 0
 
     def export(name, *words):
-        done = madplug("export", "runs/study", "--output", name, *words)
-        assert done.returncode == 0, done.stderr
+        done = program("export", "runs/study", "--output", name, *words)
+        assert done.exit_code == 0, done.stderr
         return done.stdout if name == "-" else (tmp_path / name).read_text(encoding="utf-8")
     return export
 
@@ -105,69 +104,67 @@ def test_calls_are_exported_without_reading_every_debate_first(exported, tmp_pat
 
 
 def test_rows_go_to_standard_output_and_nothing_else_does(exported):
-    lines = exported("-").splitlines()
-    assert [json.loads(line)["cell"] for line in lines]
+    assert [json.loads(line)["cell"] for line in exported("-").splitlines()]
     assert set(table(exported("-", "--format", "csv", "--messages"))[0]) == {*MESSAGE}
 
 
-def test_a_reader_that_has_had_enough_is_no_error(madplug, write, tmp_path):
-    madplug("run", write(), "--set", "dataset.size=200", "--quiet")
-    done = subprocess.run(f"{sys.executable} -m madplug export runs/study --output - | head -1", cwd=tmp_path,
-                          shell=True, capture_output=True, text=True, check=False)
+def test_a_reader_that_has_had_enough_is_no_error(program):
+    program("run", "study.toml", "--set", "dataset.size=200", "--quiet")
+    done = subprocess.run(f"{sys.executable} -m madplug export runs/study --output - | head -1", shell=True,
+                          capture_output=True, text=True, check=False)
     assert json.loads(done.stdout)["cell"]
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("what", [(), ("--messages",), ("--calls",)])
-def test_parquet_has_the_same_rows(exported, tmp_path, what):
+def test_parquet_has_the_same_rows(exported, program, tmp_path, what):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     rows = [json.loads(line) for line in exported("x.jsonl", *what).splitlines()]
-    with pytest.raises(UnicodeDecodeError):  # its bytes are not UTF-8
-        exported("x.parquet", *what)
+    assert program("export", "runs/study", "--output", "x.parquet", *what).exit_code == 0
     found = parquet.read_table(tmp_path / "x.parquet").to_pylist()
-    assert len(found) == len(rows)
     assert [row["cell"] for row in found] == [row["cell"] for row in rows]
     if not what:
         assert [row["reference"] for row in found] == [row["references"][0] for row in rows]
         assert all(isinstance(row["first_answers"], list) for row in found)
 
 
-def test_a_form_that_is_not_known_is_refused(madplug, write):
-    madplug("run", write())
-    for name, more in (("x.xlsx", ()), ("-", ("--format", "parquet"))):
-        done = madplug("export", "runs/study", "--output", name, *more)
-        assert done.returncode == 2
-        assert "must end in .jsonl, .csv or .parquet" in done.stderr
+@pytest.mark.parametrize("words", [("x.xlsx",), ("-", "--format", "parquet")])
+def test_a_form_that_is_not_known_is_refused(program, words):
+    program("run", "study.toml")
+    done = program("export", "runs/study", "--output", *words)
+    assert done.exit_code == 2
+    assert "must end in .jsonl, .csv or .parquet" in done.stderr
 
 
-def test_every_column_is_documented():
-    text = DOCUMENT.read_text(encoding="utf-8")
-    for columns in (DEBATE, MESSAGE, CALL):
-        rows = "\n".join(f"| `{name}` | {what} |" for name, what in columns.items())
-        assert rows in text
-    assert not re.search(r"\{(debates|messages|calls)\}", text)
+@pytest.mark.parametrize("columns", [DEBATE, MESSAGE, CALL])
+def test_every_column_is_documented(columns):
+    rows = "\n".join(f"| `{name}` | {what} |" for name, what in columns.items())
+    assert rows in DOCUMENT.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("damage", ["record = 'x'", "record = '{}'", "agents = '[7]'", "opening = '{\"cell\":7}'",
-                                    "record = '{\"decision\":7}'"])
-@pytest.mark.parametrize("what", ["debates", "messages", "calls"])
-def test_a_damaged_record_is_a_message(tmp_path, what, damage):
+def test_a_study_that_is_damaged_or_hostile_is_a_message(program, tmp_path):
     """If this fails: the exception that is raised here would have reached the user."""
-    agent = Agent(0, Persona("A"), "m")
-    with closing(open_recorder(tmp_path / "study")) as recorder:
-        wait_for(recorder.finish_debate(DebateResult(
-            "c", 0, Sample("q", "?"), ("A",), (agent,), (Message(0, 1, 0, 0, "improve", "A"),), Decision("A"))))
-    with closing(sqlite3.connect(tmp_path / "study" / "study.db")) as db:
-        db.execute(f"UPDATE debates SET {damage}")
-        db.commit()
-    for form in ("csv", "parquet"):
-        with suppress(UserError):
-            export_to(tmp_path / "study", tmp_path / f"rows.{form}", what)
+    from damage import HOSTILE, HOSTILE_ROWS
+
+    damaged = ["record = 'x'", "record = '{}'", "agents = '[7]'", "opening = '{\"cell\":7}'",
+               "record = '{\"decision\":7}'"]
+    program("run", "study.toml", "--quiet")
+    shutil.move(tmp_path / "runs/study", tmp_path / "whole")
+    for statement in (*HOSTILE.values(), *HOSTILE_ROWS, *(f"UPDATE debates SET {text}" for text in damaged)):
+        shutil.copytree(tmp_path / "whole", tmp_path / "runs/study", dirs_exist_ok=True)
+        with closing(sqlite3.connect(tmp_path / "runs/study/study.db")) as db:
+            db.execute(statement.replace("sample = 'q'", "sample = 'q0000'"))
+            db.commit()
+        for what in ("debates", "messages", "calls"):
+            for form in ("jsonl", "csv", "parquet"):
+                with suppress(UserError):
+                    export_to(tmp_path / "runs/study", tmp_path / f"rows.{form}", what)
+    (tmp_path / "runs/study/study.db").write_bytes(b"\x89PNG" * 3000)
+    done = program("export", "runs/study", "--output", "x.jsonl")
+    assert (done.exit_code, "runs/study: " in done.stderr) == (2, True)
 
 
 def test_a_whole_number_of_thousands_of_digits_can_be_exported():
-    from madplug.flat import rows_of
-
     assert rows_of(f'{{"n": {10**3000}}}', lambda record: record["n"]) == 10**3000
 
 
@@ -185,13 +182,13 @@ def test_nor_does_one_in_a_row_of_the_data_keep_a_study_from_being_exported(tmp_
 
 @pytest.mark.parametrize("name", ["runs/study/study.db", "runs/study/log.jsonl", "runs/study/study.db-wal", "other.db",
                                   "link/../runs/study/manifest.json", "link"])
-def test_no_file_of_a_study_is_written_over(program, write, tmp_path, name):
-    assert program("run", write()).returncode == 0
+def test_no_file_of_a_study_is_written_over(program, tmp_path, name):
+    assert program("run", "study.toml").exit_code == 0
     shutil.copy(tmp_path / "runs/study/study.db", tmp_path / "other.db")
     (tmp_path / "link").symlink_to(tmp_path / "runs/study/study.db" if name == "link" else tmp_path / "runs")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     done = program("export", "runs/study", "--output", name.replace("link/../", ""), "--format", "csv")
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "is a file of a study, which would be lost" in done.stderr
     assert before == {path: path.read_bytes() for path in before}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from madplug.reading.records import Change, Mark, RoundRow
 from madplug.records import DebateResult
+from madplug_read.records import Change, Mark, RoundRow
 
 TRAITS: Mapping[str, str] = {
     "right": "the decision is right",

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.text import Text
+from typing_extensions import override
 
-from madplug.cli.terminal import Terminal
-from madplug.events import (
+from madplug import (
     AgentsCast,
     CallAnswered,
     DebateFinished,
+    DebateId,
+    DebateResult,
     DebateStarted,
     Decided,
+    Decision,
+    Message,
     MessageRecorded,
+    Observer,
 )
-from madplug.records import DebateId, DebateResult, Decision, Message, is_another_sample
+from madplug.records import is_another_sample
 from madplug.text import count, safe
 
+if TYPE_CHECKING:  # `madplug list` imports this module, and prints no debate
+    from rich.console import Console
+
+    from madplug import Run
+    from madplug_read.grading import Grader
+
+Line = Sequence["str | tuple[str, str]"]
+"""The parts of a line, each plain or with its style."""
 GRADES: Mapping[bool | None, tuple[str, str]] = {
     True: (", right", "bold green"), False: (", wrong", "bold red"), None: ("", "bold")}
-Right = Callable[[DebateResult], "bool | None"]
-"""Whether the decision of a debate is right, or None if that is not known."""
 
 
 @dataclass
@@ -37,51 +46,63 @@ class _Debate:
     messages: dict[int, Message] = field(default_factory=dict)
     calls: dict[str, CallAnswered] = field(default_factory=dict)
     """Answered calls that belong to no message so far, by key."""
-    lines: deque[Text] = field(default_factory=deque)
+    lines: deque[Line] = field(default_factory=deque)
     """What was not printed yet."""
     over: bool = False
 
 
-class Watch(Terminal):
-    """Shows every debate, one after the other: those that run meanwhile are shown when it has ended.
+class Watch(Observer):
+    """Prints every debate on standard error, message by message: `madplug run FILE --watch`.
 
-    right: says whether a decision is right.
+    Debates are shown one after the other: those that run meanwhile are shown when it has ended.
     """
 
     name = "watch"
 
-    def __init__(self, right: Right = lambda result: None, *, quiet: bool = False,
-                 console: Console | None = None) -> None:
-        super().__init__(quiet=quiet, console=console)
-        self._right = right
+    def __init__(self, options: Any = None, *, console: Console | None = None) -> None:
+        super().__init__(options)
+        self._console = console
+        self._grader: Grader | None = None
+        self._repeats = 1
         self._debates: dict[DebateId, _Debate] = {}
         """Those that were not shown to the end, in the order in which they started."""
 
+    @override
+    def open(self, run: Run) -> None:
+        from madplug import open_study
+        from madplug_read.console import Stderr
+        from madplug_read.grading import Grader
+
+        self._console = self._console or Stderr()
+        self._repeats = run.repeats
+        if run.folder is not None:
+            with open_study(run.folder) as study:
+                self._grader = Grader(study)
+
+    @override
     def debate_started(self, event: DebateStarted) -> None:
-        """Show the question."""
         debate = self._debates[event.debate] = _Debate(event.debate)
-        repeat = f", repeat {event.debate.repeat + 1}" if self._run and self._run.repeats > 1 else ""
-        debate.lines += [Text(), Text(f"{safe(event.debate.cell)}, {safe(event.debate.sample)}{repeat}", style="dim"),
-                         Text(safe(event.sample.question.strip()), style="bold")]
-        debate.lines += (Text(f"  {chr(ord('A') + i)}) {safe(choice)}") for i, choice in
-                         enumerate(event.sample.choices))
+        repeat = f", repeat {event.debate.repeat + 1}" if self._repeats > 1 else ""
+        debate.lines += [[""], [(f"{safe(event.debate.cell)}, {safe(event.debate.sample)}{repeat}", "dim")],
+                         [(safe(event.sample.question.strip()), "bold")]]
+        debate.lines += ([f"  {chr(ord('A') + i)}) {safe(choice)}"] for i, choice in enumerate(event.sample.choices))
         self._show()
 
+    @override
     def agents_cast(self, event: AgentsCast) -> None:
-        """Remember the names, and show the calls that made the personas."""
         debate = self._debates[event.debate]
         debate.names = {agent.id: safe(agent.persona.name) for agent in event.agents}
         debate.lines += self._calls(debate)
         self._show()
 
+    @override
     def call_answered(self, event: CallAnswered) -> None:
-        """Keep a call until it is known whether a message comes of it."""
         debate = self._debates.get(event.debate)
-        if debate is not None:
+        if debate is not None:  # kept until it is known whether a message comes of it
             debate.calls[event.answered.key] = event
 
+    @override
     def message_recorded(self, event: MessageRecorded) -> None:
-        """Show a message, and whether its author has changed its mind."""
         debate, message = self._debates[event.debate], event.message
         for key in message.calls:
             debate.calls.pop(key, None)
@@ -90,32 +111,34 @@ class Watch(Terminal):
         debate.messages[message.id] = message
         self._show()
 
+    @override
     def decided(self, event: Decided) -> None:
-        """Show the calls of the decision, such as votes."""
         debate = self._debates[event.debate]
         debate.lines += self._calls(debate)
         self._show()
 
+    @override
     def debate_finished(self, event: DebateFinished) -> None:
-        """Show the decision, and go on with the next debate."""
         debate = self._debates[event.debate]
         debate.over = True
         debate.lines += self._calls(debate)
         if event.result is not None:
             debate.lines.append(self._end(event.result))
         self._show()
-        super().debate_finished(event)
 
     def _show(self) -> None:
         """Print what there is of the oldest debate, and of the next one if that has ended."""
+        from madplug_read.console import print_line
+
+        assert self._console is not None
         for id, debate in list(self._debates.items()):
             while debate.lines:
-                self._print(debate.lines.popleft())
+                print_line(self._console, debate.lines.popleft())
             if not debate.over:
                 return
             del self._debates[id]
 
-    def _calls(self, debate: _Debate, before: int | None = None) -> Iterator[Text]:
+    def _calls(self, debate: _Debate, before: int | None = None) -> Iterator[Line]:
         """The calls of which no message has come. before: only those of earlier rounds."""
         for key, event in list(debate.calls.items()):
             caller = event.caller
@@ -124,18 +147,18 @@ class Watch(Terminal):
             del debate.calls[key]
             who = debate.names.get(caller.agent, "") if caller.agent is not None else ""
             head = f"  {safe(caller.purpose)}{f' of {who}' if who else ''}: "
-            yield Text.assemble((head, "magenta"), safe(" ".join(event.answered.completion.text.split())))
+            yield [(head, "magenta"), safe(" ".join(event.answered.completion.text.split()))]
 
-    def _message(self, debate: _Debate, message: Message) -> Iterator[Text]:
+    def _message(self, debate: _Debate, message: Message) -> Iterator[Line]:
         who = debate.names.get(message.agent, "?") if message.agent is not None else "(note)"
         if message.retracted:
-            yield Text(f"  round {message.round}, {who}: retracted", style="yellow")
+            yield [(f"  round {message.round}, {who}: retracted", "yellow")]
             return
         head = f"  round {message.round}, {who}, {safe(message.move)}: "
         lines = [line for line in message.content.strip().splitlines() if line.strip()]
-        yield Text.assemble((head, "cyan"), safe("\n    ".join(line.rstrip() for line in lines)))
+        yield [(head, "cyan"), safe("\n    ".join(line.rstrip() for line in lines))]
         if change := self._change(debate, message):
-            yield Text(f"    {change}", style="bold yellow")
+            yield [(f"    {change}", "bold yellow")]
 
     def _change(self, debate: _Debate, message: Message) -> str:
         """`B -> C after Agent 2`: how the author's answer has changed, and who had given the new one before."""
@@ -152,14 +175,20 @@ class Watch(Terminal):
         after = f" after {', '.join(sources)}" if sources else ""
         return f"{safe(str(before.key))} -> {safe(message.key)}{after}"
 
-    def _end(self, result: DebateResult) -> Text:
+    def _end(self, result: DebateResult) -> Line:
         if result.error is not None:
-            return Text(f"  failed: {safe(result.error)}", style="bold red")
+            return [(f"  failed: {safe(result.error)}", "bold red")]
         right = self._right(result)
         word, style = GRADES[right]
         reference = f" (reference: {safe(' | '.join(result.references))})" if right is False else ""
-        return Text(f"  decision: {_ending(result.decision)}{word}{reference}; "
-                    f"{count(result.calls, 'call')}", style=style)
+        return [(f"  decision: {_ending(result.decision)}{word}{reference}; {count(result.calls, 'call')}", style)]
+
+    def _right(self, result: DebateResult) -> bool | None:
+        """Whether the decision is right, or None if that is not known."""
+        key = result.decision.key if result.decision is not None else None
+        if key is None:
+            return False if result.references else None
+        return self._grader.grade(result).get(key) if self._grader is not None else None
 
 
 def _ending(decision: Decision | None) -> str:
@@ -167,29 +196,3 @@ def _ending(decision: Decision | None) -> str:
         return f"no answer ({safe(decision.reason) if decision else 'not decided'})"
     how = " (agreed)" if decision.agreed else " (fallback)" if decision.fallback else ""
     return f"{safe(decision.answer or decision.key)}{how}"
-
-
-def grader(identity: Mapping[str, Any]) -> Right:
-    """Says whether a decision is right, as the answer format of its cell compares it. identity: of the study."""
-    from madplug.reading import Grader
-    from madplug.registry.installed import Registry
-
-    grades = Grader(cast(Any, _Facts(identity)), Registry)
-
-    def right(result: DebateResult) -> bool | None:
-        key = result.decision.key if result.decision is not None else None
-        if key is None:
-            return False if result.references else None
-        return grades.grade(result).get(key)
-
-    return right
-
-
-class _Facts:
-    """The only thing that grading asks of a study, before anything is recorded."""
-
-    def __init__(self, identity: Mapping[str, Any]) -> None:
-        self._identity = identity
-
-    def fact(self, name: str) -> Any:
-        return self._identity if name == "identity" else None

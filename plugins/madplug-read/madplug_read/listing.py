@@ -1,4 +1,4 @@
-"""The command `madplug read`: one debate in full, or a list of debates."""
+"""What `madplug read` prints: one debate in full, or a list of debates."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.text import Text
 
 from madplug.errors import UserError, listed, nearest
-from madplug.reading.grading import Grader
-from madplug.reading.outline import outline
-from madplug.reading.records import Outline
-from madplug.reading.terminal import GRADES, debate_text
 from madplug.rows import to_json
 from madplug.store import CellOverview, DebateId, Reader, open_study
 from madplug.text import count, safe
+from madplug_read.grading import Grader
+from madplug_read.outlines import outline
+from madplug_read.records import Outline
+from madplug_read.terminal import GRADES, debate_text
 
 LISTED = 50
 """Debates that a list in the terminal has, unless all are wanted."""

@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -12,8 +14,7 @@ from click.testing import CliRunner
 
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
 from madplug.cli.program import main
-from madplug.store import open_recorder
-from madplug.store.reading import SqliteReader
+from madplug.store import SqliteReader, open_recorder
 from madplug.testing import wait_for
 
 HOSTILE = "\x1b[31mred\x1b[0m\u202eturned <script>alert(1)</script>"
@@ -82,7 +83,7 @@ def test_lists_of_debates(read, study, words, samples):
     (["--changed"], 2, "the first 2 debates, and perhaps more; --all lists every one"),
     (["--all"], 6, "6 debates; madplug read DIR SAMPLE shows one in full")])
 def test_a_long_list_is_cut_short_and_says_so(read, study, monkeypatch, words, lines, said):
-    monkeypatch.setattr("madplug.reading.command.LISTED", 2)
+    monkeypatch.setattr("madplug_read.listing.LISTED", 2)
     shown = read(study, *words).stdout.splitlines()
     assert len(shown) == lines + 1
     assert shown[-1].startswith(said)
@@ -91,7 +92,7 @@ def test_a_long_list_is_cut_short_and_says_so(read, study, monkeypatch, words, l
 def test_a_list_reads_no_more_debates_than_it_shows(read, study, monkeypatch):
     looked_at = []
     debate = SqliteReader.debate
-    monkeypatch.setattr("madplug.reading.command.LISTED", 2)
+    monkeypatch.setattr("madplug_read.listing.LISTED", 2)
     monkeypatch.setattr(SqliteReader, "debate", lambda self, id: looked_at.append(id) or debate(self, id))
     read(study)
     assert len(looked_at) == 2
@@ -139,34 +140,51 @@ def test_a_mistake_is_a_message_with_the_nearest_right_thing(read, study, words,
     assert "Traceback" not in done.stderr
 
 
-def test_what_was_sent_and_replied_is_shown_on_request(madplug, write):
-    assert madplug("run", write(), "--quiet").returncode == 0
-    plain, full = (madplug("read", "runs/study", "q0000", *more).stdout for more in ([], ["--prompts"]))
+def test_what_was_sent_and_replied_is_shown_on_request(program):
+    assert program("run", "study.toml", "--quiet").exit_code == 0
+    plain, full = (program("read", "runs/study", "q0000", *more).stdout for more in ([], ["--prompts"]))
     assert "sent to m" not in plain
     assert full.count("sent to m, 10 + 1 tokens") == 4
     assert "--- discuss, Agent 1: sent to m" in full
     assert full.count("--- reply") == 4
     assert "user:" in full
-    found = json.loads(madplug("read", "runs/study", "q0000", "--prompts", "--json").stdout)
+    found = json.loads(program("read", "runs/study", "q0000", "--prompts", "--json").stdout)
     assert len(found["prompts"]) == 4
     assert found["messages"][0]["spent"]["prompt"] == 10
 
 
-def test_a_killed_study_reads_as_far_as_it_went(madplug, write, tmp_path):
-    from tests_support import RUN
-
-    write(RUN.replace('use = "kit.hash"', 'use = "kit.hash"\nlatency = 3.0\nmax_in_flight = 1'))
-    run = subprocess.Popen([sys.executable, "-m", "madplug", "run", "study.toml", "--quiet"], cwd=tmp_path)
+def test_a_killed_study_reads_as_far_as_it_went(program):
+    slow = ("--set", "models.m.latency=3.0", "--set", "models.m.max_in_flight=1")
+    run = subprocess.Popen([sys.executable, "-m", "madplug", "run", "study.toml", "--quiet", *slow])
     try:
         deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and "  running" not in madplug("read", "runs/study").stdout:
+        while time.monotonic() < deadline and "  running" not in program("read", "runs/study").stdout:
             assert run.poll() is None
+            time.sleep(0.05)
     finally:
         run.send_signal(signal.SIGKILL)
         run.wait()
-    listed = [line.split() for line in madplug("read", "runs/study").stdout.splitlines() if "  running" in line]
-    shown = madplug("read", "runs/study", listed[0][1]).stdout
-    assert "Not decided yet" in shown
+    listed = [line.split() for line in program("read", "runs/study").stdout.splitlines() if "  running" in line]
+    assert "Not decided yet" in program("read", "runs/study", listed[0][1]).stdout
+
+
+def test_a_study_that_is_damaged_or_hostile_is_a_message(program, tmp_path):
+    """If this fails: the exception that is raised here would have reached the user."""
+    from damage import HOSTILE, HOSTILE_ROWS
+
+    program("run", "study.toml", "--quiet")
+    shutil.move(tmp_path / "runs/study", tmp_path / "whole")
+    for statement in ("", *HOSTILE.values(), *HOSTILE_ROWS):
+        shutil.copytree(tmp_path / "whole", tmp_path / "runs/study", dirs_exist_ok=True)
+        if statement:
+            with sqlite3.connect(tmp_path / "runs/study/study.db") as db:
+                db.execute(statement.replace("sample = 'q'", "sample = 'q0000'"))
+            db.close()
+        else:
+            (tmp_path / "runs/study/study.db").write_bytes(b"\x89PNG" * 3000)
+        for words in ((), ("q0000", "--prompts")):
+            done = program("read", "runs/study", *words)
+            assert (done.exit_code == 2 and "runs/study: " in done.stderr) or (statement and done.exit_code == 0)
 
 
 @pytest.mark.parametrize("charset", ["ascii", "latin-1", "cp1252"])

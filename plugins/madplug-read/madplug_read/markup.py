@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from itertools import groupby
-from pathlib import Path
-from typing import Any
 
+from madplug import DebateResult, Reader, StudyResult
 from madplug.cli.tables import conclusion, summary_rows
-from madplug.records import DebateResult, Message, is_another_sample
 from madplug.text import count, safe
+from madplug_read.outlines import outline
+from madplug_read.records import MessageCard, Outline
 
 MOST_CHARACTERS = 2_000
 """Characters of a message that are shown."""
@@ -28,60 +27,60 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def study_page(summary: Mapping[str, Any], folder: Path | None = None) -> str:
-    """The same table as on the terminal, what can be concluded, and problems."""
+def study_page(study: StudyResult) -> str:
+    """A study that was run: the same table as on the terminal, what can be concluded, and problems."""
+    summary = study.summary
     rows, more = summary_rows(summary)
     below = [*more, conclusion(summary) or "", *(f"problem: {problem}" for problem in summary["problems"])]
-    where = f" &middot; {text(folder)}" if folder is not None else ""
-    return (f"<div><p><b>{text(summary['study'])}</b>: {text(summary['status'])}{where}</p>"
+    return (f"<div><p><b>{text(summary['study'])}</b>: {text(summary['status'])} &middot; {text(study.folder)}</p>"
             f"{table(list(rows[0]), [list(row.values()) for row in rows]) if rows else ''}"
             f"{''.join(f'<p>{text(line)}</p>' for line in below if line)}</div>")
 
 
-def reader_page(name: str, cells: Sequence[Mapping[str, Any]], left: int | None) -> str:
+def reader_page(study: Reader) -> str:
     """A study that may still be running, from its figures by cell."""
-    head = ["cell", "debates", "undecided", "failed", "calls", "tokens"]
-    rows = [[c["cell"], c["done"], c["undecided"], c["failed"], c["calls"], c["tokens"]] for c in cells]
-    more = "" if not left else f": {count(left, 'debate')} left"
-    return f"<div><p><b>{text(name)}</b>{text(more)}</p>{table(head, rows)}</div>"
+    cells, planned, folder = study.overview(), study.fact("planned"), getattr(study, "folder", None)
+    left = planned - sum(c.done + c.failed for c in cells) if isinstance(planned, int) else 0
+    more = f": {count(left, 'debate')} left" if left else ""
+    rows = [[c.cell, c.done, c.undecided, c.failed, c.calls, c.prompt + c.completion] for c in cells]
+    return (f"<div><p><b>{text(folder.name if folder is not None else 'study')}</b>"
+            f"{text(more)}</p>"
+            f"{table(['cell', 'debates', 'undecided', 'failed', 'calls', 'tokens'], rows)}</div>")
 
 
 def debate_page(result: DebateResult) -> str:
     """A debate: the question, what was said round by round, and the decision."""
-    sample = result.sample
+    debate = outline(result, {})
+    sample, by_id = debate.sample, {m.id: m for m in debate.messages}
     # Letters, since the numbering of an ordered list is a matter of the notebook's style.
     choices = "<br>".join(f"{chr(ord('A') + i)}) {text(choice)}" for i, choice in enumerate(sample.choices))
-    rounds = "".join(f"<p><b>Round {number}</b></p>" + "".join(_message(m, result) for m in messages)
-                     for number, messages in groupby(result.messages, key=lambda m: m.round))
-    head = f"{text(sample.id)} &middot; {text(result.cell)}, repeat {result.repeat + 1}"
+    rounds = "".join(f"<p><b>Round {row.number}</b></p>" + "".join(_message(by_id[id], debate) for id in row.messages)
+                     for row in debate.rounds)
+    head = f"{text(sample.id)} &middot; {text(debate.cell)}, repeat {debate.repeat + 1}"
     return (f"<div><p>{head}</p><p><b>{text(sample.question)}</b></p>"
-            f"{f'<p>{choices}</p>' if choices else ''}{rounds}<p>{_end(result)}</p></div>")
+            f"{f'<p>{choices}</p>' if choices else ''}{rounds}<p>{_end(debate)}</p></div>")
 
 
-def _message(message: Message, result: DebateResult) -> str:
-    agent = next((a for a in result.agents if a.id == message.agent), None)
-    who = agent.persona.name if agent else "(note)"
+def _message(message: MessageCard, debate: Outline) -> str:
+    who = next((a.name for a in debate.agents if a.id == message.agent), "(note)")
     content = message.content[:MOST_CHARACTERS] + ("..." if len(message.content) > MOST_CHARACTERS else "")
-    before = next((m for m in reversed(result.messages) if m.id < message.id and m.agent == message.agent
-                   and m.key is not None and not m.retracted), None)
-    keeps = not agent or before is None or before.key == message.key or is_another_sample(message, before)
-    changed = "" if keeps or before is None else f"changed from {text(before.key)} to "
-    answer = f" &rarr; {changed}<b>{text(message.key)}</b>" if message.key is not None else ""
+    before = next((f"changed from {text(c.before)} to " for c in debate.changes if c.message == message.id), "")
+    answer = f" &rarr; {before}<b>{text(message.key)}</b>" if message.key is not None else ""
     marked = " (retracted)" if message.retracted else ""
     return (f"<details><summary>{text(who)}{marked}{answer}</summary>"
             f"<pre style='white-space: pre-wrap'>{text(content)}</pre></details>")
 
 
-def _end(result: DebateResult) -> str:
-    if result.error is not None:
-        return f"failed: {text(result.error)}"
-    decision = result.decision
+def _end(debate: Outline) -> str:
+    if debate.error is not None:
+        return f"failed: {text(debate.error)}"
+    decision = debate.decision
     if decision is None:
         return "not decided yet"
     answer = "no answer" if decision.key is None else text(decision.answer or decision.key)
-    reference = f"; reference: {text(', '.join(result.references))}" if result.references else ""
+    reference = f"; reference: {text(', '.join(debate.references))}" if debate.references else ""
     return f"Decision: <b>{answer}</b>{' (agreed)' if decision.agreed else ''}{reference}; " \
-           f"{text(count(result.calls, 'call'))}"
+           f"{text(count(debate.calls, 'call'))}"
 
 
 def progress_line(study: str, done: int, planned: int | None, figures: str) -> str:

@@ -1,4 +1,4 @@
-"""The status of a study's directory, and its debates and calls as files."""
+"""Debates, messages and calls as files: JSON lines, CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from madplug.errors import UserError
-from madplug.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message_rows, rows_of
 from madplug.rows import to_json
 from madplug.store import Reader, open_study
 from madplug.study.directory import OWN_FILES
+from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message_rows, rows_of
 
 BATCH = 500
 What = Literal["debates", "messages", "calls"]
@@ -24,22 +24,6 @@ COLUMNS = ("question", "reference", "answer", "key", "undecided", "rounds", "fir
 """The columns of `DEBATE` that Parquet has beside the parts of a debate."""
 _FREE = {"metadata", "data", "scores", "weights", "notes", "metrics", "raw", "request"}
 """Parts of a row whose keys are not fixed; in Parquet, whose columns are, they become JSON text."""
-
-
-def status_of(folder: Path) -> dict[str, Any]:
-    """Done, failed, left, calls, tokens and cost (USD; None if a price is unknown) of a study, also while it runs."""
-    with open_study(folder) as study:
-        found = study.overview()
-        cells: list[dict[str, Any]] = [
-            {"cell": f.cell, "done": f.done, "failed": f.failed, "undecided": f.undecided, "calls": f.calls,
-             "tokens": f.prompt + f.completion, "seconds": round(f.seconds, 3)}
-            for f in sorted(found, key=lambda one: one.cell) if f.done + f.failed]
-        totals, planned = study.totals(), study.fact("planned")
-        done, failed = sum(c["done"] for c in cells), sum(c["failed"] for c in cells)
-        left = planned - done - failed if isinstance(planned, int) else None
-        cost = None if any(f.cost_usd is None for f in found) else totals.cost_usd
-        return {"done": done, "failed": failed, "left": left, "calls": totals.calls, "retries": study.retries(),
-                "tokens": totals.tokens, "cost_usd": cost, "problems": study.problems(), "cells": cells}
 
 
 def export_to(folder: Path, output: Path | str, what: What = "debates", form: str | None = None) -> int:
@@ -156,7 +140,8 @@ def _to_parquet(what: What, study: Reader, target: Any) -> int:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise UserError("Parquet needs pyarrow: pip install 'madplug[parquet]', or export to .jsonl or .csv") from None
+        raise UserError("Parquet needs pyarrow: pip install 'madplug-export[parquet]', or export to .jsonl or .csv"
+                        ) from None
     count, writer, schema, rows = 0, None, _schemas(pa)[what], _rows(study, what)
     while batch := list(islice(rows, BATCH)):
         table = _to_table(pa, batch, schema)

@@ -1,0 +1,76 @@
+"""Debates as people read them: `madplug read`, `madplug run --watch`, and pages in a notebook.
+
+All three draw one description of a debate, which other plugins can draw too: `outline` turns a debate on record into an
+`Outline`: who answered what in each round, who changed their mind and whose messages they had been shown, how the votes
+stood, what was decided and what it cost. `Grader` says which answers are right.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from madplug import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+    from madplug import Observer
+    from madplug_read.grading import Grader as Grader
+    from madplug_read.grading import Grades as Grades
+    from madplug_read.outlines import outline as outline
+    from madplug_read.records import AgentColumn as AgentColumn
+    from madplug_read.records import AnswerKey as AnswerKey
+    from madplug_read.records import Change as Change
+    from madplug_read.records import Mark as Mark
+    from madplug_read.records import MessageCard as MessageCard
+    from madplug_read.records import Outline as Outline
+    from madplug_read.records import RoundRow as RoundRow
+    from madplug_read.traits import TRAITS as TRAITS
+
+_HOMES = {"grading": ("Grader", "Grades"), "outlines": ("outline",), "traits": ("TRAITS",),
+          "records": ("AgentColumn", "AnswerKey", "Change", "Mark", "MessageCard", "Outline", "RoundRow")}
+__all__ = [*sorted(name for names in _HOMES.values() for name in names)]  # noqa: PLE0604
+
+if not TYPE_CHECKING:
+    def __getattr__(name: str) -> Any:
+        """A public name, imported when it is first used: the plugin is loaded to add its commands alone."""
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f"madplug_read.{home}"), name)
+        raise AttributeError(f"module 'madplug_read' has no attribute '{name}'")
+
+
+@hookimpl
+def madplug_register_commands(cli: click.Group) -> None:
+    """Add `madplug read`, and the option `--watch` of `madplug run`."""
+    from madplug_read.command import read, watch
+
+    cli.add_command(read)
+    cli.commands["run"].params.append(watch)
+
+
+@hookimpl
+def madplug_register_observers() -> list[type[Observer]]:
+    """Register the observer that prints debates."""
+    from madplug_read.watch import Watch
+
+    return [Watch]
+
+
+@hookimpl
+def madplug_register_progress() -> list[Observer]:
+    """Show the progress in the output of a notebook's cell, and records as pages from now on."""
+    from madplug_read.notebook import NotebookProgress, shell
+
+    if (notebook := shell()) is None or not hasattr(notebook, "kernel"):
+        return []
+    load_ipython_extension(notebook)
+    return [NotebookProgress()]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Show studies and debates as pages: `%load_ext madplug_read`, which IPython does itself when it starts."""
+    from madplug_read.notebook import show_pages
+
+    show_pages(shell)

@@ -1,0 +1,40 @@
+"""The command `madplug read`, and the option `--watch` of `madplug run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+watch = click.Option(["--watch", "observers"], flag_value="read.watch", multiple=True,
+                     help="Show every message as it is recorded: --observe read.watch.")
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("sample", required=False)
+@click.option("--cell", metavar="CELL", help="Only this cell.")
+@click.option("--repeat", type=click.IntRange(0), metavar="R", help="Only this repeat, from 0.")
+@click.option("--prompts", is_flag=True, help="Show what was sent to the models, and their replies, in full.")
+@click.option("--failed", "traits", flag_value="failed", multiple=True, help="Only debates that failed.")
+@click.option("--changed", "traits", flag_value="changed", multiple=True,
+              help="Only debates in which an agent changed its mind.")
+@click.option("--undecided", "traits", flag_value="undecided", multiple=True, help="Only debates without a decision.")
+@click.option("--wrong", "traits", flag_value="wrong", multiple=True, help="Only debates with a wrong decision.")
+@click.option("--all", "every", is_flag=True, help="List every debate, not only the first 50.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line, for every debate.")
+def read(folder: Path, sample: str | None, cell: str | None, repeat: int | None, prompts: bool,
+         traits: tuple[str, ...], every: bool, as_json: bool) -> None:
+    """Read the debates on a SAMPLE of the study in DIR, or list its debates.
+
+    Shows the question, the agents, what each of them said and had been shown, changes of mind, votes, the decision and
+    the cost; also while the study runs.
+    """
+    from rich.console import Console
+
+    from madplug_read.listing import Wanted, read_study
+
+    console = Console()
+    if not console.width:  # as some terminals say that do not know it
+        console.width = 80
+    read_study(folder, Wanted(sample, cell, repeat, traits, prompts, as_json, every), console)

@@ -1,0 +1,98 @@
+"""Studies and debates in a notebook: pages without an import, progress as a line, and everything escaped."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+import madplug
+from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
+from madplug.cli.tables import conclusion, summary_rows
+from madplug_read import madplug_register_progress
+from madplug_read.markup import debate_page, reader_page, study_page
+
+EVIL = "<script>alert(1)</script>\u202e"
+
+
+@pytest.fixture
+def result(program):
+    """A study that was run."""
+    return madplug.run("study.toml", settings={"models.m.letters": "<A"})
+
+
+def test_a_debate_and_a_study_are_shown_escaped(result):
+    debate = result.debates()[0]
+    debate = replace(debate, cell=EVIL, sample=replace(debate.sample, question=EVIL, choices=(EVIL,)),
+                     references=(EVIL,), decision=replace(debate.decision, answer=EVIL),
+                     messages=tuple(replace(m, content=EVIL, key=EVIL) for m in debate.messages))
+    summary = {**result.summary, "study": EVIL, "problems": [EVIL]}
+    pages = [debate_page(debate), debate_page(replace(debate, error=EVIL)),
+             study_page(replace(result, summary=summary))]
+    for page in pages:
+        assert "<script" not in page
+        assert "\u202e" not in page
+        assert "&lt;script&gt;" in page
+    assert "Round 2" in pages[0]
+
+
+def test_a_study_is_shown_with_the_table_and_the_conclusion_of_the_terminal(result):
+    page = study_page(result)
+    for row in summary_rows(result.summary)[0]:
+        assert "".join(f"<td>{value}</td>" for value in row.values()) in page
+    assert conclusion(result.summary) in page
+    with result.open() as study:
+        assert "<td>main</td><td>6</td>" in reader_page(study)
+
+
+def test_a_debate_has_letters_and_marks_changes_of_mind():
+    messages = tuple(Message(i, i + 1, 0, 0, "draft", "text", answer=key, key=key) for i, key in enumerate("ABB"))
+    page = debate_page(DebateResult("c", 0, Sample("q", "?", ("red", "blue")), (), (Agent(0, Persona("Ann"), "m"),),
+                                    messages, Decision("B")))
+    assert "A) red<br>B) blue" in page
+    assert page.count("changed from A to <b>B</b>") == 1
+
+
+def test_outside_a_notebook_nothing_shows_the_progress():
+    assert madplug_register_progress() == []
+
+
+NOTEBOOK = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(history_manager=None)
+html = shell.display_formatter.formatters["text/html"]
+html.enabled = True
+{begin}
+import madplug
+result = madplug.run("study.toml", quiet={quiet})
+with result.open() as study:
+    for record in (result, study, next(study.debates())):
+        print("page", (html(record) or "none")[:8])
+"""
+
+
+def in_notebook(begin, quiet=False):
+    """What the cells of a notebook print; what is displayed is printed as text."""
+    pytest.importorskip("IPython")
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", NOTEBOOK.format(begin=begin, quiet=quiet)], text=True,
+                          capture_output=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_in_a_notebook_a_study_shows_its_progress_and_records_are_pages(program):
+    printed = in_notebook("shell.kernel = object()")
+    assert "IPython.core.display.HTML" in printed
+    assert printed.count("page <div><p>") == 3
+
+
+def test_a_quiet_study_shows_no_progress_and_without_the_extension_there_are_no_pages(program):
+    assert in_notebook("shell.kernel = object()", quiet=True) == "page none\n" * 3
+
+
+def test_ipython_loads_the_extension_when_it_starts(program):
+    """By the file that the distribution installs: nothing has to be imported."""
+    from importlib.metadata import distribution
+
+    file, = (path for path in distribution("madplug-read").files if "ipython/startup" in str(path))
+    assert in_notebook(f"shell.safe_execfile({str(file.locate())!r}, shell.user_ns)").count("page <div><p>") == 3
