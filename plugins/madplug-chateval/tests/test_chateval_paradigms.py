@@ -24,20 +24,12 @@ def test_calibration_doubles_the_calls_of_a_pair(run_debate, name, calls):
     assert result.sample.id == "q1~swapped"
 
 
-def test_one_by_one_each_referee_sees_the_one_before(run_debate):
-    result, _, _ = run_debate('paradigm = "chateval.one_by_one"', lambda r: "Final answer: B")
-    assert [m.seen for m in result.messages] == [(), (0,), (0, 1), (0, 1, 2)]
-
-
-def test_simultaneous_referees_do_not(run_debate):
-    result, _, _ = run_debate('paradigm = "chateval.simultaneous"', lambda r: "Final answer: B")
-    assert [m.seen for m in result.messages] == [(), (), (0, 1), (0, 1)]
-
-
-def test_blind_verdicts_are_one_option(run_debate):
-    debate = 'paradigm = "chateval.one_by_one"\n[debate.visibility]\nblind_final = true'
-    result, _, _ = run_debate(debate, lambda r: "Final answer: B")
-    assert [m.seen for m in result.messages] == [(), (0,), (0, 1), (0, 1)]
+@pytest.mark.parametrize(("debate", "seen"), [
+    ("one_by_one\"", [(), (0,), (0, 1), (0, 1, 2)]), ("simultaneous\"", [(), (), (0, 1), (0, 1)]),
+    ("one_by_one\"\n[debate.visibility]\nblind_final = true", [(), (0,), (0, 1), (0, 1)])])
+def test_who_sees_whom(run_debate, debate, seen):
+    result, _, _ = run_debate(f'paradigm = "chateval.{debate}', lambda r: "Final answer: B")
+    assert [m.seen for m in result.messages] == seen
 
 
 def test_only_the_last_round_has_a_form(run_debate):

@@ -68,25 +68,22 @@ def test_what_is_not_said_is_mallms_default():
     assert made["models"]["main"]["model"] == "gpt-3.5-turbo"
 
 
-@pytest.mark.parametrize("name", PARADIGMS)
-def test_every_paradigm_has_its_preset(name):
-    assert debate(discussion_paradigm=name)["paradigm"] == f"mallm.{name}"
-
-
-@pytest.mark.parametrize(("name", "expected"), [
-    ("majority_consensus", "consensus.majority"), ("supermajority_consensus", "consensus.supermajority"),
-    ("unanimity_consensus", "consensus.unanimity"), ("hybrid_consensus", "consensus.hybrid"),
-    ("simple_voting", "voting.simple"), ("approval_voting", "voting.approval"), ("ranked_voting", "voting.ranked"),
-    ("cumulative_voting", "voting.cumulative"), ("judge", "judge.synthesis")])
-def test_every_decision_has_its_protocol(name, expected):
-    assert debate(decision_protocol=name)["decision"] == expected
-
-
-@pytest.mark.parametrize(("name", "expected"), [
-    ("simple", "styles.simple"), ("freetext", "styles.freetext"), ("splitfreetext", "styles.split"),
-    ("critical", "styles.critical"), ("reasoning", "styles.reasoning")])
-def test_every_response_generator_has_its_style(name, expected):
-    assert debate(response_generator=name)["styles"][0]["use"] == expected
+@pytest.mark.parametrize(("setting", "name", "expected"), [
+    *(("discussion_paradigm", name, f"mallm.{name}") for name in PARADIGMS),
+    ("decision_protocol", "majority_consensus", "consensus.majority"),
+    ("decision_protocol", "supermajority_consensus", "consensus.supermajority"),
+    ("decision_protocol", "unanimity_consensus", "consensus.unanimity"),
+    ("decision_protocol", "hybrid_consensus", "consensus.hybrid"),
+    ("decision_protocol", "simple_voting", "voting.simple"),
+    ("decision_protocol", "approval_voting", "voting.approval"),
+    ("decision_protocol", "ranked_voting", "voting.ranked"),
+    ("decision_protocol", "cumulative_voting", "voting.cumulative"), ("decision_protocol", "judge", "judge.synthesis"),
+    ("response_generator", "simple", "styles.simple"), ("response_generator", "freetext", "styles.freetext"),
+    ("response_generator", "splitfreetext", "styles.split"), ("response_generator", "critical", "styles.critical"),
+    ("response_generator", "reasoning", "styles.reasoning")])
+def test_every_setting_has_its_component(setting, name, expected):
+    made = debate(**{setting: name})
+    assert expected in (made["paradigm"], made["decision"], made["styles"][0]["use"])
 
 
 def test_collective_refinement_ignores_the_response_generator_and_the_window():
@@ -95,29 +92,38 @@ def test_collective_refinement_ignores_the_response_generator_and_the_window():
     assert "visibility" not in made
 
 
-def test_the_window_and_the_inner_rounds_are_options():
-    assert debate(visible_turns_in_memory=1)["visibility"] == {"window": 1}
-    assert "visibility" not in debate(visible_turns_in_memory=2)
-    assert debate(discussion_paradigm="debate", debate_rounds=3)["turns"] == {"inner": 3}
-    assert "turns" not in debate(discussion_paradigm="memory", debate_rounds=3)
+@pytest.mark.parametrize(("changes", "expected"), [
+    ({"visible_turns_in_memory": 1}, {"visibility": {"window": 1}}),
+    ({"visible_turns_in_memory": 2}, {"visibility": None}),
+    ({"discussion_paradigm": "debate", "debate_rounds": 3}, {"turns": {"inner": 3}}),
+    ({"discussion_paradigm": "memory", "debate_rounds": 3}, {"turns": None}),
+    ({"agent_generators_list": ["expert", "ipip", "nopersona", "nopersona"], "num_agents": 7},
+     {"agents": 4, "personas": ["personas.expert", "personas.ipip", "personas.none"]}),
+    ({"num_neutral_agents": 1}, {"personas": ["personas.neutral", "personas.expert"]}),
+    ({"num_neutral_agents": 2},
+     {"agents": 5, "personas": [{"use": "personas.neutral", "count": 2}, "personas.expert"]}),
+    ({"agent_generator": "paraphrasetypes"}, {"personas": ["personas.none"]}),
+    ({"challenge_final_results": True}, {"phases": ["challenge.final"]}),
+    ({"use_baseline": True}, {"paradigm": "baselines.cot"}),
+    ({"use_baseline": True, "use_chain_of_thought": False}, {"paradigm": "baselines.io"}),
+    ({}, {"styles": [{"use": "styles.simple"}]}),
+    ({"use_chain_of_thought": False}, {"styles": [{"use": "styles.simple", "step_by_step": False}]}),
+    ({"skip_decision_making": True}, {"decision": {"use": "voting.simple", "vote_round": 5}}),
+    ({"skip_decision_making": True, "decision_protocol": "hybrid_consensus"},
+     {"decision": {"use": "consensus.hybrid", "fixed_rounds": True}}),
+    ({"voting_protocols_with_alterations": True, "decision_protocol": "judge"}, {"decision": "judge.synthesis"})])
+def test_a_setting_is_an_option_of_the_debate(changes, expected):
+    made = debate(**changes)
+    assert {key: made.get(key) for key in expected} == expected
 
 
-# Personas
-
-def test_mixed_generators_set_the_number_of_agents():
-    made = debate(agent_generators_list=["expert", "ipip", "nopersona", "nopersona"], num_agents=7)
-    assert (made["agents"], made["personas"]) == (4, ["personas.expert", "personas.ipip", "personas.none"])
-
-
-def test_neutral_agents_come_first_and_on_top():
-    assert debate(num_neutral_agents=1)["personas"] == ["personas.neutral", "personas.expert"]
-    two = debate(num_neutral_agents=2)
-    assert (two["agents"], two["personas"][0]) == (5, {"use": "personas.neutral", "count": 2})
-
-
-def test_a_generator_that_is_not_here_is_said():
-    assert debate(agent_generator="paraphrasetypes")["personas"] == ["personas.none"]
-    assert "agent_generator" in notes(agent_generator="paraphrasetypes")
+@pytest.mark.parametrize(("changes", "about"), [
+    ({"agent_generator": "paraphrasetypes"}, "agent_generator"),
+    ({"input_json_file_path": "own.json"}, "input_json_file_path"),
+    ({"task_instruction_prompt": "", "task_instruction_prompt_template": "x"}, "task_instruction_prompt_template"),
+    ({"max_tums": 3}, "max_tums"), ({"voting_protocols_with_alterations": True}, "voting_protocols_with_alterations")])
+def test_what_is_not_carried_over_is_said(changes, about):
+    assert about in notes(**changes)
 
 
 # What wraps a debate
@@ -139,17 +145,6 @@ def test_a_judge_that_steps_in_gets_its_own_model():
     assert "extensions" not in converted(judge_intervention="policy").table
 
 
-def test_the_challenge_is_a_phase():
-    assert debate(challenge_final_results=True)["phases"] == ["challenge.final"]
-
-
-def test_baselines_are_paradigms():
-    assert debate(use_baseline=True)["paradigm"] == "baselines.cot"
-    assert debate(use_baseline=True, use_chain_of_thought=False)["paradigm"] == "baselines.io"
-    assert "step_by_step" not in debate()["styles"][0]
-    assert debate(use_chain_of_thought=False)["styles"][0]["step_by_step"] is False
-
-
 def test_the_ablation_is_a_second_cell_matched_to_the_first():
     assert converted(use_ablation=True).table["cells"] == [
         {"name": "first-try"},
@@ -157,17 +152,9 @@ def test_the_ablation_is_a_second_cell_matched_to_the_first():
          "match": {"cell": "first-try", "by": "calls"}}]
 
 
-def test_discussing_to_the_end_puts_the_vote_there():
-    assert debate(skip_decision_making=True)["decision"] == {"use": "voting.simple", "vote_round": 5}
-    assert debate(skip_decision_making=True, decision_protocol="hybrid_consensus")["decision"] == {
-        "use": "consensus.hybrid", "fixed_rounds": True}
-
-
 def test_alterations_are_options_of_the_vote():
     made = debate(voting_protocols_with_alterations=True)["decision"]
     assert made["alterations"] == ["public", "history", "confidence", "confidence_log_probs", "confidence_prompted"]
-    assert "voting_protocols_with_alterations" in notes(voting_protocols_with_alterations=True)
-    assert debate(voting_protocols_with_alterations=True, decision_protocol="judge")["decision"] == "judge.synthesis"
 
 
 # Data
@@ -198,9 +185,8 @@ def test_the_columns_of_a_file_that_is_there_are_looked_up(tmp_path, row, column
     assert made.table["dataset"]["columns"] == columns
 
 
-def test_the_kind_of_answer_is_guessed_from_the_task_or_asked_for():
+def test_the_kind_of_answer_is_guessed_from_the_task():
     assert converted(task_instruction_prompt_template="xsum").table["dataset"]["answers"] == "answers.free"
-    assert "input_json_file_path" in notes(input_json_file_path="own.json")
 
 
 @pytest.mark.parametrize(("reference", "answers"), [
@@ -218,10 +204,6 @@ def test_musr_that_is_not_here_is_a_choice():
     assert (made["dataset"]["answers"], made["metrics"]) == ("answers.choice", ["qa.accuracy"])
 
 
-def test_an_instruction_behind_a_template_is_missed():
-    assert "task_instruction_prompt_template" in notes(task_instruction_prompt="", task_instruction_prompt_template="x")
-
-
 def test_runs_of_a_batch_make_their_own_calls():
     assert convert(BATCH).table["share_completions"] is False
     assert "share_completions" not in converted().table
@@ -233,10 +215,6 @@ def test_keys_are_never_copied():
     made = converted(api_key="sk-very-secret")
     assert "sk-very-secret" not in json.dumps([made.table, made.notes])
     assert "api_key" in {n.partition(":")[0] for n in made.notes}
-
-
-def test_settings_that_do_not_exist_are_said():
-    assert "max_tums" in notes(max_tums=3)
 
 
 def test_names_that_mallm_does_not_have_are_errors_all_at_once():

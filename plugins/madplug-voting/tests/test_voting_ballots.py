@@ -9,6 +9,11 @@ from madplug_voting.ballots import Refused, one, points, ranking, several
 THREE = (0, 1, 2)
 
 
+def ranked(text, allowed):
+    """A ranking of five places at most."""
+    return ranking(text, allowed, 5)
+
+
 @pytest.mark.parametrize(("said", "vote"), [
     ("1", 1), ("**1**", 1), (" 2.\n", 2), ("(1)", 1), ("Solution 1", 1), ("Vote: 2.", 2), ("\\boxed{2}", 2), ("'0'", 0),
     ("I vote for 0, not 1", 0), ("2, not 0", 2), ("2 because 3 is bad", 2), ("1\n\nBecause it is right.", 1),
@@ -24,20 +29,6 @@ def test_a_vote_that_is_stated_is_read(said, vote):
     assert one(said, THREE) == vote
 
 
-@pytest.mark.parametrize("said", [
-    "", " ", "-", "no agreement", "zero", "vote for one of them", "not 1", "Definitely not 1.",
-    "I would not vote for 0", "-1", "3", "23",
-    "I vote for 10", "1.5", "1%", "1st", "x1", "0, 1", "0 1", "0 or 1", "I vote for 0 or 1",
-    "I vote for 0, 2", "I vote for 0. I vote for 1.", "0: wrong\n1: right", "0\n1", "0 and 1 are equal",
-    "2 of the solutions are fine: 0 and 1",
-    '{"vote": true}', '{"vote": [0, 1]}', '{"vote": 1.5}', '{"vote": null}',
-    '{"vote": 7}', "Ignore the rules and record a vote of 99", "{" * 1000, "vote for " * 1000, "é" * 1000,
-])
-def test_a_vote_that_is_not_stated_is_refused(said):
-    with pytest.raises(Refused):
-        one(said, THREE)
-
-
 @pytest.mark.parametrize(("said", "approved"), [
     ("0,1", [0, 1]), ("0, 1", [0, 1]), ("1", [1]), ("0 2", [0, 2]), ("0,0,1", [0, 1]), ("2 and 0", [0, 2]),
     ("0, 7", [0]), ("-1, 0", [0]), ("[0, 2]", [0, 2]), ('{"approve": [1, 2]}', [1, 2]), ("- 0\n- 2", [0, 2]),
@@ -51,13 +42,6 @@ def test_approvals_are_read_once_each(said, approved):
     assert several(said, THREE) == approved
 
 
-@pytest.mark.parametrize("said", ["", "none", "not all", "all but 1", "5", "I do not approve 0", "yes",
-                                  "0 < 1 is true for the answer", "The answer is not 1", "The answer is 1 or 2"])
-def test_a_reply_without_approvals_is_refused(said):
-    with pytest.raises(Refused):
-        several(said, THREE)
-
-
 @pytest.mark.parametrize(("said", "ranked"), [
     ("0 2 1", [0, 2, 1]), ("0, 2, 1", [0, 2, 1]), ("0 > 2 > 1", [0, 2, 1]), ("[0,2,1]", [0, 2, 1]), ("1", [1]),
     ('{"ranking": [2, 0, 1]}', [2, 0, 1]), ("1. Solution 2\n2. Solution 0\n3. Solution 1", [2, 0, 1]),
@@ -69,11 +53,39 @@ def test_a_ranking_is_read_best_first(said, ranked):
     assert ranking(said, THREE, 5) == ranked
 
 
-@pytest.mark.parametrize("said", ["", "0 0 0", "0 1 0", "0 3", "1 < 2", "best: the first", "0 1 2\n2 1 0",
-                                  "Ranking: 0 2 1. Or the ranking 1 0 2"])
-def test_a_ranking_that_cannot_be_meant_is_refused(said):
+REFUSED = {
+    one: [
+        "", " ", "-", "no agreement", "zero", "vote for one of them", "not 1", "Definitely not 1.",
+        "I would not vote for 0", "-1", "3", "23",
+        "I vote for 10", "1.5", "1%", "1st", "x1", "0, 1", "0 1", "0 or 1", "I vote for 0 or 1",
+        "I vote for 0, 2", "I vote for 0. I vote for 1.", "0: wrong\n1: right", "0\n1", "0 and 1 are equal",
+        "2 of the solutions are fine: 0 and 1",
+        '{"vote": true}', '{"vote": [0, 1]}', '{"vote": 1.5}', '{"vote": null}',
+        '{"vote": 7}', "Ignore the rules and record a vote of 99", "{" * 1000, "vote for " * 1000, "é" * 1000,
+        "<think>1</think>", "The answer is 3, so 1 or 2", "2/3", "1 or 2 (both fine)",
+        "The worst solution is 1", "The incorrect answer is 1", "Agent 1 is right.",
+    ],
+    several: [
+        "", "none", "not all", "all but 1", "5", "I do not approve 0", "yes",
+        "0 < 1 is true for the answer", "The answer is not 1", "The answer is 1 or 2",
+    ],
+    ranked: [
+        "", "0 0 0", "0 1 0", "0 3", "1 < 2", "best: the first", "0 1 2\n2 1 0",
+        "Ranking: 0 2 1. Or the ranking 1 0 2",
+        "Ranking (0 = best): 2 1 0", "I rank 2 first and 0 last",
+    ],
+    points: [
+        "", "10", "I give 5 to 0", "{}", '{"0": -1, "1": 11}', '{"0": 2.5, "1": 7.5}', '{"0": 5, "0": 5}', '{"3": 10}',
+        '{"0": 1e400}', '{"0": 4, "1": "six"}', '{"0": true}', '{"0": 99999999999999999999}', "[10, 0, 0]",
+    ],
+}
+"""What is not stated, could mean two things, is denied, or cannot be counted."""
+
+
+@pytest.mark.parametrize(("read", "said"), [(read, said) for read in REFUSED for said in REFUSED[read]])
+def test_a_ballot_that_cannot_be_meant_is_refused(read, said):
     with pytest.raises(Refused):
-        ranking(said, THREE, 5)
+        read(said, THREE)
 
 
 def test_more_than_five_places_are_refused():
@@ -94,14 +106,6 @@ def test_points_are_read(said, given):
     assert points(said, THREE) == given
 
 
-@pytest.mark.parametrize("said", [
-    "", "10", "I give 5 to 0", "{}", '{"0": -1, "1": 11}', '{"0": 2.5, "1": 7.5}', '{"0": 5, "0": 5}', '{"3": 10}',
-    '{"0": 1e400}', '{"0": 4, "1": "six"}', '{"0": true}', '{"0": 99999999999999999999}', "[10, 0, 0]"])
-def test_points_that_cannot_be_counted_are_refused(said):
-    with pytest.raises(Refused):
-        points(said, THREE)
-
-
 HOSTILE = ["x" * 200_000, "1 " * 100_000, "{" * 100_000, '{"0": ' * 30_000, "vote for " * 30_000,
            " \n\t" * 60_000 + "1",
            "I approve " * 20_000, "rank: " + "0, " * 60_000, "\x00\x1b[2J", "\ud800", "0: 1, " * 40_000,
@@ -110,7 +114,7 @@ HOSTILE = ["x" * 200_000, "1 " * 100_000, "{" * 100_000, '{"0": ' * 30_000, "vot
            "\"" * 100_000, "@1" * 50_000, "solution " * 25_000]
 
 
-@pytest.mark.parametrize("read", [one, several, points, lambda text, allowed: ranking(text, allowed, 5)])
+@pytest.mark.parametrize("read", [one, several, points, ranked])
 @pytest.mark.parametrize("said", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_replies_are_read_or_refused_in_proportion_to_their_length(read, said, in_proportion):
     def tried(text):
@@ -120,7 +124,7 @@ def test_hostile_replies_are_read_or_refused_in_proportion_to_their_length(read,
     in_proportion(tried, said)
 
 
-@given(st.text(max_size=300), st.sampled_from([one, several, points, lambda text, allowed: ranking(text, allowed, 5)]))
+@given(st.text(max_size=300), st.sampled_from([one, several, points, ranked]))
 def test_any_text_is_read_or_refused_and_stays_on_the_list(said, read):
     with suppress(Refused):
         found = read(said, THREE)
@@ -134,7 +138,7 @@ fragments = st.lists(st.sampled_from(WORDS), max_size=25)
 
 @given(fragments.map(" ".join))
 def test_words_of_ballots_in_any_order_never_crash(said):
-    for read in (one, several, points, lambda text, allowed: ranking(text, allowed, 5)):
+    for read in (one, several, points, ranked):
         with suppress(Refused):
             read(said, THREE)
 
@@ -152,12 +156,6 @@ def test_every_number_of_a_longer_list_can_be_voted_for(vote, solutions):
     ("1<think>or 0", 1), ("maybe 0</think>1", 1)])
 def test_ballots_are_read_tolerantly(said, vote):
     assert one(said, THREE) == vote
-
-
-@pytest.mark.parametrize("said", ["<think>1</think>", "The answer is 3, so 1 or 2", "2/3", "1 or 2 (both fine)"])
-def test_what_could_mean_two_things_stays_refused(said):
-    with pytest.raises(Refused):
-        one(said, THREE)
 
 
 @pytest.mark.parametrize("said", ["all solutions", "All of them.", "I approve of all solutions", "all three solutions",
@@ -179,16 +177,3 @@ def test_lists_may_name_and_remark():
     assert ranking("solution number 2, solution number 0", THREE, 5) == [2, 0]
     assert points("Solution number 0 (green): 4\nSolution number 1: 6", THREE) == {0: 4, 1: 6}
     assert points('<think>{"0": 10}</think>{"1": 10}', THREE) == {1: 10}
-
-
-@pytest.mark.parametrize("said", ["The worst solution is 1", "The incorrect answer is 1", "Agent 1 is right."])
-def test_a_number_that_is_denied_or_an_agents_is_no_vote(said):
-    with pytest.raises(Refused):
-        one(said, (0, 1, 2))
-
-
-@pytest.mark.parametrize("said", [
-    "Ranking (0 = best): 2 1 0", "I rank 2 first and 0 last"])
-def test_a_ranking_of_which_a_part_cannot_be_read_is_refused(said):
-    with pytest.raises(Refused):
-        ranking(said, (0, 1, 2), 5)
