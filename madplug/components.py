@@ -282,7 +282,7 @@ class TurnOrder(Component):
         """One round: a generator of waves. The turns of a wave see the same transcript and run concurrently.
 
         When the generator resumes, the messages of the wave it yielded are on record. A round without a wave ends
-        the debate and is not counted.
+        the debate and is not counted. Turns of agents that have left the debate are dropped.
         """
 
     def turns(self, agents: int) -> int:
@@ -305,7 +305,7 @@ class Visibility(Component):
 
     def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
         """Ids of the agents whose messages this agent may see in a round; by default all others."""
-        return tuple(a.id for a in debate.agents if a.id != agent.id)
+        return tuple(a.id for a in debate.active if a.id != agent.id)
 
 
 class DecisionProtocol(Component):

@@ -221,9 +221,15 @@ class Debate(ABC):
         return self.cell.models
 
     @property
+    def active(self) -> tuple[Agent, ...]:
+        """The agents that have not left the debate, by id."""
+        left = self.transcript.left
+        return tuple(a for a in self.agents if a.id not in left) if left else self.agents
+
+    @property
     def voters(self) -> tuple[Agent, ...]:
-        """The agents whose personas vote, by id."""
-        return tuple(a for a in self.agents if a.persona.votes)
+        """The agents whose personas vote and that have not left, by id."""
+        return tuple(a for a in self.active if a.persona.votes)
 
     def with_role(self, role: str) -> tuple[Agent, ...]:
         """The agents whose persona has this role, by id."""
@@ -248,8 +254,11 @@ class Debate(ABC):
         """The messages an agent is shown for a turn, according to the visibility and every extension."""
 
     def neighbours(self, agent: Agent, round: int | None = None) -> Sequence[int]:
-        """Ids of the agents whose messages an agent may see in a round; by default in the current one."""
-        return self.cell.visibility.neighbours(self, agent, self.round if round is None else round)
+        """Ids of the agents whose messages an agent may see in a round, by default in the current one, without those
+        that have left the debate."""
+        found = self.cell.visibility.neighbours(self, agent, self.round if round is None else round)
+        left = self.transcript.left
+        return [id for id in found if id not in left] if left else found
 
     # What components can use
 

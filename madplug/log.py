@@ -31,14 +31,14 @@ def hide(text: str, secrets: Iterable[str], shown: str = "[secret]") -> str:
     fewer than 8 characters are left alone.
     """
     for secret in secrets:
-        for form in _forms(secret) if len(secret) >= _SHORTEST else ():
+        for form in forms_of(secret) if len(secret) >= _SHORTEST else ():
             text = text.replace(form, shown)
     return text
 
 
 @lru_cache(maxsize=64)
-def _forms(secret: str) -> list[str]:
-    """A secret as it may stand in a text, the longest form first."""
+def forms_of(secret: str) -> list[str]:
+    """The forms in which `hide` finds a secret, the longest first."""
     quoted = [quote(secret, safe=safe, errors="surrogatepass") for safe in ("", "/")]
     forms = {secret, *quoted, *(re.sub("%..", lambda found: found[0].lower(), text) for text in quoted)}
     for _ in range(2):

@@ -2,6 +2,13 @@
 
 Everything a component receives or returns is one of these. A field enters `Message` only when two
 distributions need it to talk to each other; everything else goes into `data["plugin"]`.
+
+What the host itself puts on record are messages without an author (`agent` is None):
+
+    move    stage       written for
+    say                 `Review.say`
+    say     reopened    `Reopen.say`
+    leave               `Review.leave`; the ids of the agents are in `data["madplug"]["left"]`
 """
 
 from __future__ import annotations
@@ -52,6 +59,10 @@ class DebateId(NamedTuple):
 
     def __str__(self) -> str:
         return f"cell '{self.cell}', repeat {self.repeat}, sample '{self.sample}'"
+
+
+SAY, LEAVE, REOPENED = "say", "leave", "reopened"
+"""The moves, and the stage, of what the host itself puts on record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +297,10 @@ class Review:
     """End the debate; the decision protocol's `at_end` decides."""
     say: str | None = None
     """A message to record before the next round, with no agent as its author."""
+    leave: tuple[Agent | int, ...] = ()
+    """Agents, or their ids, that take no further part: they get no turn, and their answers no longer count."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """What to store in the message that says so, under the plugin's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +310,8 @@ class Reopen:
     rounds: int = 1
     say: str | None = None
     """A message to record before the further rounds, with no agent as its author."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """What to store in this message, under the plugin's name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from typing import Any
 from madplug.config import ResolvedStudy, Resolver
 from madplug.config.read import overlay, read
 from madplug.context import Sampled
-from madplug.debate.loop import REOPENED, conclude, decide
-from madplug.debate.state import DebateState, without_paths
+from madplug.debate.loop import conclude, decide
+from madplug.debate.state import DebateState, change, record_again, seat, without_paths
 from madplug.errors import ModelError, UserError, nearest_or_all
-from madplug.records import DebateId, DebateResult, Decision, Message, Usage
+from madplug.records import REOPENED, DebateId, DebateResult, Decision, Message, Usage
 from madplug.registry.installed import Registry
 from madplug.store.base import Reader
 from madplug.study.setup import CellSetup
@@ -116,10 +116,10 @@ async def follow(state: DebateState, result: DebateResult, recorded: Reader | No
     state.transcript.locked = True
     state.notes.update(without_paths(result.notes, result.decision_notes))
     state.opening_calls.extend(result.opening_calls)
-    state.seat(result.agents)
+    seat(state, result.agents)
     recording = _Recording(state, result, recorded)
     recording.open()
-    state.change(round=1)
+    change(state, round=1)
     decision = await recording.run_rounds(state)
     if decision is None:
         decision = await decide(state, "at_end") or Decision.undecided("the decision protocol gave no decision")
@@ -145,15 +145,15 @@ class _Recording:
     async def run_rounds(self, state: DebateState) -> Decision | None:
         """Go through the rounds to a decision, or None if no further round was recorded."""
         if state.round not in self._by_round:
-            state.change(round=state.round - 1)
+            change(state, round=state.round - 1)
             return None
         self._recognise_reopening()
         while state.round in self._by_round and state.round <= state.rounds:
             decision = await self._run_round(state)
             if decision is not None:
                 return decision
-            state.change(round=state.round + 1)
-        state.change(round=state.round - 1)
+            change(state, round=state.round + 1)
+        change(state, round=state.round - 1)
         return await decide(state, "at_end")
 
     def _recognise_reopening(self) -> None:
@@ -182,7 +182,7 @@ class _Recording:
 
     def _put(self, messages: Sequence[Message]) -> None:
         for message in messages:
-            self._state.record_again(message)
+            record_again(self._state, message)
             for key in message.calls:
                 self._count(key)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from madplug.errors import ComponentError
-from madplug.records import Agent, Message
+from madplug.records import LEAVE, Agent, Message
 
 
 class Transcript:
@@ -16,6 +16,7 @@ class Transcript:
         self._record = list(messages)
         self._keys = dict.fromkeys(m.key for m in self._record if m.key is not None)
         self._standing: tuple[Message, ...] | None = None
+        self._left: frozenset[int] | None = None
         self.locked = False
         """Whether the debate is running, so that only the host may write."""
 
@@ -29,6 +30,14 @@ class Transcript:
         if self._standing is None:
             self._standing = tuple([m for m in self._record if not m.retracted])
         return self._standing
+
+    @property
+    def left(self) -> frozenset[int]:
+        """Ids of the agents that have left the debate."""
+        if self._left is None:
+            gone = (m.data["madplug"]["left"] for m in self.messages if m.agent is None and m.move == LEAVE)
+            self._left = frozenset(id for ids in gone for id in ids)
+        return self._left
 
     @property
     def record(self) -> tuple[Message, ...]:
@@ -84,11 +93,13 @@ class Transcript:
             message = replace(message, id=nth)
         self._record.append(message)
         self._standing = None
+        if message.move == LEAVE:
+            self._left = None
         if message.key is not None:
             self._keys[message.key] = None
         return message
 
     def _retract(self, ids: Iterable[int]) -> None:
-        self._standing = None
+        self._standing = self._left = None
         for i in ids:
             self._record[i] = replace(self._record[i], retracted=True)

@@ -8,7 +8,9 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import reduce
 from math import prod
+from operator import getitem
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -309,20 +311,13 @@ def validate_lenient(kind: type[S], table: Table, problems: list[Problem], what:
         return validate_lenient(kind, table, problems, what, place, more)
 
 
-def _without(table: Any, places: Sequence[Sequence[str | int]]) -> Any:
+def _without(table: Table, places: Sequence[Sequence[str | int]]) -> Table:
     """A copy of a nested table without some values."""
-    here, inner = set[str | int](), dict[str | int, list[Sequence[str | int]]]()
-    for first, *rest in (place or ("",) for place in places):
-        if rest:
-            inner.setdefault(first, []).append(rest)
-        else:
-            here.add(first)
-
-    def kept(key: str | int, value: Any) -> Any:
-        return _without(value, inner[key]) if key in inner else value
-
-    if isinstance(table, Mapping):
-        return {key: kept(key, value) for key, value in table.items() if key not in here}
-    if isinstance(table, list):
-        return [kept(i, value) for i, value in enumerate(table) if i not in here]
-    return None
+    table = deepcopy(table)
+    for first, *path in reversed(list(dict.fromkeys(places))):  # the last item of a list first, so that the others stay
+        *between, last = (first, *path)
+        try:
+            del reduce(getitem, between, table)[last]  # type: ignore[arg-type]
+        except (KeyError, IndexError, TypeError):  # not a place in the table, but a part of its type
+            table.pop(str(first), None)
+    return table

@@ -166,6 +166,7 @@ class Resolver:
 
     def _resolve(self) -> ResolvedStudy:
         problems = list(secrets(self.table))
+        run: Any  # the fields of the slots are made from the kinds
         run, self.table = validate_lenient(self.tables.run, self.table, problems, "a run file", more=self.tables.keys)
         count_cells(self.table)
         found, by_cell = self._cells(run.oracle)
@@ -174,7 +175,8 @@ class Resolver:
         if limits.cost_usd is not None:
             problems += self._unpriced()
         builder = Builder(self.made, self.named_tables(run))
-        observers, executor = self._of_study(run, builder)
+        observers = builder.make_list(Observer, run.observers or (), "observers")
+        executor = builder.make(Executor, run.execution, "execution") if run.execution is not None else None
         reuse = [self._reused(text, f"reuse[{i}]", builder) for i, text in enumerate(run.reuse)]
         problems += builder.problems
         if problems:
@@ -212,12 +214,6 @@ class Resolver:
                 found.append(cell)
         return found, by_cell
 
-    def _of_study(self, run: Any, builder: Builder) -> tuple[list[Observer], Executor | None]:
-        """The observers and the executor, which belong to the whole study."""
-        observers = builder.make_list(Observer, run.observers or (), "observers")
-        executor = builder.make(Executor, run.execution, "execution") if run.execution is not None else None
-        return observers, executor
-
     def _unpriced(self) -> list[Problem]:
         return [Problem("limits.cost_usd", f"the price of model '{name}' is unknown, so its cost cannot be limited; "
                         f"give models.{name}.price = {{prompt = ..., completion = ...}} (USD per million tokens), or "
@@ -234,13 +230,9 @@ class CellResolver:
         self.settings = settings
         self.oracle = oracle
         self.builder = Builder(parent.made, {})
+        self.problems = self.builder.problems
         self._table: Any = CellSettings()
         self._preset_missing = False
-
-    @property
-    def problems(self) -> list[Problem]:
-        """The problems of this cell."""
-        return self.builder.problems
 
     def cell(self, table: Table) -> Cell | None:
         """The cell, or None if there are problems."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from madplug.component import Component
 from madplug.errors import ComponentError, MadplugError, listed
 from madplug.log import redact
-from madplug.records import Agent, Decision, Message, Persona, Reply, Sample, Turn, Vote
+from madplug.records import Agent, Decision, Message, Persona, Reply, Review, Sample, Turn, Vote
 
 T = TypeVar("T")
 HOST = "madplug."
@@ -83,6 +83,19 @@ def check_reply(reply: Reply, given: str) -> Reply:
     if odd := [key for key in reply.data if not isinstance(key, str)]:
         raise ComponentError(f"{given} a Reply whose data has the key {odd[0]!r:.80}; expected text")
     return reply
+
+
+def check_review(review: Review, agents: int) -> list[int]:
+    """The ids of the agents that are to leave, if the fields of a review are valid."""
+    given = "the hook 'madplug_round_ended' gave"
+    _field(review, "say", _TEXT, given)
+    _field(review, "data", (Mapping,), given)
+    ids = [one.id if isinstance(one, Agent) else one
+           for one in check_sequence(review.leave, f"{given} a Review whose leave is")]
+    if odd := [id for id in ids if type(id) is not int or not 0 <= id < agents]:
+        raise ComponentError(f"{given} a Review in which {odd[0]!r:.80} leaves; expected agents, or their ids from 0 "
+                             f"to {agents - 1}")
+    return ids
 
 
 def check_decision(value: Any, component: Component, method: str) -> Decision:

@@ -60,7 +60,7 @@ class Host:
 
     @hookimpl(trylast=True)
     def madplug_reply(self, debate: Any, turn: Any, view: Any) -> Any:  # noqa: D102
-        return debate.respond(turn, view)
+        return debate._respond(turn, view)
 
     @hookimpl(trylast=True)
     def madplug_request(self, debate: Any, request: Any) -> Any:  # noqa: D102
@@ -68,7 +68,7 @@ class Host:
 
     @hookimpl(trylast=True)
     def madplug_complete(self, debate: Any, request: Any) -> Any:  # noqa: D102
-        return debate.send(request)
+        return debate._send(request)
 
     @hookimpl(trylast=True)
     def madplug_round_ended(self, debate: Any) -> Any:  # noqa: D102

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -19,21 +19,20 @@ from madplug.debate.checks import (
     check_personas,
     check_reply,
     check_returned_all,
+    check_review,
     check_wave,
     method_name,
     type_error,
 )
-from madplug.debate.state import DebateState, turn_calls
+from madplug.debate.state import DebateState, change, note_changes, record, retract, seat, tell, turn_calls
 from madplug.errors import ComponentError
 from madplug.events import Decided
-from madplug.records import Agent, Decision, Message, Persona, Reopen, Reply, Review, Turn, frozen
+from madplug.records import LEAVE, REOPENED, SAY, Agent, Decision, Message, Persona, Reopen, Reply, Review, Turn, frozen
 
 MOST_REDOS = 20
 """If a round is retracted more often than this, the extension that requests it is at fault."""
 MOST_REOPENINGS = 20
 """Likewise a debate that a phase reopens."""
-REOPENED = "reopened"
-"""The stage of a message with which a phase reopens a debate."""
 Rounds = Callable[[DebateState], Awaitable[Decision | None]]
 """Runs rounds, from `debate.round` on, to a decision."""
 
@@ -41,12 +40,12 @@ Rounds = Callable[[DebateState], Awaitable[Decision | None]]
 async def run_debate(state: DebateState) -> Decision:
     """Run one debate to its decision."""
     state.transcript.locked = True
-    state.seat(await cast_agents(state))
+    seat(state, await cast_agents(state))
     opening = await maybe_await(state.cell.hooks.madplug_opening(debate=state))
     messages: Sequence[Any] = check_hook_result(opening, (tuple, list), "opening")
     for message in messages:
-        state.record(replace(check_hook_result(message, Message, "opening"), round=0))
-    state.change(round=1)
+        record(state, replace(check_hook_result(message, Message, "opening"), round=0))
+    change(state, round=1)
     return await conclude(state, await run_rounds(state), run_rounds)
 
 
@@ -58,7 +57,7 @@ async def run_rounds(state: DebateState) -> Decision:
         if decision is not None:
             return decision
         if not state.transcript.of_round(state.round):
-            state.change(round=state.round - 1)
+            change(state, round=state.round - 1)
             break
         review = await review_round(state)
         redos += review.redo
@@ -68,7 +67,7 @@ async def run_rounds(state: DebateState) -> Decision:
         if review.stop or (state.round == state.rounds and not review.redo):
             break
         if not review.redo:
-            state.change(round=state.round + 1)
+            change(state, round=state.round + 1)
     return await decide(state, "at_end") or Decision.undecided("the decision protocol gave no decision")
 
 
@@ -77,7 +76,11 @@ async def run_round(state: DebateState) -> Decision | None:
     turns = state.cell.turns
     number = 0
     async for wave in iterate(check_iterable(turns.waves(state), f"{method_name(turns, 'waves')} returned")):
-        await run_wave(state, number, check_wave(wave, turns))
+        left = state.transcript.left
+        wanted = [turn for turn in check_wave(wave, turns) if turn.agent.id not in left]
+        if left and not wanted:
+            continue
+        await run_wave(state, number, wanted)
         number += 1
         decision = await decide(state, "after_wave")
         if decision is not None:
@@ -89,12 +92,12 @@ async def run_wave(state: DebateState, number: int, turns: Sequence[Turn]) -> No
     """Take all turns of a wave on the same transcript, and record their messages in the wave's order."""
     views = [await state.view(turn) for turn in turns]
     taken = await gather_all(take_turn(state, turn, view) for turn, view in zip(turns, views, strict=True))
-    record = state.transcript.record
+    before = state.transcript.record
     for i, (turn, view, (reply, answer, key, calls)) in enumerate(zip(turns, views, taken, strict=True)):
-        state.record(Message(
-            len(record) + i, state.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer, key,
+        record(state, Message(
+            len(before) + i, state.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer, key,
             reply.agreement, reply.confidence, tuple([m.id for m in view]),
-            tuple([m.id for m in view if m is not record[m.id] and m != record[m.id]]), False,
+            tuple([m.id for m in view if m is not before[m.id] and m != before[m.id]]), False,
             calls[-1][1] if calls else None, tuple([key for key, _ in calls]),
             frozen({**turn.data, **reply.data} if turn.data else reply.data)))
 
@@ -133,20 +136,23 @@ async def review_round(state: DebateState) -> Review:
     finally:
         turn_calls.reset(token)
     review = Review() if given is None else check_hook_result(given, Review, "round_ended")
-    if review.say is None:
-        state.other_calls.extend(key for key, _ in calls)
+    left = check_review(review, len(state.agents))
     if review.redo:
-        state.retract(state.transcript.of_round(state.round))
-    if review.say is not None:
-        said = check_hook_result(review.say, str, "round_ended")
-        state.record(Message(0, state.round, 0, None, "say", said, model=calls[-1][1] if calls else None,
-                             calls=tuple(key for key, _ in calls)))
+        retract(state, state.transcript.of_round(state.round))
+    if review.say is None and not left:
+        state.other_calls.extend(key for key, _ in calls)
+    else:
+        data = {**review.data, "madplug": {"left": left}} if left else review.data
+        record(state, Message(0, state.round, 0, None, LEAVE if left else SAY, review.say or "",
+                              model=calls[-1][1] if calls else None, calls=tuple(key for key, _ in calls), data=data))
     return review
 
 
 async def decide(state: DebateState, method: str) -> Decision | None:
     """Ask the decision protocol for a decision, or None, and remember which notes it wrote."""
     protocol = state.cell.decision
+    if state.transcript.left and not state.voters:
+        return Decision.undecided("every agent that votes has left the debate") if method == "at_end" else None
     if method != "at_end" and getattr(type(protocol), method) is getattr(DecisionProtocol, method):
         return None  # it decides at the end only
     given = await _noted(state, partial(getattr(protocol, method), state))
@@ -160,18 +166,18 @@ async def conclude(state: DebateState, decision: Decision, further: Rounds) -> D
     """
     for _ in range(MOST_REOPENINGS + 1):
         decision = settle(state, decision)
-        state.change(decision=decision)
-        state.tell(Decided(state.id, decision))
+        change(state, decision=decision)
+        tell(state, Decided(state.id, decision))
         reopen = await run_phases(state)
         if reopen is None:
             break
         if reopen.say is not None:
-            state.record(Message(0, state.round, 0, None, "say", reopen.say, stage=REOPENED))
+            record(state, Message(0, state.round, 0, None, SAY, reopen.say, stage=REOPENED, data=reopen.data))
         standing = state.decision
-        state.change(decision=None, rounds=state.round + reopen.rounds, round=state.round + 1)
+        change(state, decision=None, rounds=state.round + reopen.rounds, round=state.round + 1)
         changed = await further(state)
         if changed is None:
-            state.change(decision=standing)
+            change(state, decision=standing)
             break
         decision = changed
     else:
@@ -191,14 +197,15 @@ async def run_phases(state: DebateState) -> Reopen | None:
         if changed is not None:
             if not isinstance(changed, Decision):
                 raise type_error(f"{method_name(phase, 'run')} returned", changed, "Decision, Reopen or None")
-            state.change(decision=settle(state, check_decision(changed, phase, "run")))
+            change(state, decision=settle(state, check_decision(changed, phase, "run")))
     return None
 
 
 def _checked_reopening(reopen: Reopen, phase: Component) -> Reopen:
-    if not isinstance(reopen.rounds, int) or reopen.rounds < 1 or not isinstance(reopen.say, str | None):
-        raise ComponentError(f"{method_name(phase, 'run')} returned {reopen!r:.200}; expected at least one round, and "
-                             "a string to say or None")
+    if not isinstance(reopen.rounds, int) or reopen.rounds < 1 or not isinstance(reopen.say, str | None) \
+            or not isinstance(reopen.data, Mapping):
+        raise ComponentError(f"{method_name(phase, 'run')} returned {reopen!r:.200}; expected at least one round, "
+                             "a string to say or None, and data in a mapping")
     return reopen
 
 
@@ -207,7 +214,7 @@ async def _noted(state: DebateState, ask: Callable[[], Any]) -> Any:
     before = deepcopy(state.notes) if state.notes else {}
     value = await maybe_await(ask())
     if state.notes:
-        state.note_changes(before)
+        note_changes(state, before)
     return value
 
 
@@ -241,7 +248,7 @@ async def cast_agents(state: DebateState) -> tuple[Agent, ...]:
                                  f"there are {len(roster)} now, and the cell has {cell.agents}")
         generator = next(generators, generator)
     if cell.casting is not None:
-        state.change(agents=tuple(Agent(i, p, None) for i, p in enumerate(roster)))  # for debate.neighbours
+        change(state, agents=tuple(Agent(i, p, None) for i, p in enumerate(roster)))  # for debate.neighbours
         agents = check_returned_all(await maybe_await(cell.casting.cast(state, roster)), Agent, cell.casting, "cast")
         return check_agents(agents, cell.wanted, cell.channels or cell.models, cell.casting)
     return tuple(Agent(i, p, cell.models[i % len(cell.models)] if cell.models else None)

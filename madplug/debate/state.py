@@ -91,25 +91,12 @@ class DebateState(Debate):
     """New ids of the messages of a recorded debate that is decided again, by their old ones."""
 
     def __post_init__(self) -> None:
-        self.change(rounds=self.rounds or self.cell.rounds)
-
-    @classmethod
-    def stored(cls, result: DebateResult, cell: Cell, *, client: ModelClient, seed: int = 0) -> DebateState:
-        """A debate that has ended: its components can read it and ask models, but not change it."""
-        return cls(cell, result.sample, right=result.references, client=client, repeat=result.repeat, seed=seed,
-                   agents=result.agents, transcript=Transcript(result.messages), round=result.rounds,
-                   decision=result.decision or Decision.undecided(f"failed: {result.error}"),
-                   notes=dict(result.notes))
+        change(self, rounds=self.rounds or self.cell.rounds)
 
     @property
     def id(self) -> DebateId:
         """Which debate this is."""
         return DebateId(self.cell.slug, self.repeat, self.sample.id)
-
-    def change(self, **fields: object) -> None:
-        """Set fields. A debate is frozen, so that a component does not change it by mistake; the host does."""
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
 
     # What components ask
 
@@ -124,7 +111,7 @@ class DebateState(Debate):
     def key(self, text: str | None) -> str | None:
         answers = self.cell.answers
         key = answers.canonical(text, self.sample) if text else None
-        return None if key is None else self.key_on_record(check_returned(key, str, answers, "canonical"))
+        return None if key is None else key_on_record(self, check_returned(key, str, answers, "canonical"))
 
     @override
     async def read(self, turn: Turn, reply: Reply) -> tuple[str | None, str | None]:
@@ -180,19 +167,9 @@ class DebateState(Debate):
             completion = await completion
         return check_hook_result(completion, Completion, "complete")
 
-    # What the host does
+    # The innermost steps of the hooks `madplug_complete` and `madplug_reply`
 
-    def tell(self, event: Event) -> None:
-        """Emit an event."""
-        if self.emit is not None:
-            self.emit(event)
-
-    def seat(self, agents: Sequence[Agent]) -> None:
-        """Set the agents of the debate."""
-        self.change(agents=tuple(agents))
-        self.tell(AgentsCast(self.id, self.agents))
-
-    async def send(self, request: Request) -> Completion:
+    async def _send(self, request: Request) -> Completion:
         """Have a request answered, and count the call."""
         body = to_json({"messages": request.messages, "params": request.params, "form": request.form})
         model = self.client.identity(self.cell.slug, request.model)  # two names of one model are the same request
@@ -203,78 +180,20 @@ class DebateState(Debate):
         try:
             answered = await self.client.send(caller, request, body)
         except StudyStopped:
-            self.change(refused=True)
+            change(self, refused=True)
             raise
         except ModelError as error:
             for key, usage in error.billed:
-                self._count(key, request.model, usage)
+                _count(self, key, request.model, usage)
             raise
         for key, usage in answered.billed:
-            self._count(key, request.model, usage)
-        self._count(answered.key, request.model, answered.completion.usage, answered.retries)
+            _count(self, key, request.model, usage)
+        _count(self, answered.key, request.model, answered.completion.usage, answered.retries)
         if self.emit is not None:
             self.emit(CallAnswered(self.id, caller, request, answered))
         return answered.completion
 
-    def _count(self, key: str, model: str, usage: Usage, retries: int = 0) -> None:
-        """Count a reply that was paid."""
-        self.spent.add(usage, retries)
-        calls = turn_calls.get()
-        if calls is not None:
-            calls.append((key, model))
-        else:
-            (self.other_calls if self.round else self.opening_calls).append(key)
-
-    def key_on_record(self, key: str) -> str:
-        """The key of an equal answer on record, or else this key."""
-        known = self.transcript._keys
-        if key in known or type(self.cell.answers).same is AnswerFormat.same:  # equal only if it is the same text
-            return key
-        return next((k for k in known if self.cell.answers.same(k, key, self.sample)), key)
-
-    def record(self, message: Message) -> None:
-        """Record a message; an answer equal to an earlier one gets the earlier one's key."""
-        key = None if message.key is None else self.key_on_record(message.key)
-        data = message.data if isinstance(message.data, Frozen) else frozen(message.data)
-        if key != message.key or data is not message.data:
-            message = replace(message, key=key, data=data)
-        self._announce(self.transcript._append(message))
-
-    def record_again(self, message: Message) -> None:
-        """Record a message of a recorded debate, where it may have had another id."""
-        ids = self.renumbered
-        seen, altered = (tuple(ids[i] for i in old if i in ids) for old in (message.seen, message.altered))
-        ids[message.id] = len(self.transcript)
-        self._announce(self.transcript._append(replace(message, seen=seen, altered=altered)))
-
-    def retract(self, messages: Sequence[Message]) -> None:
-        """Mark messages as retracted."""
-        self.transcript._retract(m.id for m in messages)
-        for m in messages:
-            self._announce(self.transcript.record[m.id])
-
-    def _announce(self, message: Message) -> None:
-        if self.emit is not None:
-            author = None if message.agent is None else self.agents[message.agent]
-            self.emit(MessageRecorded(self.id, message, author))
-
-    def note_changes(self, before: Mapping[str, Any]) -> None:
-        """Remember which notes a decision or a phase has written. before: a copy of the notes as they were."""
-        self.decision_notes.update(changed_paths(before, self.notes))
-
-    def result(self, *, error: str | None = None, seconds: float = 0.0,
-               metrics: Mapping[str, float | None] | None = None,
-               scored_by: Mapping[str, str] | None = None) -> DebateResult:
-        """The debate as it is stored. scored_by: the digest of each metric that has scored it."""
-        return DebateResult(
-            cell=self.cell.slug, repeat=self.repeat, sample=self.sample, references=self.right,
-            agents=self.agents, messages=self.transcript.record, decision=None if error else self.decision,
-            metrics=metrics or {}, scored_by=scored_by or {},
-            calls=self.spent.calls, retries=self.spent.retries, tokens=self.spent.usage(), seconds=seconds,
-            error=error, notes=self.notes, opening_calls=tuple(self.opening_calls),
-            other_calls=tuple(self.other_calls), decision_notes=tuple(sorted(self.decision_notes)))
-
-    async def respond(self, turn: Turn, view: Sequence[Message]) -> Reply:
+    async def _respond(self, turn: Turn, view: Sequence[Message]) -> Reply:
         """Have the first style that takes this turn respond to it."""
         bound = next((bound for bound in self.cell.styles if bound.takes(turn.agent, turn)), None)
         if bound is None:
@@ -284,6 +203,100 @@ class DebateState(Debate):
         if hasattr(reply, "__await__"):
             reply = await reply
         return check_reply(check_returned(reply, Reply, bound.style, "respond"), bound.given)
+
+
+# What the host does: functions, so that a component that is handed the debate does not find them on it
+
+def change(state: DebateState, **fields: object) -> None:
+    """Set fields. A debate is frozen, so that a component does not change it by mistake; the host does."""
+    for name, value in fields.items():
+        object.__setattr__(state, name, value)
+
+
+def stored_debate(result: DebateResult, cell: Cell, *, client: ModelClient, seed: int = 0) -> DebateState:
+    """A debate that has ended: its components can read it and ask models, but not change it."""
+    return DebateState(cell, result.sample, right=result.references, client=client, repeat=result.repeat, seed=seed,
+                       agents=result.agents, transcript=Transcript(result.messages), round=result.rounds,
+                       decision=result.decision or Decision.undecided(f"failed: {result.error}"),
+                       notes=dict(result.notes))
+
+
+def tell(state: DebateState, event: Event) -> None:
+    """Emit an event."""
+    if state.emit is not None:
+        state.emit(event)
+
+
+def seat(state: DebateState, agents: Sequence[Agent]) -> None:
+    """Set the agents of the debate."""
+    change(state, agents=tuple(agents))
+    tell(state, AgentsCast(state.id, state.agents))
+
+
+def _count(state: DebateState, key: str, model: str, usage: Usage, retries: int = 0) -> None:
+    """Count a reply that was paid."""
+    state.spent.add(usage, retries)
+    calls = turn_calls.get()
+    if calls is not None:
+        calls.append((key, model))
+    else:
+        (state.other_calls if state.round else state.opening_calls).append(key)
+
+
+def key_on_record(state: DebateState, key: str) -> str:
+    """The key of an equal answer on record, or else this key."""
+    known = state.transcript._keys
+    if key in known or type(state.cell.answers).same is AnswerFormat.same:  # equal only if it is the same text
+        return key
+    return next((k for k in known if state.cell.answers.same(k, key, state.sample)), key)
+
+
+def record(state: DebateState, message: Message) -> None:
+    """Record a message; an answer equal to an earlier one gets the earlier one's key."""
+    key = None if message.key is None else key_on_record(state, message.key)
+    data = message.data if isinstance(message.data, Frozen) else frozen(message.data)
+    if key != message.key or data is not message.data:
+        message = replace(message, key=key, data=data)
+    _announce(state, state.transcript._append(message))
+
+
+def record_again(state: DebateState, message: Message) -> None:
+    """Record a message of a recorded debate, where it may have had another id."""
+    ids = state.renumbered
+    seen, altered = (tuple(ids[i] for i in old if i in ids) for old in (message.seen, message.altered))
+    ids[message.id] = len(state.transcript)
+    _announce(state, state.transcript._append(replace(message, seen=seen, altered=altered)))
+
+
+def retract(state: DebateState, messages: Sequence[Message]) -> None:
+    """Mark messages as retracted."""
+    state.transcript._retract(m.id for m in messages)
+    for m in messages:
+        _announce(state, state.transcript.record[m.id])
+
+
+def _announce(state: DebateState, message: Message) -> None:
+    if state.emit is not None:
+        author = None if message.agent is None else state.agents[message.agent]
+        state.emit(MessageRecorded(state.id, message, author))
+
+
+def note_changes(state: DebateState, before: Mapping[str, Any]) -> None:
+    """Remember which notes a decision or a phase has written. before: a copy of the notes as they were."""
+    state.decision_notes.update(changed_paths(before, state.notes))
+
+
+def to_result(state: DebateState, *, error: str | None = None, seconds: float = 0.0,
+           metrics: Mapping[str, float | None] | None = None,
+           scored_by: Mapping[str, str] | None = None) -> DebateResult:
+    """The debate as it is stored. scored_by: the digest of each metric that has scored it."""
+    return DebateResult(
+        cell=state.cell.slug, repeat=state.repeat, sample=state.sample, references=state.right,
+        agents=state.agents, messages=state.transcript.record, decision=None if error else state.decision,
+        metrics=metrics or {}, scored_by=scored_by or {},
+        calls=state.spent.calls, retries=state.spent.retries, tokens=state.spent.usage(), seconds=seconds,
+        error=error, notes=state.notes, opening_calls=tuple(state.opening_calls),
+        other_calls=tuple(state.other_calls), decision_notes=tuple(sorted(state.decision_notes)))
 
 
 def changed_paths(before: Any, after: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:

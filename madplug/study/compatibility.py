@@ -14,6 +14,7 @@ _MOST = 5
 """Differences that are named; the others are counted."""
 _LONGEST = 60
 _ABSENT = object()
+Table = dict[str, Any]
 _TABLES = {"debate", "models", "services", "dataset", "answers", "match", "turns", "visibility", "decision", "casting"}
 _LISTS = {"styles", "personas", "phases", "metrics", "extensions"}
 
@@ -66,14 +67,17 @@ def _of_cells(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 def _debated(cell: Mapping[str, Any]) -> dict[str, Any]:
     """A cell without what is measured on its debates once they have ended: metrics, and what only they name."""
-    kept = {key: value for key, value in cell.items() if key not in ("metrics", "models", "services")}
-    services = _named(cell.get("services") or {}, set(strings(kept)))
-    models = _named(cell.get("models") or {}, {*strings(kept), *strings(services)})
-    return {**kept, "services": services, "models": models}
+    tables = {key: value for key, value in cell.items() if _are_named(value)}
+    kept = {key: value for key, value in cell.items() if key != "metrics" and key not in tables}
+    found, names = {key: Table() for key in tables}, set[str]()
+    while names != (names := {*strings(kept), *strings(found)}):  # a service may name a model
+        found = {key: {name: table for name, table in value.items() if name in names} for key, value in tables.items()}
+    return {**kept, **found}
 
 
-def _named(tables: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
-    return {name: table for name, table in tables.items() if name in names}
+def _are_named(value: Any) -> bool:
+    """Whether a value of a cell is tables by name, like those of the models."""
+    return isinstance(value, Mapping) and all(isinstance(table, Mapping) and "use" in table for table in value.values())
 
 
 def strings(value: Any) -> Iterator[str]:

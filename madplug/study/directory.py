@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from madplug.errors import UserError
-from madplug.registry.offers import versions
 from madplug.rows import plain
 from madplug.store import SCOPE, Reader, Recorder, Scope
 from madplug.study.compatibility import conflicts, is_cell, known_cells, refusal
 from madplug.study.files import read_text, write_whole
-from madplug.study.trust import remember
 
 if TYPE_CHECKING:
     from madplug.config import ResolvedStudy
@@ -75,6 +73,8 @@ def _are_versions(components: Any) -> bool:
 
 def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> Iterator[str]:
     """Refuse the directory of another study; warn of plugins whose version has changed."""
+    from madplug.registry.offers import versions  # components need not be imported to read a manifest
+
     check_facts(recorder, folder)
     before, now = recorder.fact("identity"), plain(resolved.identity)
     if before is None:
@@ -119,6 +119,8 @@ def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
     import tomli_w
 
     from madplug._version import __version__
+    from madplug.registry.offers import versions
+    from madplug.study.trust import remember
 
     text = tomli_w.dumps(_without_none(plain(resolved.expanded())))
     write_whole(folder / "study.toml", text)

@@ -11,7 +11,7 @@ from pathlib import Path
 def read_text(path: Path) -> str:
     """The text of a regular file. Raises `OSError` and `UnicodeDecodeError`.
 
-    The directory may be a stranger's: a link could lead to any file of the user, and a pipe would wait for ever.
+    The directory may be anyone's: a link could lead to any file of the user, and a pipe would wait for ever.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(handle, encoding="utf-8") as file:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from madplug.context import Debate, Spending
     from madplug.study.setup import CellSetup
 
-FACT = "scored"
+SCORED = "scored"
 MOST = 1e100
 """The largest score: sums of squares of larger ones would overflow, and no figures could be made of the study."""
 
@@ -39,7 +39,7 @@ class Scoring:
 
     async def begin(self, recorded: Collection[str]) -> None:
         """Find the metrics that are missing. recorded: the cells that have debates on record."""
-        before = self._recorder.fact(FACT) or {}
+        before = self._recorder.fact(SCORED) or {}
         for slug, setup in self._setups.items():
             old = before.get(slug, {}) if slug in recorded else setup.metric_digests
             self._scored[slug] = {n: d for n, d in setup.metric_digests.items() if old.get(n) == d}
@@ -47,7 +47,7 @@ class Scoring:
             if pending and slug in recorded:
                 self._pending[slug] = pending
         if before:
-            await self._recorder.keep_fact(FACT, {**before, **self._scored})
+            await self._recorder.keep_fact(SCORED, {**before, **self._scored})
 
     def has_left(self, cell: str) -> bool:
         """Whether recorded debates of a cell may have to be scored."""
@@ -79,10 +79,10 @@ class Scoring:
         for slug, setup in self._setups.items():
             if slug not in self._pending or (complete and slug not in incomplete):
                 self._scored[slug] = dict(setup.metric_digests)
-        before = self._recorder.fact(FACT) or {}
+        before = self._recorder.fact(SCORED) or {}
         now = {**before, **self._scored}
         if now != before:
-            await self._recorder.keep_fact(FACT, now)
+            await self._recorder.keep_fact(SCORED, now)
 
 
 def score_parts(name: str, metric: Metric, value: Any) -> dict[str, float | None]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from madplug.config.read import read
 from madplug.errors import UserError
 from madplug.registry.local import is_file_reference
 from madplug.store import has_study
@@ -31,6 +32,7 @@ def confirm(folder: Path, table: Mapping[str, Any], *, yes: bool = False) -> Non
     """Ask on the terminal before a study that this user did not begin is run. Raises `UserError` without consent.
 
     table: the run file that would be run; nothing that it names has been made. yes: the user has agreed beforehand.
+    What the directory's own `study.toml` names is in the question too, since it will not be asked about again.
     """
     try:
         begun = has_study(folder)
@@ -40,7 +42,7 @@ def confirm(folder: Path, table: Mapping[str, Any], *, yes: bool = False) -> Non
         return
     if not yes:
         _ask(f"{folder}: you did not begin this study on this machine{_owner(folder)}; it names "
-             f"{_names(table)}")
+             f"{_names([table, _stored(folder)])}")
     remember(folder)
 
 
@@ -84,12 +86,19 @@ def _owner(folder: Path) -> str:
         return ""
 
 
-def _names(table: Mapping[str, Any]) -> str:
-    """The components, local files and addresses that a run file names, in words."""
-    uses = [use for use in _uses(table) if isinstance(use, str)]
+def _stored(folder: Path) -> Mapping[str, Any]:
+    try:
+        return read(folder / "study.toml", (), {})
+    except UserError:
+        return {}
+
+
+def _names(tables: Sequence[Mapping[str, Any]]) -> str:
+    """The components, local files and addresses that run files name, in words."""
+    uses = [use for use in _uses(tables) if isinstance(use, str)]
     found = {"the components": [use for use in uses if not is_file_reference(use)],
              "the local files": [use for use in uses if is_file_reference(use)],
-             "the addresses": [address for text in strings(table) for address in _ADDRESS.findall(text)]}
+             "the addresses": [address for text in strings(tables) for address in _ADDRESS.findall(text)]}
     named = {what: list(dict.fromkeys(words)) for what, words in found.items() if words}
     return "; ".join(f"{what} {', '.join(words[:_MOST])}" + (f" and {len(words) - _MOST} more" if words[_MOST:] else "")
                      for what, words in reversed(named.items())) or "nothing"

@@ -21,7 +21,7 @@ from madplug.config.plan import StudyPlan
 from madplug.context import Spending
 from madplug.debate.checks import describe_error
 from madplug.debate.loop import run_debate
-from madplug.debate.state import DebateState
+from madplug.debate.state import DebateState, change, stored_debate, tell, to_result
 from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
 from madplug.events import DebateStarted
 from madplug.records import DebateResult, Decision, Job
@@ -90,12 +90,12 @@ class Worker:
         started = asyncio.get_running_loop().time()
         state = DebateState(self.setups[job.cell].cell, job.sample, job.repeat, job.seed, job.matched,
                             right=job.references, client=self.gateway, emit=self._driver.tell, order=job.order)
-        state.tell(DebateStarted(state.id, job.sample, job.references, job.order))
+        tell(state, DebateStarted(state.id, job.sample, job.references, job.order))
         try:
             error = await self._attempt(state)
             seconds = round(asyncio.get_running_loop().time() - started, 4)
             scores, error = await self._score(state, error)
-            result = state.result(error=error, seconds=seconds, metrics=scores,
+            result = to_result(state, error=error, seconds=seconds, metrics=scores,
                                   scored_by=self.setups[job.cell].metric_digests)
             if state.refused:  # a component has caught it, and gone on without the answer
                 raise StudyStopped("stopped before the debate ended")
@@ -153,7 +153,7 @@ class Worker:
         A metric that fails does not affect the others: a debate must not be missing from one mean because of another.
         """
         if error:
-            state.change(decision=Decision.undecided(f"failed: {error}"))
+            change(state, decision=Decision.undecided(f"failed: {error}"))
         scores: dict[str, float | None] = {}
         for name, metric in state.cell.metrics.items():
             try:
@@ -169,11 +169,11 @@ class Worker:
         calls of a metric that is new to it, but not those of one that scores it once more.
         """
         setup = self.setups[job.cell]
-        state = DebateState.stored(recorded, setup.cell, client=self.gateway, seed=job.seed)
-        state.change(order=job.order, matched=job.matched)
+        state = stored_debate(recorded, setup.cell, client=self.gateway, seed=job.seed)
+        change(state, order=job.order, matched=job.matched)
         result = recorded
         for name in job.metrics:
-            state.change(spent=Spending(), other_calls=[])
+            change(state, spent=Spending(), other_calls=[])
             try:
                 scores = await score(state, name, setup.cell.metrics[name], recorded.references)
                 if state.refused:

@@ -26,7 +26,7 @@ from madplug.components import (
 )
 from madplug.config.plan import StudyPlan
 from madplug.debate.cell import BoundStyle, Cell
-from madplug.debate.state import DebateState
+from madplug.debate.state import DebateState, stored_debate
 from madplug.errors import ModelError
 from madplug.records import (
     Agent,
@@ -188,7 +188,7 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
     assert results, summary["reason"] or "no debate was run"
     result = results[-1]
     assert expect_failure or result.error is None, result.error
-    debate = DebateState.stored(result, cell, client=run.worker.gateway, seed=seed)
+    debate = stored_debate(result, cell, client=run.worker.gateway, seed=seed)
     return Played(result, scripted.requests, debate, store, summary, run.problems, run.warnings, run.worker.last_error)
 
 

@@ -132,6 +132,12 @@ def test_without_a_terminal_what_others_began_is_refused_before_anything_is_exec
         assert words in done.stderr
 
 
+def test_what_the_directory_names_is_asked_about_also_where_another_run_file_is_run(program, write, theirs, tmp_path):
+    done = program("run", write(), "--output", theirs)
+    assert done.returncode == 2
+    assert f"the local files {tmp_path}/mine.py:Half; " in done.stderr
+
+
 @pytest.mark.parametrize("way", WAYS[:2])
 def test_agreeing_once_is_enough(program, theirs, tmp_path, way):
     words = [word.replace("DIR", str(theirs)) for word in way]

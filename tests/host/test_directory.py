@@ -15,35 +15,35 @@ from madplug.store import open_study
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "manifest.json", "study.toml", "summary.json"])
-def test_a_directory_with_other_files_and_no_study_is_refused(madplug, write, tmp_path, name):
+def test_a_directory_with_other_files_and_no_study_is_refused(program, write, tmp_path, name):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / name).write_text("precious")
-    done = madplug("run", write(), "--output", folder)
+    done = program("run", write(), "--output", folder)
     assert done.returncode == 2
     assert f"is not empty ('{name}') and has no study in it" in done.stderr
     assert [(p.name, p.read_text()) for p in folder.iterdir()] == [(name, "precious")]
 
 
-def test_the_folder_of_the_run_file_is_refused(madplug, write):
+def test_the_folder_of_the_run_file_is_refused(program, write):
     file = write(name="study.toml")
     before = file.read_text()
-    done = madplug("run", file, "--output", ".")
+    done = program("run", file, "--output", ".")
     assert (done.returncode, file.read_text()) == (2, before)
 
 
-def test_an_empty_directory_is_taken(madplug, write, tmp_path):
+def test_an_empty_directory_is_taken(program, write, tmp_path):
     (tmp_path / "empty").mkdir()
-    assert madplug("run", write(), "--output", "empty").returncode == 0
+    assert program("run", write(), "--output", "empty").returncode == 0
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "null", '{"runs": []}', '{"components": {"a": 1}, "runs": []}', "\x00",
                                   "[" * 100_000])
-def test_a_manifest_that_is_none_is_a_message(madplug, write, tmp_path, text):
-    madplug("run", write())
+def test_a_manifest_that_is_none_is_a_message(program, write, tmp_path, text):
+    program("run", write())
     path = tmp_path / "runs/study/manifest.json"
     path.write_text(text)
-    done = madplug("run", write())
+    done = program("run", write())
     assert done.returncode == 2
     assert "manifest.json: is not the manifest of a study" in done.stderr
     assert "Traceback" not in done.stderr
@@ -51,10 +51,10 @@ def test_a_manifest_that_is_none_is_a_message(madplug, write, tmp_path, text):
 
 
 @pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "a/b", "..", ".", "a\\\\b", "", "x" * 200, "a\\u0000b"])
-def test_the_name_of_a_study_stays_below_runs(madplug, write, name):
+def test_the_name_of_a_study_stays_below_runs(program, write, name):
     from tests_support import RUN
 
-    done = madplug("run", write(RUN.replace('name = "study"', f'name = "{name}"')))
+    done = program("run", write(RUN.replace('name = "study"', f'name = "{name}"')))
     assert done.returncode == 2
     assert "name" in done.stderr
     assert "Traceback" not in done.stderr
@@ -83,7 +83,7 @@ def test_a_killed_study_can_be_read_as_far_as_it_went(write, tmp_path):
         assert sum(len(d.messages) for d in debates) >= 8
 
 
-def test_an_observer_is_added_to_a_half_finished_study(madplug, write, tmp_path, madplug_plugin):
+def test_an_observer_is_added_to_a_half_finished_study(program, write, tmp_path, madplug_plugin):
     madplug_plugin("diary", '''
 from madplug import Observer, Options, RunPath, hookimpl
 from pydantic import Field
@@ -105,10 +105,10 @@ def madplug_register_observers():
     return [Diary]
 '''.replace("\\\\n", "\\n"))
     file = write()
-    assert madplug("run", file, "--set", "limits.calls=13").returncode == 3
-    half = json.loads(madplug("status", "runs/study", "--json").stdout)
-    done = madplug("run", file, "--set", 'observers=[{use = "diary.lines", path = "diary.txt"}]')
+    assert program("run", file, "--set", "limits.calls=13").returncode == 3
+    half = json.loads(program("status", "runs/study", "--json").stdout)
+    done = program("run", file, "--set", 'observers=[{use = "diary.lines", path = "diary.txt"}]')
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "diary.txt").read_text().splitlines()
     assert len(lines) == (6 - half["done"]) * 4
-    assert madplug("run", file).returncode == 0
+    assert program("run", file).returncode == 0

@@ -259,6 +259,9 @@ class Panic(BaseException):
 @pytest.mark.parametrize("error", [asyncio.CancelledError, SystemExit, Panic])
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_whatever_an_observer_raises_the_next_events_arrive(error, asynchronous):
+    if asynchronous and error is asyncio.CancelledError and sys.version_info < (3, 11):
+        pytest.skip("Python 3.10 cannot tell whether a task is cancelled")
+
     class Odd(Notebook):
         """Raises what is no `Exception`."""
 

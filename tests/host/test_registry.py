@@ -88,9 +88,9 @@ def test_a_plugin_can_be_disabled(madplug_plugin, monkeypatch):
         Registry().find("decision", "good.nothing")
 
 
-def test_list_exits_1_with_problems_and_prints_json(madplug, madplug_plugin):
+def test_list_exits_1_with_problems_and_prints_json(program, madplug_plugin):
     madplug_plugin("broken", "import nothing_of_the_kind")
-    done = madplug("list", "--json")
+    done = program("list", "--json")
     assert done.returncode == 1
     found = json.loads(done.stdout)
     assert "madplug-broken 1.0" in found["problems"][0]
@@ -151,16 +151,16 @@ def madplug_register_hints(folder):
 """
 
 
-def test_a_run_ends_with_what_plugins_suggest_to_do_next(madplug, madplug_plugin, write):
+def test_a_run_ends_with_what_plugins_suggest_to_do_next(program, madplug_plugin, write):
     madplug_plugin("opener", HINTS.format(body="return [f'opener {folder} \\x1b[31m']"))
-    done = madplug("run", write())
+    done = program("run", write())
     assert "results saved in runs/study/\nopener runs/study \N{REPLACEMENT CHARACTER}[31m\n" in done.stdout
-    assert "opener" not in madplug("run", write(), "--quiet").stdout
+    assert "opener" not in program("run", write(), "--quiet").stdout
 
 
-def test_a_suggestion_that_fails_is_a_message_and_not_a_failed_run(madplug, madplug_plugin, write):
+def test_a_suggestion_that_fails_is_a_message_and_not_a_failed_run(program, madplug_plugin, write):
     madplug_plugin("opener", HINTS.format(body="raise RuntimeError('no')"))
-    done = madplug("run", write())
+    done = program("run", write())
     assert done.returncode == 0
     assert "cannot suggest what to do next: " in done.stderr
     assert "Traceback" not in done.stderr
@@ -201,21 +201,21 @@ def test_a_plugin_whose_commands_break_leaves_the_program_whole(madplug, madplug
     assert madplug("list", "model").returncode in (0, 1)
 
 
-def test_a_distribution_without_metadata_is_listed_around(madplug, madplug_plugin):
+def test_a_distribution_without_metadata_is_listed_around(program, madplug_plugin):
     folder = madplug_plugin("gone", GOOD)
     (folder / "madplug_gone-1.0.dist-info" / "METADATA").unlink()
-    done = madplug("list", "decision")
+    done = program("list", "decision")
     assert "Traceback" not in done.stderr
     assert "kit.last_round" in done.stdout
 
 
 @pytest.mark.parametrize("group", ["madplug", "console_scripts"])
 @pytest.mark.parametrize("line", ["odd = not a module:::", "odd = "])
-def test_entry_points_that_cannot_be_read_stop_no_command(madplug, madplug_plugin, group, line):
+def test_entry_points_that_cannot_be_read_stop_no_command(program, madplug_plugin, group, line):
     madplug_plugin("good", GOOD)
     folder = madplug_plugin("odd", GOOD)
     (folder / "madplug_odd-1.0.dist-info" / "entry_points.txt").write_text(f"[{group}]\n{line}\n", encoding="utf-8")
-    done = madplug("list", "decision")
+    done = program("list", "decision")
     assert "Traceback" not in done.stderr
     assert "good.nothing" in done.stdout
     assert done.stdout.count("kit.last_round") == 1

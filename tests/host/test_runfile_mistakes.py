@@ -132,9 +132,9 @@ def test_settings_may_be_as_deep_or_long_as_they_like(write):
     assert problems(write(), "seed=" + "[" * 100_000) == ["seed: expected a whole number"]
 
 
-def test_a_nul_in_a_name_is_an_unknown_name(write, madplug):
+def test_a_nul_in_a_name_is_an_unknown_name(write, program):
     assert "no installed plugin offers" in problems(write(RUN + '[debate.turns]\nuse = "a\\u0000.b"\n'))[0]
-    done = madplug("check", write(RUN + '[debate.turns]\nuse = "a\\u0000.b"\n'))
+    done = program("check", write(RUN + '[debate.turns]\nuse = "a\\u0000.b"\n'))
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "\0" not in done.stderr
@@ -210,7 +210,7 @@ def test_a_wrapper_that_pluggy_would_refuse_is_told_how_to_write_it(write, madpl
     assert "marked wrapper=True but never yields" in found
 
 
-def test_list_and_show_find_the_components_of_a_plugin(madplug, madplug_plugin):
+def test_list_and_show_find_the_components_of_a_plugin(program, madplug_plugin):
     madplug_plugin("s2", '''
 from madplug import hookimpl
 from madplug.testing import LastRound, SeeAll
@@ -228,28 +228,28 @@ def madplug_register_visibilities():
     return [See]
 ''', distribution="madplug-second")
     for name in ("s2", "madplug-second"):
-        listed = madplug("list", name).stdout
+        listed = program("list", name).stdout
         assert "s2.deciding" in listed
         assert "s2.showing" in listed
         assert "kit." not in listed
-        shown = madplug("show", name).stdout
+        shown = program("show", name).stdout
         assert "s2.deciding" in shown
         assert "s2.showing" in shown
-    done = madplug("list", "s3")
+    done = program("list", "s3")
     assert done.returncode == 2
     assert "there is no kind or plugin 's3'" in done.stderr
 
 
-def test_check_says_what_is_shared_and_what_the_cell_gives(madplug, write):
+def test_check_says_what_is_shared_and_what_the_cell_gives(program, write):
     two = write(RUN + '[sweep]\n"debate.rounds" = [1, 2]\n')
-    assert "share_completions" not in madplug("check", write(name="one.toml")).stdout
-    shown = madplug("check", two).stdout
+    assert "share_completions" not in program("check", write(name="one.toml")).stdout
+    shown = program("check", two).stdout
     assert "share_completions = true: identical requests of different cells are sent once" in shown
-    shown = madplug("check", two, "--set", "share_completions=false").stdout
+    shown = program("check", two, "--set", "share_completions=false").stdout
     assert "share_completions = false: each cell gets its own completions" in shown
 
 
-def test_check_warns_of_images_that_no_style_shows(madplug, madplug_plugin, write):
+def test_check_warns_of_images_that_no_style_shows(program, madplug_plugin, write):
     madplug_plugin("photos", '''
 from madplug import hookimpl
 from madplug_kit import Numbered
@@ -271,10 +271,10 @@ def madplug_register_styles():
     return [Seeing]
 ''')
     path = write(RUN.replace("kit.numbered", "photos.photos"))
-    done = madplug("check", path)
+    done = program("check", path)
     assert done.returncode == 0
     assert "warning: cell 'main': the questions of photos.photos can have images" in done.stdout
-    assert "warning" not in madplug("check", path, "--set", 'debate.styles=["photos.seeing"]').stdout
+    assert "warning" not in program("check", path, "--set", 'debate.styles=["photos.seeing"]').stdout
 
 
 def test_options_are_read_once_more_as_they_were_written():

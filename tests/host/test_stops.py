@@ -41,7 +41,9 @@ def test_an_interrupt_keeps_every_call_in_flight(madplug, write, tmp_path, numbe
     """Also two different ones that arrive together."""
     file = write()
     process = subprocess.Popen([sys.executable, "-m", "madplug", "run", file, *WIDE], cwd=tmp_path,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               # as on a terminal: under `nohup` the signal is ignored, and the program keeps to it
+                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
     end = time.monotonic() + 60
     while len(answered(tmp_path)) < 20:
         assert time.monotonic() < end

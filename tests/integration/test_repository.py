@@ -275,7 +275,7 @@ def test_a_command_or_option_that_is_missing_is_said_to_be_in_the_distribution_t
             program = click.Group(commands={"run": click.Command("run", callback=lambda: None)})
             add(program)
             run = program.commands.pop("run")
-            found |= {name: path.parent.name for name in program.commands}
+            found |= dict.fromkeys(program.commands, path.parent.name)
             found |= {f"run {option}": path.parent.name for p in run.params for option in p.opts}
     assert found == DISTRIBUTIONS
 

@@ -39,6 +39,7 @@ from madplug import (
 )
 from madplug import context as debate
 from madplug.calls import driver
+from madplug.component import kind_of
 from madplug.debate import cell as cell_module
 from madplug.registry import describe
 from madplug.registry.installed import Registry
@@ -98,9 +99,9 @@ def offers() -> list[Offer]:
     return [offer for offer in Registry().offers() if offer.distribution in ours]
 
 
-def kinds() -> list[type[components.Component]]:
+def kinds() -> list[type[Any]]:
     """The host's kinds of component, and those of this repository's plugins."""
-    return list(dict.fromkeys([*components.HOST_KINDS, *(components.kind_of(o.component) for o in offers())]))
+    return list(dict.fromkeys([*components.HOST_KINDS, *(kind_of(o.component) for o in offers())]))
 
 
 def text_of(thing: Any) -> str:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class MixedOptions(Options):
     """Options of `answers.mixed`."""
 
-    choice: Nested[AnswerFormat] = Field(default=Choice(), description="the format of samples that list options")
-    other: Nested[AnswerFormat] = Field(default=Text(), description="the format of the others")
+    choice: Nested[AnswerFormat] = Field(default_factory=Choice, description="the format of samples that list options")
+    other: Nested[AnswerFormat] = Field(default_factory=Text, description="the format of the others")
 
 
 class Mixed(AnswerFormat):

@@ -1,13 +1,12 @@
 """Samples, steps and single answers, against a scripted model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from madplug import Debate, DebateResult, Decision, Message, Persona, Sample, Turn, Usage, Visibility
+from madplug.debate.state import change
 from madplug.testing import Played, debate_from, play, wait_for
 from madplug_baselines import (
     Cot,
@@ -163,7 +162,7 @@ def test_agents_without_a_vote_do_not_count() -> None:
 def matched(calls: int = 0, tokens: int = 0, by: str = "calls", agents: str = "A B C") -> Debate:
     debate = debate_from(agents)
     debate.cell.match = {"cell": "debate", "by": by}
-    debate.change(matched=DebateResult("debate", 0, Sample("q1", "?"), (), calls=calls, tokens=Usage(tokens, 0)))
+    change(debate, matched=DebateResult("debate", 0, Sample("q1", "?"), (), calls=calls, tokens=Usage(tokens, 0)))
     return debate
 
 

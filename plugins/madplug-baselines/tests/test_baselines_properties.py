@@ -1,7 +1,5 @@
 """What is true of counting samples, whatever they say."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from hypothesis import given

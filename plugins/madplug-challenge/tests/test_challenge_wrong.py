@@ -1,7 +1,5 @@
 """The wrong answer, and the information, on requests that are really sent."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """ChatEval: who sees what, verdicts, calibration, and what they cost."""
 
-from __future__ import annotations
-
 import pytest
 
 from madplug import AnswerFormat, Sample, StudyError

@@ -1,7 +1,5 @@
 """ChatEval from one line of a run file."""
 
-from __future__ import annotations
-
 import pytest
 
 PAIR = {"choices": None, "responses": ["It is one.", "It is two."], "reference": "2"}

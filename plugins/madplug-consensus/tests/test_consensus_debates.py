@@ -1,7 +1,5 @@
 """Consensus in whole debates: when it stops, what it costs, and what becomes of an answer that cannot be read."""
 
-from __future__ import annotations
-
 import pytest
 
 from madplug import AnswerFormat, Persona, PersonaGenerator, Plan, Reply, Style

@@ -4,8 +4,6 @@
 disagrees and its solution cannot be read. The agents speak in turn; with n agents, n messages are a round.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What hostile programs try in `dmad.bubblewrap`: reading secrets, getting out, and using the machine up."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

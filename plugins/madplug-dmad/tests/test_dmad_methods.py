@@ -1,7 +1,5 @@
 """Diverse debate: the steps of each method, what is kept, what the others see, and what it costs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

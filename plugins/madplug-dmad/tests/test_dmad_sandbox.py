@@ -1,7 +1,5 @@
 """Sandboxes: what a program may do, and what is recorded of what it may not."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

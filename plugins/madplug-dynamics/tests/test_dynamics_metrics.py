@@ -5,6 +5,7 @@ from math import log2
 import pytest
 
 from madplug import AnswerFormat, Decision, DecisionProtocol, Persona, PersonaGenerator, Sample, Service
+from madplug.debate.state import change
 from madplug.testing import debate_from, play, wait_for
 from madplug_dynamics import (
     Agreement,
@@ -24,7 +25,7 @@ from madplug_prompting.finals import FinalOptions, final_answers
 
 def score(metric, rows, references=(), decision=None, **more):
     debate = debate_from(rows, **more)
-    debate.change(decision=decision or Decision.undecided("not asked"))
+    change(debate, decision=decision or Decision.undecided("not asked"))
     return wait_for(metric.score(debate, references))
 
 

@@ -1,7 +1,5 @@
 """Output tokens, by round and agent, with the models' counts or with one tokenizer."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

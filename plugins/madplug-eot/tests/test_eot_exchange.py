@@ -1,7 +1,5 @@
 """Exchange-of-Thought: who reads whom, what is sent, confidence, and when it ends."""
 
-from __future__ import annotations
-
 import pytest
 
 from madplug import Extension, Review, hookimpl

@@ -1,7 +1,5 @@
 """Exchange-of-Thought from one line of a run file."""
 
-from __future__ import annotations
-
 import pytest
 
 

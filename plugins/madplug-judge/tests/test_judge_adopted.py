@@ -1,7 +1,5 @@
 """The judge's list: what an agent that agreed ends on is the solution that it agreed with, in every paradigm."""
 
-from __future__ import annotations
-
 import pytest
 
 from madplug.testing import play

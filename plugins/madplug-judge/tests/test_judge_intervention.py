@@ -1,7 +1,5 @@
 """A judge that steps in when the group's answer gets worse."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

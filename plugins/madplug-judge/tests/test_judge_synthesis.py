@@ -1,7 +1,5 @@
 """A judge that decides: what it sees, when, and what happens when it cannot be understood."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tit for tat: who hears whom, the moderator's word, the judge, and what they cost."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

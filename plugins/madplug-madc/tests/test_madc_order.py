@@ -1,7 +1,5 @@
 """Any visibility in order: who sees what is the inner one's matter, in which order is this one's."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """`madc.order` over the visibilities of other methods, and MADC's rows, on requests that are really sent."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

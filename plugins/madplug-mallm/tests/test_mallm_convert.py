@@ -1,7 +1,5 @@
 """From MALLM's configurations to run files."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """The five paradigms as presets, with every decision and style: who decides, who falls back, and what it costs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The style of collective refinement."""
 
-from __future__ import annotations
-
 from madplug import Sample
 from madplug.testing import play
 from madplug_mallm.collective import Collective

@@ -1,7 +1,5 @@
 """Meta-Debate: proposals, reviews, who is cast, and what it costs."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Meta-Debate from one line of a run file."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

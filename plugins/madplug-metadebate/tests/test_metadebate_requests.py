@@ -1,7 +1,5 @@
 """Meta-Debate on requests that are really sent: what reviewers see, who applies how, who drops out."""
 
-from __future__ import annotations
-
 import json
 import re
 from fractions import Fraction

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator
 
 from madplug import UserError
-from madplug.log import hide
+from madplug.log import forms_of, hide
 
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai)[-_][\w.*-]{8,}")
@@ -88,12 +87,15 @@ class StreamedText:
     def __init__(self, shown: Callable[[str], None], keys: Iterable[str]) -> None:
         self._shown = shown
         self._keys = tuple(keys)
+        self._forms = [form for key in self._keys for form in forms_of(key)]
+        self._longest = max(map(len, self._forms), default=0)
         self._kept = ""
 
     def add(self, text: str) -> None:
         """Show a piece, as far as it is clear what it is."""
         text = hide(self._kept + text, self._keys, "[key]")
-        safe = min((_safe_length(text, key) for key in self._keys), default=len(text))
+        last = range(max(0, len(text) - self._longest), len(text))
+        safe = next((at for at in last if any(form.startswith(text[at:]) for form in self._forms)), len(text))
         self._kept = text[safe:]
         if safe:
             self._shown(text[:safe])
@@ -103,33 +105,3 @@ class StreamedText:
         if self._kept:
             self._shown(self._kept)
         self._kept = ""
-
-
-def _safe_length(text: str, key: str) -> int:
-    """How much of a text comes before what may be the beginning of a key."""
-    start = max(0, len(text) - len(key) * _LONGEST_ESCAPE)
-    return next((at for at in range(start, len(text)) if _may_begin(key, text, at)), len(text))
-
-
-def _may_begin(key: str, text: str, at: int) -> bool:
-    """Whether a text ends, from a place on, with the beginning of a key."""
-    for character in key:
-        found = _forms_of(character).match(text, at)
-        if found is None:
-            return _PART_OF_ESCAPE.fullmatch(text, at) is not None
-        at = found.end()
-        if at == len(text):
-            return True
-    return False
-
-
-_LONGEST_ESCAPE = 9
-"""Characters that one takes up at most: four backslashes, a `u` and four digits."""
-_PART_OF_ESCAPE = re.compile(r"(?i)%[0-9a-f]?|\\{1,4}(?:u[0-9a-f]{0,3}|x[0-9a-f]?)?")
-
-
-@lru_cache(maxsize=128)
-def _forms_of(character: str) -> re.Pattern[str]:
-    """What matches a character as it is or in an escape that `hide` knows."""
-    plain, code = re.escape(character), f"{ord(character):02x}"
-    return re.compile(rf"{plain}|(?i:%{code})|\\{{1,4}}(?:(?i:u00{code}|x{code})|{plain})")

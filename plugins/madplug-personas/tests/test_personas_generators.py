@@ -1,7 +1,5 @@
 """Who takes part, with a scripted model that invents personas well or badly."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

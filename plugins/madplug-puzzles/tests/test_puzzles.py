@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import operator
 import re
 from itertools import islice, permutations

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from madplug import run
+from madplug.debate.state import change
 from madplug.testing import LastRound, debate_from, play
 from madplug_qa import Graded
 from madplug_qa.graded import read_grade
@@ -193,7 +194,7 @@ def test_a_debate_made_from_a_transcript_is_graded_too():
     from madplug.testing import wait_for
 
     debate = debate_from("AA", replies=["Grade: right"])
-    debate.change(decision=Decision("A", "A"))
+    change(debate, decision=Decision("A", "A"))
     assert wait_for(Graded().score(debate, ["A"])) == 1.0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from madplug import AnswerFormat, Decision, DecisionProtocol, Sample
+from madplug.debate.state import change
 from madplug.testing import debate_from, play
 from madplug_qa import F1, Accuracy, Answerability, ExactMatch, Includes, Oracle
 from madplug_qa.spans import normalised, overlap, span, wanted
@@ -42,7 +43,7 @@ class Within(Letters):
 def ended(rows, key, *, answer=None, **more):
     """A debate with these answers that was decided for `key`."""
     debate = debate_from(rows, **more)
-    debate.change(decision=Decision(key, answer) if key is not None else Decision.undecided("no agreement"))
+    change(debate, decision=Decision(key, answer) if key is not None else Decision.undecided("no agreement"))
     return debate
 
 

@@ -1,7 +1,5 @@
 """ReConcile: weights, groups, what is sent, and when the table rises."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Studies written by hand: debates drawn from a seed, kept through the host's own store, no plugin needed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
@@ -132,3 +130,13 @@ def madplug():
     from madplug.cli.program import main
 
     return lambda *words: CliRunner().invoke(main, [str(w) for w in words], prog_name="madplug")
+
+
+@pytest.fixture
+def refused(madplug):
+    """What `madplug report` says of a mistake: `refused(folder, "--metric", "x")`."""
+    def refused(*words):
+        done = madplug("report", *words)
+        assert (done.exit_code, "Traceback" in done.output) == (2, False), done.output
+        return done.stderr
+    return refused

@@ -54,17 +54,22 @@ def debate(cell, share, closing=("vote",)):
                         other_calls=() if share else hexed(*closing))
 
 
-@pytest.fixture
-def folder(tmp_path):
+def recorded(folder, *debates):
+    """A study's directory with these debates and all calls."""
     async def keep():
-        store = open_recorder(tmp_path / "study")
+        store = open_recorder(folder)
         for row, answered in CALLS:
             await store.keep_call(row, answered)
-        for result in (debate("first", False), debate("second", True)):
+        for result in debates:
             await store.finish_debate(result)
         store.close()
     asyncio.run(keep())
-    return tmp_path / "study"
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return recorded(tmp_path / "study", debate("first", False), debate("second", True))
 
 
 def of_cell(report, name):
@@ -96,14 +101,8 @@ def test_what_was_used_is_known_by_round_role_and_model(folder):
 
 
 def test_a_call_of_which_a_debate_does_not_say_what_it_was_for_is_counted_all_the_same(tmp_path):
-    async def keep():
-        store = open_recorder(tmp_path / "study")
-        for row, answered in CALLS:
-            await store.keep_call(row, answered)
-        await store.finish_debate(debate("first", False, closing=()))
-        store.close()
-    asyncio.run(keep())
-    rounds = by(of_cell(build([tmp_path / "study"]), "first"), "round")
+    report = build([recorded(tmp_path / "study", debate("first", False, closing=()))])
+    rounds = by(of_cell(report, "first"), "round")
     assert (rounds["behind no message"]["calls"], rounds["behind no message"]["written"]) == (1, None)
     assert "decision, phases, metrics" not in rounds
 
@@ -134,10 +133,8 @@ def test_a_study_can_be_priced_again(folder):
 
 
 @pytest.mark.parametrize("text", ["other", "other=1", "=1/2", "x=1/b", "x=-1/2", "x=1/2/3/4"])
-def test_a_price_that_is_none_says_how_to_write_one(folder, madplug, text):
-    done = madplug("report", folder, "--price", text)
-    assert done.exit_code == 2
-    assert f"--price {text}: expected NAME=READ/WRITTEN" in done.stderr
+def test_a_price_that_is_none_says_how_to_write_one(folder, refused, text):
+    assert f"--price {text}: expected NAME=READ/WRITTEN" in refused(folder, "--price", text)
 
 
 def test_what_was_written_can_be_counted_with_one_tokenizer(folder, tmp_path):
@@ -152,11 +149,10 @@ def test_what_was_written_can_be_counted_with_one_tokenizer(folder, tmp_path):
     assert any("tokenizer.json" in name for name in costs(report).head)
 
 
-def test_a_tokenizer_that_cannot_be_loaded_is_a_clear_message(folder, tmp_path, madplug):
+def test_a_tokenizer_that_cannot_be_loaded_is_a_clear_message(folder, tmp_path, refused):
     (tmp_path / "not.json").write_text("{}")
-    done = madplug("report", folder, "--tokenizer", tmp_path / "not.json")
-    assert done.exit_code == 2
-    assert "is neither a tokenizer.json nor an encoding" in done.stderr or "needs tokenizers" in done.stderr
+    said = refused(folder, "--tokenizer", tmp_path / "not.json")
+    assert "is neither a tokenizer.json nor an encoding" in said or "needs tokenizers" in said
 
 
 def test_costs_are_in_files(folder, madplug, tmp_path):

@@ -164,25 +164,21 @@ def test_p_values_are_corrected_for_the_whole_family(study, kit, reported):
     assert min(c["p_holm"] for c in report["comparisons"]) == pytest.approx(min(1.0, 3 * min(ps)))
 
 
-def test_any_cell_can_be_the_baseline(study, kit, reported, madplug):
+def test_any_cell_can_be_the_baseline(study, kit, reported, refused):
     folder = study([kit.Drawn("a"), kit.Drawn("b")])
     (c,) = reported(folder, "--baseline", "b")["comparisons"]
     assert (c["cell"], c["baseline"]) == ("a", "b")
-    done = madplug("report", folder, "--baseline", "bb")
-    assert done.exit_code == 2
-    assert "there is no cell 'bb'; did you mean 'b'?" in done.stderr
+    assert "there is no cell 'bb'; did you mean 'b'?" in refused(folder, "--baseline", "bb")
 
 
-def test_any_metric_can_be_compared(study, kit, reported, madplug):
+def test_any_metric_can_be_compared(study, kit, reported, refused):
     def change(d):
         return kit.replace(d, metrics={**d.metrics, "qa.f1": 0.25 + d.metrics["qa.accuracy"] / 2})
     folder = study([kit.Drawn("a"), kit.Drawn("b")], change=change)
     report = reported(folder, "--metric", "qa.f1")
     assert report["metric"] == "qa.f1"
     assert set(report["comparisons"][0]["effects"]) == {"standardised"}
-    done = madplug("report", folder, "--metric", "qa.ff1")
-    assert done.exit_code == 2
-    assert "no debate has the metric 'qa.ff1'; did you mean 'qa.f1'?" in done.stderr
+    assert "no debate has the metric 'qa.ff1'; did you mean 'qa.f1'?" in refused(folder, "--metric", "qa.ff1")
 
 
 def test_other_data_are_not_compared_and_that_is_said(study, kit, reported):
@@ -223,11 +219,9 @@ def test_studies_of_one_name_are_told_apart_by_their_directories(study, kit, rep
     assert [c["cell"] for c in reported(a, b)["cells"]] == [f"{a}/c", f"{b}/c"]
 
 
-def test_one_directory_named_twice_is_a_mistake(study, kit, madplug):
+def test_one_directory_named_twice_is_a_mistake(study, kit, refused):
     folder = study([kit.Drawn("c")])
-    done = madplug("report", folder, folder)
-    assert done.exit_code == 2
-    assert "named twice" in done.stderr
+    assert "named twice" in refused(folder, folder)
 
 
 def test_a_study_that_is_still_running_shows_what_is_there(kit, reported, tmp_path):
@@ -277,14 +271,10 @@ def test_few_samples_are_told_with_what_they_cannot_show(study, kit, reported):
     assert "samples" not in about(reported(study([kit.Drawn("a")], samples=40, name="more")))
 
 
-def test_no_study_is_an_error_and_so_is_a_file_that_is_no_study(madplug, tmp_path):
-    done = madplug("report", tmp_path)
-    assert done.exit_code == 2
-    assert "no study here" in done.stderr
+def test_no_study_is_an_error_and_so_is_a_file_that_is_no_study(refused, tmp_path):
+    assert "no study here" in refused(tmp_path)
     (tmp_path / "study.db").write_bytes(b"not a database at all, but long enough to be looked at" * 30)
-    done = madplug("report", tmp_path)
-    assert done.exit_code == 2
-    assert "Traceback" not in done.output
+    assert "study.db" in refused(tmp_path)
 
 
 @pytest.mark.parametrize("change", [

@@ -1,18 +1,35 @@
 """What goes on in the rounds, on transcripts small enough to count by hand."""
 
+import re
+
 import pytest
 
 from madplug_report.reading import SaidMessage
 from madplug_report.rounds import CellRounds, right_answers, spread
 
 
-def rounds_of(rows, *, references=("A",), key=None, score=0.0, pool=False):
-    """A cell with one debate: a row for each agent, a character for each round, '-' for what could not be read."""
-    said = [SaidMessage(0, n, agent, "improve", answer=None if k == "-" else k, key=None if k == "-" else k)
-            for n, column in enumerate(zip(*rows.split(), strict=True), 1) for agent, k in enumerate(column)]
+def said(text):
+    """Messages from words: `1.0A` in round 1 agent 0 answers A; `-` an answer that cannot be read; `none` no answer."""
+    for word in text.split():
+        place, answer = re.fullmatch(r"(\d\.\d)(.*)", word).groups()
+        number, agent = map(int, place.split("."))
+        move, _, key = answer.rpartition(":")
+        key = None if key in ("-", "none") else key
+        yield SaidMessage(0, number, agent, move or "improve", answer="" if answer == "none" else key, key=key)
+
+
+def cell_of(text, *, voters=(0, 1), references=("A",), key="A", score=1.0, pool=False):
+    """A cell with one debate of these messages."""
     cell = CellRounds(pool)
-    cell.add(said, range(len(rows.split())), references, key, score)
+    cell.add(list(said(text)), set(voters), references, key, score)
     return cell
+
+
+def rounds_of(rows, **more):
+    """A cell with one debate: a row for each agent, a character for each round, '-' for what could not be read."""
+    columns = enumerate(zip(*rows.split(), strict=True), 1)
+    text = " ".join(f"{n}.{agent}{key}" for n, column in columns for agent, key in enumerate(column))
+    return cell_of(text, **{"voters": range(len(rows.split())), "key": None, "score": 0.0} | more)
 
 
 def figures(cell, name):
@@ -64,10 +81,7 @@ def test_an_answer_that_can_no_longer_be_read_has_changed_and_is_wrong():
 
 
 def test_only_who_spoke_in_both_rounds_can_have_changed():
-    cell = CellRounds()
-    said = [SaidMessage(0, 1, 0, "improve", key="A"), SaidMessage(0, 2, 0, "improve", key="B"),
-            SaidMessage(0, 2, 1, "improve", key="B")]
-    cell.add(said, {0, 1}, ("A",), "B", 0.0)
+    cell = cell_of("1.0A 2.0B 2.1B", key="B", score=0.0)
     assert (cell.rounds[1].turns, cell.rounds[1].changed) == (1, 1)
 
 
@@ -79,9 +93,7 @@ def test_a_round_without_any_answer_is_no_round_of_answers():
 
 def test_agents_that_do_not_vote_do_not_count():
     cell = CellRounds()
-    said = [SaidMessage(0, 1, 0, "improve", key="A"), SaidMessage(0, 1, 1, "improve", key="A"),
-            SaidMessage(0, 1, 2, "moderate", key="B"), SaidMessage(0, 1, None, "say")]
-    cell.add(said, {0, 1}, ("A",), "A", 1.0)
+    cell.add([*said("1.0A 1.1A 1.2moderate:B"), SaidMessage(0, 1, None, "say")], {0, 1}, ("A",), "A", 1.0)
     assert figures(cell, "agreement") == [1.0]
     assert cell.unread() == (0, 2)
 
@@ -100,30 +112,18 @@ def test_which_answers_are_right_as_far_as_a_record_shows():
 def test_references_in_another_spelling_cannot_judge_answers():
     cell = CellRounds()
     for _ in range(10):
-        cell.add([SaidMessage(0, 1, 0, "improve", key="1/2")], {0}, ("0.50",), "1/2", 1.0)
+        cell.add(list(said("1.01/2")), {0}, ("0.50",), "1/2", 1.0)
     assert not cell.judges
-    cell.add([SaidMessage(0, 1, 0, "improve", key="2")], {0}, ("2",), "2", 1.0)
+    cell.add(list(said("1.02")), {0}, ("2",), "2", 1.0)
     assert not cell.judges
 
 
-def test_unread_answers_are_those_of_kinds_of_turns_that_do_give_answers():
-    cell = CellRounds()
-    said = [SaidMessage(0, 1, 0, "feedback"), SaidMessage(0, 1, 0, "improve", key="A"), SaidMessage(0, 1, 1, "improve")]
-    cell.add(said, {0, 1}, ("A",), "A", 1.0)
-    assert cell.unread() == (1, 2)
-
-
-def test_where_nothing_was_ever_read_everything_was_unreadable():
-    cell = CellRounds()
-    cell.add([SaidMessage(0, 1, 0, "improve"), SaidMessage(0, 1, 1, "improve")], {0, 1}, ("A",), None, 0.0)
-    assert cell.unread() == (2, 2)
-
-
-def test_a_turn_that_says_it_gives_no_answer_is_not_unread():
-    cell = CellRounds()
-    said = [SaidMessage(0, 1, 0, "improve", answer=""), SaidMessage(0, 1, 1, "improve", key="A", answer="A")]
-    cell.add(said, {0, 1}, ("A",), "A", 1.0)
-    assert cell.unread() == (0, 1)
+@pytest.mark.parametrize(("text", "key", "unread"), [
+    ("1.0feedback:- 1.0A 1.1-", "A", (1, 2)),  # of kinds of turns that do give answers
+    ("1.0- 1.1-", None, (2, 2)),  # where nothing was ever read everything was unreadable
+    ("1.0none 1.1A", "A", (0, 1))])  # a turn that says it gives no answer is not unread
+def test_unread_answers_are_counted(text, key, unread):
+    assert cell_of(text, key=key, score=float(key is not None)).unread() == unread
 
 
 def test_the_vote_of_the_first_samples_of_a_pool():
@@ -135,7 +135,7 @@ def test_the_vote_of_the_first_samples_of_a_pool():
 
 def test_the_curve_ends_where_the_smallest_pool_ends():
     cell = rounds_of("A A A", pool=True, key="A", score=1.0)
-    cell.add([SaidMessage(0, 1, 0, "draft", key="A")], {0}, ("A",), "A", 1.0)
+    cell.add(list(said("1.0draft:A")), {0}, ("A",), "A", 1.0)
     assert cell.curve() == [1.0]
 
 

@@ -1,4 +1,4 @@
-"""Intervals, tests and effects agree with scipy and statsmodels, and with the worked numbers."""
+"""Intervals, tests and effects agree with scipy, with their definitions, and with the worked numbers."""
 
 import itertools
 import math
@@ -35,13 +35,6 @@ def test_wilson_agrees_with_scipy_on_a_thousand_cases(level):
         ours = intervals.wilson(k, n, level)
         theirs = scipy.stats.binomtest(k, n).proportion_ci(level, method="wilson")
         assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), **CLOSE)
-
-
-def test_wilson_agrees_with_statsmodels():
-    proportion = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is not installed")
-    for n, k in itertools.product((3, 40, 999), (0, 1, 2, 3)):
-        ours = intervals.wilson(k, n)
-        assert (ours.low, ours.high) == pytest.approx(proportion.proportion_confint(k, n, method="wilson"), **CLOSE)
 
 
 def test_what_is_not_a_proportion_has_no_interval():
@@ -167,13 +160,6 @@ def test_mcnemar_agrees_with_the_binomial_test_on_a_thousand_cases():
         assert st.mcnemar(gained, lost) == pytest.approx(theirs, **CLOSE)
 
 
-def test_mcnemar_agrees_with_statsmodels():
-    tables = pytest.importorskip("statsmodels.stats.contingency_tables", reason="statsmodels is not installed")
-    for gained, lost in ((0, 0), (1, 0), (12, 5), (140, 99)):
-        theirs = tables.mcnemar([[3, gained], [lost, 4]], exact=True).pvalue
-        assert st.mcnemar(gained, lost) == pytest.approx(min(1.0, theirs), **CLOSE)
-
-
 def scipy_flips(x):
     return scipy.stats.permutation_test((x,), np.sum, permutation_type="samples", n_resamples=np.inf).pvalue
 
@@ -242,14 +228,6 @@ def test_holm_is_the_closed_test_of_bonferroni_on_a_thousand_families():
         assert st.holm(ps) == pytest.approx(closed, **CLOSE)
 
 
-def test_holm_agrees_with_statsmodels():
-    multitest = pytest.importorskip("statsmodels.stats.multitest", reason="statsmodels is not installed")
-    dice = random.Random(10)
-    for _ in range(20):
-        ps = [dice.random() ** dice.choice([1, 4]) for _ in range(dice.randint(1, 12))]
-        assert st.holm(ps) == pytest.approx(multitest.multipletests(ps, method="holm")[1], **CLOSE)
-
-
 def test_holm_by_hand():
     assert st.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert st.holm([]) == []
@@ -265,14 +243,6 @@ def test_odds_ratios_agree_with_scipy_on_a_thousand_cases():
         a, b = dice.randint(1, n - 1), dice.randint(1, n - 1)
         theirs = scipy.stats.contingency.odds_ratio([[a, n - a], [b, n - b]], kind="sample").statistic
         assert st.odds_ratio(a / n, b / n) == pytest.approx(theirs, **CLOSE)
-
-
-def test_cohens_h_agrees_with_statsmodels_on_a_thousand_cases():
-    proportion = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is not installed")
-    dice = random.Random(12)
-    for _ in range(1000):
-        a, b = dice.random(), dice.random()
-        assert st.cohen_h(a, b) == pytest.approx(proportion.proportion_effectsize(a, b), **CLOSE)
 
 
 def test_cohens_h_by_hand():

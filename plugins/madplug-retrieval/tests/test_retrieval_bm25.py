@@ -1,7 +1,5 @@
 """Passages of local files."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

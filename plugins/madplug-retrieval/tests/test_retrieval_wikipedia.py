@@ -1,7 +1,5 @@
 """Wikipedia's API, on a local server that answers in its schema."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -76,7 +76,7 @@ class Debates(Executor):
         self._order = 0
         self._seed = 0
 
-    def begin(self, worker: Worker, done: Iterable[DebateId]) -> None:
+    def use(self, worker: Worker, done: Iterable[DebateId]) -> None:
         """Use a worker. done: the debates on record."""
         self._worker = worker
         self._seed = worker.plan.seed

@@ -152,7 +152,7 @@ class _Server:
             return await study
 
     def _begin(self, run: StudyRun) -> None:
-        self.debates.begin(run.worker, run.recorder.done())
+        self.debates.use(run.worker, run.recorder.done())
 
     async def _answer_requests(self) -> None:
         """Listen until the server is stopped; requests under way get their reply before."""

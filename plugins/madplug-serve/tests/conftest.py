@@ -1,7 +1,5 @@
 """A server in a process of its own, with agents on a small endpoint."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

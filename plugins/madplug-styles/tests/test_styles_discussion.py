@@ -1,7 +1,5 @@
 """The five styles in whole debates with scripted agents."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any

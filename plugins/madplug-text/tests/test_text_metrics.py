@@ -1,7 +1,5 @@
 """BLEU, ROUGE, METEOR and BERTScore: what they give, and that it is what their reference implementations give."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -12,7 +12,7 @@ import pytest
 
 from madplug import Sample
 from madplug.testing import play
-from madplug.testing.contracts import ObserverContract
+from madplug_testing.contracts import ObserverContract
 from madplug_tracking import NetworkObserver, RejectedError
 
 KEY = "sk-a-very-secret-key"

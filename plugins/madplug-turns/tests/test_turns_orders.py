@@ -1,7 +1,5 @@
 """Who speaks when: the orders of the MALLM paradigms."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

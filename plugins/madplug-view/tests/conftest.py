@@ -1,7 +1,5 @@
 """Studies to look at, and the server as a process of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import json

@@ -1,7 +1,5 @@
 """All agents draft on their own before they see other messages."""
 
-from __future__ import annotations
-
 from madplug import Extension, Message, Reply, Style, hookimpl
 from madplug.testing import play
 from madplug_turns import InnerDebate as InnerTurns

@@ -1,7 +1,5 @@
 """What each agent is shown, message by message."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """How people and models write ballots: what is read at once, and what must not be read."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

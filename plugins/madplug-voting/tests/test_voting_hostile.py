@@ -1,7 +1,5 @@
 """Ballots that say something else than they seem to: no vote is read from them, and the agent is asked again."""
 
-from __future__ import annotations
-
 import pytest
 
 from madplug_voting.ballots import Refused, one, ranking, several

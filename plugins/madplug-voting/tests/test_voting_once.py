@@ -1,7 +1,5 @@
 """A round is voted on once, however often it is decided, and a decision's text is that of the record."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from functools import partial

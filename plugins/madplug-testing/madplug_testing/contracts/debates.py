@@ -7,7 +7,7 @@ from typing import Any
 
 from madplug.aio import maybe_await
 from madplug.context import Debate
-from madplug.debate.state import DebateState
+from madplug.debate.state import DebateState, change
 from madplug.records import Agent, Message, Persona, Reply, Turn
 from madplug.testing.defaults import AnyMove, SpeakAll
 from madplug.testing.play import wait_for
@@ -187,7 +187,7 @@ class VisibilityContract(DebateContract):
     def views(self) -> Iterator[tuple[Debate, str, Sequence[Message]]]:
         """What every agent is shown, in every state of the debate."""
         for state, debate in variants(self.trial().ended()):
-            debate.change(round=debate.round + 1)
+            change(debate, round=debate.round + 1)
             for agent in debate.agents:
                 turn = Turn(agent, "improve")
                 what = f"the view of agent {agent.id}, {state},"

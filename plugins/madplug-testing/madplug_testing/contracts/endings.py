@@ -11,6 +11,7 @@ from typing import Any
 
 from madplug import runspecs
 from madplug.context import Debate
+from madplug.debate.state import change
 from madplug.records import Decision, Reopen
 from madplug.testing.play import debate_from, wait_for
 from madplug_testing.contracts.base import DebateContract
@@ -137,7 +138,7 @@ class PhaseContract(DebateContract):
         """
         for state, debate in variants(self.trial().ended()):
             for decision in (Decision("A", answer="A"), Decision.undecided("no agent spoke")):
-                debate.change(decision=decision)
+                change(debate, decision=decision)
                 after = wait_for(self.trial().component.run(debate, decision))
                 assert after is None or isinstance(after, Decision | Reopen), f"{state}: run returned {after!r:.80}"
 
@@ -164,7 +165,7 @@ class MetricContract(DebateContract):
         """
         for state, debate in variants(self.trial().ended()):
             for decision in (self.trial().played.decision, Decision.undecided(state)):
-                debate.change(decision=decision)
+                change(debate, decision=decision)
                 score = same_twice(lambda d=debate: wait_for(self.trial().component.score(d, self.references)), state)
                 values = list(score.values()) if isinstance(score, Mapping) else [score]
                 assert all(value is None or isinstance(value, int | float) for value in values), f"{state}: {score!r}"

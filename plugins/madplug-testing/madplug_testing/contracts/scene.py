@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from madplug.components import Dataset
 from madplug.context import Debate
-from madplug.debate.state import DebateState, without_paths
+from madplug.debate.state import DebateState, stored_debate, without_paths
 from madplug.records import DebateResult, Message, Reply, Sample, Turn
 from madplug.rows import to_json
 from madplug.store import DebateId, MemoryStore
@@ -190,4 +190,4 @@ def variants(trial: Trial) -> Iterator[tuple[str, DebateState]]:
     for name, messages in records.items():
         notes = without_paths(result.notes, result.decision_notes)  # nothing is decided yet
         stored = replace(result, messages=messages, notes=notes)
-        yield name, DebateState.stored(stored, trial.debate.cell, client=trial.debate.client)
+        yield name, stored_debate(stored, trial.debate.cell, client=trial.debate.client)

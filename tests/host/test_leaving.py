@@ -1,0 +1,118 @@
+"""Agents that leave a debate: they get no turn, their answers no longer count, and the record says so."""
+
+import pytest
+
+from madplug import Agent, Extension, Phase, Reopen, Review, Turn, TurnOrder, hookimpl
+from madplug.debate.state import DebateState
+from madplug.redecide import follow
+from madplug.testing import debate_from, play, wait_for
+
+
+class Leaving(Extension):
+    """Gives its reviews one after the other."""
+
+    name = "leaving"
+
+    def __init__(self, *reviews):
+        super().__init__()
+        self.reviews = iter(reviews)
+
+    @hookimpl
+    def madplug_round_ended(self, debate):
+        return next(self.reviews, None)
+
+
+class OneByOne(TurnOrder):
+    """Each agent in a wave of its own."""
+
+    name = "one_by_one"
+    moves = frozenset({"improve"})
+
+    def waves(self, debate):
+        for agent in debate.agents:
+            yield [Turn(agent)]
+
+
+def left(*reviews, rounds=2, **parts):
+    return play(replies=lambda r: "ABB"[r.agent], rounds=rounds, extensions=[Leaving(*reviews)], **parts)
+
+
+def speakers(played, round):
+    return [m.agent for m in played.transcript.of_round(round)]
+
+
+@pytest.mark.parametrize("who", [0, Agent(0, None, None)])
+def test_an_agent_that_left_gets_no_further_turn(who):
+    played = left(Review(leave=(who,)))
+    assert speakers(played, 1) == [0, 1, 2, None]
+    assert speakers(played, 2) == [1, 2]
+
+
+def test_a_wave_of_agents_that_left_is_skipped():
+    played = left(Review(leave=(1,)), turns=OneByOne())
+    assert [(m.agent, m.wave) for m in played.transcript.of_round(2)] == [(0, 0), (2, 1)]
+
+
+def test_two_survivors_that_agree_are_agreed():
+    played = play(replies=lambda r: "ABBC"[r.agent], agents=4, rounds=2, extensions=[Leaving(Review(leave=(0, 3)))])
+    assert (played.decision.key, played.decision.agreed, played.decision.scores) == ("B", True, {"B": 2})
+
+
+def test_who_left_is_on_record_with_what_the_extension_says():
+    message = left(Review(leave=(0,), say="Agent 1 is out.", data={"mine": {"why": "weak"}})).messages[3]
+    assert (message.agent, message.move, message.stage, message.content) == (None, "leave", "", "Agent 1 is out.")
+    assert message.data == {"mine": {"why": "weak"}, "madplug": {"left": [0]}}
+
+
+def test_the_active_agents_the_voters_and_the_neighbours_are_those_that_have_not_left():
+    debate = left(Review(leave=(0,))).debate
+    assert [a.id for a in debate.agents] == [0, 1, 2]
+    assert [a.id for a in debate.active] == [a.id for a in debate.voters] == [1, 2]
+    assert list(debate.neighbours(debate.agents[1])) == [2]
+
+
+def test_a_round_that_is_retracted_takes_back_who_left_in_it():
+    played = left(Review(redo=True, leave=(0,)), Review(redo=True), rounds=1)
+    assert speakers(played, 1) == [0, 1, 2]
+    assert [m.agent for m in played.result.messages] == [0, 1, 2, None, 1, 2, 0, 1, 2]
+
+
+def test_a_debate_whose_voters_have_all_left_is_undecided():
+    played = left(Review(leave=(0, 1, 2)), rounds=3)
+    assert (played.decision.key, played.decision.reason) == (None, "every agent that votes has left the debate")
+    assert played.result.rounds == 1
+
+
+@pytest.mark.parametrize(("review", "message"), [
+    (Review(leave=(7,)), "a Review in which 7 leaves; expected agents, or their ids from 0 to 2"),
+    (Review(leave=("Ada",)), "a Review in which 'Ada' leaves"),
+    (Review(leave=1), "a Review whose leave is int 1; expected a sequence"),
+    (Review(say="x", data="y"), "a Review whose data is str 'y'; expected Mapping"),
+])
+def test_a_review_that_cannot_be_carried_out_says_what_was_expected(review, message):
+    assert message in left(review, expect_failure=True).result.error
+
+
+def test_what_a_review_and_a_reopening_store_is_in_their_messages():
+    class Once(Phase):
+        """Reopens once."""
+
+        name = "once"
+
+        def run(self, debate, decision):
+            return None if debate.rounds > 1 else Reopen(say="go on", data={"once": {"n": 1}})
+
+    played = left(Review(say="hm", data={"mine": {"n": 2}}), rounds=1, phases=[Once()])
+    assert [(m.content, m.move, m.stage, m.data) for m in played.messages if m.agent is None] == [
+        ("hm", "say", "", {"mine": {"n": 2}}), ("go on", "say", "reopened", {"once": {"n": 1}})]
+
+
+def test_a_debate_that_is_decided_again_has_the_same_agents():
+    played = left(Review(leave=(0,)))
+    again = DebateState(played.debate.cell, played.result.sample, client=played.debate.client)
+    assert wait_for(follow(again, played.result)) == played.decision
+    assert [a.id for a in again.active] == [1, 2]
+
+
+def test_a_transcript_without_the_host_has_no_one_who_left():
+    assert [a.id for a in debate_from("AB BB").active] == [0, 1]
