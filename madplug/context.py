@@ -205,6 +205,9 @@ class Debate(ABC):
     """Facts to keep with the debate, under the plugin's name; a component reads only its own."""
     spent: Spending = field(default_factory=Spending)
     """Calls, tokens and cost (US dollars) of this debate so far."""
+    recorded: bool = False
+    """Whether a recorded debate is decided again: its messages and rounds are what they are, so a phase cannot reopen
+    it. A phase has in `notes` what it noted when the debate was run, unless rounds of it were left out."""
 
     # The question, the participants, the answers
 

@@ -348,7 +348,9 @@ class DebateResult:
     other_calls: tuple[str, ...] = ()
     """Keys of the calls since round 1 that are behind no message: ballots, judges, phases, metrics."""
     decision_notes: tuple[tuple[str, ...], ...] = ()
-    """The parts of `notes` that the decision and the phases wrote, as paths of keys."""
+    """The parts of `notes` that the decision wrote, as paths of keys."""
+    phase_notes: tuple[tuple[str, ...], ...] = ()
+    """The parts of `notes` that the phases wrote."""
     scored_by: Mapping[str, str] = field(default_factory=dict)
     """A digest of the options of each metric that has scored the debate, by the name of its scores."""
 

@@ -95,7 +95,8 @@ def from_row(row: Any) -> DebateResult:
         "messages": tuple(_make(Message, m, f"messages[{i}]") for i, m in enumerate(found.get("messages", ()))),
         "decision": _decision(found.get("decision")), "tokens": _make(Usage, found.get("tokens") or {}, "tokens"),
         "opening_calls": tuple(found.get("opening_calls", ())), "other_calls": tuple(found.get("other_calls", ())),
-        "decision_notes": tuple(map(tuple, found.get("decision_notes", ())))})
+        "decision_notes": tuple(map(tuple, found.get("decision_notes", ()))),
+        "phase_notes": tuple(map(tuple, found.get("phase_notes", ())))})
 
 
 def _agent(row: Any, place: str) -> Agent:

@@ -7,7 +7,8 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,26 +24,26 @@ from madplug.study.process import (
     exit_status,
     interruptible,
 )
-from madplug.study.session import Session, Task
+from madplug.study.session import Session
 from madplug.text import safe
 
 
 def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, traced: bool = False,
-           task: Task | None = None) -> int:
+           run: Callable[..., Awaitable[dict[str, Any]]] = Session.run) -> int:
     """Run a study, or resume it; returns the exit status.
 
-    traced: log every hook call. task: do this with recorded debates instead.
+    traced: log every hook call. run: runs the session, such as `partial(Session.run, samples=...)`.
     """
     collect_rarely()
-    with Session(resolved, folder, traced=traced, task=task) as session:
-        return asyncio.run(_run(session, Terminal(quiet=quiet)))
+    with Session(resolved, folder, traced=traced) as session:
+        return asyncio.run(_run(partial(run, session), session, Terminal(quiet=quiet)))
 
 
-async def _run(session: Session, terminal: Terminal) -> int:
+async def _run(run: Callable[..., Awaitable[dict[str, Any]]], session: Session, terminal: Terminal) -> int:
     try:
         with interruptible(session.interrupt):
-            summary = await session.run([terminal], warn=lambda text: terminal.say(text, "yellow"),
-                                        stopping=lambda: terminal.say(STOPPING))
+            summary = await run([terminal], warn=lambda text: terminal.say(text, "yellow"),
+                                stopping=lambda: terminal.say(STOPPING))
     except asyncio.CancelledError:
         terminal.say("stopped; run the same command to resume")
         return INTERRUPTED

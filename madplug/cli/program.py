@@ -28,10 +28,10 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 DISTRIBUTIONS: Mapping[str, str] = {
-    "ask": "madplug-ask", "export": "madplug-export", "import": "madplug-mallm", "inspect": "madplug-inspect",
-    "merge": "madplug-shards", "read": "madplug-read", "report": "madplug-report", "run --prepare": "madplug-shards",
-    "run --prepared": "madplug-shards", "run --shard": "madplug-shards", "run --watch": "madplug-read",
-    "serve": "madplug-serve", "view": "madplug-view"}
+    "ask": "madplug-ask", "decide": "madplug-redecide", "export": "madplug-export", "import": "madplug-mallm",
+    "inspect": "madplug-inspect", "merge": "madplug-shards", "read": "madplug-read", "report": "madplug-report",
+    "rescore": "madplug-redecide", "run --prepare": "madplug-shards", "run --prepared": "madplug-shards",
+    "run --shard": "madplug-shards", "run --watch": "madplug-read", "serve": "madplug-serve", "view": "madplug-view"}
 """The distribution to install for a command, or an option of a command, that is not there."""
 
 
@@ -277,71 +277,6 @@ def _print_hints(registry: Registry, folder: Path) -> None:
         click.echo(safe(line))
     for problem in registry.problems:
         click.echo(f"madplug: {safe(str(problem))}", err=True)
-
-
-@main.command()
-@_folder
-@click.option("--decision", required=True, metavar="NAME", help="The decision protocol to decide with.")
-@click.option("--set", "settings", metavar="OPTION=V", multiple=True, help="An option of the decision protocol.")
-@click.option("--cell", "pattern", default="*", metavar="PATTERN", help="Only the cells with such names.")
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="The new study's directory.")
-@_yes
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def decide(folder: Path, decision: str, settings: tuple[str, ...], pattern: str, output: Path, yes: bool,
-           quiet: bool) -> None:
-    """Decide recorded debates again with another decision protocol.
-
-    No debate in DIR is run again and no answered call is repeated: only calls that the new decision, the phases and
-    the metrics make for the first time are paid for. The new study is called like its directory.
-    """
-    from madplug.cli.launch import launch
-    from madplug.config.read import setting
-    from madplug.redecide import Redecider, most_calls, resolve_again
-    from madplug.registry.local import absolute
-    from madplug.store import open_study
-
-    if output.resolve() == folder.resolve():
-        raise UserError(f"--output {output}: is the study itself; name another directory")
-    options = {key: value for text in settings for key, value in setting(text).items()}
-    with open_study(folder) as recorded:
-        resolved = resolve_again(folder, absolute(decision, Path.cwd()), options, output.resolve().name, pattern,
-                                 yes=yes)
-        resolved.recorded_from = recorded.fact("identity")
-        if not quiet:
-            click.echo(f"at most {most_calls(resolved, recorded):,} model calls (excluding retries); those answered "
-                       "before are not repeated", err=True)
-        status = launch(resolved, output, quiet=quiet, task=Redecider(recorded))
-    sys.exit(status)
-
-
-@main.command()
-@_folder
-@click.option("--metric", "metrics", metavar="NAME", multiple=True,
-              help="Score by this metric only, a name or '{use = \"NAME\", ...}'; by default by all of the study's.")
-@_yes
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def rescore(folder: Path, metrics: tuple[str, ...], yes: bool, quiet: bool) -> None:
-    """Score the recorded debates in DIR again, in place.
-
-    By the metrics of the study, or by those named, which are added to it. No debate is run; a metric that asks a model
-    pays only for calls that it has not made before.
-    """
-    from madplug.cli.launch import launch
-    from madplug.config.read import as_toml
-    from madplug.redecide import most_calls
-    from madplug.rescore import Rescorer, resolve_rescored
-    from madplug.store import open_study
-    from madplug.study.directory import check_facts
-
-    with open_study(folder) as recorded:
-        resolved, scores = resolve_rescored(folder, [as_toml(text) for text in metrics], Path.cwd(), yes=yes)
-        check_facts(recorded, folder)
-        resolved.recorded_from = (recorded.fact("identity") or {}).get("recorded_from")
-        if not quiet and (most := most_calls(resolved, recorded, deciding=False)):
-            click.echo(f"at most {most:,} model calls (excluding retries); those answered before are not repeated",
-                       err=True)
-        status = launch(resolved, folder, quiet=quiet, task=Rescorer(recorded, scores))
-    sys.exit(status)
 
 
 @main.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -24,7 +24,7 @@ from madplug.debate.checks import (
     method_name,
     type_error,
 )
-from madplug.debate.state import DebateState, change, note_changes, record, retract, seat, tell, turn_calls
+from madplug.debate.state import DebateState, change, changed_paths, record, retract, seat, tell, turn_calls
 from madplug.errors import ComponentError
 from madplug.events import Decided
 from madplug.records import LEAVE, REOPENED, SAY, Agent, Decision, Message, Persona, Reopen, Reply, Review, Turn, frozen
@@ -33,8 +33,6 @@ MOST_REDOS = 20
 """If a round is retracted more often than this, the extension that requests it is at fault."""
 MOST_REOPENINGS = 20
 """Likewise a debate that a phase reopens."""
-Rounds = Callable[[DebateState], Awaitable[Decision | None]]
-"""Runs rounds, from `debate.round` on, to a decision."""
 
 
 async def run_debate(state: DebateState) -> Decision:
@@ -46,7 +44,7 @@ async def run_debate(state: DebateState) -> Decision:
     for message in messages:
         record(state, replace(check_hook_result(message, Message, "opening"), round=0))
     change(state, round=1)
-    return await conclude(state, await run_rounds(state), run_rounds)
+    return await conclude(state, await run_rounds(state))
 
 
 async def run_rounds(state: DebateState) -> Decision:
@@ -155,15 +153,12 @@ async def decide(state: DebateState, method: str) -> Decision | None:
         return Decision.undecided("every agent that votes has left the debate") if method == "at_end" else None
     if method != "at_end" and getattr(type(protocol), method) is getattr(DecisionProtocol, method):
         return None  # it decides at the end only
-    given = await _noted(state, partial(getattr(protocol, method), state))
+    given = await _noted(state, partial(getattr(protocol, method), state), state.decision_notes)
     return None if given is None and method != "at_end" else check_decision(given, protocol, method)
 
 
-async def conclude(state: DebateState, decision: Decision, further: Rounds) -> Decision:
-    """Settle a decision and run the phases, one of which may reopen the debate.
-
-    further: runs the rounds of a debate that was reopened; returns None if there can be none.
-    """
+async def conclude(state: DebateState, decision: Decision) -> Decision:
+    """Settle a decision and run the phases, one of which may reopen the debate."""
     for _ in range(MOST_REOPENINGS + 1):
         decision = settle(state, decision)
         change(state, decision=decision)
@@ -173,13 +168,10 @@ async def conclude(state: DebateState, decision: Decision, further: Rounds) -> D
             break
         if reopen.say is not None:
             record(state, Message(0, state.round, 0, None, SAY, reopen.say, stage=REOPENED, data=reopen.data))
-        standing = state.decision
+        else:  # so that the record says where the debate was reopened
+            state.notes.setdefault("madplug", {}).setdefault("reopened", []).append(state.round)
         change(state, decision=None, rounds=state.round + reopen.rounds, round=state.round + 1)
-        changed = await further(state)
-        if changed is None:
-            change(state, decision=standing)
-            break
-        decision = changed
+        decision = await run_rounds(state)
     else:
         raise ComponentError(f"a phase reopened the debate {MOST_REOPENINGS} times; it has to accept a decision in "
                              "the end")
@@ -191,7 +183,7 @@ async def run_phases(state: DebateState) -> Reopen | None:
     """Run the phases in order, up to one that reopens the debate."""
     for phase in state.cell.phases:
         assert state.decision is not None
-        changed = await _noted(state, partial(phase.run, state, state.decision))
+        changed = await _noted(state, partial(phase.run, state, state.decision), state.phase_notes)
         if isinstance(changed, Reopen):
             return _checked_reopening(changed, phase)
         if changed is not None:
@@ -209,12 +201,12 @@ def _checked_reopening(reopen: Reopen, phase: Component) -> Reopen:
     return reopen
 
 
-async def _noted(state: DebateState, ask: Callable[[], Any]) -> Any:
-    """The result of a decision or a phase; the notes that it changes are remembered as its own."""
+async def _noted(state: DebateState, ask: Callable[[], Any], paths: set[tuple[str, ...]]) -> Any:
+    """The result of a decision or a phase; where it changes the notes is added to `paths`."""
     before = deepcopy(state.notes) if state.notes else {}
     value = await maybe_await(ask())
     if state.notes:
-        note_changes(state, before)
+        paths |= changed_paths(before, state.notes)
     return value
 
 

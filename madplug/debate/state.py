@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
@@ -82,7 +82,9 @@ class DebateState(Debate):
     other_calls: list[str] = field(default_factory=list)
     """Keys of the calls since that are behind no message."""
     decision_notes: set[tuple[str, ...]] = field(default_factory=set)
-    """Where in the notes the decision and the phases have written."""
+    """Where in the notes the decision has written."""
+    phase_notes: set[tuple[str, ...]] = field(default_factory=set)
+    """Where in the notes the phases have written."""
     made: dict[int, int] = field(default_factory=dict)
     """How often each request was made, by its hash: the requests themselves would fill the memory."""
     refused: bool = False
@@ -283,9 +285,10 @@ def _announce(state: DebateState, message: Message) -> None:
         state.emit(MessageRecorded(state.id, message, author))
 
 
-def note_changes(state: DebateState, before: Mapping[str, Any]) -> None:
-    """Remember which notes a decision or a phase has written. before: a copy of the notes as they were."""
-    state.decision_notes.update(changed_paths(before, state.notes))
+def restore_phase_notes(state: DebateState, result: DebateResult) -> None:
+    """Give the phases of a recorded debate what they noted when it was run, beside what is noted by now."""
+    merge_into(state.notes, only_paths(result.notes, set(result.phase_notes)))
+    state.phase_notes.update(result.phase_notes)
 
 
 def to_result(state: DebateState, *, error: str | None = None, seconds: float = 0.0,
@@ -298,7 +301,8 @@ def to_result(state: DebateState, *, error: str | None = None, seconds: float = 
         metrics=metrics or {}, scored_by=scored_by or {},
         calls=state.spent.calls, retries=state.spent.retries, tokens=state.spent.usage(), seconds=seconds,
         error=error, notes=state.notes, opening_calls=tuple(state.opening_calls),
-        other_calls=tuple(state.other_calls), decision_notes=tuple(sorted(state.decision_notes)))
+        other_calls=tuple(state.other_calls), decision_notes=tuple(sorted(state.decision_notes)),
+        phase_notes=tuple(sorted(state.phase_notes)))
 
 
 def changed_paths(before: Any, after: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
@@ -308,6 +312,22 @@ def changed_paths(before: Any, after: Any, path: tuple[str, ...] = ()) -> set[tu
     missing = object()
     return {found for key in {**before, **after}
             for found in changed_paths(before.get(key, missing), after.get(key, missing), (*path, str(key)))}
+
+
+def only_paths(table: Mapping[str, Any], paths: Set[tuple[str, ...]]) -> dict[str, Any]:
+    """A copy of a nested mapping with nothing but these paths, as far as it has them."""
+    return {key: value if (key,) in paths else only_paths(value, below) for key, value in table.items()
+            if (key,) in paths or ((below := {path[1:] for path in paths if path[0] == key and len(path) > 1})
+                                   and isinstance(value, Mapping))}
+
+
+def merge_into(table: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add what a nested mapping has to another one, which keeps its own values."""
+    for key, value in more.items():
+        if isinstance(value, Mapping) and isinstance(table.get(key), dict):
+            merge_into(table[key], value)
+        else:
+            table.setdefault(key, value)
 
 
 def without_paths(table: Mapping[str, Any], paths: Sequence[Sequence[str]]) -> dict[str, Any]:

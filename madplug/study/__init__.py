@@ -8,12 +8,16 @@ from madplug._lazy import lazy_names
 
 if TYPE_CHECKING:
     from madplug.calls.driver import Driver, Source, StudyDriver
-    from madplug.config import load
-    from madplug.config.read import read
+    from madplug.config import ResolvedStudy, Resolver, load
+    from madplug.config.read import as_toml, overlay, read, setting
     from madplug.debate.checks import error_text
+    from madplug.debate.recorded import follow
+    from madplug.debate.state import DebateState
     from madplug.records import Ending, Job
+    from madplug.registry.installed import Registry
+    from madplug.registry.local import absolute, file_of
     from madplug.study.compatibility import conflicts
-    from madplug.study.directory import PART, check_folder, read_manifest
+    from madplug.study.directory import PART, check_facts, check_folder, read_manifest
     from madplug.study.files import read_text, write_whole
     from madplug.study.jobs import JobStream
     from madplug.study.log import redirect_log
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     )
     from madplug.study.run import StudyRun
     from madplug.study.session import Session
+    from madplug.study.setup import CellSetup
     from madplug.study.summary import figures_by_cell
     from madplug.study.trust import confirm
     from madplug.study.worker import Worker
@@ -40,15 +45,23 @@ __all__ = [
     "PART",
     "SOME_FAILED",
     "STOPPING",
+    "CellSetup",
+    "DebateState",
     "Driver",
     "Ending",
     "Job",
     "JobStream",
+    "Registry",
+    "ResolvedStudy",
+    "Resolver",
     "Session",
     "Source",
     "StudyDriver",
     "StudyRun",
     "Worker",
+    "absolute",
+    "as_toml",
+    "check_facts",
     "check_folder",
     "collect_rarely",
     "confirm",
@@ -56,29 +69,38 @@ __all__ = [
     "echo",
     "error_text",
     "figures_by_cell",
+    "file_of",
+    "follow",
     "interruptible",
     "load",
+    "overlay",
     "read",
     "read_manifest",
     "read_text",
     "redirect_log",
+    "setting",
     "write_whole",
 ]
 
 _HOMES = {
     "calls.driver": ("Driver", "Ending", "Source", "StudyDriver"),
-    "config": ("load",),
-    "config.read": ("read",),
+    "config": ("ResolvedStudy", "Resolver", "load"),
+    "config.read": ("as_toml", "overlay", "read", "setting"),
     "debate.checks": ("error_text",),
+    "debate.recorded": ("follow",),
+    "debate.state": ("DebateState",),
+    "registry.installed": ("Registry",),
+    "registry.local": ("absolute", "file_of"),
     "study.compatibility": ("conflicts",),
-    "study.directory": ("PART", "check_folder", "read_manifest"),
+    "study.directory": ("PART", "check_facts", "check_folder", "read_manifest"),
     "study.files": ("read_text", "write_whole"),
     "study.jobs": ("Job", "JobStream"),
     "study.log": ("redirect_log",),
     "study.process": ("FINISHED", "INTERRUPTED", "LIMIT", "SOME_FAILED", "STOPPING", "collect_rarely", "echo",
-                      "interruptible"),
+        "interruptible"),
     "study.run": ("StudyRun",),
     "study.session": ("Session",),
+    "study.setup": ("CellSetup",),
     "study.summary": ("figures_by_cell",),
     "study.trust": ("confirm",),
     "study.worker": ("Worker",),

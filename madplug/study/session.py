@@ -4,41 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from madplug.components import Dataset, Executor, Observer
 from madplug.config import ResolvedStudy
 from madplug.config.check import warnings as spoiling
+from madplug.debate.loop import run_debate
 from madplug.errors import StudyError, UserError
 from madplug.rows import plain
-from madplug.store import Recorder, open_recorder, open_study
+from madplug.store import Reader, Recorder, open_recorder, open_study
 from madplug.study.directory import PART, check_folder, check_same_study, keep_identity, write_provenance
 from madplug.study.files import write_whole
+from madplug.study.jobs import Samples
 from madplug.study.log import open_log, trace
 from madplug.study.open_files import check_open_files
 from madplug.study.run import StudyRun
 from madplug.study.survey import Ids, chooses_samples, read_rows
-
-
-class Task(Protocol):
-    """What is done with recorded debates instead of running the study."""
-
-    def options(self) -> dict[str, Any]:
-        """The arguments of `StudyRun` that differ."""
+from madplug.study.worker import Runner
 
 
 class Session:
     """A study in its directory: opened by a `with` block, run once, and interrupted from wherever a signal arrives.
 
-    traced: log every hook call. task: do this with recorded debates instead. Opening it locks the directory, checks
-    that it is this study's, and writes what runs it; it raises `UserError` if the directory cannot be used.
+    traced: log every hook call. Opening it locks the directory, checks that it is this study's, and writes what runs
+    it; it raises `UserError` if the directory cannot be used.
     """
 
-    def __init__(self, resolved: ResolvedStudy, folder: Path, *, traced: bool = False,
-                 task: Task | None = None) -> None:
+    def __init__(self, resolved: ResolvedStudy, folder: Path, *, traced: bool = False) -> None:
         self.resolved = resolved
         self.folder = folder
         self.warnings: Sequence[str] = ()
@@ -47,7 +42,6 @@ class Session:
         self.recorder: Recorder
         self._log: Any = None
         self._traced = traced
-        self._task = task
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: Callable[[], None] = lambda: None
         self._open = ExitStack()
@@ -83,25 +77,28 @@ class Session:
 
     async def run(self, observers: Sequence[Observer] = (), *, warn: Callable[[str], None] = lambda text: None,
                   begun: Callable[[StudyRun], None] = lambda run: None,
-                  stopping: Callable[[], None] = lambda: None) -> dict[str, Any]:
+                  stopping: Callable[[], None] = lambda: None, samples: Samples | None = None,
+                  runner: Runner = run_debate, metrics: Collection[str] | None = None,
+                  reuse: Sequence[Reader] = ()) -> dict[str, Any]:
         """Run the study and return its summary, which is also written into the directory.
 
         warn: called with everything that does not affect results. begun: called with the run. stopping: called when the
-        run was interrupted.
+        run was interrupted. samples: gives the samples of a cell; by default those of its data set and extensions.
+        runner: brings a debate to its decision; by default the loop. metrics: run no debate, but score recorded ones by
+        these metrics again, and by those that are new. reuse: records whose answered calls are not paid for again.
         """
         self._loop = asyncio.get_running_loop()
         total = await self._describe()
         with ExitStack() as stack:
-            options = self._task.options() if self._task is not None else {}
-            reuse = [*options.pop("reuse", ()), *(stack.enter_context(open_study(path)) for path in self._reused())]
+            readers = [*reuse, *(stack.enter_context(open_study(path)) for path in self._reused())]
 
             def warned(text: str) -> None:
                 self._log.warning("warning", text=text)
                 warn(text)
 
             run = StudyRun(self.resolved.plan, self.recorder, observers,
-                           lambda text: self._log.warning("problem", text=text), warned, planned=total, reuse=reuse,
-                           **options)
+                           lambda text: self._log.warning("problem", text=text), warned, planned=total, reuse=readers,
+                           runner=runner, samples=samples, rescore=metrics)
             for text in self.warnings:
                 warn(text)
             self._log.info("run", study=run.plan.name, planned=total)

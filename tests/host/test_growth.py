@@ -6,7 +6,6 @@ import re
 import pytest
 from tests_support import RUN, exported
 
-from madplug.config import load
 from madplug.store import open_study
 from madplug.study.compatibility import brief, conflicts, differences
 
@@ -53,15 +52,13 @@ def test_what_is_dropped_stays_on_record_unreported(program, write, tmp_path):
     assert paid(tmp_path) == before, "what comes back was recorded before"
     assert sum(cell["done"] for cell in summary(tmp_path)["cells"]) == 24
 
-@pytest.mark.parametrize(("words", "status"), [
-    (("rescore", "runs/study"), 0), (("run", "study.toml", "--set", "dataset.size=4", "--set", "repeats=9", "--set",
-                                     "models.m.max_in_flight=1", "--set", "limits.calls=25"), 3)])
-def test_what_is_dropped_stays_so_when_scored_again_or_stopped(program, write, tmp_path, words, status):
+def test_what_is_dropped_stays_so_when_the_next_run_is_stopped(program, write, tmp_path):
     path = write()
     program("run", path)
     assert program("run", path, "--set", "dataset.size=4").returncode == 0
     before = exported(tmp_path / "runs/study")
-    assert program(*(str(path) if word == "study.toml" else word for word in words)).returncode == status
+    assert program("run", path, "--set", "dataset.size=4", "--set", "repeats=9", "--set", "models.m.max_in_flight=1",
+                   "--set", "limits.calls=25").returncode == 3
     after = exported(tmp_path / "runs/study")
     assert [row for row in after if row["repeat"] == 0] == before
     assert program("run", path).returncode == 0
@@ -220,132 +217,3 @@ def test_a_study_to_reuse_that_does_not_exist_is_named(program, write, tmp_path)
     done = program("run", write(), "--set", 'reuse=["runs/frist"]')
     assert done.returncode == 2
     assert f"reuse[0]: there is no study in {tmp_path}/runs/frist" in done.stderr
-
-
-# Scoring and deciding again
-
-FLAKY = """
-from madplug import Completion, Model, ModelError
-
-class Flaky(Model):
-    \"\"\"Has no answer to two of the questions.\"\"\"
-
-    name = "flaky"
-
-    async def complete(self, request):
-        if request.purpose != "grade" and any(f"question {n}?" in str(request.messages) for n in (2, 4)):
-            raise ModelError("no answer")
-        return Completion("A")
-"""
-
-
-def test_rescore_computes_the_metrics_again_in_place(program, write, tmp_path, monkeypatch):
-    import madplug_kit
-
-    program("run", write(SWEEP), *GRADED, *LEDGER)
-    before = paid(tmp_path)
-    monkeypatch.setattr(madplug_kit.Right, "score", lambda self, debate, references: 0.25)
-    done = program("rescore", "runs/study")
-    assert done.returncode == 0, done.stderr
-    assert paid(tmp_path) == before
-    after = exported(tmp_path / "runs/study")
-    assert {row["metrics"]["kit.right"] for row in after} == {0.25}
-    monkeypatch.undo()
-
-
-def test_rescore_with_another_metric_adds_it_to_the_study(program, write, tmp_path):
-    program("run", write(), "--set", "limits.calls=13", "--set", "models.m.max_in_flight=1", *LEDGER)
-    half = json.loads(program("status", "runs/study", "--json").stdout)
-    done = program("rescore", "runs/study", "--metric", '{use = "kit.graded", rubric = "strictly"}')
-    assert done.returncode == 0, done.stderr
-    [cell] = summary(tmp_path)["cells"]
-    assert list(cell["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
-    status = json.loads(program("status", "runs/study", "--json").stdout)
-    assert (status["done"], status["left"]) == (half["done"], half["left"]), "no debate was run"
-    with open_study(tmp_path / "runs/study") as study:
-        asked = {call.key.hex() for call in study.call_figures() if call.purpose == "grade"}
-        assert {key for result in study.results() for key in result.other_calls} == asked
-    assert "strictly" in (tmp_path / "runs/study/study.toml").read_text()
-    same = ("--set", 'metrics=["kit.right", {use="kit.graded", rubric="strictly"}]')
-    before = paid(tmp_path)
-    assert program("run", write(), *same, *LEDGER).returncode == 0
-    assert paid(tmp_path) - before == 24 + 6 - half["calls"] - half["done"]
-
-
-@pytest.mark.parametrize(("metric", "rubrics"), [
-    ("kit.graded", ["", "b"]), ('{use = "kit.graded", rubric = "b"}', ["a", "b"]),
-    ('{use = "kit.graded", rubric = "c"}', ["c", "b"])])
-def test_rescore_keeps_the_other_metrics_of_the_same_name(program, write, tmp_path, metric, rubrics):
-    two = 'metrics=[{use = "kit.graded", rubric = "a"}, "kit.right", {use = "kit.graded", rubric = "b"}]'
-    program("run", write(), "--set", two)
-    names = list(summary(tmp_path)["cells"][0]["metrics"])
-    assert program("rescore", "runs/study", "--metric", metric).returncode == 0
-    assert list(summary(tmp_path)["cells"][0]["metrics"]) == names
-    cell, = load(tmp_path / "runs/study/study.toml").plan.cells
-    assert [m.options.rubric for m in cell.metrics.values() if m.full_name == "kit.graded"] == rubrics
-
-
-@pytest.mark.parametrize(("metric", "words"), [
-    ("kit.rihgt", "did you mean 'kit.right'?"), ("3", "--metric 3: expected a name"), ("{x = 1}", 'add use = "..."')])
-def test_a_wrong_metric_is_refused(program, write, metric, words):
-    program("run", write())
-    done = program("rescore", "runs/study", "--metric", metric)
-    assert done.returncode == 2
-    assert words in done.stderr
-
-
-def test_a_decided_study_has_its_own_name_and_the_cells_asked_for(program, write, tmp_path):
-    program("run", write(SWEEP))
-    done = program("decide", "runs/study", "--decision", "last_round", "--cell", "*=2", "--output", "runs/again")
-    assert done.returncode == 0, done.stderr
-    found = summary(tmp_path, "again")
-    assert (found["study"], [cell["cell"] for cell in found["cells"]]) == ("again", ["rounds=2"])
-    done = program("decide", "runs/study", "--decision", "last_round", "--cell", "rounds=3", "--output", "runs/x")
-    assert done.returncode == 2
-    assert "--cell rounds=3: no cell has such a name" in done.stderr
-
-
-def test_a_decided_study_grows_with_the_one_it_was_decided_from(program, write, tmp_path):
-    again = ("decide", "runs/study", "--decision", "last_round", "--output", "runs/again")
-    program("run", write(), "--set", "dataset.size=2")
-    program(*again)
-    program("run", write(), "--set", "repeats=2")
-    done = program(*again)
-    assert done.returncode == 0, done.stderr
-    assert summary(tmp_path, "again")["cells"][0]["done"] == 12
-
-
-def test_rescoring_keeps_failed_debates_and_scores_them_as_a_run_does(program, write, tmp_path):
-    (tmp_path / "mine.py").write_text(FLAKY)
-    model = ("--set", "models.m.use=./mine.py:Flaky", "--set", "models.m.attempts=1", "--set", "repeats=2")
-    for name, metrics in (("all", '["kit.right", "kit.graded"]'), ("one", '["kit.right"]')):
-        program("run", write(), *model, "--set", f"metrics={metrics}", "--set", f"name={name}")
-    [whole], [before] = summary(tmp_path, "all")["cells"], summary(tmp_path, "one")["cells"]
-    assert before["failed"] == 4
-    done = program("rescore", "runs/one", "--metric", "kit.graded")
-    assert done.returncode == 1, "as of a run in which debates failed"
-    [after] = summary(tmp_path, "one")["cells"]
-    assert (after["done"], after["failed"], after["samples"]) == (before["done"], before["failed"], before["samples"])
-    assert after["metrics"] == whole["metrics"]
-    assert len(exported(tmp_path / "runs/one")) == before["done"] + 4
-
-
-EXAMPLES = """
-import madplug_kit
-
-class Shown(madplug_kit.Style):
-    \"\"\"Looks at examples before the study.\"\"\"
-
-    name = "shown"
-
-    def prepare(self, setup):
-        assert len(list(setup.samples())) > 5
-"""
-
-
-def test_a_study_whose_components_looked_at_its_data_can_be_decided_again(program, write, tmp_path):
-    (tmp_path / "mine.py").write_text(EXAMPLES)
-    assert program("run", write(), "--set", 'debate.styles=["./mine.py:Shown"]').returncode == 0
-    done = program("decide", "runs/study", "--decision", "last_round", "--output", "runs/again")
-    assert done.returncode == 0, done.stderr
-    assert summary(tmp_path, "again")["cells"][0]["done"] > 5

@@ -67,14 +67,10 @@ def test_a_class_in_a_file_is_a_component_of_any_kind(program, write, mine, tmp_
     assert manifest["runs"][0]["local"][f"{mine}:Loud"] == version
 
 
-def test_the_expanded_run_file_and_what_follows_find_it_again(program, write, mine, tmp_path):
+def test_the_expanded_run_file_finds_it_again(program, write, mine, tmp_path):
     program("run", write(TEXT))
     assert program("run", "runs/study/study.toml", "--output", "runs/again").returncode == 0
     assert summary(tmp_path, "again")["metrics"] == summary(tmp_path)["metrics"]
-    done = program("decide", "runs/study", "--decision", "./mine.py:Firmest", "--set", "keep=2", "--output", "runs/d")
-    assert done.returncode == 0, done.stderr
-    assert program("rescore", "runs/study", "--metric", "./mine.py:Half").returncode == 0
-    assert list(summary(tmp_path)["metrics"]) == ["kit.right", "mine.py:Half"]
 
 
 def test_an_edited_metric_scores_again_and_an_edited_decision_is_pointed_out(program, write, mine, tmp_path):

@@ -26,8 +26,8 @@ from madplug import (
     maybe_await,
 )
 from madplug.debate import loop
+from madplug.debate.recorded import follow
 from madplug.debate.state import DebateState
-from madplug.redecide import follow
 from madplug.testing import LastRound, PlainStyle, SpeakAll, play
 
 

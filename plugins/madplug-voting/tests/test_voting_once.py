@@ -8,8 +8,8 @@ import pytest
 
 import madplug_voting
 from madplug import Extension, Review, hookimpl
+from madplug.debate.recorded import follow
 from madplug.debate.state import DebateState
-from madplug.redecide import follow
 from madplug.testing import play
 from madplug_voting import Plurality
 

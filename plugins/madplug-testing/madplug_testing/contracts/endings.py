@@ -15,7 +15,7 @@ from madplug.debate.state import change
 from madplug.records import Decision, Reopen
 from madplug.testing.play import debate_from, wait_for
 from madplug_testing.contracts.base import DebateContract
-from madplug_testing.contracts.scene import json_able, same_twice, variants
+from madplug_testing.contracts.scene import decided_again, json_able, same_twice, variants
 
 BALLOTS = 24
 
@@ -150,6 +150,13 @@ class PhaseContract(DebateContract):
         notes = self.trial().ended().played.result.notes
         assert json_able(notes), f"notes do not go into JSON: {notes!r:.200}"
 
+    def test_a_recorded_debate_keeps_its_record(self) -> None:
+        """It runs after a recorded debate was decided again, too, and nothing that is on record changes.
+
+        If this fails: `debate.recorded` says that the debate was run before, `debate.notes` what was noted.
+        """
+        decided_again(self.trial().ended())
+
 
 class MetricContract(DebateContract):
     """The contract of a metric."""
@@ -201,6 +208,14 @@ class ExtensionContract(DebateContract):
         assert not unknown, f"no such hook: {', '.join(unknown)}"
         unmarked = sorted(n for n, f in named.items() if getattr(f, "madplug_impl", None) is None)
         assert not unmarked, f"not marked with @hookimpl: {', '.join(unmarked)}"
+
+    def test_a_recorded_debate_keeps_its_record(self) -> None:
+        """A debate that was run with it can be decided again, and nothing that is on record changes.
+
+        If this fails: its hooks are not called when a recorded debate is decided again, so keep what a decision or a
+        metric needs in messages or `debate.notes`.
+        """
+        decided_again(self.trial().ended())
 
     def test_what_it_wraps_goes_on(self) -> None:
         """A hook is implemented as a wrapper, so that the host and the other extensions take effect too.

@@ -13,12 +13,13 @@ from pydantic import BaseModel
 
 from madplug.components import Dataset
 from madplug.context import Debate
+from madplug.debate.recorded import follow
 from madplug.debate.state import DebateState, stored_debate, without_paths
 from madplug.records import DebateResult, Message, Reply, Sample, Turn
 from madplug.rows import to_json
 from madplug.store import DebateId, MemoryStore
 from madplug.testing.defaults import PlainStyle
-from madplug.testing.play import Played
+from madplug.testing.play import Played, wait_for
 
 ODD = ("", " ", "{", '{"answer": ', "null", "[]", '{"answer": null}', "A B C", "{agent} {0} %s", "\N{SNOWMAN}\x00",
        "I cannot help with that.", '{"answer": {"a": [1, 2]}, "confidence": "high", "agree": "perhaps"}')
@@ -188,6 +189,15 @@ def variants(trial: Trial) -> Iterator[tuple[str, DebateState]]:
     records = {"as it ended": result.messages, "before any agent spoke": (), "after one message": result.messages[:1],
                "with no answer that could be read": unread}
     for name, messages in records.items():
-        notes = without_paths(result.notes, result.decision_notes)  # nothing is decided yet
+        notes = without_paths(result.notes, (*result.decision_notes, *result.phase_notes))  # nothing is decided yet
         stored = replace(result, messages=messages, notes=notes)
         yield name, stored_debate(stored, trial.debate.cell, client=trial.debate.client)
+
+
+def decided_again(trial: Trial) -> DebateState:
+    """The debate decided again by the protocol that decided it, which leaves its record as it is."""
+    before = trial.debate
+    state = DebateState(before.cell, before.sample, right=before.right, client=before.client, seed=before.seed)
+    wait_for(follow(state, trial.played.result))
+    assert state.transcript.messages == before.transcript.messages, "deciding again changes the record"
+    return state

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from madplug.config import ResolvedStudy, Resolver
-from madplug.context import Sampled
 from madplug.errors import UserError
-from madplug.redecide import recorded_table
-from madplug.registry.installed import Registry
-from madplug.registry.local import absolute, file_of
-from madplug.store.base import Reader
-from madplug.study.setup import CellSetup
+from madplug.study import Registry, Resolver, absolute, file_of
+from madplug_redecide.deciding import recorded_table
+
+if TYPE_CHECKING:
+    from madplug.study import ResolvedStudy
 
 
 def resolve_rescored(folder: Path, metrics: Sequence[Any], here: Path,
@@ -63,21 +61,3 @@ def _with(metrics: Sequence[Mapping[str, Any]], slots: Sequence[Mapping[str, Any
 def _full_name(use: str, registry: Registry) -> str:
     file = file_of(use, Path())
     return registry.find("metric", use).name if file is None else f"{file.name}:{use.rpartition(':')[2]}"
-
-
-class Rescorer:
-    """Has the debates of a study scored again. recorded: the study. metrics: the names of the scores to be replaced."""
-
-    def __init__(self, recorded: Reader, metrics: frozenset[str]) -> None:
-        self.recorded = recorded
-        self.metrics = metrics
-
-    def options(self) -> dict[str, Any]:
-        """The arguments of `StudyRun`."""
-        return {"samples": self.samples, "rescore": self.metrics}
-
-    async def samples(self, setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
-        """The samples of a cell's debates that have ended, with or without an error."""
-        for result in self.recorded.debates(setup.cell.slug):
-            if result.repeat == repeat and (result.decision or result.error):
-                yield result.sample, result.references

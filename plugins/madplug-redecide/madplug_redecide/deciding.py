@@ -1,0 +1,135 @@
+"""Recorded debates decided again: no agent is asked, and calls that were answered before are not repeated."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from madplug.errors import ModelError, UserError, nearest_or_all
+from madplug.records import DebateId, Decision, Sample, Usage
+from madplug.store import Reader
+from madplug.study import Registry, Resolver, absolute, confirm, follow, overlay, read
+
+if TYPE_CHECKING:
+    from madplug.study import CellSetup, DebateState, ResolvedStudy
+
+Table = dict[str, Any]
+
+
+def recorded_table(folder: Path, *, yes: bool = False) -> Table:
+    """The expanded run file of a study. Raises `UserError` if there is none, or the user does not trust it.
+
+    yes: the user has agreed to what a study that was begun by others names.
+    """
+    path = folder / "study.toml"
+    if not path.is_file():
+        raise UserError(f"{folder}: no study here (there is no study.toml)")
+    table = read(path, (), {})
+    cells = table.get("cells")
+    if not (isinstance(cells, list) and all(isinstance(cell, dict) and isinstance(cell.get("debate"), dict)
+                                            and isinstance(cell.get("name"), str) for cell in cells)):
+        raise UserError(f"{path}: is not what madplug writes there: it has no cells with a name and a debate")
+    confirm(folder, table, yes=yes)
+    return table
+
+
+def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str = "", pattern: str = "*",
+                  *, phases: bool = True, yes: bool = False) -> ResolvedStudy:
+    """The study in a directory, with changes to every cell; a model that cannot be made is absent.
+
+    name: of the new study; by default that of the old one. pattern: only the cells whose names match it, and those
+    that they are matched to. phases: False leaves them out. yes: see `recorded_table`.
+    """
+    table = recorded_table(folder, yes=yes)
+    table["cells"] = chosen(table["cells"], pattern)
+    table["name"] = name or table["name"]
+    for i, cell in enumerate(table["cells"]):
+        cell.pop("dataset", None)
+        if not phases:
+            cell["debate"].pop("phases", None)
+        for change in changes:
+            cell = overlay(cell, in_place(change, Path.cwd()))
+        table["cells"][i] = cell
+    try:
+        return Resolver(table, folder, Registry(), recorded=True).resolve()
+    except UserError as error:
+        names = {name for problem in error.problems for name in _models_of(table) if f"models.{name}" in problem.place}
+        if not names or any("models." not in problem.place for problem in error.problems):
+            raise
+        for cell in table["cells"]:
+            cell["models"] |= {name: {"use": "redecide.absent"} for name in names & cell.get("models", {}).keys()}
+        return Resolver(table, folder, Registry(), recorded=True).resolve()
+
+
+def _models_of(table: Table) -> set[str]:
+    return {name for cell in table["cells"] for name in cell.get("models", {})}
+
+
+def in_place(value: Any, folder: Path) -> Any:
+    """A value of a run file in which local files have absolute paths. folder: what they are relative to."""
+    if isinstance(value, Mapping):
+        return {key: in_place(inner, folder) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [in_place(inner, folder) for inner in value]
+    return absolute(value, folder) if isinstance(value, str) else value
+
+
+def chosen(cells: Sequence[Table], pattern: str) -> list[Table]:
+    """The cells whose names match a pattern (`*`, `?`, `[...]`, or the name itself), and those they are matched to.
+
+    Raises `UserError` if there is none.
+    """
+    names = {cell["name"] for cell in cells if pattern == cell["name"] or fnmatchcase(cell["name"], pattern)}
+    if not names:
+        every = [cell["name"] for cell in cells]
+        raise UserError(f"--cell {pattern}: no cell has such a name{nearest_or_all(pattern, every)}")
+    partners = {cell["match"]["cell"] for cell in cells if cell["name"] in names and cell.get("match")}
+    return [cell for cell in cells if cell["name"] in names | partners]
+
+
+def most_calls(resolved: ResolvedStudy, recorded: Reader, *, deciding: bool = True) -> int:
+    """The most model calls that deciding again can make: those of decisions, phases and metrics.
+
+    deciding: False for scoring, which makes only those of metrics.
+    """
+    debates: dict[str, int] = {}
+    for row in recorded.figures():
+        debates[row["cell"]] = debates.get(row["cell"], 0) + (row["error"] is None)
+    return sum(debates.get(cell.slug, 0) * sum(
+        component.calls(cell.plan)
+        for component in (*((cell.decision, *cell.phases) if deciding else ()), *cell.metrics.values()))
+        for cell in resolved.plan.cells)
+
+
+def without_paying(resolved: ResolvedStudy) -> None:
+    """Let the study end before its first call that is not on record."""
+    resolved.plan = replace(resolved.plan, limits=replace(resolved.plan.limits, calls=0))
+
+
+class Redecider:
+    """Takes samples and debates from a record and lets another decision protocol decide them."""
+
+    def __init__(self, recorded: Reader) -> None:
+        self.recorded = recorded
+
+    async def samples(self, setup: CellSetup, repeat: int) -> AsyncIterator[tuple[Sample, tuple[str, ...]]]:
+        """The samples of a cell's debates that have ended, with or without an error."""
+        for result in self.recorded.debates(setup.cell.slug):
+            if result.repeat == repeat and (result.decision or result.error):
+                yield result.sample, result.references
+
+    async def run(self, state: DebateState) -> Decision:
+        """Decide one recorded debate. Raises `ModelError` if the recorded debate failed."""
+        result = self.recorded.debate(DebateId(state.cell.slug, state.repeat, state.sample.id))
+        if result is None:
+            raise ModelError("the debate is no longer on record")
+        if result.error:
+            raise ModelError(f"the recorded debate failed: {result.error}")
+        return await follow(state, result, self._spent)
+
+    def _spent(self, key: str) -> tuple[Usage, int]:
+        call = self.recorded.call(key)
+        return (Usage(cost_usd=None), 0) if call is None else (call.completion.usage, call.retries)

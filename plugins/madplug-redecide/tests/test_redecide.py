@@ -1,0 +1,307 @@
+"""Recorded debates decided again: the same transcripts, another rule, and no call but the decision's own."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+from tests_support import RUN, Appeal, letters
+
+from madplug import Decision, DecisionProtocol, Extension, Reopen, Review, hookimpl, open_study
+from madplug.cli.program import main
+from madplug.config.plan import StudyPlan
+from madplug.debate.cell import BoundStyle, Cell
+from madplug.debate.recorded import follow
+from madplug.debate.state import DebateState
+from madplug.store import MemoryStore
+from madplug.study.run import StudyRun
+from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText, play, wait_for
+from madplug_redecide.deciding import Redecider
+
+
+class Early(DecisionProtocol):
+    """Decides as soon as `rounds` rounds are over, and keeps what it was asked."""
+
+    name = "early"
+
+    def __init__(self, rounds):
+        super().__init__()
+        self.rounds, self.asked = rounds, []
+
+    def after_wave(self, debate):
+        self.asked.append(("wave", debate.round, len(debate.transcript.messages)))
+
+    def after_round(self, debate):
+        self.asked.append(("round", debate.round, len(debate.transcript.messages)))
+        return Decision(debate.transcript.messages[-1].key, agreed=True) if debate.round == self.rounds else None
+
+    def at_end(self, debate):
+        return Decision.undecided("the end")
+
+
+def again(played, decision):
+    cell = Cell(slug="again", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=decision,
+                styles=[BoundStyle(PlainStyle())], rounds=3, agents=2)
+    debate = DebateState(cell, played.result.sample)
+    return wait_for(follow(debate, played.result)), debate
+
+
+def test_a_protocol_follows_the_record_wave_by_wave():
+    played = play(replies={0: list("ABC"), 1: list("ABC")}, agents=2, rounds=3)
+    early = Early(9)
+    decision, _ = again(played, early)
+    assert early.asked == [("wave", 1, 2), ("round", 1, 2), ("wave", 2, 4), ("round", 2, 4), ("wave", 3, 6),
+                           ("round", 3, 6)]
+    assert decision.reason == "the end"
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_a_protocol_that_would_have_ended_the_debate_sees_nothing_after_its_decision(rounds):
+    played = play(replies={0: list("ABC"), 1: list("ABC")}, agents=2, rounds=3)
+    decision, debate = again(played, Early(rounds))
+    assert decision.key == "ABC"[rounds - 1]
+    assert debate.transcript.messages[-1].round == rounds
+
+
+def test_deciding_again_as_before_gives_what_was_decided():
+    played = play(replies={0: list("ABC"), 1: list("ABB")}, agents=2, rounds=3)
+    assert again(played, LastRound())[0] == played.decision
+
+
+def program(*words):
+    return CliRunner().invoke(main, list(map(str, words)))
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study in `first`, and what its model was asked in `calls.txt`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(RUN)
+    done = program("run", "study.toml", "--set", "models.m.ledger=calls.txt", "--output", "first", "--quiet")
+    assert done.exit_code == 0, done.stderr
+    return tmp_path
+
+
+def test_the_command_makes_a_study_like_any_other_without_a_call(study):
+    calls = (study / "calls.txt").read_text()
+    done = program("decide", "first", "--decision", '{use = "last_round", keep = 2}', "--output", "again", "--quiet")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert (study / "calls.txt").read_text() == calls
+    summary = json.loads((study / "again/summary.json").read_text())
+    assert (summary["study"], summary["cells"][0]["done"], summary["paid"]["calls"]) == ("again", 6, 0)
+
+
+@pytest.mark.parametrize(("words", "text"), [
+    (("--set", "debate.decision.keeep=2", "--output", "again"), "did you mean 'keep'?"),
+    (("--set", "debat.rounds=2", "--output", "again"), "did you mean 'debate'?"),
+    (("--cell", "other", "--output", "again"), "no cell has such a name"),
+    (("--output", "first"), "is the study itself")])
+def test_mistakes_on_the_command_line_are_named(study, words, text):
+    done = program("decide", "first", *words)
+    assert done.exit_code == 2
+    assert text in done.stderr
+
+
+def test_any_value_of_a_cell_can_be_changed(study):
+    assert program("decide", "first", "--set", "debate.rounds=1", "--output", "again", "--quiet").exit_code == 0
+    with open_study("again") as again:
+        assert {debate.rounds for debate in again.debates()} == {1}
+
+
+def test_a_model_that_cannot_be_made_is_not_needed(study):
+    path = study / "first" / "study.toml"
+    path.write_text(path.read_text().replace('"kit.hash"', '"gone.model"'))
+    done = program("decide", "first", "--decision", "last_round", "--output", "again", "--yes", "--quiet")
+    assert done.exit_code == 0, done.stderr
+    assert "redecide.absent" in (study / "again" / "study.toml").read_text()
+
+
+ASKING = """
+from madplug import Decision, DecisionProtocol, hookimpl
+
+class Judge(DecisionProtocol):
+    \'\'\'Asks a model.\'\'\'
+    name = "judge"
+    def calls(self, plan):
+        return 1
+    async def at_end(self, debate):
+        return Decision((await debate.ask("who is right?", purpose="judge")).text)
+
+@hookimpl
+def madplug_register_decisions():
+    return [Judge]
+"""
+
+
+def test_a_call_that_is_not_on_record_is_made_only_with_pay(study, madplug_plugin):
+    madplug_plugin("asking", ASKING)
+    words = ("decide", "first", "--decision", "asking.judge", "--output", "again")
+    calls = (study / "calls.txt").read_text()
+    done = program(*words)
+    assert done.exit_code == 3
+    assert "calls that are not on record are needed, at most 6; add --pay to make them" in done.stderr
+    assert (study / "calls.txt").read_text() == calls
+    done = program(*words, "--pay")
+    assert done.exit_code == 0, done.stderr
+    assert "at most 6 model calls" in done.stderr
+    assert len((study / "calls.txt").read_text().split()) == len(calls.split()) + 6
+    assert program("decide", "again", "--output", "third", "--quiet").exit_code == 0, "each call is on record now"
+
+
+class Ballot(DecisionProtocol):
+    """Asks every voter at the end, writes down what it was told, and adds a note beside a style's."""
+
+    name = "ballot"
+
+    async def at_end(self, debate):
+        votes = await debate.ask_all(debate.ask(f"vote of {a.id}", purpose="vote", agent=a) for a in debate.voters)
+        debate.notes.setdefault("shared", {})["ballot"] = [v.text for v in votes]
+        return Decision(votes[0].text, agreed=True)
+
+    def calls(self, plan):
+        return plan.agents
+
+
+class Scribe(PlainStyle):
+    """Leaves a note, too."""
+
+    async def respond(self, debate, turn, view):
+        debate.notes.setdefault("shared", {})["scribe"] = debate.round
+        return await super().respond(debate, turn, view)
+
+
+def decide_again(store, played, decision, replies, phases=None):
+    """The study decided again by another protocol, with the calls of the first one at hand."""
+    model, again, redecider = Scripted(replies), MemoryStore(), Redecider(store)
+    cell = replace(played.debate.cell, decision=decision, dataset=None)
+    if phases is not None:
+        cell = replace(cell, phases=phases)
+    run = StudyRun(StudyPlan("play", [cell], {"model": model}), again, runner=redecider.run,
+                   samples=redecider.samples, reuse=[store])
+    asyncio.run(run.run())
+    return next(again.results()), model.requests
+
+
+def test_the_same_protocol_gives_the_same_decision_and_notes_without_a_call():
+    store = MemoryStore()
+    played = play(replies=lambda r: "B" if r.purpose == "vote" else "A", styles=[Scribe()], decision=Ballot(),
+                  store=store, rounds=2)
+    result, requests = decide_again(store, played, Ballot(), lambda r: "C")
+    assert requests == []
+    assert (result.decision, result.notes, result.calls) == (
+        played.result.decision, played.result.notes, played.result.calls)
+    assert result.tokens == played.result.tokens
+    assert result.other_calls == played.result.other_calls
+    assert len(result.other_calls) == len(result.agents)
+
+
+def test_what_the_old_decision_left_and_cost_does_not_stay():
+    store = MemoryStore()
+    played = play(replies=lambda r: "B" if r.purpose == "vote" else "A", styles=[Scribe()], decision=Ballot(),
+                  store=store, rounds=3)
+    assert (played.result.calls, played.result.notes) == (12, {"shared": {"scribe": 3, "ballot": ["B"] * 3}})
+
+    class First(LastRound):
+        """Ends after round 1."""
+
+        def after_round(self, debate):
+            return self.at_end(debate)
+
+    result, requests = decide_again(store, played, First(), lambda r: "C")
+    assert requests == []
+    assert (result.decision.key, result.rounds, result.calls) == ("A", 1, 3)
+    assert result.notes == {}, "a note may be about rounds that are left out"
+
+
+def test_a_new_decision_pays_for_what_it_asks_and_for_nothing_else():
+    store = MemoryStore()
+    played = play(replies=lambda r: "A", store=store, rounds=2)
+    result, requests = decide_again(store, played, Ballot(), lambda r: "C")
+    assert [r.purpose for r in requests] == ["vote"] * 3
+    assert (result.decision.key, result.calls) == ("C", played.result.calls + 3)
+
+
+def test_a_debate_that_was_reopened_is_followed_to_its_end():
+    store = MemoryStore()
+    played = play(replies=letters, agents=2, rounds=1, phases=[Appeal()], store=store)
+    result, requests = decide_again(store, played, LastRound(), letters)
+    assert requests == []
+    assert (result.decision, result.messages, result.notes) == (
+        played.result.decision, played.result.messages, played.result.notes)
+
+
+def test_a_round_that_was_retracted_for_good_is_not_asked_about():
+    class Strike(Extension):
+        """Retracts round 2 and ends the debate."""
+
+        name = "strike"
+
+        @hookimpl
+        def madplug_round_ended(self, debate):
+            return Review(redo=True, stop=True) if debate.round == 2 else None
+
+    class Strict(LastRound):
+        """Needs messages."""
+
+        def after_round(self, debate):
+            assert debate.transcript.of_round(debate.round)
+
+    store = MemoryStore()
+    played = play(replies=lambda r: "A", agents=2, rounds=3, store=store, extensions=[Strike()])
+    result, requests = decide_again(store, played, Strict(), lambda r: "B")
+    assert (result.error, result.calls, requests) == (None, 4, [])
+
+
+def reopened(phase, **more):
+    """A debate of one round that was reopened for two, and its records."""
+    store = MemoryStore()
+    return play(replies=letters, agents=2, rounds=1, phases=[phase], store=store, **more), store
+
+
+def test_a_reopened_debate_keeps_its_record_whatever_the_phase_would_say_now():
+    class Loud(Appeal):
+        """Reopens whenever it is asked, unless the debate is recorded."""
+
+        def run(self, debate, decision):
+            seen.append((debate.recorded, dict(debate.notes)))
+            return Reopen(rounds=2, say="something else")
+
+    seen = []
+    played, store = reopened(Appeal())
+    result, requests = decide_again(store, played, LastRound(), letters, [Loud()])
+    assert requests == []
+    assert result.messages == played.result.messages
+    assert result.decision == played.result.decision
+    assert seen == [(True, {"appeal": 1})]
+
+
+def test_a_debate_that_was_reopened_without_a_word_keeps_its_record():
+    played, store = reopened(Appeal(say=None), decision=Early(1))
+    assert played.result.notes["madplug"] == {"reopened": [1]}
+    result, _ = decide_again(store, played, Early(1), letters)
+    assert result.messages == played.result.messages
+    assert result.notes == played.result.notes
+
+
+def test_without_phases_a_reopened_debate_keeps_its_record_and_none_of_their_notes():
+    played, store = reopened(Appeal())
+    result, _ = decide_again(store, played, LastRound(), letters, [])
+    assert result.messages == played.result.messages
+    assert result.notes == {}
+
+
+def test_an_early_decision_leaves_out_the_last_rounds_of_the_last_part_only():
+    played, store = reopened(Appeal())
+    result, _ = decide_again(store, played, Early(2), letters)
+    assert [m.round for m in result.messages] == [1, 1, 1, 2, 2]
+    assert result.decision.key == "B"
+
+
+def test_a_phase_of_the_new_study_puts_no_text_on_record():
+    store = MemoryStore()
+    played = play(replies=letters, agents=2, rounds=2, store=store)
+    result, requests = decide_again(store, played, LastRound(), letters, [Appeal()])
+    assert requests == []
+    assert result.messages == played.result.messages
+    assert result.decision == played.result.decision
