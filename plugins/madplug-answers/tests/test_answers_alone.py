@@ -38,8 +38,7 @@ def test_own_words_and_another_project_s_code_keep_the_closing_line(format):
 @pytest.mark.parametrize(("format", "said", "key"), [
     (Choice(), "B", "B"), (Choice(several=True), "A, C", "AC"), (Number(), "1,234", "1234"), (YesNo(), "yes", "yes"),
     (Math(), r"\frac{1}{2}", "0.5"), (Text(), "the X Choir", "x choir"),
-    (Free(extract="regex"), "All of it.", "All of it."),
-])
+    (Free(extract="regex"), "All of it.", "All of it.")])
 def test_an_answer_that_stands_alone_is_read(format, said, key):
     assert play(answers=format, replies=[said], agents=1, sample=SAMPLE).messages[0].key == key
     assert format.canonical(said, SAMPLE) == key

@@ -30,23 +30,20 @@ def test_upstream_vectors_read_without_their_bugs(text, expected):
 @pytest.mark.parametrize("text", [
     "Final answer: (C)", "Final answer: C", "**Final answer:** (C)", "Final answer: **C**", "final answer is c.",
     "The answer is (C) Rome.", "So the correct answer is option C.", "The correct option is C, since ...",
-    "Answer: C\n\nI am sure.", "The answer is $\\boxed{C}$.", "Thus \\boxed{\\text{(C)}}", "（Ｃ）", "[C]", "C",
-    "c", "(c)",
-    "C. Rome", "C) Rome", "Rome", "rome.", "The answer is Rome.", "It flows there.\n\nC", "It flows there.\n(X) C",
-    "Of these, option C is the only one.", "I'd go with (C) over the rest",
-    "(A), (B) and (D) are wrong\nFinal answer: (C)",
-    "Final answer: C. Rome", "Final answer: C. Right", "The answer is C. It flows there.",
-    "The answer is\n\n(C)", "Answer = C", "My final answer: (C) because it has a river",
-])
+    "Answer: C\n\nI am sure.", "The answer is $\\boxed{C}$.", "Thus \\boxed{\\text{(C)}}", "（Ｃ）", "[C]", "C", "c",
+    "(c)", "C. Rome", "C) Rome", "Rome", "rome.", "The answer is Rome.", "It flows there.\n\nC",
+    "It flows there.\n(X) C", "Of these, option C is the only one.", "I'd go with (C) over the rest",
+    "(A), (B) and (D) are wrong\nFinal answer: (C)", "Final answer: C. Rome", "Final answer: C. Right",
+    "The answer is C. It flows there.", "The answer is\n\n(C)", "Answer = C",
+    "My final answer: (C) because it has a river"])
 def test_every_usual_way_to_say_c(text):
     assert letter(text) == "C"
 
 
 @pytest.mark.parametrize("text", [
     "", "   ", "I do not know.", "The answer is a matter of taste.", "The answer is I think unclear.",
-    "Final answer: N/A",
-    "Final answer: (E)", "f(A) + P(B)", "a cat, a dog", "The answer is 7.", "(A, B, C or D)", "Zurich", "That's it",
-])
+    "Final answer: N/A", "Final answer: (E)", "f(A) + P(B)", "a cat, a dog", "The answer is 7.", "(A, B, C or D)",
+    "Zurich", "That's it"])
 def test_a_reply_without_an_answer_gives_none(text):
     assert letter(text) is None
 
@@ -91,11 +88,8 @@ def test_the_pattern_allows_the_sample_s_options_only():
 class TestSeveral:
     @pytest.mark.parametrize(("text", "expected"), [
         ("Final answer: (A), (C)", "AC"), ("Final answer: (C) and (A)", "AC"), ("AC", "AC"), ("ca", "AC"),
-        ("A,C", "AC"),
-        ("['A', 'C']", "AC"), ("The right ones are these.\nFinal answer: B", "B"), ("The answer is (A).", "A"),
-        ("A", "A"),
-        ("Final answer: none", None), ("", None), ("\\boxed{A, D}", "AD"),
-    ])
+        ("A,C", "AC"), ("['A', 'C']", "AC"), ("The right ones are these.\nFinal answer: B", "B"),
+        ("The answer is (A).", "A"), ("A", "A"), ("Final answer: none", None), ("", None), ("\\boxed{A, D}", "AD")])
     def test_the_answer_is_a_set(self, text, expected):
         assert letter(text, several=True) == expected
 

@@ -102,20 +102,17 @@ def reads_another_agent_s_answer(row, recorded, ours):
 # The sets
 
 CHOICE = {"thought": reads_an_unfinished_thought, "another agent's": reads_another_agent_s_answer,
-          "article": reads_an_article, "not available": reads_not_available_as_a,
-          "announced": passes_over_what_is_announced}
+    "article": reads_an_article, "not available": reads_not_available_as_a, "announced": passes_over_what_is_announced}
 NUMBER = {"thought": reads_an_unfinished_thought,
           "words in the box": wants_nothing_but_digits_in_a_box, "last number": takes_the_last_number_of_all}
 MATH = {"last number": takes_the_last_number_of_all, "part lost": loses_part_of_the_answer}
 SETS = {
     "som_mmlu": (1800, Choice(), CHOICE, {"thought": 3, "another agent's": 1, "article": 66, "announced": 41}),
     "dylan_mmlu_n4": (1061, Choice(), CHOICE, {"announced": 9, "not available": 5, "another agent's": 1}),
-    "models_mmlu_pro": (448, Choice(), CHOICE, {"announced": 3}),
-    "davinci_bbh": (507, Choice(), CHOICE, {}),
+    "models_mmlu_pro": (448, Choice(), CHOICE, {"announced": 3}), "davinci_bbh": (507, Choice(), CHOICE, {}),
     "som_gsm": (1740, Number(), NUMBER, {"thought": 17, "words in the box": 41, "last number": 1}),
     "openai_gsm8k": (616, Number(), NUMBER, {"last number": 1}),
-    "dylan_math500": (1016, Math(), MATH, {"last number": 29, "part lost": 6}),
-}
+    "dylan_math500": (1016, Math(), MATH, {"last number": 29, "part lost": 6})}
 
 
 @pytest.mark.parametrize("corpus", SETS)
@@ -132,8 +129,7 @@ RECORDERS = {
     "som_mmlu": (papers.slm_choice, Choice(), 1792), "dylan_mmlu_n4": (papers.dylan_choice, Choice(), 1061),
     "models_mmlu_pro": (papers.mmlu_pro_choice, Choice(), 448), "davinci_bbh": (papers.som_choice, Choice(), 507),
     "som_gsm": (papers.som_number, Number(), 1740), "openai_gsm8k": (Number().stated, Number(), 613),
-    "dylan_math500": (papers.dylan_math, Math(), 1010),
-}
+    "dylan_math500": (papers.dylan_math, Math(), 1010)}
 
 
 @pytest.mark.parametrize("corpus", RECORDERS)

@@ -29,30 +29,23 @@ def test_upstream_vectors_read_without_their_bugs(text, expected):
 
 @pytest.mark.parametrize(("text", "expected"), [
     ("18.00", "18"), ("018", "18"), (".5", "0.5"), ("5.", "5"), ("-0", "0"), ("1,234,567.50", "1234567.5"),
-    ("1e3", "1000"),
-    ("1.5e-3", "0.0015"), (r"3 \times 10^5", "300000"), ("3/4", "0.75"), ("1/3", "1/3"), ("2/6", "1/3"),
-    ("-1/3", "-1/3"),
-    (r"\frac{3}{4}", "0.75"), (r"-\dfrac{1}{3}", "-1/3"), ("50%", "50"), ("$5", "5"), (r"\$45{,}000", "45000"),
-    (r"10\,000", "10000"),
-    ("9007199254740993.1", "9007199254740993.1"),
-])
+    ("1e3", "1000"), ("1.5e-3", "0.0015"), (r"3 \times 10^5", "300000"), ("3/4", "0.75"), ("1/3", "1/3"),
+    ("2/6", "1/3"), ("-1/3", "-1/3"), (r"\frac{3}{4}", "0.75"), (r"-\dfrac{1}{3}", "-1/3"), ("50%", "50"), ("$5", "5"),
+    (r"\$45{,}000", "45000"), (r"10\,000", "10000"), ("9007199254740993.1", "9007199254740993.1")])
 def test_the_shortest_exact_form(text, expected):
     assert number(text) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [
     ("-7", "-7"), ("−7", "-7"), ("x=-3", "-3"), ("= - 5", "-5"), ("-$5", "-5"), ("$-5", "-5"), (r"-\$5", "-5"),
-    ("the answer is -12", "-12"),
-    ("10-5", "5"), ("3-5 apples", "5"), ("- 5 apples", "5"), ("a dash - 5", "5"), ("$45$-$90$", "90"),
-    ("f(x)-2", "2"),
-])
+    ("the answer is -12", "-12"), ("10-5", "5"), ("3-5 apples", "5"), ("- 5 apples", "5"), ("a dash - 5", "5"),
+    ("$45$-$90$", "90"), ("f(x)-2", "2")])
 def test_a_minus_is_a_sign_only_where_it_is_one(text, expected):
     assert number(text) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    ("٣٫٥", "3.5"), ("５", "5"), ("१२", "12"), ("5²", "5"), ("½", "0.5"), ("1\u202f234", "1234"), ("Ⅷ", None),
-])
+    ("٣٫٥", "3.5"), ("５", "5"), ("१२", "12"), ("5²", "5"), ("½", "0.5"), ("1\u202f234", "1234"), ("Ⅷ", None)])
 def test_digits_of_every_script_count_and_superscripts_do_not(text, expected):
     assert number(text) == expected
 
@@ -63,8 +56,7 @@ def test_digits_of_every_script_count_and_superscripts_do_not(text, expected):
     ("10^10^10", None), ("10^{10^{10}}", None), ("9^9^9^9", None), ("1e999", None), ("1e9999999", None),
     ("1e-999999", None), ("0^-1", None), ("10^99999", None), ("1^1^1", "1"), ("0x" + "f" * 5000, None),
     ("9" * 5000, None), ("1/" + "9" * 5000, None), ("１\uff0c２３４\uff0e５", "1234.5"), ("10^400", None),
-    ("10^399", "1" + "0" * 399),
-])
+    ("10^399", "1" + "0" * 399)])
 def test_large_numbers_and_other_notations(text, expected):
     assert number(text) == expected
     assert number(f"The answer is {text}") == expected
@@ -115,9 +107,8 @@ def test_a_constrained_reply_may_end_with_a_full_stop(value):
 
 @pytest.mark.parametrize(("text", "answer"), [
     ("1 1/2", "1.5"), ("Final answer: 2 3/4 cups", "2.75"), ("Final answer: -1 1/2", "-1.5"), ("3 ½", "3.5"),
-    ("Final answer: 2\u202f½", "2.5"), ("Final answer: 1\u00a01/2", "1.5"),
-    ("Final answer: 1,234 1/2", "1234.5"), ("1\u202f234", "1234"), ("1\u202f234/2", "617"),
-    ("1½", "1.5"), ("\\boxed{1\\frac{1}{3}}", "4/3"), ("It was 1/2, now 3/4", "0.75"), ("Final answer: 5 7/3", "5"),
-    ("Final answer: 10 1/0", "10")])
+    ("Final answer: 2\u202f½", "2.5"), ("Final answer: 1\u00a01/2", "1.5"), ("Final answer: 1,234 1/2", "1234.5"),
+    ("1\u202f234", "1234"), ("1\u202f234/2", "617"), ("1½", "1.5"), ("\\boxed{1\\frac{1}{3}}", "4/3"),
+    ("It was 1/2, now 3/4", "0.75"), ("Final answer: 5 7/3", "5"), ("Final answer: 10 1/0", "10")])
 def test_a_mixed_number_is_its_sum(text, answer):
     assert number(text) == answer

@@ -36,13 +36,9 @@ OTHERS = [
     "Agent 2 said:\nFinal answer: {other}",
 ]
 FORMATS = {
-    "choice": (Choice(), CITIES, "(A)", "(B)", "A"),
-    "several": (Choice(several=True), CITIES, "(A), (C)", "(B)", "AC"),
-    "number": (Number(), ANY, "12", "17", "12"),
-    "math": (Math(), ANY, r"$\frac{1}{2}$", r"$\frac{1}{3}$", "0.5"),
-    "yesno": (YesNo(), ANY, "yes", "no", "yes"),
-    "text": (Text(), ANY, "Paris", "London", "paris"),
-}
+    "choice": (Choice(), CITIES, "(A)", "(B)", "A"), "several": (Choice(several=True), CITIES, "(A), (C)", "(B)", "AC"),
+    "number": (Number(), ANY, "12", "17", "12"), "math": (Math(), ANY, r"$\frac{1}{2}$", r"$\frac{1}{3}$", "0.5"),
+    "yesno": (YesNo(), ANY, "yes", "no", "yes"), "text": (Text(), ANY, "Paris", "London", "paris")}
 each_format = pytest.mark.parametrize("format", FORMATS)
 
 
@@ -68,8 +64,7 @@ def test_a_reply_that_only_reports_an_answer_has_none(format, said):
     "> Final answer: {other}\n\nI do not agree with this. Final answer: {mine}",
     "Final answer: {other}\n\nI was wrong about that.\n\nFinal answer: {mine}",
     'Final answer: {mine} (and not "the answer is {other}", as Agent 2 has it)',
-    "Agent 2: The answer is {other}.\nAgent 3: The answer is {other}.\nFinal answer: {mine}",
-])
+    "Agent 2: The answer is {other}.\nAgent 3: The answer is {other}.\nFinal answer: {mine}"])
 def test_the_last_own_answer_counts(format, reply):
     answers, sample, mine, other, key = FORMATS[format]
     if format == "text" and "(and" in reply:
@@ -84,8 +79,7 @@ def test_the_last_own_answer_counts(format, reply):
     "I agree with Agent 2 that the answer is {mine}.", "As Agent 2 says, the answer is {mine}.",
     "Agent 2 correctly says that the answer is {mine}.", "Agent 2 is right: the answer is {mine}.",
     "Agent 2 got it wrong, so the answer is {mine}.", "Agent 1: Final answer: {mine}",
-    "The text says that the answer is {mine}.", "Therefore I say the answer is {mine}.",
-])
+    "The text says that the answer is {mine}.", "Therefore I say the answer is {mine}."])
 def test_one_s_own_answer_in_quotation_marks_or_shared_with_another_agent_counts(format, reply):
     answers, sample, mine, _, key = FORMATS[format]
     assert answers.canonical(reply.format(mine=mine), sample) == key
@@ -96,10 +90,8 @@ def test_one_s_own_answer_in_quotation_marks_or_shared_with_another_agent_counts
     ("Final answer: (A)\nnot (B)", "A"), ("The answer is not B but A.", "A"), ("The answer is not (B), but (A)", "A"),
     ("The answer isn't (B).", None), ("It cannot be (B).", None), ("I choose (A) rather than (B).", "A"),
     ("I choose (A) instead of option (B).", "A"), ("(A) fits. (B) and (C) are wrong.", "A"),
-    ("(A) fits, (B) is not correct", "A"),
-    ("Neither (B) nor (C): (A)", "A"), ("I think (A). Others chose (B).", "A"),
-    ("I say (A). Agent 2 prefers (B).", "A"),
-])
+    ("(A) fits, (B) is not correct", "A"), ("Neither (B) nor (C): (A)", "A"), ("I think (A). Others chose (B).", "A"),
+    ("I say (A). Agent 2 prefers (B).", "A")])
 def test_a_letter_that_is_denied_is_no_answer(text, expected):
     assert Choice().canonical(text, CITIES) == expected
 
@@ -117,8 +109,7 @@ def test_a_letter_that_is_denied_is_no_answer(text, expected):
     (Number(), r"Agent 2 has \boxed{17}. Final answer: 12", "12"),
     (Number(), r"First \boxed{17}.\n\nFinal answer: 12", "12"),
     (Math(), "First \\boxed{17}.\n\nFinal answer: 12", "12"),
-    (YesNo(), "First \\boxed{no}.\n\nFinal answer: yes", "yes"),
-])
+    (YesNo(), "First \\boxed{no}.\n\nFinal answer: yes", "yes")])
 def test_quotations_and_denials_in_every_format(format, text, expected):
     assert format.canonical(text.replace("\\n", "\n"), ANY) == expected
 
@@ -129,9 +120,8 @@ def test_quotations_and_denials_in_every_format(format, text, expected):
     "Final answer: {mine}\n<think>Final answer: {other}</think>",
     "Final answer: {mine}\n<think>\nFinal answer: {other}", "Final answer: {other}</think>\nFinal answer: {mine}",
     "<THINKING>the answer is {other}</THINKING>Final answer: {mine}",
-    "<think>a <think> tag</think>Final answer: {mine}<think>Final answer: {other}",
-    "[AGREE] Final answer: {mine}", "Final answer: {mine} [DISAGREE]", "[ disagree ] Final answer: {mine}",
-])
+    "<think>a <think> tag</think>Final answer: {mine}<think>Final answer: {other}", "[AGREE] Final answer: {mine}",
+    "Final answer: {mine} [DISAGREE]", "[ disagree ] Final answer: {mine}"])
 def test_thoughts_and_tags_are_never_read(format, reply):
     answers, sample, mine, other, key = FORMATS[format]
     assert answers.canonical(reply.format(mine=mine, other=other), sample) == key

@@ -59,16 +59,11 @@ def test_the_rules_give_what_the_papers_code_gives(rule, text, expected):
 
 @pytest.mark.parametrize(("answers", "text", "key"), [
     (Choice(read_as="mallm"), "I think A) is wrong, B) is right", "A"),
-    (Choice(read_as="mallm"), "final solution: b", "B"),
-    (Choice(read_as="madc"), "Final answer: B", None),
-    (Choice(), "I think A) is wrong, B) is right", "B"),
-    (Number(read_as="som"), r"\boxed{-5}", "5"),
-    (Number(), r"\boxed{-5}", "-5"),
-    (Math(read_as="dylan"), "6 + 3 = 9. The answer is $9$, surely.", "9"),
+    (Choice(read_as="mallm"), "final solution: b", "B"), (Choice(read_as="madc"), "Final answer: B", None),
+    (Choice(), "I think A) is wrong, B) is right", "B"), (Number(read_as="som"), r"\boxed{-5}", "5"),
+    (Number(), r"\boxed{-5}", "-5"), (Math(read_as="dylan"), "6 + 3 = 9. The answer is $9$, surely.", "9"),
     (Math(read_as="madc"), r"The answer is 7, or \boxed{\dfrac12}", "0.5"),
-    (Math(read_as="madc"), "The answer is 7.", None),
-    (YesNo(read_as="eot"), "No. So the answer is Yes", "yes"),
-])
+    (Math(read_as="madc"), "The answer is 7.", None), (YesNo(read_as="eot"), "No. So the answer is Yes", "yes")])
 def test_a_debate_reads_as_its_answer_format_says(answers, text, key):
     assert play(replies=[text], answers=answers, agents=1).messages[0].key == key
 
@@ -84,8 +79,7 @@ def test_a_rule_that_cannot_read_what_agents_are_asked_for_is_for_recorded_repli
                     "'Final answer: (B)'; use it with recorded replies only")
     assert list(Choice(read_as="mmlu_pro").check(SimpleNamespace(models=()))) == []
     asked = [*(Choice(read_as=name) for name in ("mallm", "som", "madc", "eot", "dylan", "slm")), YesNo(read_as="eot"),
-             *(Number(read_as=name) for name in ("som", "eot")), Math(read_as="dylan"),
-             Math(read_as="madc")]
+        *(Number(read_as=name) for name in ("som", "eot")), Math(read_as="dylan"), Math(read_as="madc")]
     assert [problem for answers in asked for problem in answers.check(SimpleNamespace(models=("m",)))] == []
 
 

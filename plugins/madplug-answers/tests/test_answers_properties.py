@@ -14,18 +14,14 @@ from madplug_answers import Choice, Free, Math, Number, Text, YesNo, reports
 
 SAMPLES = (Sample("q1", "?", choices=("one", "two", "Both (A) and (B)", "the")), Sample("q2", "?"))
 FORMATS = (Choice(), Choice(several=True), Number(), YesNo(), Math(), Text(), Text(unknown=True), Free())
-PIECES = ("Final answer:", "final answer", "the answer is", "answer:", "\\boxed{", "}", "{", "(", ")", "[",
-"]", "(A)", "b", "B)", "C",
-          "a", "yes", "No", "true", "-", "−", "1", "2,345", ".5", "/", "%", "$", "\\$", "=", "x",
-          "\\frac{1}{2}", "\\frac12", "\\\\",
-          "\\text{", "\\sqrt2", "^\\circ", "\\left", "\\,", "e5", "٣", "５", "²", "\n", " ", "\t", "\u202f",
-          "**", "####", "unknown",
-          "the", "one", "Both (A) and (B)", "N/A", "none", "'", '"', ".", ",", ">", "#", "\u0130", "ß", "ﬁ",
-          "10^5", "\\times", "_", "^10", "0x1f", "1_000", "1.5 km", "not", "but", "isn't",
-          "Agent 2", "says", "(Agent 2 said",
-          "others claim", "it is", "Agent 2:", "according to", "> ", "\n> ", "```", "\n```\n", "~~~",
-          "“", "”", "‘", "’", "«", "»",
-          "<think>", "</think>", "[AGREE]", "[DISAGREE]", "°", "½", "€", "no doubt", "I agree with", "!")
+PIECES = ("Final answer:", "final answer", "the answer is", "answer:", "\\boxed{", "}", "{", "(", ")", "[", "]", "(A)",
+    "b", "B)", "C", "a", "yes", "No", "true", "-", "−", "1", "2,345", ".5", "/", "%", "$", "\\$", "=", "x",
+    "\\frac{1}{2}", "\\frac12", "\\\\", "\\text{", "\\sqrt2", "^\\circ", "\\left", "\\,", "e5", "٣", "５", "²", "\n",
+    " ", "\t", "\u202f", "**", "####", "unknown", "the", "one", "Both (A) and (B)", "N/A", "none", "'", '"', ".", ",",
+    ">", "#", "\u0130", "ß", "ﬁ", "10^5", "\\times", "_", "^10", "0x1f", "1_000", "1.5 km", "not", "but", "isn't",
+    "Agent 2", "says", "(Agent 2 said", "others claim", "it is", "Agent 2:", "according to", "> ", "\n> ", "```",
+    "\n```\n", "~~~", "“", "”", "‘", "’", "«", "»", "<think>", "</think>", "[AGREE]", "[DISAGREE]", "°", "½", "€",
+    "no doubt", "I agree with", "!")
 texts = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=14).map("".join),
                   st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join))
 each_format = pytest.mark.parametrize("format",
@@ -78,13 +74,11 @@ def test_a_fraction_is_itself_in_every_spelling(above, below):
         rf"\frac{{{2 * above}}}{{{2 * below}}}", SAMPLES[1])
 
 
-HOSTILE = ["a", "(", "A) ", "answer: A ", "\\boxed{", "$a", "\\(", "1,", "111,", "1/", "-", " ", "\n",
-"\\text{", "\\frac{1}{",
-           "Final answer: ", "> ", "yes ", "٣", "1=", ". ", "[A", "1e5 ", "answer is 1+", "^1", "1^", "0x", "1_000",
-           "'a ", "“", "```", "> x\n", "~~~\n", "<think>", "</think>", "[AGREE]",
-           "Agent 2 says ",
-           "Agent the ", "Ada says the answer ",
-           "others ", "He ", "not B ", "not 1, ", "(A), ", "Agent 2: ", "Agents 1, 2", "according to ", "$ 5", "no "]
+HOSTILE = ["a", "(", "A) ", "answer: A ", "\\boxed{", "$a", "\\(", "1,", "111,", "1/", "-", " ", "\n", "\\text{",
+    "\\frac{1}{", "Final answer: ", "> ", "yes ", "٣", "1=", ". ", "[A", "1e5 ", "answer is 1+", "^1", "1^", "0x",
+    "1_000", "'a ", "“", "```", "> x\n", "~~~\n", "<think>", "</think>", "[AGREE]", "Agent 2 says ", "Agent the ",
+    "Ada says the answer ", "others ", "He ", "not B ", "not 1, ", "(A), ", "Agent 2: ", "Agents 1, 2", "according to ",
+    "$ 5", "no "]
 DEEP = ["<", "(", "\\boxed{", '"']
 
 

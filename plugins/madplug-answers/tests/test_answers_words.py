@@ -16,16 +16,14 @@ ANY = Sample("q1", "What?")
 @pytest.mark.parametrize(("text", "expected"), [
     ("Yes", "yes"), ("no.", "no"), ("TRUE", "yes"), ("False", "no"), ("**No**", "no"), ("Final answer: yes", "yes"),
     ("Yes, or rather no", "no"), ("The answer is yes. No further questions.", "yes"),
-    ("The answer is: well, yes", "yes"),
-    ("The answer is clear. It is no.", "no"), ("\\boxed{True}", "yes"), ("maybe", None), ("", None),
-    ("nobody knows", None),
-    ("There is no doubt that Hamlet counts as a tragedy", None), ("No evidence was found for it.", None),
-    ("There is no doubt that the answer is yes.", "yes"), ("The answer is yes, no question about it.", "yes"),
-    ("The answer is no because it has no wings.", "no"), ("No, it has no wings.", "no"), ("No - it has none", "no"),
-    ("see No. 5", None), ("That is not true.", "no"), ("It isn't true.", "no"),
-    ("It is not false.", "yes"), ("The answer is not yes.", "no"), ("Please say yes or no.", None),
-    ("Answer yes or no: no", "no"), ("Final answer: 'no'", "no"), ("no-one knows", None),
-])
+    ("The answer is: well, yes", "yes"), ("The answer is clear. It is no.", "no"), ("\\boxed{True}", "yes"),
+    ("maybe", None), ("", None), ("nobody knows", None), ("There is no doubt that Hamlet counts as a tragedy", None),
+    ("No evidence was found for it.", None), ("There is no doubt that the answer is yes.", "yes"),
+    ("The answer is yes, no question about it.", "yes"), ("The answer is no because it has no wings.", "no"),
+    ("No, it has no wings.", "no"), ("No - it has none", "no"), ("see No. 5", None), ("That is not true.", "no"),
+    ("It isn't true.", "no"), ("It is not false.", "yes"), ("The answer is not yes.", "no"),
+    ("Please say yes or no.", None), ("Answer yes or no: no", "no"), ("Final answer: 'no'", "no"),
+    ("no-one knows", None)])
 def test_yes_and_no(text, expected):
     assert YesNo().canonical(text, ANY) == expected
 
@@ -33,38 +31,33 @@ def test_yes_and_no(text, expected):
 @pytest.mark.parametrize(("text", "expected"), [
     ("The Southampton Philharmonic Choir.", "southampton philharmonic choir"), ("Final answer: Paris", "paris"),
     ("**Final answer:** the  Eiffel-Tower!", "eiffeltower"), ("I think the answer is Paris.", "paris"),
-    ("ＰＡＲＩＳ", "paris"),
-    ("a", "a"), ("!!!", None), ("", None), ("Final answer:\n\n\"Paris\"", "paris"), ("two\nlines", "two lines"),
-])
+    ("ＰＡＲＩＳ", "paris"), ("a", "a"), ("!!!", None), ("", None), ("Final answer:\n\n\"Paris\"", "paris"),
+    ("two\nlines", "two lines")])
 def test_text_is_compared_as_in_squad(text, expected):
     assert Text().canonical(text, ANY) == expected
 
 
 @pytest.mark.parametrize("same", [
-    ["1.5 km", "1.5 km.", "Final answer: 1.5 km", "1.5km", "**1.5 km**", "１．５ km"],
-    ["15 km"], ["1,500 m", "1500 m", "1 500 m", "1\u202f500 m", "1\u00a0500 m", "1'500 m", "1_500 m", "1500m"],
+    ["1.5 km", "1.5 km.", "Final answer: 1.5 km", "1.5km", "**1.5 km**", "１．５ km"], ["15 km"],
+    ["1,500 m", "1500 m", "1 500 m", "1\u202f500 m", "1\u00a0500 m", "1'500 m", "1_500 m", "1500m"],
     ["1,234,567.50", "1 234 567.50", "1234567.50"], ["1.234.567", "1234567", "12,34,567"], ["1,5 km"],
-    ["-5", "−5", "\u20135", "(-5)"], ["5", "+5", "5.", "5!"], ["3-5", "3\u20135"], ["35"],
-    ["-5 °C", "-5°C", "−5 °c"], ["50%", "50 %", "50 percent", "50 per cent"], ["50"],
-    ["$3.50", "$ 3.50", "3.50$"], ["-$5", "$-5", "−$5"], ["€5"], ["10:30", "10:30."], ["1030"],
-    ["1/2", "½"], ["1 1/2", "1½", "Final answer: 1½"],
-    ["11/2"], ["10^5", "10⁵", "Final answer: 10⁵"], ["105"], [".5", "0.5"], ["2*3"], ["23"],
-    ["2024-01-02"], ["C++"], ["C#"], ["C"], ["A+"], ["U.S.", "US"], ["the 1990s", "1990s"], ["3.14.15"],
-])
+    ["-5", "−5", "\u20135", "(-5)"], ["5", "+5", "5.", "5!"], ["3-5", "3\u20135"], ["35"], ["-5 °C", "-5°C", "−5 °c"],
+    ["50%", "50 %", "50 percent", "50 per cent"], ["50"], ["$3.50", "$ 3.50", "3.50$"], ["-$5", "$-5", "−$5"], ["€5"],
+    ["10:30", "10:30."], ["1030"], ["1/2", "½"], ["1 1/2", "1½", "Final answer: 1½"], ["11/2"],
+    ["10^5", "10⁵", "Final answer: 10⁵"], ["105"], [".5", "0.5"], ["2*3"], ["23"], ["2024-01-02"], ["C++"], ["C#"],
+    ["C"], ["A+"], ["U.S.", "US"], ["the 1990s", "1990s"], ["3.14.15"]])
 def test_numbers_in_text_keep_their_value(same):
     assert len({Text().canonical(text, ANY) for text in same}) == 1
     assert Text().canonical(same[0], ANY) not in {Text().canonical(t, ANY) for t in DIFFERENT - set(same)}
 
 
 DIFFERENT = {"1.5 km", "15 km", "1,500 m", "1,5 km", "-5", "5", "3-5", "35", "50%", "50", "$3.50", "350", "10:30",
-             "1030", "1/2", "12", "10^5", "105", ".5", "2*3", "23", "C++", "C#", "C", "A+", "11/2",
-             "1 1/2"}
+    "1030", "1/2", "12", "10^5", "105", ".5", "2*3", "23", "C++", "C#", "C", "A+", "11/2", "1 1/2"}
 
 
 @pytest.mark.parametrize(("text", "expected"), [
     ("1.5 km", "1.5 km"), ("a 1,234.5-litre tank", "1234.5litre tank"), ("in 1998, 200 people", "in 1998 200 people"),
-    ("COVID-19", "covid19"), ("July 4, 1776", "july 4 1776"), ("nearly $40 per barrel", "nearly $40 per barrel"),
-])
+    ("COVID-19", "covid19"), ("July 4, 1776", "july 4 1776"), ("nearly $40 per barrel", "nearly $40 per barrel")])
 def test_the_form_of_numbers_in_text(text, expected):
     assert normalised(text) == expected
 
@@ -74,9 +67,8 @@ LISTED = Sample("q1", "Which way does the car face?\n\nA. Left\nB. Right\nAnswer
 
 @pytest.mark.parametrize(("reply", "answer"), [
     ("Final answer: B. Right", "B"), ("Final answer: B) right.", "B"), ("B. Right", "B"),
-    ("Final answer: (B) Right", "B"),
-    ("Final answer: B", "B"), ("Final answer: B. Left", "B. Left"), ("Final answer: Right", "Right"),
-])
+    ("Final answer: (B) Right", "B"), ("Final answer: B", "B"), ("Final answer: B. Left", "B. Left"),
+    ("Final answer: Right", "Right")])
 def test_an_option_that_the_question_lists_is_its_letter(reply, answer):
     played = play(answers=Text(), replies=[reply], agents=1, sample=LISTED, references=["B"])
     assert played.messages[0].answer == answer

@@ -57,8 +57,7 @@ def scored(first, second):
 
 def simultaneous(replies, rounds=2, agents=2, **options):
     return play(**{"styles": [Referee()], "personas": [Referees()], "visibility": Summary(scope="append"),
-                   "decision": Scores(), "agents": agents, "rounds": rounds, "sample": PAIR, "replies": replies,
-                   **options})
+        "decision": Scores(), "agents": agents, "rounds": rounds, "sample": PAIR, "replies": replies, **options})
 
 
 def summarised(replies, rounds=2, agents=3, **options):
@@ -221,15 +220,12 @@ def test_no_readable_verdict_is_undecided():
 
 
 @pytest.mark.parametrize(("text", "scores"), [
-    ("Assistant 1: 7\nAssistant 2: 8", (7, 8)),
-    ("**Score of Assistant 1:** 7/10\n**Score of Assistant 2:** 8.5/10", (7, 8.5)),
-    ("The score of Assistant 1 is 9.\nThe score of Assistant 2 is 3.", (9, 3)),
+    ("Assistant 1: 7\nAssistant 2: 8", (7, 8)), ("**Score of Assistant 1:** 7/10\n**Score of Assistant 2:** 8.5/10",
+    (7, 8.5)), ("The score of Assistant 1 is 9.\nThe score of Assistant 2 is 3.", (9, 3)),
     ("Assistant 1: 3\nAssistant 2: 4\nno:\nAssistant 1: 5\nAssistant 2: 6", (5, 6)),
     ("Assistant 1: 0\nAssistant 2: 8", None), ("Assistant 1: 11\nAssistant 2: 8", None), ("Assistant 1: 7", None),
     ("7 8", None), ("", None), ("Assistant 1: seven\nAssistant 2: eight", None),
-    ("Assistant 12: 7\nAssistant 2: 8", None),
-    ("assistant " * 5000, None), ("Assistant 1: " + "9" * 5000, None),
-])
+    ("Assistant 12: 7\nAssistant 2: 8", None), ("assistant " * 5000, None), ("Assistant 1: " + "9" * 5000, None)])
 def test_scores_are_read_leniently_and_only_from_one_to_ten(text, scores):
     assert read_scores(text) == scores
 

@@ -124,8 +124,7 @@ print("end")
 @pytest.mark.parametrize("take", [
     "os.memfd_create('x')", "libc('shmget', 0, 1 << 30, 0o1600)", "libc('msgget', 0, 0o1600)",
     "libc('semget', 0, 100, 0o1600)", "libc('mq_open', b'/x', 0o102, 0o600, None)", "libc('unshare', 0x10000000)",
-    "libc('inotify_init1', 0)", "libc('ptrace', 0, 0, 0, 0)",
-    "import fcntl\nfcntl.fcntl(os.pipe()[1], 1031, 1 << 20)",
+    "libc('inotify_init1', 0)", "libc('ptrace', 0, 0, 0, 0)", "import fcntl\nfcntl.fcntl(os.pipe()[1], 1031, 1 << 20)",
     "import fcntl, sys\nfcntl.lockf(open(sys.executable), fcntl.LOCK_SH)",
     "import socket\nsocket.send_fds(socket.socketpair()[0], [b'x'], [0])"])
 def test_memory_that_is_not_counted_and_new_namespaces_are_refused(take):
@@ -144,8 +143,7 @@ print("taken")
 @sandboxed
 @pytest.mark.parametrize("program", [
     "import mmap\npinned = [mmap.mmap(-1, 1 << 24) for _ in range(64)]",
-    "import mmap\npinned = []\nwhile True:\n    pinned.append(mmap.mmap(-1, 1 << 20))",
-    "b = bytearray(10**9)"])
+    "import mmap\npinned = []\nwhile True:\n    pinned.append(mmap.mmap(-1, 1 << 20))", "b = bytearray(10**9)"])
 def test_shared_and_private_memory_are_limited(program):
     ended = run(program, memory_mb=256)
     assert ended.status in ("memory", "error")
@@ -250,8 +248,7 @@ print("still here")
 
 @sandboxed
 @pytest.mark.parametrize("program", ["import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
-                                     "import time\ntime.sleep(1000)", "input()\nwhile True: pass",
-                                     "import signal\nsignal.pause()"])
+    "import time\ntime.sleep(1000)", "input()\nwhile True: pass", "import signal\nsignal.pause()"])
 def test_a_program_that_waits_is_ended(program):
     assert run(program, seconds=1).status in ("timeout", "error")
 

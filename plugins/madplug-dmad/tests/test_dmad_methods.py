@@ -49,8 +49,7 @@ def test_three_generations_of_the_text_methods_cost_twelve_calls_and_three_progr
 
 
 @pytest.mark.parametrize(("style", "calls"), [
-    (Io(), 1), (Cot(), 1), (StepBack(), 2), (CCoT(), 2), (DDCoT(), 2), (Program(), 1), (Program(conclude="always"), 2),
-])
+    (Io(), 1), (Cot(), 1), (StepBack(), 2), (CCoT(), 2), (DDCoT(), 2), (Program(), 1), (Program(conclude="always"), 2)])
 def test_calls_are_announced(style, calls):
     assert style.calls(None) == calls
     assert len(run([style], counting, rounds=1).requests) == calls
@@ -117,8 +116,7 @@ def test_the_output_of_the_program_is_the_answer():
     (block("1 / 0"), "error", "division by zero"), (block("x = 1"), "silent", "printed nothing"),
     (block("while True: pass"), "timeout", "longer than 0.3 seconds"), ("", "error", "no program"),
     (block("import numpy"), "unsupported", "could not be run here"), (block("print('9' * 10**6)"), "output", "printed"),
-    ("I would say it is 9", "error", ""), ("{" * 500, "error", ""), ("```", "error", "no program"),
-])
+    ("I would say it is 9", "error", ""), ("{" * 500, "error", ""), ("```", "error", "no program")])
 def test_a_program_that_fails_gives_no_answer_and_the_others_see_why(reply, status, shown):
     played = run([Program(seconds=0.3)], [reply], rounds=1)
     message = played.messages[0]
@@ -143,9 +141,8 @@ def test_a_readable_output_is_not_concluded_unless_always():
 
 @pytest.mark.parametrize(("text", "program"), [
     ("```python\na\n```", "a"), ("```\na\nb\n```", "a\nb"),
-    ("x ```py\na = 1\n``` y ```python\nbb = 22\n```", "bb = 22"),
-    ("```python\ncut off", "cut off"), ("print(1)", "print(1)"), ("```Python\r\na\r\n```", "a\r"), ("", ""),
-])
+    ("x ```py\na = 1\n``` y ```python\nbb = 22\n```", "bb = 22"), ("```python\ncut off", "cut off"),
+    ("print(1)", "print(1)"), ("```Python\r\na\r\n```", "a\r"), ("", "")])
 def test_programs_are_found_in_replies(text, program):
     assert program_in(text) == program
 

@@ -120,8 +120,7 @@ def test_usage_is_counted_with_what_the_cache_saved(model):
 
 
 def test_log_probabilities_come_where_they_are_asked_for(model):
-    long, short, without = ask(
-        model, request(logprobs=True, form={"regex": "[a-z ]{200}"}, max_tokens=6),
+    long, short, without = ask(model, request(logprobs=True, form={"regex": "[a-z ]{200}"}, max_tokens=6),
         request(logprobs=True, form={"grammar": 'root ::= "yes"'}), request(max_tokens=2))
     assert len(long.logprobs) == long.usage.completion == 6
     assert len(short.logprobs) == short.usage.completion - 1  # the token that ends a reply is none of its own

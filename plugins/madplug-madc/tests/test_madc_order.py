@@ -56,8 +56,7 @@ def views(visibility, said, *, turns=None, seed=0, extensions=()):
         return words[request.agent][nth]
 
     played = play(visibility=visibility, agents=len(words), rounds=len(words[0]), replies=reply, seed=seed,
-                  turns=turns or Simultaneous(), styles=[PlainStyle()], references=("B",), oracle=True,
-                  extensions=extensions)
+        turns=turns or Simultaneous(), styles=[PlainStyle()], references=("B",), oracle=True, extensions=extensions)
     last = [played.transcript.last(i) for i in range(len(words))]
     record = played.transcript.record
     return [" ".join("note" if record[i].agent is None else f"{record[i].agent}:{record[i].round}" for i in m.seen)
@@ -144,8 +143,7 @@ def test_a_run_file_puts_a_sparse_graph_in_order(run_debate):
     pytest.importorskip("madplug_sparse")
     result, requests, _ = run_debate(ORDER % '{use = "sparse.graph", topology = "ring"}',
                                      lambda request: f"Answer: {'ABBA'[request.agent]}")
-    assert [m.seen for m in result.messages if m.round == 2] == [
-        (0, 1, 3), (1, 0, 2), (2, 1, 3), (3, 0, 2)]
+    assert [m.seen for m in result.messages if m.round == 2] == [(0, 1, 3), (1, 0, 2), (2, 1, 3), (3, 0, 2)]
     assert len(requests) == 8
 
 

@@ -57,8 +57,7 @@ def say(body):
     ("sparse", "sparse.debate", '{use = "sparse.graph", topology = "full"}', "DABB", "ABBD"),
     ("som", "som.debate", '"visibility.everything"', "DABB", "ABBD"),
     ("eot", "eot.memory", '"eot.peers"', "DABB", "ABBD"),
-    ("chateval", "chateval.simultaneous", '"visibility.previous_round"', "DABB", "ABBD"),
-])
+    ("chateval", "chateval.simultaneous", '"visibility.previous_round"', "DABB", "ABBD")])
 def test_the_order_goes_over_another_visibility(plugin, paradigm, inner, most_last, truth_last, run_on_endpoint):
     pytest.importorskip(f"madplug_{plugin}")
     pytest.importorskip("madplug_personas")

@@ -23,11 +23,10 @@ else:
 
 ONE = {
     "input_json_file_path": "data/strategyqa.json", "output_json_file_path": "out/first try.json",
-    "task_instruction_prompt": "Answer the question with A) Yes or B) No.",
-    "endpoint_url": "http://127.0.0.1:8080/v1/", "model_name": "meta-llama/Llama-3.3-70B-Instruct", "api_key": "-",
-    "max_turns": 5, "discussion_paradigm": "memory", "response_generator": "simple",
-    "decision_protocol": "simple_voting", "num_agents": 3, "agent_generator": "expert", "num_samples": 100,
-    "concurrent_api_requests": 250}
+    "task_instruction_prompt": "Answer the question with A) Yes or B) No.", "endpoint_url": "http://127.0.0.1:8080/v1/",
+    "model_name": "meta-llama/Llama-3.3-70B-Instruct", "api_key": "-", "max_turns": 5, "discussion_paradigm": "memory",
+    "response_generator": "simple", "decision_protocol": "simple_voting", "num_agents": 3, "agent_generator": "expert",
+    "num_samples": 100, "concurrent_api_requests": 250}
 
 
 def converted(**changes):
@@ -44,19 +43,13 @@ def notes(**changes):
 
 def test_a_run_becomes_a_run_file():
     assert converted().table == {
-        "name": "first-try",
-        "dataset": {"use": "files.table", "path": "data/strategyqa.json", "answers": "answers.choice", "limit": 100,
-                    "instruction": "Answer the question with A) Yes or B) No.",
-                    "columns": {"id": "example_id", "question": "inputs.0", "reference": "references",
-                                "context": "context"}},
-        "models": {"main": {
-            "use": "openai.chat", "model": "meta-llama/Llama-3.3-70B-Instruct",
-            "base_url": "http://127.0.0.1:8080/v1", "temperature": 1.0, "top_p": 1.0, "max_tokens": 1024,
-            "max_in_flight": 250}},
-        "debate": {
-            "paradigm": "mallm.memory", "agents": 3, "rounds": 5, "personas": ["personas.expert"],
-            "styles": [{"use": "styles.simple"}],
-            "decision": "voting.simple"},
+        "name": "first-try", "dataset": {"use": "files.table", "path": "data/strategyqa.json",
+        "answers": "answers.choice", "limit": 100, "instruction": "Answer the question with A) Yes or B) No.",
+        "columns": {"id": "example_id", "question": "inputs.0", "reference": "references", "context": "context"}},
+        "models": {"main": {"use": "openai.chat", "model": "meta-llama/Llama-3.3-70B-Instruct",
+        "base_url": "http://127.0.0.1:8080/v1", "temperature": 1.0, "top_p": 1.0, "max_tokens": 1024,
+        "max_in_flight": 250}}, "debate": {"paradigm": "mallm.memory", "agents": 3, "rounds": 5,
+        "personas": ["personas.expert"], "styles": [{"use": "styles.simple"}], "decision": "voting.simple"},
         "metrics": ["qa.accuracy"]}
 
 
@@ -147,9 +140,8 @@ def test_a_judge_that_steps_in_gets_its_own_model():
 
 def test_the_ablation_is_a_second_cell_matched_to_the_first():
     assert converted(use_ablation=True).table["cells"] == [
-        {"name": "first-try"},
-        {"name": "first-try-ablation", "debate": {"paradigm": "baselines.self_improvement"},
-         "match": {"cell": "first-try", "by": "calls"}}]
+        {"name": "first-try"}, {"name": "first-try-ablation", "debate": {"paradigm": "baselines.self_improvement"},
+        "match": {"cell": "first-try", "by": "calls"}}]
 
 
 def test_alterations_are_options_of_the_vote():

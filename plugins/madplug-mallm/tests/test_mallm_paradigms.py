@@ -72,9 +72,7 @@ def says(agree, answers="BBBBB"):
 # What the tables of the paradigms say
 
 SEEN = {
-    "memory": [[], [0], [0, 1], [0, 1, 2]],
-    "relay": [[], [0], [1], [0, 2]],
-    "report": [[], [0], [0], [0, 1, 2]],
+    "memory": [[], [0], [0, 1], [0, 1, 2]], "relay": [[], [0], [1], [0, 2]], "report": [[], [0], [0], [0, 1, 2]],
     "debate": [[], [0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 3, 4]],
     "collective_refinement": [[], [], [], [0, 1, 2], [1, 0, 2], [2, 0, 1]]}
 
@@ -200,12 +198,9 @@ READ_BY_A_MODEL = 'answers = {use = "answers.choice", extract = "llm", extract_w
 
 
 @pytest.mark.parametrize(("debate", "decided", "expected"), [
-    ('paradigm = "mallm.memory"', 3, 3 + 18 + 6),
-    ('paradigm = "mallm.memory"', 4, 39),
-    ('paradigm = "mallm.memory"', 5, 51),
-    ('paradigm = "mallm.memory"\nagents = 5', 3, 45),
-    ('paradigm = "mallm.debate"', 3, 39),
-])
+    ('paradigm = "mallm.memory"', 3, 3 + 18 + 6), ('paradigm = "mallm.memory"', 4, 39),
+    ('paradigm = "mallm.memory"', 5, 51), ('paradigm = "mallm.memory"\nagents = 5', 3, 45),
+    ('paradigm = "mallm.debate"', 3, 39)])
 def test_calls_with_invented_experts_and_a_model_that_reads_every_message(study, debate, decided, expected):
     """Methods, section 5: kappa = 2, as MALLM's code has it."""
     voting = '\npersonas = ["personas.expert"]\ndecision = {use = "voting.simple", final = "ask"}'

@@ -111,8 +111,7 @@ def test_scores_out_of_the_scale_are_invalid(value):
     '{"Agent 1": {"Role fulfilment": 4, "Correctness": 3}}',
     '{"agent_1": {"role_fulfilment": "4", "CORRECTNESS": 3.0}}',
     '{"1": {"scores": {"Role fulfilment": "4/5", "Correctness": 3}}}', '{"Agent 1": [4, 3]}',
-    'Sure!\n```json\n{"Agent 1": {"Role fulfilment": {"score": 4}, "Correctness": 3, "explanation": "x"},}\n```',
-])
+    'Sure!\n```json\n{"Agent 1": {"Role fulfilment": {"score": 4}, "Correctness": 3, "explanation": "x"},}\n```'])
 def test_scores_are_read_in_many_forms(text):
     assert read_scores(text, 1, NAMES) == [Fraction(7, 2)]
 
@@ -313,9 +312,8 @@ def test_no_criteria_are_made_for_the_baselines():
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"criteria": "Wit"}', '{"criteria": [{"name": "Wit"}]}',
-                                  '{"criteria": [1, null]}', '{"criteria": [{"name": "A", "explanation": "x"}]}',
-                                  '{"criteria": [{"name": "A", "explanation": "x"}, {"name": "A", "explanation": "y"}]}'
-                                  ])
+    '{"criteria": [1, null]}', '{"criteria": [{"name": "A", "explanation": "x"}]}',
+    '{"criteria": [{"name": "A", "explanation": "x"}, {"name": "A", "explanation": "y"}]}'])
 def test_unusable_criteria_are_none(text):
     assert read_criteria(text) == []
 

@@ -255,8 +255,7 @@ NAMES = ["Role fulfilment", "Correctness"]
     "1. Role fulfilment: Agent 1: 4, Agent 2: 5\n2. Correctness: Agent 1: 3, Agent 2: 5",
     "Agent 1: [Criterion 1: 4, Criterion 2: 3]\nAgent 2: [Criterion 1: 5, Criterion 2: 5]",
     "Agent #1\nRole-fulfilment score: 4\nCorrectness score: 3\nAgent #2\nRole fulfilment score: 5\n"
-    "Correctness score: 5",
-])
+    "Correctness score: 5"])
 def test_reviews_in_lines_are_read(text):
     assert read_scores(text, 2, NAMES) == [Fraction(7, 2), Fraction(5)]
 

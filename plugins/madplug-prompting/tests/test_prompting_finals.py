@@ -117,11 +117,10 @@ class Words(Letter):
     ([{"content": "So.\nFinal answer: the choir", "answer": "the choir"}], False),
     ([{"content": "<think>Final answer: the choir</think>Hm, the choir.", "answer": "the choir"}], True),
     ([{"content": "So.\nFinal answer: the choir", "answer": "the choir"},
-      {"content": "[AGREE]", "answer": "the choir", "agreement": True, "data": {"styles": {"adopted": 0}}}], False),
+    {"content": "[AGREE]", "answer": "the choir", "agreement": True, "data": {"styles": {"adopted": 0}}}], False),
     ([{"content": "the choir", "answer": "the choir"},
-      {"content": "[AGREE]", "answer": "the choir", "agreement": True, "data": {"styles": {"adopted": 0}}}], True),
-    ([{"content": "As JSON", "answer": "the choir", "data": {"styles": {"stated": True}}}], False),
-])
+    {"content": "[AGREE]", "answer": "the choir", "agreement": True, "data": {"styles": {"adopted": 0}}}], True),
+    ([{"content": "As JSON", "answer": "the choir", "data": {"styles": {"stated": True}}}], False)])
 def test_an_answer_in_words_counts_as_stated_only_in_the_closing_line(messages, asked):
     said = [Message(i, i + 1, 0, 0, "improve", key=m["answer"], **m) for i, m in enumerate(messages)]
     found = debate_from([[None]], transcript=Transcript(said), answers=Words(),

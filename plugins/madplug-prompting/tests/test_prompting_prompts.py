@@ -40,8 +40,7 @@ def test_own_messages_are_the_assistants_and_others_have_a_name() -> None:
     turn = Turn(debate.agents[1])
     view = [*debate.transcript.messages, Message(9, 1, 0, None, "say", "Time is short.")]
     assert prompts.discussion(debate, turn, view) == [
-        {"role": "user", "content": "Agent 1: I say A"},
-        {"role": "assistant", "content": "I say B"},
+        {"role": "user", "content": "Agent 1: I say A"}, {"role": "assistant", "content": "I say B"},
         {"role": "user", "content": "Note: Time is short."}]
 
 

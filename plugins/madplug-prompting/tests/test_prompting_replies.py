@@ -10,26 +10,13 @@ from madplug_prompting.replies import read_agreement, read_json, read_share, spo
 
 
 @pytest.mark.parametrize(("text", "agrees"), [
-    ("[AGREE]", True),
-    ("[DISAGREE] no", False),
-    ("I agree.", True),
-    ("I disagree with Bob but [AGREE]", True),
-    ("No agreement yet", False),
-    ("Yes", False),
-    ("[AGREE] there is no disagreement", True),
-    ("[DISAGREE] at first, but now [AGREE]", True),
-    ("［AGREE］", True),
-    ("I do not agree", False),
-    ("I can't really agree with that", False),
-    ("I agree, though others disagree", False),
-    ("AGREED!", True),
-    ("Agreed. The choir sang.", True),
-    ("I am in agreement with the solution.", True),
-    ("I am not in agreement", False),
-    ("They agreed on B before", False),
-    ("<think>Maybe I agree? [AGREE]</think>[DISAGREE] It is C.", False),
-    ("<think>I disagree at first.</think>I agree.", True),
-])
+    ("[AGREE]", True), ("[DISAGREE] no", False), ("I agree.", True), ("I disagree with Bob but [AGREE]", True),
+    ("No agreement yet", False), ("Yes", False), ("[AGREE] there is no disagreement", True),
+    ("[DISAGREE] at first, but now [AGREE]", True), ("［AGREE］", True), ("I do not agree", False),
+    ("I can't really agree with that", False), ("I agree, though others disagree", False), ("AGREED!", True),
+    ("Agreed. The choir sang.", True), ("I am in agreement with the solution.", True), ("I am not in agreement", False),
+    ("They agreed on B before", False), ("<think>Maybe I agree? [AGREE]</think>[DISAGREE] It is C.", False),
+    ("<think>I disagree at first.</think>I agree.", True)])
 def test_the_last_tag_decides_and_words_only_without_a_tag(text: str, agrees: bool) -> None:
     assert read_agreement(text)[0] is agrees
 
@@ -37,8 +24,7 @@ def test_the_last_tag_decides_and_words_only_without_a_tag(text: str, agrees: bo
 @pytest.mark.parametrize("text", [
     "> [AGREE]\n\nNo, that is wrong.", "\"[AGREE]\" is what Bob said. I do not.", "Ann: 'I agree.' She is wrong.",
     "[DISAGREE]\n\n> Bob: [AGREE]", "I no longer agree.", "I hardly agree", "I refuse to agree", "I am unable to agree",
-    "Do I agree? No.", "I would agree if it were right", "It is unclear whether they agree",
-    "Nobody can agree"])
+    "Do I agree? No.", "I would agree if it were right", "It is unclear whether they agree", "Nobody can agree"])
 def test_what_is_quoted_asked_or_conditional_is_no_agreement(text: str) -> None:
     assert read_agreement(text)[0] is False
 
@@ -50,14 +36,8 @@ def test_marks_around_the_own_agreement_do_no_harm(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "agrees"), [
-    ("[AGREE]", True),
-    ("[DISAGREE] no", False),
-    ("I agree.", True),
-    ("I disagree with Bob but [AGREE]", False),
-    ("No agreement yet", True),
-    ("Yes", False),
-    ("[AGREE] there is no disagreement", False),
-])
+    ("[AGREE]", True), ("[DISAGREE] no", False), ("I agree.", True), ("I disagree with Bob but [AGREE]", False),
+    ("No agreement yet", True), ("Yes", False), ("[AGREE] there is no disagreement", False)])
 def test_legacy_agreement_is_the_authors_rule_with_its_mistakes(text: str, agrees: bool) -> None:
     assert read_agreement(text, "legacy")[0] is agrees
 
@@ -69,30 +49,22 @@ def test_agreement_that_cannot_be_read_is_none_and_said_so(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "found"), [
-    ('{"answer": "B"}', {"answer": "B"}),
-    ('{"answer": "B"}<think>or {"answer": "C"}?', {"answer": "B"}),
+    ('{"answer": "B"}', {"answer": "B"}), ('{"answer": "B"}<think>or {"answer": "C"}?', {"answer": "B"}),
     ('```json\n{"answer": 3}\n```', {"answer": 3}),
     ('Like {"answer": "X"}: here is mine {"answer": "B"}', {"answer": "B"}),
     ("{answer: 'B', reasoning: 'because'", {"answer": "B", "reasoning": "because"}),
     ('{"answer": "B", "reasoning": "cut off he', {"answer": "B", "reasoning": "cut off he"}),
-    ('[{"answer": "B"}, {"answer": "C"}]', {"answer": "B"}),
-    ('[AGREE] as in [1]: {"answer": "B"}', {"answer": "B"}),
+    ('[{"answer": "B"}, {"answer": "C"}]', {"answer": "B"}), ('[AGREE] as in [1]: {"answer": "B"}', {"answer": "B"}),
     ('{"a": {"x": 1}, "b": {"x": 2},}', {"a": {"x": 1}, "b": {"x": 2}}),
     ('{"a": "left,]", "b": [1, 2, ], }', {"a": "left,]", "b": [1, 2]}),
-    ('{"a": "\\",}", "b": 1,}', {"a": '",}', "b": 1}),
-    ("plain prose", None),
-    ("[1, 2]", None),
-    ("", None),
-    ("the set {1, 2}", None),
-    (r"\frac{1}{2}", None),
-])
+    ('{"a": "\\",}", "b": 1,}', {"a": '",}', "b": 1}), ("plain prose", None), ("[1, 2]", None), ("", None),
+    ("the set {1, 2}", None), (r"\frac{1}{2}", None)])
 def test_json_is_found_in_prose_and_repaired(text: str, found: dict[str, object] | None) -> None:
     assert read_json(text) == found
 
 
 @pytest.mark.parametrize("text", ["{" * 200_000, '{"a":' * 40_000, "not " * 50_000, "{" + " " * 200_000,
-                                  '{"a": [' * 30_000, '"{' * 100_000, "［" * 200_000,
-                                  '{"' + '\\"' * 100_000, "{" + ", " * 100_000, "\x00" * 200_000])
+    '{"a": [' * 30_000, '"{' * 100_000, "［" * 200_000, '{"' + '\\"' * 100_000, "{" + ", " * 100_000, "\x00" * 200_000])
 def test_a_huge_hostile_reply_is_read_in_proportion(text: str, in_proportion: Callable[..., None]) -> None:
     in_proportion(read_json, text)
     in_proportion(read_agreement, text)
@@ -100,10 +72,8 @@ def test_a_huge_hostile_reply_is_read_in_proportion(text: str, in_proportion: Ca
 
 
 @pytest.mark.parametrize(("value", "share"), [
-    (0.8, 0.8), ("0.8", 0.8), ("80 %", 0.8), (80, 0.8), (1, 1.0), (0, 0.0), ("high", None), (None, None),
-    (True, None), (-1, None), (1000, None), (10 ** 400, None), (float("nan"), None), ("1e400", None),
-    ("9" * 5000, None),
-])
+    (0.8, 0.8), ("0.8", 0.8), ("80 %", 0.8), (80, 0.8), (1, 1.0), (0, 0.0), ("high", None), (None, None), (True, None),
+    (-1, None), (1000, None), (10 ** 400, None), (float("nan"), None), ("1e400", None), ("9" * 5000, None)])
 def test_confidence_is_a_share_or_nothing(value: object, share: float | None) -> None:
     assert read_share(value) == share
 

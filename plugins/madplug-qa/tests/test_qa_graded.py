@@ -83,10 +83,9 @@ def test_without_references_it_applies_only_if_none_are_to_be_shown():
 
 @pytest.mark.parametrize(("text", "grade"), [
     ("Grade: right", "right"), ("grade : Right.", "right"), ("**Grade: wrong**", "wrong"),
-    ("Grade: **wrong**", "wrong"),
-    ("Grade: right\nOn reflection:\nGrade: wrong", "wrong"), ("right", "right"), ("`Wrong`.", "wrong"), ("", None),
-    ("Grade: perhaps", None), ("The grade is right", None), ("# Grade: right", "right"), ("Grade: {right}", None),
-])
+    ("Grade: **wrong**", "wrong"), ("Grade: right\nOn reflection:\nGrade: wrong", "wrong"), ("right", "right"),
+    ("`Wrong`.", "wrong"), ("", None), ("Grade: perhaps", None), ("The grade is right", None),
+    ("# Grade: right", "right"), ("Grade: {right}", None)])
 def test_a_grade_is_read_from_the_last_line_that_gives_one(text, grade):
     assert read_grade(text, ["right", "wrong"]) == grade
 
@@ -216,9 +215,8 @@ def test_each_grader_of_a_study_is_calibrated_and_again_with_other_labels(labels
     (tmp_path / "q.jsonl").write_text(json.dumps({"question": "Where?", "reference": "Paris"}) + "\n")
     path = labels(json.dumps(row("Pa\u2028ris", "right"), ensure_ascii=False))
     study = {"dataset": {"use": "files.table", "path": "q.jsonl", "answers": "answers.text"},
-             "models": {"m": "./g.py:Grader", "g": "./g.py:Grader"},
-             "debate": {"paradigm": "som.debate", "models": ["m"]},
-             "metrics": [{"use": "qa.graded", "model": "g", "labels": str(path)}]}
+        "models": {"m": "./g.py:Grader", "g": "./g.py:Grader"}, "debate": {"paradigm": "som.debate", "models": ["m"]},
+        "metrics": [{"use": "qa.graded", "model": "g", "labels": str(path)}]}
 
     def agreements(**changes):
         found = run({**study, **changes}, output="out", quiet=True)

@@ -236,9 +236,8 @@ def test_accuracy_of_each_round_of_recorded_debates(task, format):
     with open(TRACES / f"som_{task}.trajectories.jsonl", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     for run, accuracies in expected.items():
-        debates = [(ended([[key and answers.canonical(key, Sample("", "")) for key in row]
-                           for row in zip(*r["answers"], strict=True)], None, answers=answers), r["ref"])
-                   for r in rows if r["run"] == run]
+        debates = [(ended([[key and answers.canonical(key, Sample("", "")) for key in row] for row in zip(*r["answers"],
+            strict=True)], None, answers=answers), r["ref"]) for r in rows if r["run"] == run]
         for k, accuracy in enumerate(accuracies, 1):
             metric = Accuracy(of="plurality", round=k)
             right = [metric.score(debate, [reference]) for debate, reference in debates]
