@@ -17,7 +17,7 @@ from madplug.errors import ModelError, UserError, nearest_or_all
 from madplug.records import DebateId, DebateResult, Decision, Message, Usage
 from madplug.registry.installed import Registry
 from madplug.registry.local import file_of
-from madplug.store.base import Reader
+from madplug.store import Reader
 from madplug.study.compatibility import strings
 from madplug.study.setup import Sampled, Setup
 from madplug.study.trust import Ask, destinations, is_own

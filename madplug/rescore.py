@@ -11,7 +11,7 @@ from madplug.errors import UserError
 from madplug.redecide import recorded_table, sent_by
 from madplug.registry.installed import Registry
 from madplug.registry.local import absolute, file_of
-from madplug.store.base import Reader
+from madplug.store import Reader
 from madplug.study.setup import Sampled, Setup
 from madplug.study.trust import Ask
 

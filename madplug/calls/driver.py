@@ -23,7 +23,8 @@ from madplug.config.plan import Limits
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
 from madplug.events import AgentsCast, CallAnswered, DebateFinished, DebateStarted, Event, MessageRecorded
 from madplug.records import Caller, DebateId, DebateResult
-from madplug.store.base import Call, CallRow, Reader, Recorder
+from madplug.store import Reader, Recorder
+from madplug.store.base import Call, CallRow
 from madplug.study.observers import Observers, Progress, outcome_of
 
 HOPELESS = 5

@@ -11,7 +11,7 @@ from madplug.errors import UserError, nearest_or_all
 from madplug.rows import plain
 
 if TYPE_CHECKING:
-    from madplug.store.base import Reader
+    from madplug.store import Reader
 
 
 class Frames:

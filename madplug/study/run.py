@@ -14,7 +14,7 @@ from madplug.debate.loop import run_debate
 from madplug.errors import StudyStopped
 from madplug.events import StudyFinished, StudyStarted
 from madplug.log import redact
-from madplug.store.base import Reader, Recorder
+from madplug.store import Reader, Recorder
 from madplug.store.scope import Scope
 from madplug.study.jobs import JobSource, JobStream, Samples
 from madplug.study.observers import HURRY, Observers, Progress, Run
@@ -22,7 +22,6 @@ from madplug.study.setup import Setup
 from madplug.study.stream import stream
 from madplug.study.summary import summarise
 from madplug.study.survey import Survey, survey
-from madplug.study.unchanged import Unchanged
 from madplug.study.watchdog import Watchdog
 from madplug.study.worker import Runner, Worker, packages_of
 
@@ -56,7 +55,6 @@ class StudyRun:
         self._stage = "preparing"
         self._samples = samples
         self._surveys: Mapping[str, Survey] = {}
-        self._unchanged: Unchanged | None = None
         self._rescore = rescore
         self.scope = Scope()
         """The debates that are reported, once the run has begun."""
@@ -118,9 +116,7 @@ class StudyRun:
             await self.observers.open(Run(self.plan.name, self.driver.folder, self.plan.repeats, self.planned,
                                           self.progress))
             if self._samples is None:
-                self._unchanged = Unchanged(self.plan.cells, self.plan.repeats, self.recorder)
-                self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder, self._unchanged.cells)
-                await self._unchanged.begin()
+                self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder)
             packages = packages_of(self.plan.cells, self.plan.models)
             with Watchdog(packages, self.warn) as watchdog:
                 await self._run_debates(watchdog)
@@ -151,8 +147,6 @@ class StudyRun:
         finally:
             self.scope = source.scope
         await source.conclude()
-        if self._unchanged is not None and source.complete:
-            await self._unchanged.conclude()
 
     async def _run_jobs(self, jobs: JobStream) -> None:
         if self.plan.executor is not None:

@@ -134,7 +134,7 @@ def reference() -> str:
               *record_pages(cell_module), "\n\n".join(given(cell_module.Cell, CELL).split("\n\n")[2:]),
               *record_pages(components, only=("Plan",))]
     parts += ["## Records of a study (`madplug.store`)", f"`{signature('open_study', store.open_study)}`: "
-              f"{flowing(text_of(store.open_study))}", *record_pages(base, only=READ), interface(base.Reader)]
+              f"{flowing(text_of(store.open_study))}", *record_pages(base, only=READ), interface(store.Reader)]
     parts += ["## Executors (`madplug.calls.driver`, `madplug.study.jobs`, `madplug.study.worker`)", text_of(driver),
               *record_pages(jobs, only=("Job",)), *record_pages(driver, only=("Ending",)), interface(driver.Driver),
               "`StudyDriver` is the one `Driver` of a study: it grants slots, counts and stores. Its `folder` is the "
