@@ -328,7 +328,7 @@ class CellResolver:
         only = value if isinstance(value, list) else [value]
         for odd in [one for one in only if isinstance(one, bool) or not isinstance(one, int | str)]:
             self.builder.problem(place, f"{odd!r:.40} is not an agent; name agents by id (a whole number from 0), name "
-                                        "role")
+                                        "or role")
         return tuple(only)
 
     def _metrics(self, tables: Sequence[Table] | None, place: str) -> dict[str, Metric]:

@@ -16,14 +16,13 @@ from madplug.errors import StudyStopped
 from madplug.events import StudyFinished, StudyStarted
 from madplug.log import redact
 from madplug.records import Ending
-from madplug.store.base import Reader, Recorder
+from madplug.store import Reader, Recorder
 from madplug.store.scope import Scope
 from madplug.study.jobs import JobSource, JobStream, Samples, samples_of_part
 from madplug.study.observers import HURRY, Observers
 from madplug.study.setup import CellSetup
 from madplug.study.summary import summarise
 from madplug.study.survey import Survey, survey
-from madplug.study.unchanged import Unchanged
 from madplug.study.worker import Runner, Worker
 
 
@@ -59,7 +58,6 @@ class StudyRun:
         part = plan.executor if plan.executor is not None and plan.executor.part else None
         self._samples = samples or (samples_of_part(part) if part else None)
         self._surveys: Mapping[str, Survey] = {}
-        self._unchanged: Unchanged | None = None
         self._rescore = rescore
         self.scope = Scope()
         """The debates that are reported, once the run has begun."""
@@ -121,9 +119,7 @@ class StudyRun:
             await self.observers.open(Run(self.plan.name, self.driver.folder, self.plan.repeats, self.planned,
                                           self.progress))
             if self._samples is None:
-                self._unchanged = Unchanged(self.plan.cells, self.plan.repeats, self.recorder)
-                self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder, self._unchanged.cells)
-                await self._unchanged.begin()
+                self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder)
             await self._run_debates()
         except StudyStopped as stopped:
             self.stop(Ending("unusable", str(stopped)))
@@ -153,8 +149,6 @@ class StudyRun:
         finally:
             self.scope = source.scope
         await source.conclude()
-        if self._unchanged is not None and source.complete:
-            await self._unchanged.conclude()
 
     async def _run_jobs(self, jobs: JobStream) -> None:
         if self.plan.executor is not None:

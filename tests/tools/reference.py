@@ -142,7 +142,7 @@ def reference() -> str:
               interface(debate.CellFacts), *record_pages(cell_module),
               "\n\n".join(given(cell_module.Cell, CELL).split("\n\n")[2:])]
     parts += ["## Records of a study (`madplug.store`)", f"`{signature('open_study', store.open_study)}`: "
-              f"{flowing(text_of(store.open_study))}", *record_pages(base, only=READ), interface(base.Reader)]
+              f"{flowing(text_of(store.open_study))}", *record_pages(base, only=READ), interface(store.Reader)]
     parts += ["## Executors (`madplug.study`)", text_of(driver),
               interface(debate.Jobs), interface(debate.RunDriver), interface(driver.Driver),
               "`StudyDriver` is the one `Driver` of a study: it grants slots, counts and stores. Its `folder` is the "
