@@ -284,3 +284,15 @@ def test_the_contributors_guide_names_every_room_of_the_host_and_nothing_else():
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| `(\w+)/` \|", guide.partition("### The host")[2].partition("## Test")[0], re.MULTILINE)
     assert sorted(named) == sorted(path.parent.name for path in ROOT.glob("madplug/*/__init__.py"))
+
+
+def test_every_plugin_is_held_to_the_public_names():
+    """`python tests/tools/imports.py` checks those that are listed."""
+    linter = table(ROOT / "pyproject.toml")["tool"]["importlinter"]
+    packages = {path.parent.name.replace("-", "_") for path in PLUGINS}
+    assert set(linter["root_packages"]) == packages | {"madplug"}
+    forbidden = next(contract for contract in linter["contracts"] if contract["type"] == "forbidden")
+    assert set(forbidden["source_modules"]) == packages - {"madplug_testing"}
+    modules = {f"madplug.{path.stem}" for path in ROOT.glob("madplug/[a-z]*.py")}
+    rooms = {f"madplug.{path.parent.name}" for path in ROOT.glob("madplug/*/__init__.py")}
+    assert set(forbidden["forbidden_modules"]) == modules | rooms - {"madplug.store", "madplug.study", "madplug.testing"}

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
-from madplug.errors import UserError
-from madplug.records import DebateId
-from madplug.rows import parse_json
+from madplug import DebateId, UserError, parse_json
 
 if TYPE_CHECKING:
     from madplug.store import Reader

@@ -12,10 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from madplug.errors import UserError, listed, nearest
-from madplug.rows import to_json
+from madplug import UserError, count, listed, nearest, safe, to_json
 from madplug.store import CellOverview, DebateId, Reader, open_study
-from madplug.text import count, safe
 from madplug_read.grading import Grader
 from madplug_read.outlines import outline
 from madplug_read.records import Outline

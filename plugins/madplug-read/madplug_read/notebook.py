@@ -9,8 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from madplug import DebateFinished, MessageRecorded, Observer, Run, StudyStarted
-from madplug.cli.progress import ProgressText
+from madplug import DebateFinished, MessageRecorded, Observer, ProgressText, Run, StudyStarted
 
 EVERY = 0.5
 """Seconds between two updates."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from madplug.records import DebateResult, Message, is_another_sample
+from madplug import DebateResult, Message, is_another_sample
 from madplug.store import Spent
 from madplug_read.checking import check_result
 from madplug_read.grading import Grades

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from madplug.errors import UserError
-from madplug.rows import plain, to_json
+from madplug import UserError, count, plain, to_json
 from madplug.store import DebateId, Reader, open_study
-from madplug.text import count
 from madplug_read import Outline, outline
 from madplug_view.bundle import bundle
 from madplug_view.charts import can_draw

@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
-from madplug.errors import UserError
-from madplug.records import DebateId
+from madplug import DebateId, UserError
 from madplug.store import CellOverview, Reader
 
 Order = Literal["sample", "started", "messages", "rounds", "calls", "tokens", "cost", "seconds"]
@@ -91,7 +90,7 @@ def _scores(reader: Reader, metric: str) -> dict[str, Score]:
 
 def _score(metric: str, repeats: Sequence[Any], sums: Sequence[Any]) -> Score:
     """From the sums over samples: first of scores as they are, then with those of unscored failures as zeros."""
-    from madplug.study.intervals import interval  # what imports statistics, which only a metric needs
+    from madplug.study import interval
 
     proportion = not any(row[_OTHERS] for row in repeats)
     n, mean, squares, least, most = sums[5:] if proportion else sums[:5]

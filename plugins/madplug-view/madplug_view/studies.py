@@ -12,11 +12,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from madplug.errors import UserError
-from madplug.records import DebateResult
-from madplug.rows import plain
+from madplug import DebateResult, UserError, plain
 from madplug.store import DebateId, Reader, open_study
-from madplug.study.files import read_text
+from madplug.study import read_text
 from madplug_read import TRAITS, Grader, Grades, Outline, outline
 from madplug_view.charts import can_draw, draw
 from madplug_view.queries import Ending, Order, contrast, metric_names, overview, walk
