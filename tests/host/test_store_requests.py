@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from madplug import Sample, UserError
 from madplug.rows import storable_text, to_json
-from madplug.store import DebateId, compress, open_recorder, open_study
+from madplug.store import DebateId, compress, copy_records, open_recorder, open_study
 from madplug.store.compress import RequestReader, RequestWriter, pack, unpack
-from madplug.store.merge import copy_records
 from madplug.testing import play
 
 LONG = "an argument that goes on for a while, "
