@@ -59,93 +59,68 @@ class Answers(Protocol):
         """The form of a reply that ends with its answer, or None."""
 
 
-class Sight(Protocol):
+class _Visibility(Protocol):
     """The visibility of a cell, as components use it (`Visibility`)."""
 
-    def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
-        """The messages shown for a turn, before extensions change them."""
+    def view(self, debate: Debate, turn: Turn) -> Sequence[Message]: ...
 
-    def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
-        """Ids of the agents whose messages an agent may see in a round."""
+    def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]: ...
 
 
-class Writer(Protocol):
+class _Style(Protocol):
     """A style, as components use it (`Style`)."""
 
     moves: frozenset[str]
 
-    def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply | Awaitable[Reply]:
-        """Ask the model and parse its reply."""
+    def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply | Awaitable[Reply]: ...
 
-    def calls(self, plan: Plan) -> int:
-        """The most model calls in one turn."""
+    def calls(self, plan: Plan) -> int: ...
 
 
-class Writing(Protocol):
-    """A style of a cell, with the agents that it is for."""
+class _BoundStyle(Protocol):
+    """A style of a cell, with the agents that it is for (`BoundStyle`)."""
 
     @property
-    def style(self) -> Writer:
-        """The style."""
+    def style(self) -> _Style: ...
 
-    def takes(self, agent: Agent, turn: Turn) -> bool:
-        """Whether this style answers the turn."""
+    def takes(self, agent: Agent, turn: Turn) -> bool: ...
 
 
-class CellFacts(Protocol):
+class CellFacts(ABC):
     """One configuration of a study, as components see it."""
 
-    @property
-    def slug(self) -> str:
-        """The cell's name in the study."""
+    slug: str
+    """The cell's name in the study: as given in the run file, or made from what it changes there."""
+    answers: Answers
+    """What counts as an answer."""
+    visibility: _Visibility
+    """Who sees what."""
+    styles: Sequence[_BoundStyle]
+    """In the order of the run file: the first that takes a turn writes it."""
+    personas: Sequence[object]
+    """The persona generators."""
+    rounds: int
+    """The most rounds in which agents speak, the first included."""
+    agents: int | None
+    """How many agents the run file asks for, or None if the persona generators fix the number."""
+    models: tuple[str, ...]
+    """The names of the models that agents use, as in the run file."""
+    match: Mapping[str, str] | None
+    """`{"cell": slug, "by": "calls" or "tokens"}` of the cell that this one is matched to."""
+    oracle: bool
+    """Whether components may read the references."""
+    dataset_key: str
+    """Equal for cells with the same data set and the same options of it."""
 
     @property
-    def rounds(self) -> int:
-        """The most rounds in which agents speak, the first included."""
-
-    @property
-    def agents(self) -> int | None:
-        """How many agents the run file asks for, or None if the persona generators fix the number."""
-
-    @property
+    @abstractmethod
     def wanted(self) -> int:
         """How many agents a debate has."""
 
     @property
-    def models(self) -> tuple[str, ...]:
-        """The names of the models that agents use, as in the run file."""
-
-    @property
-    def match(self) -> Mapping[str, str] | None:
-        """`{"cell": slug, "by": "calls" or "tokens"}` of the cell that this one is matched to."""
-
-    @property
-    def oracle(self) -> bool:
-        """Whether components may read the references."""
-
-    @property
-    def dataset_key(self) -> str:
-        """Equal for cells with the same data set and the same options of it."""
-
-    @property
+    @abstractmethod
     def plan(self) -> Plan:
         """The size of this cell's debates."""
-
-    @property
-    def answers(self) -> Answers:
-        """What counts as an answer."""
-
-    @property
-    def visibility(self) -> Sight:
-        """Who sees what."""
-
-    @property
-    def styles(self) -> Sequence[Writing]:
-        """In the order of the run file: the first that takes a turn writes it."""
-
-    @property
-    def personas(self) -> Sequence[object]:
-        """The persona generators."""
 
 
 @dataclass(slots=True)
@@ -446,3 +421,6 @@ class RunDriver(Protocol):
 
     def warn(self, text: str, /) -> None:
         """Report something that does not affect results."""
+
+
+__all__ = ["Answers", "CellFacts", "Debate", "Jobs", "Progress", "Run", "RunDriver", "Sampled", "Setup"]

@@ -34,34 +34,10 @@ if TYPE_CHECKING:
     from madplug.store.sqlite import SqliteRecorder
 
 __all__ = [
-    "SCOPE",
-    "Call",
-    "CallFigures",
-    "CallRow",
-    "CellOverview",
-    "Changes",
-    "DebateId",
-    "Ending",
-    "MemoryStore",
-    "MetricOverview",
-    "Order",
-    "Outcome",
-    "Progress",
-    "Reader",
-    "Recorder",
-    "Scope",
-    "Spent",
-    "SqliteReader",
-    "SqliteRecorder",
-    "Totals",
-    "clamp_usage",
-    "copy_records",
-    "drop_unstorable",
-    "facts_of",
-    "has_study",
-    "open_recorder",
-    "open_study",
-    "sample_digest",
+    "SCOPE", "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "Ending", "MemoryStore",
+    "MetricOverview", "Order", "Outcome", "Progress", "Reader", "Recorder", "Scope", "Spent", "SqliteReader",
+    "SqliteRecorder", "Totals", "clamp_usage", "copy_records", "drop_unstorable", "facts_of", "has_study",
+    "open_recorder", "open_study", "sample_digest",
 ]
 
 _HOMES = {

@@ -4,7 +4,7 @@ import pytest
 
 from madplug import Agent, Extension, Phase, Reopen, Review, Turn, TurnOrder, hookimpl
 from madplug.debate.state import DebateState
-from madplug.redecide import follow
+from madplug.study import follow
 from madplug.testing import debate_from, play, wait_for
 
 
