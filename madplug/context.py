@@ -149,8 +149,43 @@ class Spending:
         return Usage(self.prompt, self.completion, self.cached, self.cost_usd)
 
 
+class _Cell(ABC):
+    """What a debate and the setup of a cell have in common."""
+
+    __slots__ = ()
+    cell: CellFacts
+
+    @property
+    def answers(self) -> Answers:
+        """What counts as an answer, and when two answers are the same."""
+        return self.cell.answers
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that agents use, as in the run file."""
+        return self.cell.models
+
+    @overload
+    def service(self, name: str) -> Any: ...
+
+    @overload
+    def service(self, name: str, protocol: Callable[..., T]) -> T: ...  # type[T] takes no protocol
+
+    @abstractmethod
+    def service(self, name: str, protocol: Any = None) -> Any:
+        """The service of this name in the run file.
+
+        protocol: what it is used as, such as `madplug.services.Embedder`; it is the type of the result. Raises
+        `ComponentError` if the cell has no such service, or it lacks a method of the protocol.
+        """
+
+    async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
+        """Await several asks concurrently and return their results in order. Waits for all before raising an error."""
+        return await gather_all(asks)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Debate(ABC):
+class Debate(_Cell, ABC):
     """One debate: its question, its agents, its transcript, and the way to ask a model.
 
     Nothing here can be written but `notes`; a component changes a debate by what it returns.
@@ -190,16 +225,6 @@ class Debate(ABC):
     @abstractmethod
     def references(self) -> tuple[str, ...]:
         """The right answers. Raises `ComponentError` unless the run file says `oracle = true`."""
-
-    @property
-    def answers(self) -> Answers:
-        """What counts as an answer, and when two answers are the same."""
-        return self.cell.answers
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The names of the models that agents use, as in the run file."""
-        return self.cell.models
 
     @property
     def active(self) -> tuple[Agent, ...]:
@@ -250,20 +275,6 @@ class Debate(ABC):
         text = f"{self.seed}\0{self.repeat}\0{self.sample.id}\0{scope}"
         return random.Random(int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big"))
 
-    @overload
-    def service(self, name: str) -> Any: ...
-
-    @overload
-    def service(self, name: str, protocol: Callable[..., T]) -> T: ...  # type[T] takes no protocol
-
-    @abstractmethod
-    def service(self, name: str, protocol: Any = None) -> Any:
-        """The service of this name in the run file.
-
-        protocol: what it is used as, such as `madplug.services.Embedder`; it is the type of the result. Raises
-        `ComponentError` if the cell has no such service, or it lacks a method of the protocol.
-        """
-
     @abstractmethod
     def component(self, base: type[C], name: str) -> C:
         """The component of a plugin's own kind that has this name in the run file.
@@ -283,38 +294,17 @@ class Debate(ABC):
         answered, which fails the debate unless caught.
         """
 
-    async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
-        """Await several asks concurrently and return their results in order. Waits for all before raising an error."""
-        return await gather_all(asks)
 
 
-class Setup(ABC):
+class Setup(_Cell, ABC):
     """The argument of `Component.prepare`: the cell, its samples, its models, and values stored with the study."""
 
-    @property
-    @abstractmethod
-    def cell(self) -> CellFacts:
-        """The configuration that is being prepared."""
-
-    @property
-    @abstractmethod
-    def seed(self) -> int:
-        """The study's seed."""
-
-    @property
-    @abstractmethod
-    def spent(self) -> Spending:
-        """Calls, tokens and cost (US dollars) of preparing this cell so far."""
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The names of the models that agents use."""
-        return self.cell.models
-
-    @property
-    def answers(self) -> Answers:
-        """What counts as an answer, and when two answers are the same."""
-        return self.cell.answers
+    cell: CellFacts
+    """The configuration that is being prepared."""
+    seed: int
+    """The study's seed."""
+    spent: Spending
+    """Calls, tokens and cost (US dollars) of preparing this cell so far."""
 
     @abstractmethod
     def model_identity(self, name: str | None = None) -> str:
@@ -323,24 +313,10 @@ class Setup(ABC):
         Its options that are not volatile, and its code if it is in a local file. name: by default the first agent's.
         """
 
-    @overload
-    def service(self, name: str) -> Any: ...
-
-    @overload
-    def service(self, name: str, protocol: Callable[..., T]) -> T: ...  # type[T] takes no protocol
-
-    @abstractmethod
-    def service(self, name: str, protocol: Any = None) -> Any:
-        """The service of this name in the run file, as `Debate.service`."""
-
     @abstractmethod
     async def ask(self, messages: str | Sequence[Mapping[str, Any]], *, purpose: str, model: str | None = None,
                   form: Form | None = None, params: Mapping[str, Any] | None = None) -> Completion:
         """Ask a model, as `Debate.ask`."""
-
-    async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
-        """Await several asks concurrently and return their results in order."""
-        return await gather_all(asks)
 
     @abstractmethod
     def samples(self, split: str | None = None) -> Iterator[Sampled]:

@@ -45,31 +45,32 @@ class HookManager(pluggy.PluginManager):
 
 
 _KINDS = {
-    "models": ("models: what answers a request", "[models.NAME]", "madplug-openai"),
-    "services": ("services: retrievers, embedders, sandboxes", "[services.NAME]", "madplug-embeddings"),
-    "datasets": ("data sets: where questions and references come from", "[dataset]", "madplug-files"),
-    "answers": ("answer formats: extraction, canonical form, equality", "[answers]", "madplug-answers"),
-    "personas": ("persona generators", "[[debate.personas]]", "madplug-personas"),
-    "castings": ("castings: which model plays which persona", "[debate.casting]", "madplug-casting"),
-    "styles": ("styles: how a turn is prompted and its reply read", "[[debate.styles]]", "madplug-styles"),
-    "turn_orders": ("turn orders: which agent is asked for which move, and when", "[debate.turns]", "madplug-turns"),
-    "visibilities": ("visibilities: which messages an agent is shown", "[debate.visibility]", "madplug-visibility"),
-    "decisions": ("decision protocols: how a debate is decided", "[debate.decision]", "madplug-consensus"),
-    "phases": ("phases: what follows the decision", "[[debate.phases]]", "madplug-challenge"),
-    "metrics": ("metrics: what is measured on a debate", "[[metrics]]", "madplug-qa"),
-    "extensions": ("extensions: what wraps the steps of a debate", "[[extensions]]", "madplug-visibility"),
-    "observers": ("observers: what receives the events of a run and changes nothing", "[[observers]]", ""),
-    "paradigms": ("paradigms: presets of a `[debate]` table", "debate.paradigm", "madplug-baselines"),
-    "executors": ("executors: where debates run", "[execution]", ""),
+    "models": ("Model", "models: what answers a request", "[models.NAME]", "openai"),
+    "services": ("Service", "services: retrievers, embedders, sandboxes", "[services.NAME]", "embeddings"),
+    "datasets": ("Dataset", "data sets: where questions and references come from", "[dataset]", "files"),
+    "answers": ("AnswerFormat", "answer formats: extraction, canonical form, equality", "[answers]", "answers"),
+    "personas": ("PersonaGenerator", "persona generators", "[[debate.personas]]", "personas"),
+    "castings": ("Casting", "castings: which model plays which persona", "[debate.casting]", "casting"),
+    "styles": ("Style", "styles: how a turn is prompted and its reply read", "[[debate.styles]]", "styles"),
+    "turn_orders": ("TurnOrder", "turn orders: which agent is asked for which move", "[debate.turns]", "turns"),
+    "visibilities": ("Visibility", "visibilities: what an agent is shown", "[debate.visibility]", "visibility"),
+    "decisions": ("DecisionProtocol", "decision protocols: how a debate is decided", "[debate.decision]", "consensus"),
+    "phases": ("Phase", "phases: what follows the decision", "[[debate.phases]]", "challenge"),
+    "metrics": ("Metric", "metrics: what is measured on a debate", "[[metrics]]", "qa"),
+    "extensions": ("Extension", "extensions: what wraps the steps of a debate", "[[extensions]]", "visibility"),
+    "observers": ("Observer", "observers: what receives the events of a run and changes nothing", "[[observers]]", ""),
+    "paradigms": ("Paradigm", "paradigms: presets of a `[debate]` table", "debate.paradigm", "baselines"),
+    "executors": ("Executor", "executors: where debates run", "[execution]", ""),
 }
-"""Each of the host's kinds of component, by the last part of its hook's name: what it is, its table, who ships one."""
+"""The host's kinds of component by the last part of the hook's name: base class, meaning, table, who ships one."""
 
 
-def _register(plural: str, what: str, table: str, shipped: str) -> Any:
+def _register(plural: str, base: str, what: str, table: str, shipped: str) -> Any:
     def hook() -> Iterable[type[Component]]: ...  # type: ignore[empty-body]
 
     hook.__name__ = hook.__qualname__ = f"madplug_register_{plural}"
-    more = f" Shipped: `{shipped}`." if shipped else ""
+    hook.__annotations__["return"] = f"Iterable[type[{base}]]"
+    more = f" Shipped: `madplug-{shipped}`." if shipped else ""
     hook.__doc__ = (f"Register {what}. In the run file: `{table}`.\n\n"
                     f"Return classes. Every implementation is called.{more}")
     return hookspec(hook)

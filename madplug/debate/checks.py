@@ -14,7 +14,7 @@ from typing import Any, TypeVar, get_type_hints
 from madplug.component import Component
 from madplug.errors import ComponentError, MadplugError, listed
 from madplug.log import redact
-from madplug.records import Agent, Decision, Message, Persona, Reply, Review, Sample, Turn, Vote
+from madplug.records import Agent, Decision, Message, Persona, Reopen, Reply, Review, Sample, Turn, Vote
 from madplug.rows import python_kinds
 
 T = TypeVar("T")
@@ -108,6 +108,15 @@ def check_decision(value: Any, component: Component, method: str) -> Decision:
         _check_fields(vote, given)
         _check_weights(vote.weights, f"{given} a Decision in which the weights of agent {vote.agent}")
     return decision
+
+
+def check_reopening(reopen: Reopen, phase: Component) -> Reopen:
+    """The reopening, if its fields are valid."""
+    given = f"{method_name(phase, 'run')} returned"
+    _check_fields(reopen, given)
+    if reopen.rounds < 1:
+        raise ComponentError(f"{given} a Reopen whose rounds is {reopen.rounds}; expected at least 1")
+    return reopen
 
 
 def check_personas(values: Any, generator: Component) -> tuple[Persona, ...]:
