@@ -22,30 +22,15 @@ if TYPE_CHECKING:
     from madplug.cli.tables import summary_rows as summary_rows
     from madplug.component import Component as Component
     from madplug.components import *  # noqa: F403
-    from madplug.context import Answers as Answers
-    from madplug.context import CellFacts as CellFacts
-    from madplug.context import Debate as Debate
-    from madplug.context import Jobs as Jobs
-    from madplug.context import Progress as Progress
-    from madplug.context import Run as Run
-    from madplug.context import RunDriver as RunDriver
-    from madplug.context import Sampled as Sampled
-    from madplug.context import Setup as Setup
+    from madplug.context import *  # noqa: F403
     from madplug.debate.cell import BoundStyle as BoundStyle
     from madplug.debate.cell import Cell as Cell
     from madplug.errors import *  # noqa: F403
     from madplug.errors import listed as listed
     from madplug.errors import message_of as message_of
     from madplug.errors import nearest_or_all as nearest_or_all
-    from madplug.events import AgentsCast as AgentsCast
-    from madplug.events import CallAnswered as CallAnswered
-    from madplug.events import DebateFinished as DebateFinished
-    from madplug.events import DebateStarted as DebateStarted
-    from madplug.events import Decided as Decided
+    from madplug.events import *  # noqa: F403
     from madplug.events import Event as Event
-    from madplug.events import MessageRecorded as MessageRecorded
-    from madplug.events import StudyFinished as StudyFinished
-    from madplug.events import StudyStarted as StudyStarted
     from madplug.hookspecs import hookimpl as hookimpl
     from madplug.log import forms_of as forms_of
     from madplug.log import hide as hide
@@ -59,10 +44,7 @@ if TYPE_CHECKING:
     from madplug.rows import pictures_in as pictures_in
     from madplug.rows import plain as plain
     from madplug.rows import to_json as to_json
-    from madplug.services import Embedder as Embedder
-    from madplug.services import ProgramResult as ProgramResult
-    from madplug.services import Retriever as Retriever
-    from madplug.services import Sandbox as Sandbox
+    from madplug.services import *  # noqa: F403
     from madplug.store import Reader as Reader
     from madplug.store import Recorder as Recorder
     from madplug.store import open_study as open_study

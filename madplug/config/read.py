@@ -289,16 +289,6 @@ def _short(value: Any) -> str:
     return str(value)
 
 
-# Presets
-
-def expand(debate: Mapping[str, Any], preset: Mapping[str, Any]) -> Table:
-    """`[debate]` with a paradigm's slots filled in; keys of the file take precedence."""
-    expanded: Table = overlay(dict(preset), {k: v for k, v in debate.items() if k != "paradigm"})
-    return expanded
-
-
-# Shape
-
 def validate_lenient(kind: type[S], table: Table, problems: list[Problem], what: str, place: str = "",
                      more: Callable[[], Sequence[str]] = tuple) -> tuple[S, Table]:
     """The validated table, and the table without invalid values, so that one mistake does not hide the others."""

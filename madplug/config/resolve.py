@@ -23,7 +23,7 @@ from madplug.config.build import Builder, Made
 from madplug.config.check import check_cell, check_matches, merge
 from madplug.config.plan import Limits, StudyPlan
 from madplug.config.problems import secrets
-from madplug.config.read import Settings, cells, count_cells, expand, read, read_mapping, validate_lenient
+from madplug.config.read import Settings, cells, count_cells, overlay, read, read_mapping, validate_lenient
 from madplug.config.shape import CellSettings, Match, Table, slots, tables
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.errors import Problem, UserError, listed, nearest_or_all
@@ -280,7 +280,9 @@ class CellResolver:
         offer = self.builder.find(Paradigm, name, "debate.paradigm")
         self._preset_missing = offer is None
         cls = offer.component if offer else None
-        return expand(debate, cls.debate if cls is not None and issubclass(cls, Paradigm) else {})
+        preset = dict(cls.debate) if cls is not None and issubclass(cls, Paradigm) else {}
+        expanded: Table = overlay(preset, {k: v for k, v in debate.items() if k != "paradigm"})
+        return expanded
 
     # Parts
 

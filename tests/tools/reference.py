@@ -256,7 +256,8 @@ def interface(protocol: type) -> str:
 
 def record_pages(module: ModuleType, only: tuple[str, ...] = ()) -> Iterator[str]:
     """The fields of the records of a module: name, type, default, meaning."""
-    notes = attribute_docs(module)
+    inherited = {("Cell", name): text for (owner, name), text in attribute_docs(debate).items() if owner == "CellFacts"}
+    notes = inherited | attribute_docs(module)
     for name, record in vars(module).items():
         own = inspect.isclass(record) and record.__module__ == module.__name__ and (not only or name in only)
         if own and (hasattr(record, "__dataclass_fields__") or hasattr(record, "_fields")):
