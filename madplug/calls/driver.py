@@ -119,7 +119,7 @@ class StudyDriver:
         """Called when the study is being stopped."""
         self.when_finished: list[Callable[[DebateId, DebateResult | None], None]] = []
         """Called when a debate has ended, with None for one that was stopped."""
-        self._ending: Ending | None = None
+        self.ending: Ending | None = None
         self._stopped = asyncio.Event()
         self._call_ended = asyncio.Event()
         self._emit = emit
@@ -139,14 +139,9 @@ class StudyDriver:
 
     # Stopping
 
-    @property
-    def ending(self) -> Ending | None:
-        """Why no further call is started, or None while the study is running."""
-        return self._ending
-
     def stop(self, ending: Ending) -> None:
         """Start no further call; those in flight are answered and stored. The first ending counts."""
-        self._ending = self._ending or ending
+        self.ending = self.ending or ending
         self._stopped.set()
         for call in self.when_stopped:
             call()
@@ -221,7 +216,7 @@ class StudyDriver:
         try:
             if not quota.slots.take():
                 await quota.slots.acquire(caller.order, caller.round)
-            if quota.limited or self._ending is not None or self._limits:
+            if quota.limited or self.ending is not None or self._limits:
                 await self._pass_limits(quota, estimate)
         except BaseException:
             if probing:
@@ -254,8 +249,8 @@ class StudyDriver:
             await self._unless_stopped(self._call_ended.wait())
 
     def _refuse_when_stopped(self) -> None:
-        if self._ending is not None:
-            raise StudyStopped(self._ending.reason)
+        if self.ending is not None:
+            raise StudyStopped(self.ending.reason)
 
     def _check_limits(self) -> None:
         for name, limit in self._limits.items():
@@ -403,7 +398,7 @@ class StudyDriver:
 
     def waiting(self) -> str:
         """What calls wait for before they are in flight, or an empty string."""
-        if self._ending is not None:
+        if self.ending is not None:
             return "stopping"
         if down := [name for name, quota in self.quotas.items() if quota.down]:
             return f"model '{down[0]}' cannot be reached; trying again"

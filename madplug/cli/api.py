@@ -7,6 +7,7 @@ import signal
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,18 +160,13 @@ async def _outlast(task: asyncio.Task[Any]) -> None:
 
 def _in_thread(work: Callable[[], T]) -> T:
     """The result of work that needs an event loop, beside the one that is running in this thread."""
-    results: list[T] = []
-    errors: list[BaseException] = []
+    found: Future[T] = Future()
 
     def guarded() -> None:
         try:
-            results.append(work())
+            found.set_result(work())
         except BaseException as error:  # raised again in the thread that waits
-            errors.append(error)
+            found.set_exception(error)
 
-    thread = threading.Thread(target=guarded, name="madplug-run", daemon=True)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    threading.Thread(target=guarded, name="madplug-run", daemon=True).start()
+    return found.result()

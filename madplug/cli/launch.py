@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,14 +17,7 @@ from madplug.cli.tables import WIDTH, conclusion, summary_table
 from madplug.cli.terminal import Terminal
 from madplug.config import ResolvedStudy
 from madplug.store import Recorder
-from madplug.study.process import (
-    INTERRUPTED,
-    STOPPING,
-    collect_rarely,
-    echo,
-    exit_status,
-    interruptible,
-)
+from madplug.study.process import INTERRUPTED, STOPPING, collect_rarely, echo, exit_status, interruptible
 from madplug.study.session import Session
 from madplug.text import safe
 
@@ -63,19 +57,11 @@ def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, q
     for text in summary["problems"]:
         echo(f"problem: {safe(text)}", err=True)
     failed = any(cell["failed"] for cell in summary["cells"])
-    for error, count in failures(recorder) if failed else ():
+    errors = Counter(row["error"] for row in recorder.figures() if row["error"]) if failed else Counter[str]()
+    for error, count in errors.most_common(5):
         echo(f"{count} failed: {safe(error)}", err=True)
     if summary["reason"]:
         echo(f"stopped: {safe(summary['reason'])}; everything so far is saved; run the same command to resume",
                    err=True)
     if not quiet:
         echo(f"results saved in {folder}{os.sep}")
-
-
-def failures(recorder: Recorder, most: int = 5) -> list[tuple[str, int]]:
-    """The most common errors of failed debates, with their counts."""
-    counts: dict[str, int] = {}
-    for row in recorder.figures():
-        if row["error"]:
-            counts[row["error"]] = counts.get(row["error"], 0) + 1
-    return sorted(counts.items(), key=lambda item: -item[1])[:most]

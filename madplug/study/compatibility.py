@@ -5,7 +5,7 @@ Whatever would change a recorded debate is refused, with the difference in words
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from madplug.text import count
@@ -21,23 +21,15 @@ _LISTS = {"styles", "personas", "phases", "metrics", "extensions"}
 
 def is_cell(table: Any) -> bool:
     """Whether a recorded table has the shape of a cell; a study may be damaged, or from elsewhere."""
-    return isinstance(table, Mapping) and _is_shaped(table) and _is_shaped(table.get("debate") or {}, {"models"})
-
-
-def _is_shaped(table: Mapping[str, Any], lists: Set[str] = frozenset()) -> bool:
-    """Whether what should be a table is one, and what should be a list has tables, or names if it is in `lists`."""
-    for key, value in table.items():
-        if value is None:
-            continue
-        if key in lists:
-            if not (isinstance(value, list) and all(isinstance(name, str) for name in value)):
-                return False
-        elif key in _LISTS:
-            if not (isinstance(value, list) and all(isinstance(slot, Mapping) for slot in value)):
-                return False
-        elif key in _TABLES and not isinstance(value, Mapping):
-            return False
-    return True
+    debate = (table.get("debate") or {}) if isinstance(table, Mapping) else None
+    if not isinstance(debate, Mapping):
+        return False
+    names = debate.get("models") or []
+    parts = [*table.items(), *((key, value) for key, value in debate.items() if key != "models")]
+    return (isinstance(names, list) and all(isinstance(name, str) for name in names)
+            and all(isinstance(value, Mapping) for key, value in parts if key in _TABLES and value is not None)
+            and all(isinstance(value, list) and all(isinstance(slot, Mapping) for slot in value)
+                    for key, value in parts if key in _LISTS and value is not None))
 
 
 def conflicts(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

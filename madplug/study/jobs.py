@@ -19,7 +19,7 @@ from madplug.records import DebateResult, Ending, Job, Sample
 from madplug.store import SCOPE, DebateId, Recorder, Scope, sample_digest
 from madplug.study.scoring import Scoring
 from madplug.study.setup import CellSetup, sampled
-from madplug.study.stream import JobQueue, stream
+from madplug.study.stream import JobQueue, run_all
 from madplug.study.survey import Ids, Survey
 from madplug.text import count
 
@@ -50,8 +50,7 @@ class JobStream:
         """
         queues = [JobQueue(self._source.jobs(slugs), [self._driver.quotas[name].slots for name in names])
                   for names, slugs in self._groups.items()]
-        async for _ in stream(queues, run_job or self._run_here):
-            pass
+        await run_all(queues, run_job or self._run_here)
 
 
 class JobSource:

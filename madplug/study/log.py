@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +40,17 @@ def open_log(folder: Path) -> Iterator[Any]:
 def redirect_log(write: Callable[[str], object]) -> Iterator[Any]:
     """A structlog logger whose lines are passed to `write`, as `open_log` writes them."""
     render = structlog.processors.JSONRenderer(ensure_ascii=False)
+
+    def pass_on(logger: Any, method: str, event: Any) -> str:
+        write(redact(str(render(logger, method, event))) + "\n")
+        raise structlog.DropEvent
+
     processors: list[Any] = [
         structlog.contextvars.merge_contextvars, structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True), structlog.processors.format_exc_info,
-        lambda logger, method, event: redact(str(render(logger, method, event)))]
-    lines = _Lines(write)
-    structlog.configure(processors=processors, logger_factory=structlog.WriteLoggerFactory(lines),
-                        cache_logger_on_first_use=False)
+        structlog.processors.TimeStamper(fmt="iso", utc=True), structlog.processors.format_exc_info, pass_on]
+    structlog.configure(processors=processors, cache_logger_on_first_use=False)
     # Its own, so that a second study that begins or ends in this process does not get its lines.
-    logger = structlog.wrap_logger(structlog.WriteLogger(lines), processors=processors)
+    logger = structlog.wrap_logger(None, processors=processors)
 
     class ToStructlog(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -67,16 +68,3 @@ def redirect_log(write: Callable[[str], object]) -> Iterator[Any]:
     finally:
         root.removeHandler(handler)
         structlog.reset_defaults()
-
-
-class _Lines(StringIO):
-    """A file whose lines are passed on."""
-
-    def __init__(self, write: Callable[[str], object]) -> None:
-        super().__init__()
-        self._pass_on = write
-
-    def write(self, text: str) -> int:
-        """Pass a line on."""
-        self._pass_on(text)
-        return len(text)

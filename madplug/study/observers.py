@@ -122,7 +122,8 @@ class _Follower:
     async def _deliver(self) -> None:
         """Deliver queued events: in a thread, up to the first one whose method is asynchronous."""
         if inspect.iscoroutinefunction(self.methods[type(self._queue[0])]):
-            await self._call(self._queue.popleft())
+            event = self._queue.popleft()
+            await self._guard(METHODS[type(event)], event)
             return
         batch = []
         while self._queue and not inspect.iscoroutinefunction(self.methods[type(self._queue[0])]):
@@ -130,14 +131,6 @@ class _Follower:
         assert self._aside is not None
         for error in await self._aside.do(lambda: self._call_all(batch)):
             self._report(error)
-
-    async def _call(self, event: Event) -> None:
-        try:
-            await self.methods[type(event)](event)
-        except BaseException as error:
-            if self._given_up or _ends_the_run(error):
-                raise
-            self._report(self._failure(METHODS[type(event)], error))
 
     def _call_all(self, batch: Sequence[Event]) -> list[str]:
         failures = []

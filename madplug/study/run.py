@@ -20,7 +20,6 @@ from madplug.store import Reader, Recorder
 from madplug.store.scope import Scope
 from madplug.study.jobs import JobSource, JobStream, Samples, samples_of_part
 from madplug.study.observers import HURRY, Observers
-from madplug.study.setup import CellSetup
 from madplug.study.summary import summarise
 from madplug.study.survey import Survey, survey
 from madplug.study.worker import Runner, Worker
@@ -36,7 +35,8 @@ class StudyRun:
     """
 
     def __init__(self, plan: StudyPlan, recorder: Recorder, observers: Sequence[Observer] = (),
-                 report: Callable[[str], None] | None = None, warn: Callable[[str], None] | None = None, *,
+                 report: Callable[[str], None] = lambda problem: None,
+                 warn: Callable[[str], None] = lambda warning: None, *,
                  reuse: Sequence[Reader] = (), runner: Runner = run_debate, samples: Samples | None = None,
                  planned: int | None = None, rescore: Collection[str] | None = None) -> None:
         self.plan = plan
@@ -44,8 +44,8 @@ class StudyRun:
         self.planned = planned
         self.problems: list[str] = []
         self.warnings: list[str] = []
-        self._report = report or (lambda problem: None)
-        self._warn = warn or (lambda warning: None)
+        self._report = report
+        self._warn = warn
         self._keeping: set[asyncio.Task[None]] = set()
         self.observers = Observers([*plan.observers, *observers], self.problem)
         limits = {name: limit for name in ("calls", "tokens", "cost_usd")
@@ -64,20 +64,10 @@ class StudyRun:
         self.worker = Worker(plan, self.driver, runner=runner)
 
     @property
-    def setups(self) -> Mapping[str, CellSetup]:
-        """The setup of each cell, by slug."""
-        return self.worker.setups
-
-    @property
-    def ending(self) -> Ending | None:
-        """Why the study was stopped, or None."""
-        return self.driver.ending
-
-    @property
     def status(self) -> str:
         """`finished`, `stopped` or `failed`."""
-        if self.ending is not None:
-            return "failed" if self.ending.kind == "unusable" else "stopped"
+        if (ending := self.driver.ending) is not None:
+            return "failed" if ending.kind == "unusable" else "stopped"
         return "failed" if self.driver.failed else "finished"
 
     def progress(self) -> Progress:
@@ -86,14 +76,6 @@ class StudyRun:
         waiting = f"loading the model '{opening}'" if opening else driver.waiting() or self._stage
         return Progress(driver.paid, driver.in_flight, driver.retries, driver.tokens, driver.totals.cost_usd,
                         driver.ended, waiting)
-
-    def stop(self, ending: Ending) -> None:
-        """Start no further call; those in flight are answered and stored."""
-        self.driver.stop(ending)
-
-    def interrupt(self) -> None:
-        """Stop because the user says so."""
-        self.stop(Ending("interrupted", "interrupted"))
 
     def problem(self, text: str) -> None:
         """Record a problem of the study, which goes on."""
@@ -113,7 +95,7 @@ class StudyRun:
     async def run(self) -> dict[str, Any]:
         """Run the debates that are left and return the summary, as in `summary.json`."""
         limit, clock = self.plan.limits.seconds, asyncio.get_running_loop()
-        timer = clock.call_later(limit, self.stop, Ending("limit", f"limits.seconds: {limit:g} reached")) \
+        timer = clock.call_later(limit, self.driver.stop, Ending("limit", f"limits.seconds: {limit:g} reached")) \
             if limit else None
         try:
             await self.observers.open(Run(self.plan.name, self.driver.folder, self.plan.repeats, self.planned,
@@ -122,7 +104,7 @@ class StudyRun:
                 self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder)
             await self._run_debates()
         except StudyStopped as stopped:
-            self.stop(Ending("unusable", str(stopped)))
+            self.driver.stop(Ending("unusable", str(stopped)))
         except BaseException:
             self.driver.abandon()
             await self.observers.close(HURRY)
@@ -139,22 +121,18 @@ class StudyRun:
             await self.plan.executor.begin(self.driver)
         await self.worker.open()
         self._stage = ""
-        source = JobSource(self.setups, self.recorder, self.driver, repeats=self.plan.repeats, seed=self.plan.seed,
-                           warn=self.warn, samples=self._samples, surveys=self._surveys, rescore=self._rescore)
+        source = JobSource(self.worker.setups, self.recorder, self.driver, repeats=self.plan.repeats,
+                           seed=self.plan.seed, warn=self.warn, samples=self._samples, surveys=self._surveys,
+                           rescore=self._rescore)
         await source.begin()
-        self.observers.emit(StudyStarted(self.plan.name, tuple(self.setups), self.planned, source.done,
+        self.observers.emit(StudyStarted(self.plan.name, tuple(self.worker.setups), self.planned, source.done,
                                          {cell.slug: dict(cell.settings) for cell in self.plan.cells}))
         try:
-            await self._run_jobs(JobStream(source, self._by_models(), self.driver, self.worker.run))
+            jobs, executor = JobStream(source, self._by_models(), self.driver, self.worker.run), self.plan.executor
+            await (jobs.run() if executor is None else executor.run(jobs, self.driver))
         finally:
             self.scope = source.scope
         await source.conclude()
-
-    async def _run_jobs(self, jobs: JobStream) -> None:
-        if self.plan.executor is not None:
-            await self.plan.executor.run(jobs, self.driver)
-        else:
-            await jobs.run()
 
     async def _conclude(self) -> dict[str, Any]:
         await self.driver.keep_windows()

@@ -14,6 +14,7 @@ from madplug.config import ResolvedStudy
 from madplug.config.check import warnings as spoiling
 from madplug.debate.loop import run_debate
 from madplug.errors import StudyError, UserError
+from madplug.records import Ending
 from madplug.rows import plain
 from madplug.store import Reader, Recorder, open_recorder, open_study
 from madplug.study.directory import PART, check_folder, check_same_study, keep_identity, write_provenance
@@ -90,7 +91,8 @@ class Session:
         self._loop = asyncio.get_running_loop()
         total = await self._describe()
         with ExitStack() as stack:
-            readers = [*reuse, *(stack.enter_context(open_study(path)) for path in self._reused())]
+            paths = [path for path in self.resolved.reuse if path.resolve() != self.folder.resolve()]
+            readers = [*reuse, *(stack.enter_context(open_study(path)) for path in paths)]
 
             def warned(text: str) -> None:
                 self._log.warning("warning", text=text)
@@ -105,7 +107,7 @@ class Session:
             begun(run)
 
             def stop() -> None:
-                run.interrupt()
+                run.driver.stop(Ending("interrupted", "interrupted"))
                 stopping()
 
             self._stop = stop
@@ -139,9 +141,6 @@ class Session:
         await self.recorder.keep_fact("planned", total)
         await self.recorder.forget_problems()
         return total
-
-    def _reused(self) -> list[Path]:
-        return [path for path in self.resolved.reuse if path.resolve() != self.folder.resolve()]
 
 
 def check_part(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> None:

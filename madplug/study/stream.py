@@ -11,12 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from madplug.calls.slots import Slots
 
 T = TypeVar("T")
-R = TypeVar("R")
 
 
 class JobQueue(Generic[T]):
@@ -83,20 +82,20 @@ class JobQueue(Generic[T]):
         self._moved.set()
 
 
-_END = object()
-"""Marks the end of a stream; no result of a job can be mistaken for it."""
-
-
-async def stream(queues: Sequence[JobQueue[T]], run: Callable[[T], Awaitable[R]]) -> AsyncIterator[R]:
-    """Run all jobs of all queues and yield their results as they end. The first exception ends the stream."""
-    results: asyncio.Queue[Any] = asyncio.Queue()
+async def run_all(queues: Sequence[JobQueue[T]], run: Callable[[T], Awaitable[object]]) -> None:
+    """Run all jobs of all queues. The first exception ends the others, and is raised."""
     tasks: set[asyncio.Task[None]] = set()
+    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def fail(error: BaseException) -> None:
+        if not over.done():
+            over.set_exception(error)
 
     async def run_job(job: T) -> None:
         try:
-            results.put_nowait(await run(job))
-        except BaseException as error:  # the reader of the stream has to know of a cancellation too
-            results.put_nowait(_Failed(error))
+            await run(job)
+        except BaseException as error:  # a cancellation ends the others, too
+            fail(error)
 
     def start(job: T) -> asyncio.Task[None]:
         task = asyncio.ensure_future(run_job(job))
@@ -109,21 +108,15 @@ async def stream(queues: Sequence[JobQueue[T]], run: Callable[[T], Awaitable[R]]
             await asyncio.gather(*(queue.feed(start) for queue in queues))
             while tasks:
                 await asyncio.wait(tasks)
-            results.put_nowait(_END)
         except BaseException as error:
-            results.put_nowait(_Failed(error))
+            fail(error)
+        if not over.done():
+            over.set_result(None)
 
     feeder = asyncio.ensure_future(feed_all())
     try:
-        while (result := await results.get()) is not _END:
-            if isinstance(result, _Failed):
-                raise result.error
-            yield result
+        await over
     finally:
         for task in (feeder, *tasks):
             task.cancel()
         await asyncio.gather(feeder, *tasks, return_exceptions=True)
-
-
-class _Failed(NamedTuple):
-    error: BaseException

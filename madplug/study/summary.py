@@ -117,7 +117,7 @@ def summarise(run: StudyRun) -> dict[str, Any]:
     """The summary of a run: what is stored now, cell by cell."""
     by_cell = figures_by_cell(_rows(run))
     cells = []
-    for setup in run.setups.values():
+    for setup in run.worker.setups.values():
         cell, found, spent = setup.cell, by_cell[setup.cell.slug], setup.spent
         extra = _own_figures(run, cell)
         figures = found.report([name for name, metric in cell.metrics.items() if metric.proportion],
@@ -126,7 +126,7 @@ def summarise(run: StudyRun) -> dict[str, Any]:
                       "repeats": run.plan.repeats, "samples": max(0, found.done + found.failed) // run.plan.repeats,
                       **figures, **({"figures": extra} if extra else {}),
                       "prepared": {"calls": spent.calls, "tokens": spent.prompt + spent.completion}})
-    totals, ending = run.recorder.totals(), run.ending
+    totals, ending = run.recorder.totals(), run.driver.ending
     unknown = any(cell["cost_usd"] is None for cell in cells)
     return {"study": run.plan.name, "status": run.status, "ending": ending.kind if ending else None,
             "reason": ending.reason if ending else None, "problems": run.problems,

@@ -117,7 +117,7 @@ def test_a_stopped_debate_finishes_as_stopped():
     book, runs = Notebook(), []
 
     def said(request):
-        runs[0].stop(Ending("interrupted", "enough"))
+        runs[0].driver.stop(Ending("interrupted", "enough"))
         return "A"
 
     async def main():

@@ -130,11 +130,10 @@ debate.models = ["shut"]
     assert kept(tmp_path) == len(answered(tmp_path)) > 0
 
 
-def test_a_reader_that_stops_takes_no_call_along():
-    """Whoever reads the stream of results may stop reading: the jobs under way are cancelled, and none is lost."""
+def test_the_first_exception_ends_the_jobs_under_way():
     import asyncio
 
-    from madplug.study.stream import JobQueue, stream
+    from madplug.study.stream import JobQueue, run_all
 
     ended = []
 
@@ -145,37 +144,13 @@ def test_a_reader_that_stops_takes_no_call_along():
     async def run(n):
         try:
             await asyncio.sleep(0.01 if n == 0 else 60)
+            raise ValueError(n)
         finally:
             ended.append(n)
-        return n
 
-    async def main():
-        results = stream([JobQueue(jobs(), [])], run)
-        async for _ in results:
-            break
-        await results.aclose()
-
-    asyncio.run(main())
+    with pytest.raises(ValueError, match="0"):
+        asyncio.run(run_all([JobQueue(jobs(), [])], run))
     assert sorted(ended) == [0, 1, 2, 3, 4]
-
-
-def test_a_result_of_none_does_not_end_the_stream():
-    import asyncio
-
-    from madplug.study.stream import JobQueue, stream
-
-    async def jobs():
-        for n in range(10):
-            yield n
-
-    async def run(n):
-        await asyncio.sleep(0.001 * (10 - n))
-        return None if n % 2 else n
-
-    async def main():
-        return [result async for result in stream([JobQueue(jobs(), [])], run)]
-
-    assert sorted(map(str, asyncio.run(main()))) == sorted(map(str, [0, 2, 4, 6, 8, *[None] * 5]))
 
 
 def test_a_metric_that_says_the_study_was_stopped_fails_its_debate():
