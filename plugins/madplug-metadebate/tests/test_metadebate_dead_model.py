@@ -1,28 +1,16 @@
 """A model that cannot be asked: the others write the criteria and are cast, and no stage waits for it again."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
-from madplug import AccessError, Completion, Model, Persona, PersonaGenerator, UnreachableError
+from madplug import AccessError, Completion, Model, UnreachableError
 from madplug.testing import play
+from madplug_mad import Roles
 from madplug_metadebate import Cast
 
-THREE = ("first", "second", "third")
 CRITERIA = json.dumps({"criteria": [{"name": "Clarity", "explanation": "is clear"},
                                     {"name": "Truth", "explanation": "is right"}]})
-
-
-class Parts(PersonaGenerator):
-    """Two parts."""
-
-    name = "parts"
-    count = 2
-
-    def generate(self, debate, roster):
-        return [Persona("First", "opens", "first"), Persona("Second", "answers", "second")]
 
 
 class Pool(Model):
@@ -44,24 +32,21 @@ class Pool(Model):
 
 
 def cast(pool):
-    return play(model=pool, models=THREE, casting=Cast(roles={"first": "opens", "second": "answers"}), agents=2,
-                personas=[Parts()])
+    played = play(model=pool, models=("first", "second", "third"), agents=3, personas=[Roles()],
+                  casting=Cast(roles={"affirmative": "opens", "negative": "answers", "moderator": "decides"}))
+    return played.result, played.result.notes["metadebate"]["cast"]
 
 
 @pytest.mark.parametrize("error", [AccessError("no such model"), UnreachableError("no connection")])
 def test_a_dead_model_is_asked_once_in_a_debate_and_never_cast(error):
-    pool = Pool(error)
-    played = cast(pool)
-    assert {a.model for a in played.result.agents} <= {"second", "third"}
+    result, notes = cast(pool := Pool(error))
+    assert {a.model for a in result.agents} <= {"second", "third"}
     assert ("first", "review") not in pool.asked
-    for role in played.result.notes["metadebate"]["cast"]:
-        assert role["failed"].keys() == {"proposal of first", "review by first"}
+    assert [set(role["failed"]) for role in notes] == [{"proposal of first", "review by first"}] * 3
 
 
 def test_another_model_writes_the_criteria():
-    pool = Pool(AccessError("no such model"), only="criteria")
-    played = cast(pool)
+    _, notes = cast(pool := Pool(AccessError("no such model"), only="criteria"))
     assert ("second", "criteria") in pool.asked
-    notes = played.result.notes["metadebate"]["cast"]
     assert {role["criteria"] for role in notes} != {"built_in"}
     assert not any("failed" in role for role in notes)
