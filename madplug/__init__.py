@@ -74,7 +74,7 @@ _HOMES = {
     "options": ("ModelName", "ModelOptions", "Names", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
                 "Volatile"),
     "records": (
-        "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "Form", "Frozen",
+        "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "Form", "Frozen", "LEAVE",
         "Message",
         "Persona", "Picture", "Plan", "Reopen", "Reply", "Request", "Review", "Sample", "Turn", "Usage", "Vote",
         "is_another_sample"),
