@@ -185,8 +185,9 @@ def test_one_readable_verdict_of_three_is_no_agreement(combine):
 
 
 @pytest.mark.parametrize(("text", "scores"), [
-    ("Assistant 1: 7\nAssistant 2: 8", (7, 8)), ("**Score of Assistant 1:** 7/10\n**Score of Assistant 2:** 8.5/10",
-    (7, 8.5)), ("The score of Assistant 1 is 9.\nThe score of Assistant 2 is 3.", (9, 3)),
+    ("Assistant 1: 7\nAssistant 2: 8", (7, 8)),
+    ("**Score of Assistant 1:** 7/10\n**Score of Assistant 2:** 8.5/10", (7, 8.5)),
+    ("The score of Assistant 1 is 9.\nThe score of Assistant 2 is 3.", (9, 3)),
     ("Assistant 1: 3\nAssistant 2: 4\nno:\nAssistant 1: 5\nAssistant 2: 6", (5, 6)),
     ("Assistant 1: 0\nAssistant 2: 8", None), ("Assistant 1: 11\nAssistant 2: 8", None), ("Assistant 1: 7", None),
     ("7 8", None), ("", None), ("Assistant 1: seven\nAssistant 2: eight", None),
