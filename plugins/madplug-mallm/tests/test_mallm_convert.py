@@ -44,14 +44,16 @@ def notes(**changes):
 
 def test_a_run_becomes_a_run_file():
     assert converted().table == {
-        "name": "first-try", "dataset": {"use": "files.table", "path": "data/strategyqa.json",
-        "answers": "answers.choice", "limit": 100, "instruction": "Answer the question with A) Yes or B) No.",
-        "columns": {"id": "example_id", "question": "inputs.0", "reference": "references", "context": "context"}},
-        "models": {"main": {"use": "openai.chat", "model": "meta-llama/Llama-3.3-70B-Instruct",
-        "base_url": "http://127.0.0.1:8080/v1", "temperature": 1.0, "top_p": 1.0, "max_tokens": 1024,
-        "max_in_flight": 250}}, "debate": {"paradigm": "mallm.memory", "agents": 3, "rounds": 5,
-        "personas": ["personas.expert"], "styles": [{"use": "styles.simple"}], "decision": "voting.simple"},
-        "metrics": ["qa.accuracy"]}
+        "name": "first-try", "metrics": ["qa.accuracy"],
+        "dataset": {"use": "files.table", "path": "data/strategyqa.json", "answers": "answers.choice", "limit": 100,
+                    "instruction": "Answer the question with A) Yes or B) No.",
+                    "columns": {"id": "example_id", "question": "inputs.0", "reference": "references",
+                                "context": "context"}},
+        "models": {"main": {"use": "openai.chat", "model": "meta-llama/Llama-3.3-70B-Instruct", "temperature": 1.0,
+                            "base_url": "http://127.0.0.1:8080/v1", "top_p": 1.0, "max_tokens": 1024,
+                            "max_in_flight": 250}},
+        "debate": {"paradigm": "mallm.memory", "agents": 3, "rounds": 5, "personas": ["personas.expert"],
+                   "styles": [{"use": "styles.simple"}], "decision": "voting.simple"}}
 
 
 def test_what_is_not_said_is_mallms_default():
@@ -64,12 +66,14 @@ def test_what_is_not_said_is_mallms_default():
 
 EXPECTED = {
     "discussion_paradigm": ("paradigm", {name: f"mallm.{name}" for name in PARADIGMS}),
-    "decision_protocol": ("decision", {"majority_consensus": "consensus.majority",
-    "supermajority_consensus": "consensus.supermajority", "unanimity_consensus": "consensus.unanimity",
-    "hybrid_consensus": "consensus.hybrid", "simple_voting": "voting.simple", "approval_voting": "voting.approval",
-    "ranked_voting": "voting.ranked", "cumulative_voting": "voting.cumulative", "judge": "judge.synthesis"}),
-    "response_generator": ("styles", {"simple": "styles.simple", "freetext": "styles.freetext",
-    "splitfreetext": "styles.split", "critical": "styles.critical", "reasoning": "styles.reasoning"})}
+    "decision_protocol": ("decision", {
+        "majority_consensus": "consensus.majority", "supermajority_consensus": "consensus.supermajority",
+        "unanimity_consensus": "consensus.unanimity", "hybrid_consensus": "consensus.hybrid",
+        "simple_voting": "voting.simple", "approval_voting": "voting.approval", "ranked_voting": "voting.ranked",
+        "cumulative_voting": "voting.cumulative", "judge": "judge.synthesis"}),
+    "response_generator": ("styles", {
+        "simple": "styles.simple", "freetext": "styles.freetext", "splitfreetext": "styles.split",
+        "critical": "styles.critical", "reasoning": "styles.reasoning"})}
 
 
 @pytest.mark.parametrize(("setting", "name", "option", "expected"), [

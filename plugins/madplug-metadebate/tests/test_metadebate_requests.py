@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from madplug import RefusedError
+from madplug import AccessError, Completion, Model, RefusedError, UnreachableError
 from madplug.testing import play
 from madplug_mad import Roles
 from madplug_metadebate import Cast, DmadVision, read_scores
@@ -56,8 +56,7 @@ def replies(body):
                  if re.match(r"[A-Z][\w ]+: ", line) and not line.startswith("5:")]
         return scores(names, *([2, 5] if "Agent 2:\n" in text else [3]))
     if GENERATES in text:
-        return json.dumps({"criteria": [{"name": "Wit", "explanation": "Witty."}, {"name": "Truth",
-                                                                                   "explanation": "True."}]})
+        return json.dumps({"criteria": [{"name": name, "explanation": "It is."} for name in ("Wit", "Truth")]})
     if APPLIES in text:
         return f"<{body['model']} as {part(body)}>"
     if "Is one of these answers right" in str(body["messages"]):
@@ -125,8 +124,8 @@ def test_generated_criteria_know_domain_modality_other_roles_and_training_exampl
 
 def test_a_data_set_without_a_training_split_shows_its_own_questions_and_says_so(cast):
     _, notes, bodies = cast("")
-    assert "Which one is it?" in text_of(of(bodies, GENERATES)[0])
-    assert "Domain of the questions: as in the examples. Modality: text." in text_of(of(bodies, GENERATES)[0])
+    for said in ("Which one is it?", "Domain of the questions: as in the examples. Modality: text."):
+        assert said in text_of(of(bodies, GENERATES)[0])
     assert notes[0]["criteria"] == "generated_from_study"
 
 
@@ -201,6 +200,49 @@ def test_a_model_that_refuses_to_review_is_no_reviewer():
     cast = played_with("a", REVIEWS).result.notes["metadebate"]["cast"]
     assert [c["model"] for c in cast] == ["b", "b", "b"]
     assert all(list(c["failed"]) == ["review by a"] and c["dropped"] == ["a"] for c in cast)
+
+
+CRITERIA = json.dumps({"criteria": [{"name": "Clarity", "explanation": "is clear"},
+                                    {"name": "Truth", "explanation": "is right"}]})
+
+
+class Pool(Model):
+    """Three models, of which the first fails, for everything or for one purpose."""
+
+    name = "pool"
+
+    def __init__(self, error, only=None):
+        super().__init__(deadline=0.05, attempts=1)
+        self.error, self.only, self.asked = error, only, []
+
+    async def complete(self, request):
+        self.asked.append((request.model, request.purpose))
+        if request.model == "first" and self.only in (None, request.purpose):
+            raise self.error
+        scores = {f"Agent {i}": {"Clarity": i, "Truth": i, "Role fulfilment": i, "Correctness": i, "explanation": ""}
+                  for i in (1, 2, 3)}
+        return Completion({"criteria": CRITERIA, "review": json.dumps(scores)}.get(request.purpose, "A"))
+
+
+def cast_from(pool):
+    played = play(model=pool, models=("first", "second", "third"), agents=3, personas=[Roles()],
+                  casting=Cast(roles={"affirmative": "opens", "negative": "answers", "moderator": "decides"}))
+    return played.result, played.result.notes["metadebate"]["cast"]
+
+
+@pytest.mark.parametrize("error", [AccessError("no such model"), UnreachableError("no connection")])
+def test_a_dead_model_is_asked_once_in_a_debate_and_never_cast(error):
+    result, notes = cast_from(pool := Pool(error))
+    assert {a.model for a in result.agents} <= {"second", "third"}
+    assert ("first", "review") not in pool.asked
+    assert [set(role["failed"]) for role in notes] == [{"proposal of first", "review by first"}] * 3
+
+
+def test_another_model_writes_the_criteria():
+    _, notes = cast_from(pool := Pool(AccessError("no such model"), only="criteria"))
+    assert ("second", "criteria") in pool.asked
+    assert {role["criteria"] for role in notes} != {"built_in"}
+    assert not any("failed" in role for role in notes)
 
 
 def test_a_model_whose_endpoint_refuses_everything_plays_no_role(cast):

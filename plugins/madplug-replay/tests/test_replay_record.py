@@ -11,7 +11,8 @@ from madplug_replay import Personas, Recorded, ReplayDebate, Rounds, Trajectorie
 ROWS = [
     {"qid": "q/1", "ref": "A", "answers": [["A", "B", "B"], ["A", "A", None]], "run": "one", "level": 3},
     {"qid": "q/2", "ref": ["B", "C"], "answers": [["B", None]], "run": "one", "question": "Which?",
-    "choices": ["x", "y"]}, {"qid": "q/1", "ref": "A", "answers": [["A"]], "run": "two"}]
+     "choices": ["x", "y"]},
+    {"qid": "q/1", "ref": "A", "answers": [["A"]], "run": "two"}]
 
 
 @pytest.fixture
