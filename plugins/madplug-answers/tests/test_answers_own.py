@@ -62,7 +62,7 @@ def test_the_last_own_answer_counts(format, reply):
 @each_format
 @pytest.mark.parametrize("reply", [
     'Final answer: "{mine}"', "Final answer: '{mine}'", "Final answer:\n```\n{mine}\n```", "`Final answer: {mine}`",
-    "```\nFinal answer: {mine}\n```", "> Final answer: {mine}", "**Final answer:** {mine}",
+    "```\nFinal answer: {mine}\n```", "> Final answer: {mine}", "**Final answer:** {mine}", "**Final answer**: {mine}",
     "I agree with Agent 2 that the answer is {mine}.", "As Agent 2 says, the answer is {mine}.",
     "Agent 2 correctly says that the answer is {mine}.", "Agent 2 is right: the answer is {mine}.",
     "Agent 2 got it wrong, so the answer is {mine}.", "Agent 1: Final answer: {mine}",

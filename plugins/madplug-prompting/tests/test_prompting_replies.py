@@ -17,7 +17,8 @@ from madplug_prompting.replies import read_agreement, read_json, read_share, spo
     *((text, False) for text in (
         "> [AGREE]\n\nNo, that is wrong.", "\"[AGREE]\" is what Bob said. I do not.", "Ann: 'I agree.' She is wrong.",
         "[DISAGREE]\n\n> Bob: [AGREE]", "I no longer agree.", "I hardly agree", "I refuse to agree", "Do I agree? No.",
-        "I am unable to agree", "I would agree if it were right", "It is unclear whether they agree",
+        "I am unable to agree", "I would agree if it were right", "I'd agree if it were shorter",
+        "It is unclear whether they agree",
         "Nobody can agree")),
     # marks around the own agreement do no harm
     *((text, True) for text in (
