@@ -133,9 +133,7 @@ def test_what_is_not_a_study_is_not_written_to(folder, found):
 
 # Every command
 
-COMMANDS = {
-    "run": ("run", "study.toml"), "status": ("status", "runs/study"),
-    "decide": ("decide", "runs/study", "--decision", "last_round", "--output", "again")}
+COMMANDS = {"run": ("run", "study.toml"), "status": ("status", "runs/study")}
 
 
 @pytest.fixture
@@ -174,11 +172,10 @@ def test_the_status_is_a_message_for_what_is_not_a_study(run, command, tmp_path)
         assert (status, "runs/study: " in said) == (2, True), (found, said)
 
 
-@pytest.mark.parametrize("name", ["run", "decide"])
 @pytest.mark.parametrize("found", [random_bytes, truncated, newer])
-def test_running_and_deciding_have_a_message_for_what_is_not_a_study(run, madplug, found, name):
+def test_running_has_a_message_for_what_is_not_a_study(run, madplug, found):
     found(run)
-    done = madplug(*COMMANDS[name])
+    done = madplug(*COMMANDS["run"])
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     assert "runs/study" in done.stderr
 
@@ -236,15 +233,6 @@ def test_a_version_that_is_no_text_is_a_message(run, madplug, write):
     (run / "manifest.json").write_text(json.dumps(manifest))
     done = madplug("run", write(), "--output", "runs/study")
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
-
-
-@pytest.mark.parametrize("hostile", ["wrong type", "deep", "metrics"])
-def test_deciding_again_a_hostile_study_is_a_message(run, madplug, hostile):
-    change(run, HOSTILE[hostile].replace("sample = 'q'", "sample = 'q0000'"))
-    done = madplug(*COMMANDS["decide"])
-    assert "Traceback" not in done.stderr
-    assert done.returncode in (1, 2)
-    assert "sample 'q0000' cannot be read" in done.stderr
 
 
 # A foreign directory
