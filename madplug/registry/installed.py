@@ -276,7 +276,7 @@ def _fail(error: Exception) -> None:
 def _facts(found: metadata.Distribution) -> tuple[str, str, Sequence[str]]:
     """Name, version and requirements of a distribution; each of its own properties would parse the metadata again."""
     try:
-        facts: Any = found.metadata  # None where there is none, in version 10
+        facts: Any = found.metadata  # None if there is none, in version 10
         return facts["Name"] or "?", facts["Version"] or "?", facts.get_all("Requires-Dist") or ()
     except Exception:  # its metadata is gone, as after an uninstall that was interrupted
         return "?", "?", ()
