@@ -30,8 +30,8 @@ def test_yes_and_no(text, expected):
 
 @pytest.mark.parametrize(("text", "expected"), [
     ("The Southampton Philharmonic Choir.", "southampton philharmonic choir"), ("Final answer: Paris", "paris"),
-    ("**Final answer:** the  Eiffel-Tower!", "eiffeltower"), ("I think the answer is Paris.", "paris"),
-    ("ＰＡＲＩＳ", "paris"), ("a", "a"), ("!!!", None), ("", None), ("Final answer:\n\n\"Paris\"", "paris"),
+    ("**Final answer:** the  Eiffel-Tower!", "eiffeltower"), ("I think the answer is Paris.", "paris"), ("", None),
+    ("ＰＡＲＩＳ", "paris"), ("a", "a"), ("!!!", None), ("Final answer:\n\n\"Paris\"", "paris"),
     ("two\nlines", "two lines")])
 def test_text_is_compared_as_in_squad(text, expected):
     assert Text().canonical(text, ANY) == expected
@@ -158,7 +158,7 @@ def test_only_so_many_vectors_are_remembered(monkeypatch):
     assert [text for _, text in service.asked] == ["a", "b", "ab", "a"]
 
 
-def test_an_embedder_that_never_answers_does_not_stop_the_study(monkeypatch):
+def test_an_embedder_that_never_answers_or_is_not_there_does_not_stop_the_study(monkeypatch):
     class Silent(Counting):
         async def embed(self, texts):
             await asyncio.Event().wait()
@@ -166,8 +166,5 @@ def test_an_embedder_that_never_answers_does_not_stop_the_study(monkeypatch):
     monkeypatch.setattr("madplug_answers.vectors.PATIENCE", 0.01)
     with pytest.raises(ComponentError, match="gave no vector of 'a'"):
         AnswerVectors(Silent()).of("a")
-
-
-def test_equality_before_the_embedder_is_there_is_an_error():
     with pytest.raises(ComponentError, match="before the embedder was prepared"):
         Free(embedder="e").same("one", "two", ANY)
