@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from math import isfinite
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import orjson
 
-from madplug.records import Agent, DebateResult, Decision, Message, Persona, Picture, Sample, Usage, Vote
+from madplug.records import DebateResult, Picture
 
-T = TypeVar("T")
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
@@ -89,37 +88,39 @@ def from_row(row: Any) -> DebateResult:
 
     Raises `ValueError` with the place in the row where something is missing or has the wrong type.
     """
-    found = _record(DebateResult, row, "")
-    return DebateResult(**{
-        **found, "sample": _make(Sample, found["sample"], "sample"), "references": tuple(found["references"]),
-        "agents": tuple(_agent(a, f"agents[{i}]") for i, a in enumerate(found.get("agents", ()))),
-        "messages": tuple(_make(Message, m, f"messages[{i}]") for i, m in enumerate(found.get("messages", ()))),
-        "decision": _decision(found.get("decision")), "tokens": _make(Usage, found.get("tokens") or {}, "tokens"),
-        "opening_calls": tuple(found.get("opening_calls", ())), "other_calls": tuple(found.get("other_calls", ())),
-        "decision_notes": tuple(map(tuple, found.get("decision_notes", ()))),
-        "phase_notes": tuple(map(tuple, found.get("phase_notes", ())))})
+    result: DebateResult = _make(DebateResult, row, "")
+    return result
 
 
-def _agent(row: Any, place: str) -> Agent:
-    found = _record(Agent, row, place)
-    return Agent(**{**found, "persona": _make(Persona, found["persona"], f"{place}.persona")})
-
-
-def _decision(row: Any) -> Decision | None:
-    if row is None:
-        return None
-    found = _record(Decision, row, "decision")
-    votes = tuple(_make(Vote, v, f"decision.votes[{i}]") for i, v in enumerate(found.get("votes", ())))
-    return Decision(**{**found, "votes": votes})
-
-
-def _make(kind: Callable[..., T], row: Any, place: str) -> T:
-    """A record without nested records."""
-    found = _record(kind, row, place)
-    for name, value in found.items():
-        if type(value) is list:
-            found[name] = tuple(value)
+def _make(kind: Any, row: Any, place: str) -> Any:
+    """A record, and the records in it. place: where the row is, for errors."""
+    if not isinstance(row, Mapping):
+        raise ValueError(f"{place or 'the record'}: expected a table, not {_kind(row)}")
+    found: dict[str, Any] = {}
+    for name, (kinds, inner, required) in _shape(kind).items():
+        if name not in row:
+            if required:
+                raise ValueError(f"{f'{place}.{name}'.lstrip('.')}: missing")
+            continue
+        found[name] = value = row[name]
+        if not isinstance(value, kinds):
+            raise ValueError(f"{f'{place}.{name}'.lstrip('.')}: unexpected {_kind(value)}")
+        if inner is not None and isinstance(value, list | tuple):
+            found[name] = tuple([_make(inner, v, f"{place}.{name}[{i}]".lstrip(".")) for i, v in enumerate(value)])
+        elif inner is not None and value is not None:
+            found[name] = _make(inner, value, f"{place}.{name}".lstrip("."))
+        elif type(value) is list:
+            found[name] = tuple([tuple(v) if type(v) is list else v for v in value])
     return kind(**found)
+
+
+@cache
+def _shape(kind: type) -> dict[str, tuple[tuple[type, ...], Any, bool]]:
+    """For every field, the types it can have in JSON, the record in it, and whether it is required."""
+    hints = get_type_hints(kind)
+    return {f.name: (tuple(Mapping if is_dataclass(k) else k for k in python_kinds(hints[f.name])),
+                     _record_in(hints[f.name]),
+                     f.default is MISSING and f.default_factory is MISSING) for f in fields(kind)}
 
 
 MOST_PICTURES = 50
@@ -134,7 +135,8 @@ def pictures_in(tables: Any) -> Iterator[tuple[str, Picture]]:
     found = 0
     for name, table in tables.items() if isinstance(tables, Mapping) else ():
         for i, row in enumerate(table.get("pictures") or () if isinstance(table, Mapping) else ()):
-            picture, place = _make(Picture, row, f"{name}.pictures[{i}]"), f"{name}.pictures[{i}]"
+            place = f"{name}.pictures[{i}]"
+            picture: Picture = _make(Picture, row, place)
             columns = [c for c in (picture.x, picture.y, picture.series) if c]
             if picture.kind not in ("line", "bars", "table", "heat") or len(picture.rows) > MOST_PICTURE_ROWS:
                 raise ValueError(f"{place}: expected a line, bars, table or heat of at most {MOST_PICTURE_ROWS:,} rows")
@@ -148,28 +150,8 @@ def pictures_in(tables: Any) -> Iterator[tuple[str, Picture]]:
             yield str(name), picture
 
 
-def _record(kind: Any, row: Any, place: str) -> dict[str, Any]:
-    """The known fields of a row, checked for their types."""
-    if not isinstance(row, Mapping):
-        raise ValueError(f"{place or 'the record'}: expected a table, not {_kind(row)}")
-    found = {}
-    for name, (kinds, required) in _shape(kind).items():
-        if name in row:
-            value = row[name]
-            if not isinstance(value, kinds):
-                raise ValueError(f"{f'{place}.{name}'.lstrip('.')}: unexpected {_kind(value)}")
-            found[name] = value
-        elif required:
-            raise ValueError(f"{f'{place}.{name}'.lstrip('.')}: missing")
-    return found
-
-
-@cache
-def _shape(kind: type) -> dict[str, tuple[tuple[type, ...], bool]]:
-    """For every field, the types it can have in JSON, and whether it is required."""
-    hints = get_type_hints(kind)
-    return {f.name: (tuple(Mapping if is_dataclass(k) else k for k in python_kinds(hints[f.name])),
-                     f.default is MISSING and f.default_factory is MISSING) for f in fields(kind)}
+def _record_in(hint: Any) -> Any:
+    return next((part for part in (hint, *get_args(hint)) if is_dataclass(part)), None)
 
 
 def python_kinds(hint: Any) -> Iterator[type]:

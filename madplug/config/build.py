@@ -5,8 +5,7 @@ Nothing is run and no model is asked; a model or a data set that is not named is
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +38,8 @@ class Made:
         """By their names in the study: those of the run file, unless cells give one name different options."""
         self.shared: dict[str, Component] = {}
         """Components that several cells have in common, by kind and slot."""
-        self._names: dict[str, str] = {}
-        self._same: Counter[str] = Counter()
-
-    def model_name(self, name: str, slot: Table, make: Callable[[], Model | None]) -> str | None:
-        """The study's name for a model of a cell, which is made unless another cell has the same one."""
-        key = to_json([name, slot])
-        if key not in self._names and (model := make()) is not None:
-            self._same[name] += 1
-            self._names[key] = name if self._same[name] == 1 else f"{name}#{self._same[name]}"
-            self.models[self._names[key]] = model
-        return self._names.get(key)
+        self.model_names: dict[tuple[str, str], str] = {}
+        """Those names, by the name in the run file and the table as JSON."""
 
 
 class Builder:
@@ -103,18 +93,20 @@ class Builder:
     def make_once(self, base: type[Any], slot: Table, place: str) -> Any:
         """A component that all cells with the same slot share."""
         key = f"{base.kind} {to_json(slot)}"
-        if key not in self.made.shared:
-            made = self.make(base, slot, place)
-            if made is None:
-                return None
+        if key not in self.made.shared and (made := self.make(base, slot, place)) is not None:
             self.made.shared[key] = made
-        found = self.made.shared[key]
+        found = self.made.shared.get(key)
         self.places.setdefault(id(found), place)
         return found
 
     def make_model(self, name: str, slot: Table) -> str | None:
         """Make a model unless another cell has made it; return its name in the study."""
-        return self.made.model_name(name, slot, lambda: self.make(Model, slot, f"models.{name}"))
+        names, key = self.made.model_names, (name, to_json(slot))
+        if key not in names and (model := self.make(Model, slot, f"models.{name}")) is not None:
+            before = sum(other == name for other, _ in names)
+            names[key] = f"{name}#{before + 1}" if before else name
+            self.made.models[names[key]] = model
+        return names.get(key)
 
     def find(self, base: type[Component], name: str, place: str) -> Offer | None:
         """The offer behind a name, or None after adding a problem."""

@@ -76,31 +76,23 @@ def check_hooks(component: Component, place: str) -> Iterator[Problem]:
             yield Problem(place, f"{who} implements the hook '{hook}', which does not exist{nearest(hook, known)}")
         elif marked is None:
             yield Problem(place, f"{who}: '{hook}' is not marked with @hookimpl, so it is never called")
-        elif marked["wrapper"] or marked["hookwrapper"]:
-            yield from (Problem(place, f"{who}: {text}") for text in _wrapper(hook, component, method))
-        elif inspect.isgeneratorfunction(method):
-            yield Problem(place, f"{who}: the hook '{hook}' yields; mark it @hookimpl(wrapper=True)")
+        elif wrong := _wrong_kind(method, wraps=marked["wrapper"] or marked["hookwrapper"]):
+            yield Problem(place, f"{who}: the hook '{hook}' {wrong}")
         else:
-            yield from (Problem(place, f"{who}: {text}") for text in _arguments(hook, known[hook], component, method))
+            given = list(inspect.signature(known[hook]).parameters)
+            yield from (Problem(place, f"{who}: the hook '{hook}' has no argument '{name}'; it has {', '.join(given)}")
+                        for name in _asked(component, method) if name not in given)
 
 
-def _wrapper(hook: str, component: Component, method: Any) -> Iterator[str]:
-    if inspect.isasyncgenfunction(method) or inspect.iscoroutinefunction(method):
-        yield (f"the hook '{hook}' is wrapped by an `async def`; a wrapper is a plain generator. Write `def`, then "
-               "`result = yield`, and return an awaitable if something has to be awaited: `async def later(): "
-               "return change(await result)`, then `return later()`")
-    elif not inspect.isgeneratorfunction(method):
-        yield (f"the hook '{hook}' is marked wrapper=True but never yields; write `result = yield` and return the "
-               "result to use")
-    else:
-        yield from _arguments(hook, getattr(runspecs, hook), component, method)
-
-
-def _arguments(hook: str, spec: Any, component: Component, method: Any) -> Iterator[str]:
-    given = list(inspect.signature(spec).parameters)
-    for argument in _asked(component, method):
-        if argument not in given:
-            yield f"the hook '{hook}' has no argument '{argument}'; it has {', '.join(given)}"
+def _wrong_kind(method: Any, *, wraps: bool) -> str | None:
+    """Why a method cannot implement a hook, or None: a wrapper is a plain generator, and nothing else is."""
+    if wraps and (inspect.isasyncgenfunction(method) or inspect.iscoroutinefunction(method)):
+        return ("is wrapped by an `async def`; a wrapper is a plain generator. Write `def`, then `result = yield`, and "
+                "return an awaitable if something has to be awaited: `async def later(): return change(await result)`, "
+                "then `return later()`")
+    if wraps and not inspect.isgeneratorfunction(method):
+        return "is marked wrapper=True but never yields; write `result = yield` and return the result to use"
+    return "yields; mark it @hookimpl(wrapper=True)" if not wraps and inspect.isgeneratorfunction(method) else None
 
 
 def _asked(component: Component, method: Any) -> list[str]:

@@ -37,15 +37,11 @@ def _slot(value: Any) -> Any:
 def _one_segment(name: str) -> str:
     """A study's name is also the name of its directory."""
     odd = next((c for c in name if c in "/\\" or not c.isprintable()), None)
-    if odd is not None:
-        raise PydanticCustomError("name", "is also the name of the study's directory, and cannot contain {odd}",
-                                  {"odd": repr(odd)})
-    if len(name) > LONGEST_NAME:
-        raise PydanticCustomError("name", "is also the name of the study's directory, and has {found} characters; at "
-                                  "most {most}", {"found": len(name), "most": LONGEST_NAME})
-    if name.strip() in ("", ".", ".."):
-        raise PydanticCustomError("name", "is also the name of the study's directory, and cannot be {name}",
-                                  {"name": repr(name)})
+    wrong = f"cannot contain {odd!r}" if odd is not None else \
+        f"has {len(name)} characters; at most {LONGEST_NAME}" if len(name) > LONGEST_NAME else \
+        f"cannot be {name!r}" if name.strip() in ("", ".", "..") else None
+    if wrong is not None:
+        raise PydanticCustomError("name", "is also the name of the study's directory, and {wrong}", {"wrong": wrong})
     return name
 
 

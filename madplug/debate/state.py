@@ -50,15 +50,13 @@ class ModelClient(Protocol):
         """What a model of a cell is, whatever the run file calls it."""
 
 
-class Unconnected:
+class _Unconnected:
     """The client of a debate that is not connected to any model."""
 
     async def send(self, caller: Caller, request: Request, body: str) -> Answered:
-        """Raise `ComponentError`."""
         raise ComponentError("a component asked a model, but this debate is not connected to one")
 
     def identity(self, cell: str, model: str) -> str:
-        """Its name, for want of more."""
         return model
 
 
@@ -73,7 +71,7 @@ class DebateState(Debate):
     cell: Cell
     right: tuple[str, ...] = ()
     """The references, which components may not see unless the cell is an oracle's."""
-    client: ModelClient = field(default_factory=Unconnected)
+    client: ModelClient = field(default_factory=_Unconnected)
     emit: Callable[[Event], None] | None = None
     """Called with every event of this debate."""
     order: int = 0
