@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import gc
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -97,7 +96,7 @@ class Program(click.Group):
             sys.stderr.close()
             ctx.exit(0)
         except OSError as error:
-            if error.errno == errno.ENOENT and not _has_directory():
+            if error.errno == errno.ENOENT and error.filename is None:  # only `os.getcwd` names no file
                 click.echo("madplug: the current directory was deleted; change to another one", err=True)
                 ctx.exit(2)
             if error.errno not in _UNWRITABLE or error.filename is not None:
@@ -116,15 +115,6 @@ def _unknown(command: click.Command, args: Sequence[str]) -> list[str]:
     """The arguments that look like options and are not the command's own; `--help` is one, since it shows them all."""
     known = {name for parameter in command.params for name in parameter.opts}
     return [option for text in args if text.startswith("-") and (option := text.partition("=")[0]) not in known]
-
-
-def _has_directory() -> bool:
-    """Whether there is a current directory: it may have been deleted."""
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return False
-    return True
 
 
 @contextmanager

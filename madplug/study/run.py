@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from madplug.log import redact
 from madplug.records import Ending
 from madplug.store.base import Reader, Recorder
 from madplug.store.scope import Scope
-from madplug.study.jobs import JobSource, JobStream, Samples, samples_of_part
+from madplug.study.jobs import JobStream, Samples, samples_of_part
 from madplug.study.observers import HURRY, Observers
 from madplug.study.summary import summarise
 from madplug.study.survey import Survey, survey
@@ -125,19 +124,17 @@ class StudyRun:
             await self.plan.executor.begin(self.driver)
         await self.worker.open()
         self._stage = ""
-        source = JobSource(self.worker.setups, self.recorder, self.driver, repeats=self.plan.repeats,
-                           seed=self.plan.seed, warn=self.warn, samples=self._samples, surveys=self._surveys,
-                           rescore=self._rescore)
-        await source.begin()
-        self.observers.emit(StudyStarted(self.plan.name, tuple(self.worker.setups), self.planned, source.done,
+        jobs = JobStream(self.worker, self.driver, samples=self._samples, surveys=self._surveys, rescore=self._rescore)
+        await jobs.begin()
+        self.observers.emit(StudyStarted(self.plan.name, tuple(self.worker.setups), self.planned, jobs.done,
                                          {cell.slug: dict(cell.settings) for cell in self.plan.cells}))
         try:
-            jobs, executor = JobStream(source, self._by_models(), self.driver, self.worker.run), self.plan.executor
+            executor = self.plan.executor
             await (jobs.run() if executor is None else executor.run(jobs, self.driver))
         finally:
-            self.scope = source.scope
-        await source.conclude()
-        if self._unchanged is not None and source.complete:
+            self.scope = jobs.scope
+        await jobs.conclude()
+        if self._unchanged is not None and jobs.complete:
             await self._unchanged.conclude()
 
     async def _conclude(self) -> dict[str, Any]:
@@ -147,10 +144,3 @@ class StudyRun:
         await self.observers.close()
         await asyncio.gather(*self._keeping)
         return {**summary, "problems": self.problems}
-
-    def _by_models(self) -> dict[tuple[str, ...], list[str]]:
-        """The cells that are admitted together, because they use the same models."""
-        queues: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for cell in self.plan.cells:
-            queues[tuple(sorted(set(cell.channels.values())))].append(cell.slug)
-        return queues
