@@ -136,8 +136,6 @@ class StudyDriver:
         self._pauses: list[float] = []
         self._why_paused = ""
 
-    # Stopping
-
     def stop(self, ending: Ending) -> None:
         """Start no further call; those in flight are answered and stored. The first ending counts."""
         self.ending = self.ending or ending
@@ -167,8 +165,6 @@ class StudyDriver:
         finally:
             self._pauses.remove(until)
 
-    # Calls
-
     async def claim(self, key: bytes) -> tuple[Call | None, Source, Sequence[Call]]:
         """An answered call, from this study's record, from those it may reuse, or from an identical one in flight."""
         if (call := self._recorded(key)) is not None:
@@ -190,7 +186,6 @@ class StudyDriver:
         return None
 
     def _billed(self, key: bytes) -> Sequence[Call]:
-        """The replies to a call that were paid and were no answer."""
         found: list[Call] = []
         while (call := self._recorded(billed_key(key, len(found)))) is not None:
             found.append(call)
@@ -326,8 +321,6 @@ class StudyDriver:
                 self.stop(Ending("unusable", f"model '{channel}' refuses every request: {error}"))
         quota.slots.release()
 
-    # Debates
-
     def tell(self, event: Event) -> None:
         """Record a start, the agents or a message, and pass the event on to the observers."""
         if isinstance(event, MessageRecorded):
@@ -367,8 +360,6 @@ class StudyDriver:
         for id in sorted(self._open):
             self._emit(DebateFinished(id, "stopped"))
         self._open.clear()
-
-    # Facts
 
     async def keep_windows(self) -> None:
         """Store how many requests each adaptive model got at a time, after what earlier runs have stored."""

@@ -85,7 +85,6 @@ class Gateway:
         return blake2b(scope.encode(), key=asked.digest(), digest_size=16).digest()
 
     async def _pay(self, channel: ModelChannel, request: Request, row: CallRow, attempts: _Attempts) -> Call:
-        """Make attempts until one is answered."""
         attempts.check(channel.name)
         seeded = Request(request.messages, request.purpose, request.model, request.agent, request.params, request.form,
                          int.from_bytes(row.key[:4], "big") >> 1)

@@ -120,7 +120,6 @@ class JobStream:
 
     @property
     def _all_read(self) -> bool:
-        """Whether every sample of every cell and repeat has been read."""
         return len(self._exhausted) == len(self._setups) * self._repeats
 
     def _is_ours(self, cell: str, repeat: int) -> bool:
@@ -146,7 +145,6 @@ class JobStream:
             ready.put_nowait(None)
 
     async def _jobs(self, slugs: Sequence[str]) -> AsyncIterator[Job]:
-        """The jobs of some cells."""
         ready: _Ready = asyncio.Queue()
         self._queues.append(ready)
         waiting = 0
@@ -273,7 +271,6 @@ class JobStream:
             return None
 
     def _release_missing(self) -> None:
-        """Release jobs that wait for a debate that does not exist."""
         for id in [id for id in self._waiting if (id.cell, id.repeat) in self._exhausted and id not in self._issued]:
             for job, ready in self._waiting.pop(id):
                 ready.put_nowait(replace(job, matched=_missing(id)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from madplug.calls.driver import StudyDriver
@@ -20,7 +20,7 @@ from madplug.store.scope import Scope
 from madplug.study.jobs import JobStream, Samples, samples_of_part
 from madplug.study.observers import HURRY, Observers
 from madplug.study.summary import summarise
-from madplug.study.survey import Survey, survey
+from madplug.study.survey import survey
 from madplug.study.unchanged import Unchanged
 from madplug.study.worker import Runner, Worker
 
@@ -57,8 +57,6 @@ class StudyRun:
         self._stage = "preparing"
         part = plan.executor if plan.executor is not None and plan.executor.part else None
         self._samples = samples or (samples_of_part(part) if part else None)
-        self._surveys: Mapping[str, Survey] = {}
-        self._unchanged: Unchanged | None = None
         self._rescore = rescore
         self.scope = Scope()
         """The debates that are reported, once the run has begun."""
@@ -101,10 +99,6 @@ class StudyRun:
         try:
             await self.observers.open(Run(self.plan.name, self.driver.folder, self.plan.repeats, self.planned,
                                           self.progress))
-            if self._samples is None:
-                self._unchanged = Unchanged(self.plan.cells, self.plan.repeats, self.recorder)
-                self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder, self._unchanged.cells)
-                await self._unchanged.begin()
             await self._run_debates()
         except StudyStopped as stopped:
             self.driver.stop(Ending("unusable", str(stopped)))
@@ -120,22 +114,27 @@ class StudyRun:
         return await self._conclude()
 
     async def _run_debates(self) -> None:
+        cells, repeats = self.plan.cells, self.plan.repeats
+        unchanged = Unchanged(cells, repeats, self.recorder) if self._samples is None else None
+        surveys = {} if unchanged is None else survey(cells, repeats, self.recorder, unchanged.cells)
+        if unchanged is not None:
+            await unchanged.begin()
         if self.plan.executor is not None:
             await self.plan.executor.begin(self.driver)
         await self.worker.open()
         self._stage = ""
-        jobs = JobStream(self.worker, self.driver, samples=self._samples, surveys=self._surveys, rescore=self._rescore)
+        jobs = JobStream(self.worker, self.driver, samples=self._samples, surveys=surveys, rescore=self._rescore)
         await jobs.begin()
         self.observers.emit(StudyStarted(self.plan.name, tuple(self.worker.setups), self.planned, jobs.done,
-                                         {cell.slug: dict(cell.settings) for cell in self.plan.cells}))
+                                         {cell.slug: dict(cell.settings) for cell in cells}))
         try:
             executor = self.plan.executor
             await (jobs.run() if executor is None else executor.run(jobs, self.driver))
         finally:
             self.scope = jobs.scope
         await jobs.conclude()
-        if self._unchanged is not None and jobs.complete:
-            await self._unchanged.conclude()
+        if unchanged is not None and jobs.complete:
+            await unchanged.conclude()
 
     async def _conclude(self) -> dict[str, Any]:
         await self.driver.keep_windows()
