@@ -282,10 +282,6 @@ class StudyDriver:
         except BaseException:
             self._end_call(quota, row.key)
             raise
-        self._count(quota, row.key, call)
-
-    def _count(self, quota: Quota, key: bytes, call: Call) -> None:
-        """A call is durable: it may be used, and its slot is free."""
         usage = call.completion.usage
         self.paid += 1
         if "unanswered" in usage.raw:
@@ -294,9 +290,9 @@ class StudyDriver:
         self.totals.tokens += usage.prompt + usage.completion
         self.totals.cost_usd += usage.cost_usd or 0.0
         quota.succeeded(usage)
-        if (pending := self._pending.pop(key, None)) is not None:
+        if (pending := self._pending.pop(row.key, None)) is not None:
             pending.set_result(call)
-        self._end_call(quota, key)
+        self._end_call(quota, row.key)
 
     def _end_call(self, quota: Quota, key: bytes) -> None:
         self._storing.discard(key)
@@ -380,11 +376,6 @@ class StudyDriver:
     async def serve(self, cell: str, name: str, method: str, /, *arguments: Any, **named: Any) -> Any:
         """What a method of a service returns, on behalf of a worker that has no instance of it."""
         return await without_exit(getattr(self.services[cell, name], method)(*arguments, **named))
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of prompts and completions in this run."""
-        return sum(quota.tokens for quota in self.quotas.values())
 
     def waiting(self) -> str:
         """What calls wait for before they are in flight, or an empty string."""

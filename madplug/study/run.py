@@ -43,15 +43,13 @@ class StudyRun:
         self.recorder = recorder
         self.planned = planned
         self.problems: list[str] = []
-        self.warnings: list[str] = []
         self._report = report
-        self._warn = warn
         self._keeping: set[asyncio.Task[None]] = set()
         self.observers = Observers([*plan.observers, *observers], self.problem)
         limits = {name: limit for name in ("calls", "tokens", "cost_usd")
                   if (limit := getattr(plan.limits, name)) is not None}
         self.driver = StudyDriver(plan.models, recorder, self.observers.emit, limits=limits, reuse=reuse,
-                                  report=self.problem, warn=self.warn, wants=self.observers.wants)
+                                  report=self.problem, warn=warn, wants=self.observers.wants)
         self.driver.shares = self.driver.shares or (plan.share_completions and len(plan.cells) > 1)
         self.driver.services = {(cell.slug, name): s for cell in plan.cells for name, s in cell.services.items()}
         self._stage = "preparing"
@@ -73,8 +71,9 @@ class StudyRun:
         """The progress of the run; may be called from any thread."""
         driver, opening = self.driver, self.worker.gateway.opening
         waiting = f"loading the model '{opening}'" if opening else driver.waiting() or self._stage
-        return Progress(driver.paid, driver.in_flight, driver.retries, driver.tokens, driver.totals.cost_usd,
-                        driver.ended, waiting)
+        tokens = sum(quota.tokens for quota in driver.quotas.values())
+        return Progress(driver.paid, driver.in_flight, driver.retries, tokens, driver.totals.cost_usd, driver.ended,
+                        waiting)
 
     def problem(self, text: str) -> None:
         """Record a problem of the study, which goes on."""
@@ -85,11 +84,6 @@ class StudyRun:
             task = asyncio.ensure_future(self.recorder.keep_problem(text))
             self._keeping.add(task)
             task.add_done_callback(self._keeping.discard)
-
-    def warn(self, text: str) -> None:
-        """Report something that does not affect results."""
-        self.warnings.append(text)
-        self._warn(text)
 
     async def run(self) -> dict[str, Any]:
         """Run the debates that are left and return the summary, as in `summary.json`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from madplug.debate.checks import describe_error
@@ -126,18 +126,18 @@ def _own_figures(run: StudyRun, cell: Cell) -> dict[str, Any]:
     """What a cell's metrics report for the whole cell; one that fails is a problem of the study."""
     from madplug.components import Metric
 
+    has = run.scope.has
+    given: dict[str, Callable[[], Iterator[Any]]] = {
+        "summarise": lambda: (result for result in run.recorder.results(cell.slug)
+                              if has(result.cell, result.repeat, result.sample.id)),
+        "summarise_figures": lambda: _rows(run, cell.slug)}
     figures: dict[str, Any] = {}
     for name, metric in cell.metrics.items():
-        kind = type(metric)
-        for method, own in (("summarise", kind.summarise is not Metric.summarise),
-                            ("summarise_figures", kind.summarise_figures is not Metric.summarise_figures)):
-            if not own:
+        for method, debates in given.items():
+            if getattr(type(metric), method) is getattr(Metric, method):
                 continue
-            rows = _rows(run, cell.slug) if method == "summarise_figures" else (
-                result for result in run.recorder.results(cell.slug)
-                if run.scope.has(result.cell, result.repeat, result.sample.id))
             try:
-                figures[name] = {**figures.get(name, {}), **plain(getattr(metric, method)(rows))}
+                figures[name] = {**figures.get(name, {}), **plain(getattr(metric, method)(debates()))}
             except (Exception, SystemExit) as error:
                 run.problem(f"metric {name}: {method} raised {describe_error(error)}")
     return {name: value for name, value in figures.items() if value}
