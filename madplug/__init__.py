@@ -15,38 +15,44 @@ if TYPE_CHECKING:
     from madplug.cli.api import StudyResult as StudyResult
     from madplug.cli.api import arun as arun
     from madplug.cli.api import run as run
+    from madplug.cli.launch import launch as launch
+    from madplug.cli.program import main as main
+    from madplug.cli.progress import ProgressText as ProgressText
+    from madplug.cli.tables import conclusion as conclusion
+    from madplug.cli.tables import summary_rows as summary_rows
     from madplug.component import Component as Component
     from madplug.components import *  # noqa: F403
-    from madplug.context import Answers as Answers
-    from madplug.context import CellFacts as CellFacts
-    from madplug.context import Debate as Debate
-    from madplug.context import Jobs as Jobs
-    from madplug.context import Progress as Progress
-    from madplug.context import Run as Run
-    from madplug.context import RunDriver as RunDriver
-    from madplug.context import Sampled as Sampled
-    from madplug.context import Setup as Setup
+    from madplug.context import *  # noqa: F403
     from madplug.debate.cell import BoundStyle as BoundStyle
     from madplug.debate.cell import Cell as Cell
     from madplug.errors import *  # noqa: F403
-    from madplug.events import AgentsCast as AgentsCast
-    from madplug.events import CallAnswered as CallAnswered
-    from madplug.events import DebateFinished as DebateFinished
-    from madplug.events import DebateStarted as DebateStarted
-    from madplug.events import Decided as Decided
-    from madplug.events import MessageRecorded as MessageRecorded
-    from madplug.events import StudyFinished as StudyFinished
-    from madplug.events import StudyStarted as StudyStarted
+    from madplug.errors import listed as listed
+    from madplug.errors import message_of as message_of
+    from madplug.errors import nearest_or_all as nearest_or_all
+    from madplug.events import *  # noqa: F403
+    from madplug.events import Event as Event
     from madplug.hookspecs import hookimpl as hookimpl
+    from madplug.log import forms_of as forms_of
+    from madplug.log import hide as hide
+    from madplug.log import redact as redact
     from madplug.options import *  # noqa: F403
+    from madplug.process import python_command as python_command
     from madplug.records import *  # noqa: F403
-    from madplug.services import Embedder as Embedder
-    from madplug.services import ProgramResult as ProgramResult
-    from madplug.services import Retriever as Retriever
-    from madplug.services import Sandbox as Sandbox
+    from madplug.records import is_another_sample as is_another_sample
+    from madplug.rows import from_row as from_row
+    from madplug.rows import parse_json as parse_json
+    from madplug.rows import pictures_in as pictures_in
+    from madplug.rows import plain as plain
+    from madplug.rows import to_json as to_json
+    from madplug.services import *  # noqa: F403
     from madplug.store import Reader as Reader
     from madplug.store import Recorder as Recorder
     from madplug.store import open_study as open_study
+    from madplug.streaming import begin_reply as begin_reply
+    from madplug.streaming import listening_to as listening_to
+    from madplug.text import columns as columns
+    from madplug.text import count as count
+    from madplug.text import safe as safe
     from madplug.transcript import Transcript as Transcript
 
 _HOMES = {
@@ -62,21 +68,30 @@ _HOMES = {
     "context": ("Answers", "CellFacts", "Debate", "Jobs", "Progress", "Run", "RunDriver", "Sampled", "Setup"),
     "errors": (
         "AccessError", "ComponentError", "EmptyReplyError", "MadplugError", "ModelError", "OverloadedError", "Problem",
-        "RefusedError", "StudyError", "StudyStopped", "TransientError", "UnreachableError", "UserError", "nearest",
-    ),
+        "RefusedError", "StudyError", "StudyStopped", "TransientError", "UnreachableError", "UserError", "listed",
+        "message_of", "nearest", "nearest_or_all"),
     "hookspecs": ("hookimpl",),
     "options": ("ModelName", "ModelOptions", "Names", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
                 "Volatile"),
     "records": (
-        "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "Form", "Message",
+        "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "Form", "Frozen", "LEAVE",
+        "Message",
         "Persona", "Picture", "Plan", "Reopen", "Reply", "Request", "Review", "Sample", "Turn", "Usage", "Vote",
-    ),
+        "is_another_sample"),
     "events": (
         "AgentsCast", "CallAnswered", "DebateFinished", "DebateStarted", "Decided", "MessageRecorded", "StudyFinished",
-        "StudyStarted",
-    ),
+        "StudyStarted", "Event"),
     "services": ("Embedder", "ProgramResult", "Retriever", "Sandbox"),
     "store": ("Reader", "Recorder", "open_study"),
+    "cli.launch": ("launch",),
+    "cli.program": ("main",),
+    "cli.progress": ("ProgressText",),
+    "cli.tables": ("conclusion", "summary_rows",),
+    "log": ("forms_of", "hide", "redact",),
+    "process": ("python_command",),
+    "rows": ("from_row", "parse_json", "pictures_in", "plain", "to_json",),
+    "streaming": ("begin_reply", "listening_to",),
+    "text": ("columns", "count", "safe",),
     "transcript": ("Transcript",),
 }
 __all__ = [*sorted(name for names in _HOMES.values() for name in names), "__version__"]  # noqa: PLE0604

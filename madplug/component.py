@@ -9,8 +9,6 @@ from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel
-
 from madplug.options import NESTED, complete, is_path, is_volatile, naming, path_digest, unions
 from madplug.options import Options as _Options
 from madplug.records import Plan
@@ -142,13 +140,9 @@ class NestedField:
     many: bool
 
 
-def nested_fields(options: type[BaseModel]) -> tuple[NestedField, ...]:
-    """The options that are components."""
-    return _nested_fields(options)
-
-
 @cache
-def _nested_fields(options: Any) -> tuple[NestedField, ...]:  # to mypy, not every class can be hashed
+def nested_fields(options: Any) -> tuple[NestedField, ...]:
+    """The options that are components. options: a class of options; to mypy, not every class can be hashed."""
     complete(options)
     return tuple(found for name, info in options.model_fields.items()
                  for found in _nested(name, info.annotation, info.metadata, many=False))

@@ -39,17 +39,7 @@ from madplug.events import (
     StudyFinished,
     StudyStarted,
 )
-from madplug.options import (
-    ModelName,
-    ModelOptions,
-    Names,
-    Nested,
-    Offers,
-    Price,
-    RunPath,
-    ServiceName,
-    Volatile,
-)
+from madplug.options import ModelOptions
 from madplug.records import (
     Agent,
     Completion,
@@ -70,10 +60,7 @@ from madplug.records import (
 class Model(Component):
     """Answers requests. One instance serves all debates of a study concurrently."""
 
-    kind = "model"
-    plural = "models"
-    label = "model"
-    slot = "models.NAME"
+    kind, plural, label, slot = "model", "models", "model", "models.NAME"
     how_many = "named"
     of_study = True
 
@@ -106,10 +93,7 @@ class Model(Component):
 class Service(Component):
     """Something other than a model that components use: a retriever, an embedder, a sandbox."""
 
-    kind = "service"
-    plural = "services"
-    label = "service"
-    slot = "services.NAME"
+    kind, plural, label, slot = "service", "services", "service", "services.NAME"
     how_many = "named"
     once: ClassVar[bool] = False
     """Whether one instance serves a study however many processes it runs in: an index or a model that fills the memory.
@@ -128,10 +112,7 @@ class Service(Component):
 class Dataset(Component):
     """Where questions come from."""
 
-    kind = "dataset"
-    plural = "datasets"
-    label = "data set"
-    slot = "dataset"
+    kind, plural, label, slot = "dataset", "datasets", "data set", "dataset"
     required = True
 
     @property
@@ -167,10 +148,7 @@ class Dataset(Component):
 class AnswerFormat(Component):
     """What counts as an answer, and when two answers are the same."""
 
-    kind = "answers"
-    plural = "answers"
-    label = "answer format"
-    slot = "answers"
+    kind, plural, label, slot = "answers", "answers", "answer format", "answers"
 
     @abstractmethod
     def instruction(self, sample: Sample) -> str:
@@ -209,10 +187,7 @@ class AnswerFormat(Component):
 class PersonaGenerator(Component):
     """Makes the agents' personas."""
 
-    kind = "personas"
-    plural = "personas"
-    label = "persona generator"
-    slot = "debate.personas"
+    kind, plural, label, slot = "personas", "personas", "persona generator", "debate.personas"
     how_many = "list"
     count: int | None = None
     """How many personas this generator makes, if it fixes the number itself. In a study without
@@ -229,10 +204,7 @@ class PersonaGenerator(Component):
 class Casting(Component):
     """Chooses which model plays which persona."""
 
-    kind = "casting"
-    plural = "castings"
-    label = "casting"
-    slot = "debate.casting"
+    kind, plural, label, slot = "casting", "castings", "casting", "debate.casting"
 
     @abstractmethod
     def cast(self, debate: Debate, personas: Sequence[Persona]) -> Maybe[Sequence[Agent]]:
@@ -242,10 +214,7 @@ class Casting(Component):
 class Style(Component):
     """Prompts a turn and parses the reply."""
 
-    kind = "style"
-    plural = "styles"
-    label = "style"
-    slot = "debate.styles"
+    kind, plural, label, slot = "style", "styles", "style", "debate.styles"
     how_many = "list"
     required = True
     moves: frozenset[str] = frozenset()
@@ -269,10 +238,7 @@ class Style(Component):
 class TurnOrder(Component):
     """Says which agent is asked for which move, and when."""
 
-    kind = "turns"
-    plural = "turn_orders"
-    label = "turn order"
-    slot = "debate.turns"
+    kind, plural, label, slot = "turns", "turn_orders", "turn order", "debate.turns"
     required = True
     moves: frozenset[str] = frozenset()
     """The moves this order asks for."""
@@ -293,10 +259,7 @@ class TurnOrder(Component):
 class Visibility(Component):
     """Says which messages an agent is shown, and in which order."""
 
-    kind = "visibility"
-    plural = "visibilities"
-    label = "visibility"
-    slot = "debate.visibility"
+    kind, plural, label, slot = "visibility", "visibilities", "visibility", "debate.visibility"
     required = True
 
     @abstractmethod
@@ -311,10 +274,7 @@ class Visibility(Component):
 class DecisionProtocol(Component):
     """Decides a debate."""
 
-    kind = "decision"
-    plural = "decisions"
-    label = "decision protocol"
-    slot = "debate.decision"
+    kind, plural, label, slot = "decision", "decisions", "decision protocol", "debate.decision"
     required = True
 
     def after_wave(self, debate: Debate) -> Maybe[Decision | None]:
@@ -333,10 +293,7 @@ class DecisionProtocol(Component):
 class Phase(Component):
     """Runs after the decision: challenges it, rewrites it, asks what the agents think of it."""
 
-    kind = "phase"
-    plural = "phases"
-    label = "phase"
-    slot = "debate.phases"
+    kind, plural, label, slot = "phase", "phases", "phase", "debate.phases"
     how_many = "list"
 
     @abstractmethod
@@ -355,10 +312,7 @@ class Phase(Component):
 class Metric(Component):
     """Measures a debate that has ended, including one read back from a study's directory."""
 
-    kind = "metric"
-    plural = "metrics"
-    label = "metric"
-    slot = "metrics"
+    kind, plural, label, slot = "metric", "metrics", "metric", "metrics"
     how_many = "list"
     proportion: bool = False
     """Whether scores are 0 or 1, so that their mean is a proportion and has a Wilson interval."""
@@ -389,10 +343,7 @@ class Extension(Component):
     """Takes part in a debate through methods that are named after the hooks in `madplug/runspecs.py` and marked
     `@hookimpl`."""
 
-    kind = "extension"
-    plural = "extensions"
-    label = "extension"
-    slot = "extensions"
+    kind, plural, label, slot = "extension", "extensions", "extension", "extensions"
     how_many = "list"
 
 
@@ -406,10 +357,7 @@ class Observer(Component):
     reports that.
     """
 
-    kind = "observer"
-    plural = "observers"
-    label = "observer"
-    slot = "observers"
+    kind, plural, label, slot = "observer", "observers", "observer", "observers"
     how_many = "list"
     of_study = True
 
@@ -447,10 +395,7 @@ class Observer(Component):
 class Paradigm(Component):
     """A preset: a `[debate]` table that a user could have written."""
 
-    kind = "paradigm"
-    plural = "paradigms"
-    label = "paradigm"
-    slot = "debate.paradigm"
+    kind, plural, label, slot = "paradigm", "paradigms", "paradigm", "debate.paradigm"
     how_many = "none"
     of_study = True
     debate: ClassVar[Mapping[str, Any]]
@@ -460,10 +405,7 @@ class Paradigm(Component):
 class Executor(Component):
     """Says where debates run."""
 
-    kind = "executor"
-    plural = "executors"
-    label = "executor"
-    slot = "execution"
+    kind, plural, label, slot = "executor", "executors", "executor", "execution"
     of_study = True
 
     @property
@@ -495,10 +437,8 @@ HOST_KINDS: tuple[type[Component], ...] = (
     Phase, Metric, Extension, Observer, Paradigm, Executor)
 """The base class of each kind that madplug itself defines; `Registry.kinds` has those of plugins too."""
 
-
 __all__ = [
     "HOST_KINDS", "AnswerFormat", "Casting", "Component", "Dataset", "DecisionProtocol", "Executor", "Extension",
-    "Form", "Metric", "Model", "ModelName", "ModelOptions", "Names", "Nested", "Observer", "Offers",
-    "Paradigm", "PersonaGenerator", "Phase", "Plan", "Price", "RunPath", "Service", "ServiceName", "Style",
-    "TurnOrder", "Visibility", "Volatile",
+    "Metric", "Model", "ModelOptions", "Observer", "Paradigm", "PersonaGenerator", "Phase", "Service", "Style",
+    "TurnOrder", "Visibility",
 ]

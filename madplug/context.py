@@ -59,93 +59,68 @@ class Answers(Protocol):
         """The form of a reply that ends with its answer, or None."""
 
 
-class Sight(Protocol):
+class _Visibility(Protocol):
     """The visibility of a cell, as components use it (`Visibility`)."""
 
-    def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
-        """The messages shown for a turn, before extensions change them."""
+    def view(self, debate: Debate, turn: Turn) -> Sequence[Message]: ...
 
-    def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
-        """Ids of the agents whose messages an agent may see in a round."""
+    def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]: ...
 
 
-class Writer(Protocol):
+class _Style(Protocol):
     """A style, as components use it (`Style`)."""
 
     moves: frozenset[str]
 
-    def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply | Awaitable[Reply]:
-        """Ask the model and parse its reply."""
+    def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply | Awaitable[Reply]: ...
 
-    def calls(self, plan: Plan) -> int:
-        """The most model calls in one turn."""
+    def calls(self, plan: Plan) -> int: ...
 
 
-class Writing(Protocol):
-    """A style of a cell, with the agents that it is for."""
+class _BoundStyle(Protocol):
+    """A style of a cell, with the agents that it is for (`BoundStyle`)."""
 
     @property
-    def style(self) -> Writer:
-        """The style."""
+    def style(self) -> _Style: ...
 
-    def takes(self, agent: Agent, turn: Turn) -> bool:
-        """Whether this style answers the turn."""
+    def takes(self, agent: Agent, turn: Turn) -> bool: ...
 
 
-class CellFacts(Protocol):
+class CellFacts(ABC):
     """One configuration of a study, as components see it."""
 
-    @property
-    def slug(self) -> str:
-        """The cell's name in the study."""
+    slug: str
+    """The cell's name in the study: as given in the run file, or made from what it changes there."""
+    answers: Answers
+    """What counts as an answer."""
+    visibility: _Visibility
+    """Who sees what."""
+    styles: Sequence[_BoundStyle]
+    """In the order of the run file: the first that takes a turn writes it."""
+    personas: Sequence[object]
+    """The persona generators."""
+    rounds: int
+    """The most rounds in which agents speak, the first included."""
+    agents: int | None
+    """How many agents the run file asks for, or None if the persona generators fix the number."""
+    models: tuple[str, ...]
+    """The names of the models that agents use, as in the run file."""
+    match: Mapping[str, str] | None
+    """`{"cell": slug, "by": "calls" or "tokens"}` of the cell that this one is matched to."""
+    oracle: bool
+    """Whether components may read the references."""
+    dataset_key: str
+    """Equal for cells with the same data set and the same options of it."""
 
     @property
-    def rounds(self) -> int:
-        """The most rounds in which agents speak, the first included."""
-
-    @property
-    def agents(self) -> int | None:
-        """How many agents the run file asks for, or None if the persona generators fix the number."""
-
-    @property
+    @abstractmethod
     def wanted(self) -> int:
         """How many agents a debate has."""
 
     @property
-    def models(self) -> tuple[str, ...]:
-        """The names of the models that agents use, as in the run file."""
-
-    @property
-    def match(self) -> Mapping[str, str] | None:
-        """`{"cell": slug, "by": "calls" or "tokens"}` of the cell that this one is matched to."""
-
-    @property
-    def oracle(self) -> bool:
-        """Whether components may read the references."""
-
-    @property
-    def dataset_key(self) -> str:
-        """Equal for cells with the same data set and the same options of it."""
-
-    @property
+    @abstractmethod
     def plan(self) -> Plan:
         """The size of this cell's debates."""
-
-    @property
-    def answers(self) -> Answers:
-        """What counts as an answer."""
-
-    @property
-    def visibility(self) -> Sight:
-        """Who sees what."""
-
-    @property
-    def styles(self) -> Sequence[Writing]:
-        """In the order of the run file: the first that takes a turn writes it."""
-
-    @property
-    def personas(self) -> Sequence[object]:
-        """The persona generators."""
 
 
 @dataclass(slots=True)
@@ -174,8 +149,43 @@ class Spending:
         return Usage(self.prompt, self.completion, self.cached, self.cost_usd)
 
 
+class _Cell(ABC):
+    """What a debate and the setup of a cell have in common."""
+
+    __slots__ = ()
+    cell: CellFacts
+
+    @property
+    def answers(self) -> Answers:
+        """What counts as an answer, and when two answers are the same."""
+        return self.cell.answers
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that agents use, as in the run file."""
+        return self.cell.models
+
+    @overload
+    def service(self, name: str) -> Any: ...
+
+    @overload
+    def service(self, name: str, protocol: Callable[..., T]) -> T: ...  # type[T] takes no protocol
+
+    @abstractmethod
+    def service(self, name: str, protocol: Any = None) -> Any:
+        """The service of this name in the run file.
+
+        protocol: what it is used as, such as `madplug.services.Embedder`; it is the type of the result. Raises
+        `ComponentError` if the cell has no such service, or it lacks a method of the protocol.
+        """
+
+    async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
+        """Await several asks concurrently and return their results in order. Waits for all before raising an error."""
+        return await gather_all(asks)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Debate(ABC):
+class Debate(_Cell, ABC):
     """One debate: its question, its agents, its transcript, and the way to ask a model.
 
     Nothing here can be written but `notes`; a component changes a debate by what it returns.
@@ -215,16 +225,6 @@ class Debate(ABC):
     @abstractmethod
     def references(self) -> tuple[str, ...]:
         """The right answers. Raises `ComponentError` unless the run file says `oracle = true`."""
-
-    @property
-    def answers(self) -> Answers:
-        """What counts as an answer, and when two answers are the same."""
-        return self.cell.answers
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The names of the models that agents use, as in the run file."""
-        return self.cell.models
 
     @property
     def active(self) -> tuple[Agent, ...]:
@@ -275,20 +275,6 @@ class Debate(ABC):
         text = f"{self.seed}\0{self.repeat}\0{self.sample.id}\0{scope}"
         return random.Random(int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big"))
 
-    @overload
-    def service(self, name: str) -> Any: ...
-
-    @overload
-    def service(self, name: str, protocol: Callable[..., T]) -> T: ...  # type[T] takes no protocol
-
-    @abstractmethod
-    def service(self, name: str, protocol: Any = None) -> Any:
-        """The service of this name in the run file.
-
-        protocol: what it is used as, such as `madplug.services.Embedder`; it is the type of the result. Raises
-        `ComponentError` if the cell has no such service, or it lacks a method of the protocol.
-        """
-
     @abstractmethod
     def component(self, base: type[C], name: str) -> C:
         """The component of a plugin's own kind that has this name in the run file.
@@ -308,38 +294,17 @@ class Debate(ABC):
         answered, which fails the debate unless caught.
         """
 
-    async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
-        """Await several asks concurrently and return their results in order. Waits for all before raising an error."""
-        return await gather_all(asks)
 
 
-class Setup(ABC):
+class Setup(_Cell, ABC):
     """The argument of `Component.prepare`: the cell, its samples, its models, and values stored with the study."""
 
-    @property
-    @abstractmethod
-    def cell(self) -> CellFacts:
-        """The configuration that is being prepared."""
-
-    @property
-    @abstractmethod
-    def seed(self) -> int:
-        """The study's seed."""
-
-    @property
-    @abstractmethod
-    def spent(self) -> Spending:
-        """Calls, tokens and cost (US dollars) of preparing this cell so far."""
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The names of the models that agents use."""
-        return self.cell.models
-
-    @property
-    def answers(self) -> Answers:
-        """What counts as an answer, and when two answers are the same."""
-        return self.cell.answers
+    cell: CellFacts
+    """The configuration that is being prepared."""
+    seed: int
+    """The study's seed."""
+    spent: Spending
+    """Calls, tokens and cost (US dollars) of preparing this cell so far."""
 
     @abstractmethod
     def model_identity(self, name: str | None = None) -> str:
@@ -348,24 +313,10 @@ class Setup(ABC):
         Its options that are not volatile, and its code if it is in a local file. name: by default the first agent's.
         """
 
-    @overload
-    def service(self, name: str) -> Any: ...
-
-    @overload
-    def service(self, name: str, protocol: Callable[..., T]) -> T: ...  # type[T] takes no protocol
-
-    @abstractmethod
-    def service(self, name: str, protocol: Any = None) -> Any:
-        """The service of this name in the run file, as `Debate.service`."""
-
     @abstractmethod
     async def ask(self, messages: str | Sequence[Mapping[str, Any]], *, purpose: str, model: str | None = None,
                   form: Form | None = None, params: Mapping[str, Any] | None = None) -> Completion:
         """Ask a model, as `Debate.ask`."""
-
-    async def ask_all(self, asks: Iterable[Awaitable[T]]) -> list[T]:
-        """Await several asks concurrently and return their results in order."""
-        return await gather_all(asks)
 
     @abstractmethod
     def samples(self, split: str | None = None) -> Iterator[Sampled]:
@@ -446,3 +397,6 @@ class RunDriver(Protocol):
 
     def warn(self, text: str, /) -> None:
         """Report something that does not affect results."""
+
+
+__all__ = ["Answers", "CellFacts", "Debate", "Jobs", "Progress", "Run", "RunDriver", "Sampled", "Setup"]

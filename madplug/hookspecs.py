@@ -20,25 +20,8 @@ if TYPE_CHECKING:
 
     import click
 
-    from madplug.components import (
-        AnswerFormat,
-        Casting,
-        Component,
-        Dataset,
-        DecisionProtocol,
-        Executor,
-        Extension,
-        Metric,
-        Model,
-        Observer,
-        Paradigm,
-        PersonaGenerator,
-        Phase,
-        Service,
-        Style,
-        TurnOrder,
-        Visibility,
-    )
+    from madplug.component import Component
+    from madplug.components import Observer
 
 hookspec = pluggy.HookspecMarker("madplug")
 hookimpl = pluggy.HookimplMarker("madplug")
@@ -61,132 +44,39 @@ class HookManager(pluggy.PluginManager):
         return None if getattr(found, "madplug_impl", None) is None else super().parse_hookimpl_opts(plugin, name)
 
 
-@hookspec
-def madplug_register_models() -> Iterable[type[Model]]:  # type: ignore[empty-body]
-    """Register models: what answers a request. In the run file: `[models.NAME]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-openai`.
-    """
-
-
-@hookspec
-def madplug_register_services() -> Iterable[type[Service]]:  # type: ignore[empty-body]
-    """Register services: retrievers, embedders, sandboxes. In the run file: `[services.NAME]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-embeddings`.
-    """
-
-
-@hookspec
-def madplug_register_datasets() -> Iterable[type[Dataset]]:  # type: ignore[empty-body]
-    """Register data sets: where questions and references come from. In the run file: `[dataset]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-files`.
-    """
+_KINDS = {
+    "models": ("Model", "models: what answers a request", "[models.NAME]", "openai"),
+    "services": ("Service", "services: retrievers, embedders, sandboxes", "[services.NAME]", "embeddings"),
+    "datasets": ("Dataset", "data sets: where questions and references come from", "[dataset]", "files"),
+    "answers": ("AnswerFormat", "answer formats: extraction, canonical form, equality", "[answers]", "answers"),
+    "personas": ("PersonaGenerator", "persona generators", "[[debate.personas]]", "personas"),
+    "castings": ("Casting", "castings: which model plays which persona", "[debate.casting]", "casting"),
+    "styles": ("Style", "styles: how a turn is prompted and its reply read", "[[debate.styles]]", "styles"),
+    "turn_orders": ("TurnOrder", "turn orders: which agent is asked for which move", "[debate.turns]", "turns"),
+    "visibilities": ("Visibility", "visibilities: what an agent is shown", "[debate.visibility]", "visibility"),
+    "decisions": ("DecisionProtocol", "decision protocols: how a debate is decided", "[debate.decision]", "consensus"),
+    "phases": ("Phase", "phases: what follows the decision", "[[debate.phases]]", "challenge"),
+    "metrics": ("Metric", "metrics: what is measured on a debate", "[[metrics]]", "qa"),
+    "extensions": ("Extension", "extensions: what wraps the steps of a debate", "[[extensions]]", "visibility"),
+    "observers": ("Observer", "observers: what receives the events of a run and changes nothing", "[[observers]]", ""),
+    "paradigms": ("Paradigm", "paradigms: presets of a `[debate]` table", "debate.paradigm", "baselines"),
+    "executors": ("Executor", "executors: where debates run", "[execution]", ""),
+}
+"""The host's kinds of component by the last part of the hook's name: base class, meaning, table, who ships one."""
 
 
-@hookspec
-def madplug_register_answers() -> Iterable[type[AnswerFormat]]:  # type: ignore[empty-body]
-    """Register answer formats: extraction, canonical form, equality. In the run file: `[answers]`.
+def _register(plural: str, base: str, what: str, table: str, shipped: str) -> Any:
+    def hook() -> Iterable[type[Component]]: ...  # type: ignore[empty-body]
 
-    Return classes. Every implementation is called. Shipped: `madplug-answers`.
-    """
-
-
-@hookspec
-def madplug_register_personas() -> Iterable[type[PersonaGenerator]]:  # type: ignore[empty-body]
-    """Register persona generators. In the run file: `[[debate.personas]]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-personas`.
-    """
+    hook.__name__ = hook.__qualname__ = f"madplug_register_{plural}"
+    hook.__annotations__["return"] = f"Iterable[type[{base}]]"
+    more = f" Shipped: `madplug-{shipped}`." if shipped else ""
+    hook.__doc__ = (f"Register {what}. In the run file: `{table}`.\n\n"
+                    f"Return classes. Every implementation is called.{more}")
+    return hookspec(hook)
 
 
-@hookspec
-def madplug_register_castings() -> Iterable[type[Casting]]:  # type: ignore[empty-body]
-    """Register castings: which model plays which persona. In the run file: `[debate.casting]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-casting`.
-    """
-
-
-@hookspec
-def madplug_register_styles() -> Iterable[type[Style]]:  # type: ignore[empty-body]
-    """Register styles: how a turn is prompted and its reply read. In the run file: `[[debate.styles]]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-styles`.
-    """
-
-
-@hookspec
-def madplug_register_turn_orders() -> Iterable[type[TurnOrder]]:  # type: ignore[empty-body]
-    """Register turn orders: which agent is asked for which move, and when. In the run file: `[debate.turns]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-turns`.
-    """
-
-
-@hookspec
-def madplug_register_visibilities() -> Iterable[type[Visibility]]:  # type: ignore[empty-body]
-    """Register visibilities: which messages an agent is shown, in which order. In the run file: `[debate.visibility]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-visibility`.
-    """
-
-
-@hookspec
-def madplug_register_decisions() -> Iterable[type[DecisionProtocol]]:  # type: ignore[empty-body]
-    """Register decision protocols: how a debate is decided. In the run file: `[debate.decision]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-consensus`.
-    """
-
-
-@hookspec
-def madplug_register_phases() -> Iterable[type[Phase]]:  # type: ignore[empty-body]
-    """Register phases: what follows the decision. In the run file: `[[debate.phases]]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-challenge`.
-    """
-
-
-@hookspec
-def madplug_register_metrics() -> Iterable[type[Metric]]:  # type: ignore[empty-body]
-    """Register metrics: what is measured on a debate. In the run file: `[[metrics]]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-qa`.
-    """
-
-
-@hookspec
-def madplug_register_extensions() -> Iterable[type[Extension]]:  # type: ignore[empty-body]
-    """Register extensions: what wraps the steps of a debate. In the run file: `[[extensions]]`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-visibility`.
-    """
-
-
-@hookspec
-def madplug_register_observers() -> Iterable[type[Observer]]:  # type: ignore[empty-body]
-    """Register observers: what receives the events of a run and changes nothing. In the run file: `[[observers]]`.
-
-    Return classes. Every implementation is called.
-    """
-
-
-@hookspec
-def madplug_register_paradigms() -> Iterable[type[Paradigm]]:  # type: ignore[empty-body]
-    """Register paradigms: presets of a `[debate]` table. In the run file: `debate.paradigm`.
-
-    Return classes. Every implementation is called. Shipped: `madplug-baselines`.
-    """
-
-
-@hookspec
-def madplug_register_executors() -> Iterable[type[Executor]]:  # type: ignore[empty-body]
-    """Register executors: where debates run. In the run file: `[execution]`.
-
-    Return classes. Every implementation is called.
-    """
+globals().update({f"madplug_register_{plural}": _register(plural, *facts) for plural, facts in _KINDS.items()})
 
 
 @hookspec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import MISSING, fields, is_dataclass
@@ -167,25 +168,24 @@ def _record(kind: Any, row: Any, place: str) -> dict[str, Any]:
 def _shape(kind: type) -> dict[str, tuple[tuple[type, ...], bool]]:
     """For every field, the types it can have in JSON, and whether it is required."""
     hints = get_type_hints(kind)
-    return {f.name: (tuple(_json_kinds(hints[f.name])), f.default is MISSING and f.default_factory is MISSING)
-            for f in fields(kind)}
+    return {f.name: (tuple(Mapping if is_dataclass(k) else k for k in python_kinds(hints[f.name])),
+                     f.default is MISSING and f.default_factory is MISSING) for f in fields(kind)}
 
 
-def _json_kinds(hint: Any) -> Iterator[type]:
+def python_kinds(hint: Any) -> Iterator[type]:
+    """The classes of which a value annotated like this is an instance, those of its parts aside."""
     origin = get_origin(hint) or hint
     if origin in (Union, UnionType):
         for part in get_args(hint):
-            yield from _json_kinds(part)
+            yield from python_kinds(part)
     elif origin is float:
         yield from (float, int)
     elif origin is tuple:
-        yield from (list, tuple)
+        yield from (tuple, list)
     elif origin is Literal:
         yield from {type(value) for value in get_args(hint)}
-    elif is_dataclass(origin) or issubclass(origin, Mapping):
-        yield Mapping
     else:
-        yield origin
+        yield Mapping if inspect.isclass(origin) and issubclass(origin, Mapping) else origin
 
 
 def _kind(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Replies shown while they are being written, for models that can stream and programs that want to show it.
 
-A program listens with `listening_to`; a model that can stream calls `begin(request)` when it starts an attempt and
-passes on what it gets. Nothing depends on it: the reply that counts is the one that `Model.complete` returns.
+A program listens with `listening_to`; a model that can stream calls `begin_reply(request)` when it starts an attempt
+and passes on what it gets. Nothing depends on it: the reply that counts is the one that `Model.complete` returns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Listener = Callable[[Request], Callable[[str], None]]
 _listener: ContextVar[Listener | None] = ContextVar("madplug_listener", default=None)
 
 
-def begin(request: Request) -> Callable[[str], None] | None:
+def begin_reply(request: Request) -> Callable[[str], None] | None:
     """What to call with each piece of the reply to a request, or None if nothing listens."""
     listener = _listener.get()
     return None if listener is None else listener(request)

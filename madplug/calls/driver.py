@@ -22,7 +22,8 @@ from madplug.components import Model, Service
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
 from madplug.events import AgentsCast, DebateFinished, DebateStarted, Event, MessageRecorded
 from madplug.records import Caller, DebateId, DebateResult, Ending
-from madplug.store.base import Call, CallRow, Reader, Recorder
+from madplug.store import Reader, Recorder
+from madplug.store.base import Call, CallRow
 
 HOPELESS = 5
 """An endpoint that refused every request of this many debates, and answered none in between, ends the study."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_settings import BaseSettings, TomlConfigSettingsSource
 
 from madplug.config.problems import problems_of
 from madplug.config.shape import MOST_CELLS, Table
@@ -87,12 +88,19 @@ def _as_table(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
+class _RunFile(TomlConfigSettingsSource):
+    """The file as a source of settings."""
+
+    def _read_file(self, file_path: Path) -> Table:
+        text = file_path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+        if found := _LONG_KEY.search(text):  # would be read in time that grows with the square of its length
+            raise UserError(f"{file_path}: {found[0][:40]}... is nested too deeply; at most {DEEPEST} levels")
+        return dict(tomllib.loads(text))
+
+
 def _parse(path: Path) -> Table:
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
-        if found := _LONG_KEY.search(text):  # would be read in time that grows with the square of its length
-            raise UserError(f"{path}: {found[0][:40]}... is nested too deeply; at most {DEEPEST} levels")
-        table: Table = tomllib.loads(text)
+        table: Table = _RunFile(BaseSettings, path)()
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -288,16 +296,6 @@ def _short(value: Any) -> str:
         return "+".join(map(_short, value)) or "none"
     return str(value)
 
-
-# Presets
-
-def expand(debate: Mapping[str, Any], preset: Mapping[str, Any]) -> Table:
-    """`[debate]` with a paradigm's slots filled in; keys of the file take precedence."""
-    expanded: Table = overlay(dict(preset), {k: v for k, v in debate.items() if k != "paradigm"})
-    return expanded
-
-
-# Shape
 
 def validate_lenient(kind: type[S], table: Table, problems: list[Problem], what: str, place: str = "",
                      more: Callable[[], Sequence[str]] = tuple) -> tuple[S, Table]:

@@ -23,7 +23,7 @@ from madplug.config.build import Builder, Made
 from madplug.config.check import check_cell, check_matches, merge
 from madplug.config.plan import Limits, StudyPlan
 from madplug.config.problems import secrets
-from madplug.config.read import Settings, cells, count_cells, expand, read, read_mapping, validate_lenient
+from madplug.config.read import Settings, cells, count_cells, overlay, read, read_mapping, validate_lenient
 from madplug.config.shape import CellSettings, Match, Table, slots, tables
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.errors import Problem, UserError, listed, nearest_or_all
@@ -280,7 +280,9 @@ class CellResolver:
         offer = self.builder.find(Paradigm, name, "debate.paradigm")
         self._preset_missing = offer is None
         cls = offer.component if offer else None
-        return expand(debate, cls.debate if cls is not None and issubclass(cls, Paradigm) else {})
+        preset = dict(cls.debate) if cls is not None and issubclass(cls, Paradigm) else {}
+        expanded: Table = overlay(preset, {k: v for k, v in debate.items() if k != "paradigm"})
+        return expanded
 
     # Parts
 
@@ -328,7 +330,7 @@ class CellResolver:
         only = value if isinstance(value, list) else [value]
         for odd in [one for one in only if isinstance(one, bool) or not isinstance(one, int | str)]:
             self.builder.problem(place, f"{odd!r:.40} is not an agent; name agents by id (a whole number from 0), name "
-                                        "role")
+                                        "or role")
         return tuple(only)
 
     def _metrics(self, tables: Sequence[Table] | None, place: str) -> dict[str, Metric]:

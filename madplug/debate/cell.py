@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, TypeVar
 
+from typing_extensions import override
+
 from madplug.component import Component, field_of, nested_in
 from madplug.components import (
     AnswerFormat,
@@ -23,6 +25,7 @@ from madplug.components import (
     TurnOrder,
     Visibility,
 )
+from madplug.context import CellFacts
 from madplug.debate.checks import method_name
 from madplug.debate.hooks import hook_callers, make_manager
 from madplug.errors import ComponentError, nearest_or_all
@@ -61,21 +64,17 @@ class BoundStyle:
 
 
 @dataclass
-class Cell:
+class Cell(CellFacts):
     """Everything the debates of one configuration are made of. Holds no state of any debate."""
 
     slug: str
-    """The cell's name in the study: as given in the run file, or made from what it changes there."""
     answers: AnswerFormat
     turns: TurnOrder
     visibility: Visibility
     decision: DecisionProtocol
     styles: Sequence[BoundStyle]
-    """In the order of the run file: the first that takes a turn writes it."""
     rounds: int
-    """The most rounds in which agents speak, the first included."""
     agents: int | None = None
-    """How many personas the run file asks for, or None if the generators fix the number."""
     personas: Sequence[PersonaGenerator] = ()
     casting: Casting | None = None
     phases: Sequence[Phase] = ()
@@ -83,18 +82,14 @@ class Cell:
     """By the name of their scores: the full name, with `#2` for the second of the same."""
     extensions: Sequence[Extension] = ()
     models: tuple[str, ...] = ()
-    """The names of the models that agents use, as in the run file."""
     services: Mapping[str, Service] = field(default_factory=dict)
     """The services that a component of the cell names, by their names in the run file."""
     dataset: Dataset | None = None
     dataset_key: str = ""
-    """Equal for cells with the same data set and the same options of it."""
     oracle: bool = False
-    """Whether components may read the references."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What the sweep or the listed cell changes in the run file, by dotted key."""
     match: Mapping[str, str] | None = None
-    """`{"cell": slug, "by": "calls" or "tokens"}` of the cell that this one is matched to."""
     channels: Mapping[str, str] = field(default_factory=dict)
     """The study's name for each model this cell may ask; it differs from the cell's own where cells give one name
     different options."""
@@ -129,16 +124,16 @@ class Cell:
         return named[name]  # type: ignore[no-any-return]
 
     @cached_property
+    @override
     def wanted(self) -> int:
-        """How many personas a debate of this cell has."""
         if self.agents is not None:
             return self.agents
         fixed = [g.count for g in self.personas]
         return sum(n or 1 for n in fixed) if fixed else 1
 
     @cached_property
+    @override
     def plan(self) -> Plan:
-        """The size of this cell's debates."""
         plan = Plan(agents=self.wanted, rounds=self.rounds, turns=self.turns.turns(self.wanted),
                     models=len(set(self.models)))
         return replace(plan, per_turn=max((_calls(s.style, plan) for s in self.styles), default=0))

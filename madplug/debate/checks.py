@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
 from itertools import chain
 from math import isfinite
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from madplug.component import Component
 from madplug.errors import ComponentError, MadplugError, listed
 from madplug.log import redact
-from madplug.records import Agent, Decision, Message, Persona, Reply, Review, Sample, Turn, Vote
+from madplug.records import Agent, Decision, Message, Persona, Reopen, Reply, Review, Sample, Turn, Vote
+from madplug.rows import python_kinds
 
 T = TypeVar("T")
 HOST = "madplug."
-_TEXT, _TRUTH, _NUMBER = (str, type(None)), (bool, type(None)), (float, int, type(None))
+_TEXT, _TRUTH = (str, type(None)), (bool, type(None))
 
 
 def method_name(component: object, method: str) -> str:
@@ -73,12 +76,7 @@ def check_reply(reply: Reply, given: str) -> Reply:
             and reply.confidence is None and type(reply.data) is dict and not reply.data \
             and type(reply.answers) is bool:
         return reply  # nearly every one
-    _field(reply, "content", (str,), given)
-    _field(reply, "answer", _TEXT, given)
-    _field(reply, "agreement", _TRUTH, given)
-    _field(reply, "confidence", _NUMBER, given)
-    _field(reply, "data", (Mapping,), given)
-    _field(reply, "answers", (bool,), given)
+    _check_fields(reply, given)
     if reply.confidence is not None and not 0 <= reply.confidence <= 1:
         raise ComponentError(f"{given} a Reply whose confidence is {reply.confidence!r}; "
                              "expected a number from 0 to 1, or None if none could be read")
@@ -90,10 +88,8 @@ def check_reply(reply: Reply, given: str) -> Reply:
 def check_review(review: Review, agents: int) -> list[int]:
     """The ids of the agents that are to leave, if the fields of a review are valid."""
     given = "the hook 'madplug_round_ended' gave"
-    _field(review, "say", _TEXT, given)
-    _field(review, "data", (Mapping,), given)
-    ids = [one.id if isinstance(one, Agent) else one
-           for one in check_sequence(review.leave, f"{given} a Review whose leave is")]
+    _check_fields(review, given)
+    ids = [one.id if isinstance(one, Agent) else one for one in review.leave]
     if odd := [id for id in ids if type(id) is not int or not 0 <= id < agents]:
         raise ComponentError(f"{given} a Review in which {odd[0]!r:.80} leaves; expected agents, or their ids from 0 "
                              f"to {agents - 1}")
@@ -103,33 +99,32 @@ def check_review(review: Review, agents: int) -> list[int]:
 def check_decision(value: Any, component: Component, method: str) -> Decision:
     """The decision, if its fields are valid."""
     decision, given = check_returned(value, Decision, component, method), f"{method_name(component, method)} returned"
-    for field in ("key", "answer"):
-        _field(decision, field, _TEXT, given)
-    for field in ("agreed", "tie", "fallback"):
-        _field(decision, field, (bool,), given)
-    _field(decision, "reason", (str,), given)
+    _check_fields(decision, given)
     _check_weights(decision.scores, f"{given} a Decision whose scores")
-    for vote in check_sequence(decision.votes, f"{given} a Decision whose votes are"):
+    for vote in decision.votes:
         if not isinstance(vote, Vote) or type(vote.agent) is not int:
             raise ComponentError(f"{given} a Decision with the vote {vote!r:.120}; expected "
                                  "Vote(agent.id, {key: points})")
+        _check_fields(vote, given)
         _check_weights(vote.weights, f"{given} a Decision in which the weights of agent {vote.agent}")
-        _field(vote, "valid", (bool,), given)
     return decision
+
+
+def check_reopening(reopen: Reopen, phase: Component) -> Reopen:
+    """The reopening, if its fields are valid."""
+    given = f"{method_name(phase, 'run')} returned"
+    _check_fields(reopen, given)
+    if reopen.rounds < 1:
+        raise ComponentError(f"{given} a Reopen whose rounds is {reopen.rounds}; expected at least 1")
+    return reopen
 
 
 def check_personas(values: Any, generator: Component) -> tuple[Persona, ...]:
     """The personas that a generator made."""
     made = check_returned_all(values, Persona, generator, "generate")
     for persona in made:
-        _check_persona(persona, f"{method_name(generator, 'generate')} returned")
+        _check_fields(persona, f"{method_name(generator, 'generate')} returned")
     return made
-
-
-def _check_persona(persona: Persona, given: str) -> None:
-    for field in ("name", "description", "role"):
-        _field(persona, field, (str,), given)
-    _field(persona, "votes", (bool,), given)
 
 
 def check_sample(sample: Sample, given: str) -> Sample:
@@ -138,13 +133,10 @@ def check_sample(sample: Sample, given: str) -> Sample:
     if {*map(type, lists)} == {tuple} and type(sample.metadata) is dict and \
             {*map(type, (sample.id, sample.question, sample.group, *chain(*lists)))} == {str}:
         return sample  # nearly every one
-    for field in ("id", "question", "group"):
-        _field(sample, field, (str,), given)
+    _check_fields(sample, given)
     for field in ("choices", "context", "images"):
-        _field(sample, field, (tuple, list), given)
         if odd := [text for text in getattr(sample, field) if not isinstance(text, str)]:
             raise type_error(f"{given} a Sample whose {field} have", odd[0], "text")
-    _field(sample, "metadata", (Mapping,), given)
     return sample
 
 
@@ -158,9 +150,7 @@ def check_wave(wave: Any, turns: Component) -> tuple[Turn, ...]:
     for turn in made:
         if not isinstance(turn.agent, Agent):
             raise type_error(f"{given} a Turn whose agent is", turn.agent, "an Agent, such as debate.agents[0]")
-        _field(turn, "move", (str,), given)
-        _field(turn, "stage", (str,), given)
-        _field(turn, "data", (Mapping,), given)
+        _check_fields(turn, given)
     return made
 
 
@@ -177,43 +167,41 @@ def check_view(view: Any, recorded: int) -> tuple[Message, ...]:
     return tuple(shown)
 
 
-def check_sequence(value: Any, given: str) -> Sequence[Any]:
-    """The value, if it is a tuple or a list. given: where it comes from, with the verb."""
-    if not isinstance(value, tuple | list):
-        raise type_error(given, value, "a sequence")
-    return value
-
-
-def _check_weights(weights: Any, given: str) -> None:
-    if not isinstance(weights, Mapping):
-        raise type_error(f"{given} are", weights, "numbers by answer key")
-    for key, number in weights.items():
-        if not isinstance(key, str) or not isinstance(number, int | float) or not isfinite(number):
-            raise ComponentError(f"{given} have {number!r:.40} for {key!r:.80}; expected finite numbers by answer key")
-
-
-def _field(record: Any, field: str, kinds: tuple[type, ...], given: str) -> None:
-    value = getattr(record, field)
-    if not isinstance(value, kinds):
-        wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
-        raise type_error(f"{given} a {type(record).__name__} whose {field} is", value, wanted)
-
-
 def check_agents(agents: tuple[Agent, ...], wanted: int, models: Iterable[str],
                  casting: Component) -> tuple[Agent, ...]:
     """The agents, if there is one for each persona, numbered in order, on a model of the cell."""
     known, given = set(models), f"{method_name(casting, 'cast')} returned"
     for agent in agents:
-        _field(agent, "persona", (Persona,), given)
-        _check_persona(agent.persona, given)
-        _field(agent, "model", _TEXT, given)
-        _field(agent, "style", _TEXT, given)
+        _check_fields(agent, given)
+        _check_fields(agent.persona, given)
     odd = next((a for i, a in enumerate(agents) if a.id != i or (a.model is not None and a.model not in known)), None)
     if len(agents) != wanted or odd is not None:
         found = f"{len(agents)} agents" if odd is None else f"agent {odd.id} on model '{odd.model}'"
-        raise ComponentError(f"{method_name(casting, 'cast')} returned {found}; expected {wanted} agents with "
-                             f"ids from 0 in the order of the personas, on models of {listed(sorted(known))}")
+        raise ComponentError(f"{given} {found}; expected {wanted} agents with ids from 0 in the order of the personas, "
+                             f"on models of {listed(sorted(known))}")
     return agents
+
+
+def _check_weights(weights: Mapping[Any, Any], given: str) -> None:
+    for key, number in weights.items():
+        if not isinstance(key, str) or not isinstance(number, int | float) or not isfinite(number):
+            raise ComponentError(f"{given} have {number!r:.40} for {key!r:.80}; expected finite numbers by answer key")
+
+
+def _check_fields(record: Any, given: str) -> None:
+    """Compare every field of a record with its annotation. given: where the record comes from, with the verb."""
+    kind: Any = type(record)
+    for name, kinds in _field_kinds(kind):
+        value = getattr(record, name)
+        if not isinstance(value, kinds):
+            wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+            raise type_error(f"{given} a {type(record).__name__} whose {name} is", value, wanted)
+
+
+@cache
+def _field_kinds(record: Any) -> list[tuple[str, tuple[type, ...]]]:
+    hints = get_type_hints(record)
+    return [(field.name, tuple(python_kinds(hints[field.name]))) for field in fields(record)]
 
 
 def locate_error(error: BaseException) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from madplug.aio import gather_all, iterate, maybe_await
-from madplug.component import Component
 from madplug.components import DecisionProtocol
 from madplug.debate.checks import (
     check_agents,
@@ -17,6 +16,7 @@ from madplug.debate.checks import (
     check_hook_result,
     check_iterable,
     check_personas,
+    check_reopening,
     check_reply,
     check_returned_all,
     check_review,
@@ -185,20 +185,12 @@ async def run_phases(state: DebateState) -> Reopen | None:
         assert state.decision is not None
         changed = await _noted(state, partial(phase.run, state, state.decision), state.phase_notes)
         if isinstance(changed, Reopen):
-            return _checked_reopening(changed, phase)
+            return check_reopening(changed, phase)
         if changed is not None:
             if not isinstance(changed, Decision):
                 raise type_error(f"{method_name(phase, 'run')} returned", changed, "Decision, Reopen or None")
             change(state, decision=settle(state, check_decision(changed, phase, "run")))
     return None
-
-
-def _checked_reopening(reopen: Reopen, phase: Component) -> Reopen:
-    if not isinstance(reopen.rounds, int) or reopen.rounds < 1 or not isinstance(reopen.say, str | None) \
-            or not isinstance(reopen.data, Mapping):
-        raise ComponentError(f"{method_name(phase, 'run')} returned {reopen!r:.200}; expected at least one round, "
-                             "a string to say or None, and data in a mapping")
-    return reopen
 
 
 async def _noted(state: DebateState, ask: Callable[[], Any], paths: set[tuple[str, ...]]) -> Any:

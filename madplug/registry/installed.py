@@ -14,9 +14,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import importlib_metadata as metadata
 
 from madplug import hookspecs
 from madplug._version import __version__
@@ -275,7 +276,7 @@ def _fail(error: Exception) -> None:
 def _facts(found: metadata.Distribution) -> tuple[str, str, Sequence[str]]:
     """Name, version and requirements of a distribution; each of its own properties would parse the metadata again."""
     try:
-        facts = found.metadata
+        facts: Any = found.metadata  # None if there is none, in version 10
         return facts["Name"] or "?", facts["Version"] or "?", facts.get_all("Requires-Dist") or ()
     except Exception:  # its metadata is gone, as after an uninstall that was interrupted
         return "?", "?", ()

@@ -9,72 +9,31 @@ from madplug._lazy import lazy_names
 
 if TYPE_CHECKING:
     from madplug.records import DebateId
-    from madplug.store.base import (
-        Call,
-        CallFigures,
-        CallRow,
-        CellOverview,
-        Changes,
-        Ending,
-        MetricOverview,
-        Order,
-        Outcome,
-        Progress,
-        Reader,
-        Recorder,
-        Spent,
-        Totals,
-    )
+    from madplug.store.base import Call, CallFigures, CallRow, CellOverview, Changes, Outcome, Progress, Spent, Totals
     from madplug.store.copying import copy_records, facts_of
     from madplug.store.encode import clamp_usage, drop_unstorable, sample_digest
     from madplug.store.layout import has_study
-    from madplug.store.memory import MemoryStore
-    from madplug.store.reading import SqliteReader
+    from madplug.store.reading import Reader
     from madplug.store.scope import SCOPE, Scope
-    from madplug.store.sqlite import SqliteRecorder
+    from madplug.store.sqlite import MemoryStore, Recorder
 
 __all__ = [
-    "SCOPE",
-    "Call",
-    "CallFigures",
-    "CallRow",
-    "CellOverview",
-    "Changes",
-    "DebateId",
-    "Ending",
-    "MemoryStore",
-    "MetricOverview",
-    "Order",
-    "Outcome",
-    "Progress",
-    "Reader",
-    "Recorder",
-    "Scope",
-    "Spent",
-    "SqliteReader",
-    "SqliteRecorder",
-    "Totals",
-    "clamp_usage",
-    "copy_records",
-    "drop_unstorable",
-    "facts_of",
-    "has_study",
-    "open_recorder",
-    "open_study",
+    "SCOPE", "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "MemoryStore", "Outcome",
+    "Progress", "Reader", "Recorder", "Scope", "Spent", "Totals", "clamp_usage", "copy_records", "drop_unstorable",
+    "facts_of", "has_study", "open_recorder", "open_study",
     "sample_digest",
 ]
 
 _HOMES = {
     "records": ("DebateId",),
-    "store.base": ("Call", "CallFigures", "CallRow", "CellOverview", "Changes", "Ending", "MetricOverview",
-                   "Order", "Outcome", "Progress", "Reader", "Recorder", "Spent", "Totals"),
+    "store.base": ("Call", "CallFigures", "CallRow", "CellOverview", "Changes", "Outcome", "Progress", "Spent",
+                   "Totals"),
     "store.copying": ("copy_records", "facts_of"),
     "store.encode": ("clamp_usage", "drop_unstorable", "sample_digest"),
     "store.layout": ("has_study",),
-    "store.memory": ("MemoryStore",),
-    "store.reading": ("SqliteReader",),
+    "store.reading": ("Reader",),
     "store.scope": ("SCOPE", "Scope"),
-    "store.sqlite": ("SqliteRecorder",),
+    "store.sqlite": ("MemoryStore", "Recorder"),
 }
 """What is imported when it is first used: a plugin that can open a study need not import what that takes."""
 
@@ -89,16 +48,18 @@ def open_study(folder: Path | str, *, everything: bool = False) -> Reader:
     need not be trusted: nothing in it is executed, and nothing is written. Raises `UserError` if there is no study in
     it, or none that this version can read.
     """
-    from madplug.store.reading import SqliteReader
+    from madplug.store.layout import open_for_reading
+    from madplug.store.reading import Reader
 
-    return SqliteReader(Path(folder), everything=everything)
+    folder = Path(folder)
+    return Reader(folder, open_for_reading(folder), everything=everything)
 
 
-def open_recorder(folder: Path | str) -> SqliteRecorder:
+def open_recorder(folder: Path | str) -> Recorder:
     """Open a study's directory for writing; it is created if it does not exist.
 
     Raises `UserError` if it cannot be used, or if another process is running the study.
     """
-    from madplug.store.sqlite import SqliteRecorder
+    from madplug.store.sqlite import DiskRecorder
 
-    return SqliteRecorder(Path(folder))
+    return DiskRecorder(Path(folder))

@@ -11,8 +11,7 @@ from typing import Any
 from madplug.errors import UserError
 from madplug.store.layout import (
     _TABLES,
-    ADD_UP_CALLS,
-    LAST_NUMBER,
+    LAST_NUMBERS,
     NAME,
     make_folder,
     open_for_reading,
@@ -21,8 +20,8 @@ from madplug.store.layout import (
 from madplug.store.lock import StudyLock
 
 _ENDED = "SELECT number FROM shard.debates WHERE outcome IS NOT NULL"
-_COPIED = {"facts", "problems", "calls", "parts", "debates", "messages", "changes", "paid"}
-"""The tables that are copied, each in its own way, but for facts, which are the caller's, and sums, which are made."""
+_COPIED = {"facts", "problems", "calls", "contents", "debates", "messages", "changes"}
+"""The tables that are copied, each in its own way, but for facts, which are the caller's."""
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
@@ -51,7 +50,6 @@ def copy_records(folders: Sequence[Path], output: Path) -> None:
             for folder in folders:
                 open_for_reading(folder).close()  # checks what is in it
                 _copy(db, folder)
-            db.execute(ADD_UP_CALLS)
         finally:
             db.close()
     finally:
@@ -64,19 +62,20 @@ def _copy(db: sqlite3.Connection, folder: Path) -> None:
     except sqlite3.Error as error:
         raise UserError(f"{folder}: cannot be merged: {error}") from None
     try:
-        offset = db.execute(LAST_NUMBER).fetchone()[0]
+        offset, calls_before = db.execute(LAST_NUMBERS).fetchone()
         db.execute("BEGIN IMMEDIATE")
         _refuse_overlap(db, folder)
-        calls = ", ".join(name for name in _columns(db, "calls")[1:] if name != "book")
-        db.execute(f"INSERT OR IGNORE INTO calls (number, book, {calls}) SELECT NULL, book + ?, {calls} "
-                   "FROM shard.calls ORDER BY number", (offset,))
-        db.execute("INSERT INTO parts (book, line, text, reply) SELECT book + ?, line, text, reply FROM shard.parts "
-                   "ORDER BY book, line", (offset,))
+        calls = ", ".join(_columns(db, "calls")[1:])
+        db.execute(f"INSERT OR IGNORE INTO calls (number, {calls}) SELECT number + ?, {calls} FROM shard.calls "
+                   "ORDER BY number", (calls_before,))
+        contents = ", ".join(_columns(db, "contents")[2:])
+        db.execute(f"INSERT INTO contents (number, base, {contents}) SELECT number + ?, base + ?, {contents} "
+                   "FROM shard.contents ORDER BY number", (calls_before, calls_before))
         debates = ", ".join(_columns(db, "debates")[1:])
         db.execute(f"INSERT INTO debates (number, {debates}) SELECT number + ?, {debates} FROM shard.debates "
                    "WHERE outcome IS NOT NULL ORDER BY number", (offset,))
-        db.execute("INSERT INTO messages (debate, id, seen, reply, record) SELECT debate + ?, id, seen, reply, record "
-                   f"FROM shard.messages WHERE debate IN ({_ENDED}) ORDER BY debate, id", (offset,))
+        db.execute("INSERT INTO messages (debate, id, reply, record) SELECT debate + ?, id, reply + ?, record "
+                   f"FROM shard.messages WHERE debate IN ({_ENDED}) ORDER BY debate, id", (offset, calls_before))
         db.execute(f"INSERT INTO changes (tick, debate) SELECT NULL, number + ? FROM ({_ENDED} ORDER BY number)",
                    (offset,))
         db.execute("INSERT INTO problems SELECT at, text FROM shard.problems")

@@ -12,54 +12,42 @@ from pathlib import Path
 from madplug.errors import UserError
 
 NAME = "study.db"
-VERSION = 5
+VERSION = 6
 _APPLICATION = 0x6D616470  # "madp", in the header of the file
 _BESIDE = ("-wal", "-shm", "-journal")
 """The endings of the files that SQLite keeps beside a database."""
 _TABLES = {
     "facts": "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "problems": "CREATE TABLE problems (at REAL NOT NULL, text TEXT NOT NULL)",
-    # Numbers come before text, so that adding them up does not read the text.
+    # Only numbers, so that adding up millions of calls reads no text; that is in `contents`, under the same number.
     "calls": "CREATE TABLE calls (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, cell TEXT, repeat INTEGER,"
              " sample TEXT, agent INTEGER, purpose TEXT, round INTEGER, nth INTEGER, model TEXT,"
-             " prompt INTEGER NOT NULL, completion INTEGER NOT NULL, cached INTEGER NOT NULL, cost_usd REAL,"
-             " retries INTEGER NOT NULL, seconds REAL NOT NULL, at REAL NOT NULL, book INTEGER, raw TEXT,"
-             " logprobs TEXT, text TEXT NOT NULL, request TEXT NOT NULL)",
-    # The lines to which the requests of calls with this book refer; `line` is the number of the first one in `text`, or
-    # in the reply of the call with the key `reply`.
-    "parts": "CREATE TABLE parts (book INTEGER, line INTEGER, text TEXT, reply BLOB, UNIQUE (book, line))",
+             " prompt INTEGER NOT NULL, completion INTEGER NOT NULL, cached INTEGER NOT NULL,"
+             " reasoning INTEGER NOT NULL, cost_usd REAL, retries INTEGER NOT NULL, seconds REAL NOT NULL,"
+             " at REAL NOT NULL)",
+    # `request` is compressed; `base` is the number of the request that is its dictionary.
+    "contents": "CREATE TABLE contents (number INTEGER PRIMARY KEY, base INTEGER, raw TEXT, logprobs TEXT,"
+                " text TEXT NOT NULL, request BLOB NOT NULL)",
     # `outcome` is NULL while a debate runs.
     "debates": "CREATE TABLE debates (number INTEGER PRIMARY KEY, cell TEXT NOT NULL,"
                " repeat INTEGER NOT NULL, sample TEXT NOT NULL, digest TEXT NOT NULL, outcome TEXT, error TEXT,"
                " decided INTEGER, agreed INTEGER, rounds INTEGER, messages INTEGER, calls INTEGER, retries INTEGER,"
                " prompt INTEGER, completion INTEGER, cached INTEGER, cost_usd REAL, seconds REAL, metrics TEXT,"
                " opening TEXT NOT NULL, agents TEXT, record TEXT, UNIQUE (cell, repeat, sample))",
-    # `seen` has the ids that are left out of the record of a message that saw many, `reply` the key of the call whose
-    # reply is the content that is left out.
-    "messages": "CREATE TABLE messages (debate INTEGER, id INTEGER, seen TEXT, reply BLOB, record TEXT NOT NULL,"
+    # A long `record` is compressed; `reply` is the number of the call whose text is its dictionary.
+    "messages": "CREATE TABLE messages (debate INTEGER, id INTEGER, reply INTEGER, record NOT NULL,"
                 " UNIQUE (debate, id))",
     # Which debates changed, in order, for `Reader.since`: cheaper to write than an index of what changed.
     "changes": "CREATE TABLE changes (tick INTEGER PRIMARY KEY, debate INTEGER NOT NULL)",
-    # Sums over the calls up to a number, so that adding up millions of calls reads only the latest ones.
-    "paid": "CREATE TABLE paid (number INTEGER PRIMARY KEY, calls INTEGER NOT NULL, tokens INTEGER NOT NULL,"
-            " cost_usd REAL NOT NULL, retries INTEGER NOT NULL)",
 }
-_INDEXES = {
-    # What is counted and added up for each cell, without reading the text between.
-    "debate_numbers": ("debates", "CREATE INDEX debate_numbers ON debates (cell, repeat, sample, outcome, digest,"
-                                  " decided, calls, prompt, completion, cost_usd, seconds)"),
-}
+LAST_NUMBERS = "SELECT (SELECT coalesce(max(number), 0) FROM debates), (SELECT coalesce(max(number), 0) FROM contents)"
+"""The greatest number of a debate and of a call so far."""
 
-LAST_NUMBER = ("SELECT max((SELECT coalesce(max(number), 0) FROM debates),"
-               " (SELECT coalesce(max(book), 0) FROM parts))")
-"""The greatest number of a debate so far, including those that are gone and whose calls are still there."""
-ADD_UP_CALLS = (
-    "INSERT INTO paid SELECT max(c.number), coalesce(max(p.calls), 0) + count(*),"
-    " coalesce(max(p.tokens), 0) + sum(c.prompt + c.completion),"
-    " coalesce(max(p.cost_usd), 0.0) + coalesce(sum(c.cost_usd), 0.0), coalesce(max(p.retries), 0) + sum(c.retries)"
-    " FROM calls AS c LEFT JOIN (SELECT * FROM paid ORDER BY number DESC LIMIT 1) AS p"
-    " WHERE c.number > (SELECT coalesce(max(number), 0) FROM paid) HAVING count(*) > 0")
-"""Records the sums over all calls so far, unless there is no further one since the last time."""
+
+def create_tables(db: sqlite3.Connection) -> None:
+    """Make the tables of an empty study."""
+    db.executescript(f"BEGIN; {';'.join(_TABLES.values())}; PRAGMA application_id={_APPLICATION};"
+                     f" PRAGMA user_version={VERSION}; COMMIT;")
 
 
 def has_study(folder: Path) -> bool:
@@ -95,9 +83,7 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
         _distrust(db)
         if not _check(db, folder):
             db.execute("PRAGMA journal_mode=WAL")
-            made = [*_TABLES.values(), *(sql for _, sql in _INDEXES.values())]
-            db.executescript(f"BEGIN; {';'.join(made)}; PRAGMA application_id={_APPLICATION};"
-                             f" PRAGMA user_version={VERSION}; COMMIT;")
+            create_tables(db)
         return db
     except (*_UNREADABLE, OSError, UserError) as error:
         if db:
@@ -175,9 +161,8 @@ def _check(db: sqlite3.Connection, folder: Path) -> bool:
     if version != VERSION or application != _APPLICATION:
         raise UserError(f"{folder}: {NAME} is not a study of madplug")
     wrong = [name for name in _TABLES if found.get((name, name), ("", ""))[1] != _TABLES[name]]
-    wrong += [name for name, (table, sql) in _INDEXES.items() if found.get((name, table), ("", ""))[1] != sql]
     wrong += [name for (name, table), (kind, sql) in found.items()
-              if table in _TABLES and name not in _TABLES and name not in _INDEXES and (sql or kind == "trigger")]
+              if table in _TABLES and name not in _TABLES and (sql or kind == "trigger")]
     if wrong:
         raise UserError(f"{folder}: {NAME} is not as madplug made it: '{wrong[0]}' is missing, changed or added")
     return True

@@ -5,92 +5,86 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
 from math import isfinite
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from madplug.errors import UserError
 from madplug.records import Completion, DebateId, DebateResult, Usage
 from madplug.rows import from_row, parse_json, to_json
-from madplug.store import browsing
-from madplug.store.base import (
-    Call,
-    CallFigures,
-    CellOverview,
-    Changes,
-    Ending,
-    Order,
-    Progress,
-    Spent,
-    Totals,
-    key_bytes,
-    reasoning_tokens,
-)
+from madplug.store.base import Call, CallFigures, CellOverview, Changes, Progress, Spent, Totals, key_bytes
+from madplug.store.compress import RequestReader, unpack_message
 from madplug.store.encode import join
-from madplug.store.layout import NAME, open_for_reading
-from madplug.store.parts import last_line, lines_of, restore, unfold
+from madplug.store.layout import NAME
 from madplug.store.scope import SCOPE, Scope
 
 T = TypeVar("T")
-_TEXT_OR_NULL = {str, type(None)}
-_COST = {float, type(None)}
-_DEBATES = """SELECT cell, repeat, sample, opening, agents, metrics, record, (SELECT group_concat(record) FROM
- (SELECT CASE WHEN seen IS NULL AND reply IS NULL THEN record ELSE restore(record, seen, reply,
- (SELECT text FROM calls WHERE key = reply)) END AS record FROM messages
- WHERE debate = debates.number ORDER BY id)) FROM debates"""
 _ORDER = " ORDER BY cell, repeat, sample"
-_FIGURES: Mapping[str, tuple[type, ...]] = {
-    "cell": (str,), "repeat": (int,), "sample": (str,), "error": (str, type(None)), "decided": (int,),
-    "agreed": (int,), "rounds": (int,), "calls": (int,), "retries": (int,), "prompt": (int,), "completion": (int,),
-    "cached": (int,), "cost_usd": (float, type(None)), "seconds": (float,), "metrics": (str,)}
-_CALL: Mapping[str, tuple[type, ...]] = {
-    "key": (bytes,), "cell": (str, type(None)), "repeat": (int, type(None)), "sample": (str, type(None)),
-    "agent": (int, type(None)), "purpose": (str,), "round": (int, type(None)), "nth": (int, type(None)),
-    "model": (str,), "request": (str,), "text": (str,), "prompt": (int,), "completion": (int,), "cached": (int,),
-    "cost_usd": (float, type(None)), "raw": (str, type(None)), "logprobs": (str, type(None)), "retries": (int,),
-    "seconds": (float,), "at": (float,), "book": (int, type(None))}
+_ONE = " AND cell = ? AND repeat = ? AND sample = ?"
+_ENDED = " AND outcome IS NOT NULL"
 _LATEST = 253_402_300_800.0
 """Seconds since 1970: the end of the year 9999, beyond which times have no date."""
-_BOOKS = 256
-"""Books that are kept in memory: debates that run at the same time take turns in the order of the calls."""
-_CALL_FIGURES = ("raw, key, cell, repeat, sample, agent, purpose, round, model, prompt, completion, cached, cost_usd,"
-                 " seconds")
+# The columns that each method reads, with the types that a study writes: the directory may be damaged, or untrusted.
+_DEBATE: Mapping[str, Any] = {
+    "cell": str, "repeat": int, "sample": str, "number": int, "opening": str, "agents": str | None,
+    "metrics": str | None, "record": str | None}
+_FIGURES: Mapping[str, Any] = {
+    "cell": str, "repeat": int, "sample": str, "error": str | None, "decided": int, "agreed": int, "rounds": int,
+    "calls": int, "retries": int, "prompt": int, "completion": int, "cached": int, "cost_usd": float | None,
+    "seconds": float, "metrics": str}
+_OVERVIEW: Mapping[str, Any] = {
+    "cell": str, "done": int, "failed": int, "running": int, "undecided": int, "calls": int, "prompt": int,
+    "completion": int, "cost_usd": float | None, "seconds": float, "repeats": int}
+_CALLER: Mapping[str, Any] = {
+    "key": bytes, "cell": str | None, "repeat": int | None, "sample": str | None, "agent": int | None, "purpose": str,
+    "round": int | None, "model": str}
+_USED: Mapping[str, Any] = {"prompt": int, "completion": int, "cached": int, "cost_usd": float | None}
+_CALL_FIGURES: Mapping[str, Any] = {name: {**_CALLER, **_USED, "reasoning": int, "seconds": float}[name]
+                                    for name in CallFigures._fields}
+_ANSWER: Mapping[str, Any] = {"text": str, **_USED, "raw": str | None, "logprobs": str | None, "retries": int,
+                              "seconds": float}
+_CALL: Mapping[str, Any] = {**_CALLER, **_ANSWER, "nth": int | None, "at": float, "number": int}
+_SPENT: Mapping[str, Any] = {"prompt": int, "completion": int, "cost_usd": float | None, "seconds": float,
+                             "retries": int}
+_SUMS = """SELECT cell, coalesce(sum(outcome = 'done'), 0), coalesce(sum(outcome = 'failed'), 0),
+ sum(outcome IS NULL), coalesce(sum(outcome = 'done' AND NOT decided), 0), coalesce(sum(calls), 0),
+ coalesce(sum(prompt), 0), coalesce(sum(completion), 0),
+ CASE WHEN sum(outcome IS NOT NULL AND cost_usd IS NULL) THEN NULL ELSE coalesce(sum(cost_usd), 0.0) END,
+ coalesce(sum(seconds), 0.0), max(repeat) + 1 FROM debates WHERE {} GROUP BY cell ORDER BY min(number)"""
 _PAID = """SELECT count(*), coalesce(sum(prompt + completion), 0), coalesce(sum(cost_usd), 0.0),
- coalesce(sum(retries), 0) FROM calls WHERE number > ?"""
-_PAID_BEFORE = "SELECT number, calls, tokens, cost_usd, retries FROM paid ORDER BY number DESC LIMIT 1"
+ coalesce(sum(retries), 0) FROM calls"""
+_PAID_TYPES: Mapping[str, Any] = {"calls": int, "tokens": int, "cost": float, "retries": int}
+_MESSAGES = """SELECT messages.record, contents.text FROM messages LEFT JOIN contents ON contents.number = reply
+ WHERE debate = ? ORDER BY id"""
 _CHANGED = """SELECT cell, repeat, sample, outcome, coalesce(messages, (SELECT count(*) FROM messages WHERE debate =
  debates.number)) FROM debates WHERE number IN (SELECT debate FROM changes WHERE tick > ?) ORDER BY number"""
-_PARTS = """SELECT line, text, CASE WHEN reply IS NOT NULL THEN (SELECT text FROM calls WHERE key = reply) END
- FROM parts WHERE book = ? ORDER BY line"""
-_TOPS = "SELECT (SELECT max(tick) FROM changes), (SELECT max(number) FROM calls)"
+_TOPS = "SELECT coalesce((SELECT max(tick) FROM changes), 0), coalesce((SELECT max(number) FROM calls), 0)"
 
 
-class SqliteReader:
-    """The `Reader` of a directory; executes nothing in it and writes nothing.
+class Reader:
+    """Reads the records of a study, also while it runs. Use it in a `with` block, or close it.
 
-    everything: also give the debates of cells, repeats and samples that the latest run file no longer has.
+    It executes nothing in the study's directory and writes nothing. Records that cannot be read raise `UserError`,
+    which names the debate. everything: also give the debates of cells, repeats and samples that the latest run file no
+    longer has.
     """
 
-    def __init__(self, folder: Path, db: sqlite3.Connection | None = None, *, everything: bool = False) -> None:
+    def __init__(self, folder: Path, db: sqlite3.Connection, *, everything: bool = False) -> None:
         self.folder = folder
         self._everything = everything
-        self._db = db or open_for_reading(folder)
-        self._db.create_function("restore", 4, restore, deterministic=True)
-        self._books: dict[int, list[str]] = {}
+        self._db = db
+        self._requests = RequestReader(
+            lambda number: self._one("SELECT base, request FROM contents WHERE number = ?", (number,)))
 
     def fact(self, name: str) -> Any:
-        """The value recorded under a name, or None."""
+        """The value recorded under a name, or None: `identity`, `planned`, `scope`, `kept.NAME`, `trained.CELL`."""
         row = self._one("SELECT value FROM facts WHERE name = ?", (name,))
         return None if row is None else self._parsed(lambda: json.loads(row[0]), f"the fact '{name}'")
 
     def problems(self) -> list[str]:
         """The problems of the latest run, each once."""
-        return [str(row[0]) for row in self._rows("SELECT text FROM problems GROUP BY text ORDER BY min(rowid)")]
+        return [str(row[0]) for row in self.rows("SELECT text FROM problems GROUP BY text ORDER BY min(rowid)")]
 
     def totals(self) -> Totals:
         """What has been paid for."""
@@ -99,152 +93,155 @@ class SqliteReader:
 
     def retries(self) -> int:
         """How many attempts failed, over all calls that were answered in the end."""
-        return self._paid()[3]
+        return int(self._paid()[3])
 
     def figures(self, cell: str | None = None) -> Iterator[Mapping[str, Any]]:
-        """One row per debate of a cell, or of all, that has ended, with its numbers and without its messages."""
+        """One row per debate of a cell, or of all, that has ended, with its numbers and without its messages.
+
+        Keys: `cell, repeat, sample, error, decided, agreed, rounds, calls, retries, prompt, completion, cached,
+        cost_usd, seconds, metrics` (a mapping).
+        """
         scope = self.scope
         where, values = _of_cell(cell)
-        sql = f"SELECT {', '.join(_FIGURES)} FROM debates{where or ' WHERE TRUE'} AND outcome IS NOT NULL{_ORDER}"
-        seen: set[tuple[type, ...]] = set()
-        for row in self._rows(sql, values):
-            if not (scope.everything or scope.has(*row[:3])):
-                continue
-            found = dict(zip(_FIGURES, row))  # noqa: B905 - this is done for every debate
-            if (kinds := tuple(map(type, row))) not in seen:  # a few combinations in all
-                self._check_types(_FIGURES, row, DebateId(*row[:3]))
-                seen.add(kinds)
-            try:
-                scores = _scores(row[-1])
-            except (ValueError, TypeError, RecursionError) as error:
-                raise self._broken(DebateId(*row[:3]), str(error)) from None
-            if not (isfinite(row[-2]) and isfinite(row[-3] or 0.0)):
-                raise self._broken(DebateId(*row[:3]), "its seconds or its cost is not finite")
-            found["metrics"] = scope.shown(row[0], scores)
-            yield found
-
-    def _check_types(self, columns: Mapping[str, tuple[type, ...]], row: Sequence[Any], what: object) -> None:
-        for (name, kinds), value in zip(columns.items(), row, strict=True):
-            if not isinstance(value, kinds):
-                raise self._broken(what, f"'{name}' is not as expected")
+        for row in self.rows(f"SELECT {', '.join(_FIGURES)} FROM debates{where}{_ENDED}{_ORDER}", values):
+            if scope.everything or scope.has(*row[:3]):
+                what = DebateId(*row[:3])
+                found = self._checked(_FIGURES, row, what)
+                found["metrics"] = scope.shown(row[0], self._parsed(lambda row=row: _metrics(row[-1]), what))  # type: ignore[misc]
+                yield found
 
     def debates(self, cell: str | None = None) -> Iterator[DebateResult]:
-        """The debates of a cell, or all, in the order of cell, repeat and sample id, including running ones."""
-        return self._debates(*_of_cell(cell), self.scope)
+        """The debates of a cell, or all, streamed in the order of cell, repeat and sample id.
+
+        A debate that is running, or was stopped or killed, has the agents and messages recorded so far, but no decision
+        and no error.
+        """
+        return map(self._debate, self._lines(*_of_cell(cell)))
 
     def debate(self, id: DebateId) -> DebateResult | None:
         """One debate, even if it is running, or None."""
-        return next(self._debates(" WHERE cell = ? AND repeat = ? AND sample = ?", tuple(id), self.scope), None)
+        return next(map(self._debate, self._lines(f" WHERE TRUE{_ONE}", id)), None)
 
     def results(self, cell: str | None = None) -> Iterator[DebateResult]:
         """The debates that have ended, in the order of `debates`."""
         where, values = _of_cell(cell)
-        return self._debates(f"{where or ' WHERE TRUE'} AND outcome IS NOT NULL", values, self.scope)
+        return map(self._debate, self._lines(f"{where}{_ENDED}", values))
 
     def result(self, id: DebateId) -> DebateResult | None:
         """A debate that has ended, or None."""
-        where = " WHERE cell = ? AND repeat = ? AND sample = ? AND outcome IS NOT NULL"
-        return next(self._debates(where, tuple(id), self.scope), None)
-
-    def overview(self, metric: str | None = None) -> list[CellOverview]:
-        """The sums of each cell and, if named, a metric, without reading a debate; cells in the order they started."""
-        scope = self.scope
-        return self._parsed(lambda: browsing.overview(self._rows, metric, scope), "the figures")
-
-    def cells(self) -> list[str]:
-        """The cells that have debates, by name."""
-        cells = self.scope.cells
-        return [name for name in browsing.cell_names(self._rows) if cells is None or name in cells]
-
-    def metric_names(self, *, of_each: int | None = None) -> list[str]:
-        """The scores that debates of the study have, or the first ones of each cell."""
-        scope = self.scope
-        return self._parsed(lambda: browsing.metric_names(self._rows, scope, of_each=of_each), "the metrics")
-
-    def walk(self, cell: str, order: Order = "sample", *, descending: bool = False,
-             after: str | None = None, ending: Ending | None = None) -> Iterator[tuple[str, DebateId]]:
-        """The debates of a cell one after the other, each with a cursor; given as `after`, it continues behind it."""
-        found, scope = browsing.walk(self._rows, cell, order, descending, after, ending), self.scope
-        try:
-            yield from ((cursor, id) for cursor, id in found if scope.has(*id))
-        except TypeError as error:
-            raise self._broken(f"the debates of cell '{cell}'", str(error)) from None
-
-    def contrast(self, first: str, second: str, metric: str) -> dict[tuple[float, float], int]:
-        """Debates on the same sample and repeat in two cells, by a metric's scores in the first and the second."""
-        scope = self.scope
-        return self._parsed(lambda: browsing.contrast(self._rows, first, second, metric, scope), "the metrics")
-
-    def spent(self, keys: Iterable[bytes | str]) -> Spent:
-        """What the calls with these keys used."""
-        return self._parsed(lambda: browsing.spent(self._rows, map(key_bytes, keys)), "the calls")
+        return next(map(self._debate, self._lines(f" WHERE TRUE{_ONE}{_ENDED}", id)), None)
 
     def records(self, id: DebateId | None = None) -> Iterator[str]:
         """The debates that have ended, or only this one, as lines of an export, in the order of `debates`."""
-        scope = self.scope
-        one = "" if id is None else " AND cell = ? AND repeat = ? AND sample = ?"
-        for row in self._rows(f"{_DEBATES} WHERE outcome IS NOT NULL{one}{_ORDER}", id or ()):
-            if scope.has(*row[:3]):
-                line = self._line(row) if not scope.hidden.get(row[0]) else self._line(self._shown(row, scope))
-                self._parsed(lambda line=line: parse_json(line), DebateId(*row[:3]))  # type: ignore[misc]
-                yield line
+        for one, line in self._lines(f" WHERE TRUE{_ENDED}{_ONE if id else ''}", id or ()):
+            self._parsed(lambda line=line: parse_json(line), one)  # type: ignore[misc]
+            yield line
+
+    def overview(self) -> list[CellOverview]:
+        """The sums of each cell, without reading a debate; cells in the order they started."""
+        where, values = self.scope.condition()
+        return [CellOverview(**self._checked(_OVERVIEW, row, "the figures"))
+                for row in self.rows(_SUMS.format(where), values)]
+
+    def cells(self) -> list[str]:
+        """The cells that have debates, by name."""
+        where, values = self.scope.condition()
+        return [str(row[0]) for row in self.rows(f"SELECT DISTINCT cell FROM debates WHERE {where} ORDER BY cell",
+                                                 values)]
+
+    def ids(self, cell: str | None = None) -> Iterator[DebateId]:
+        """The debates of a cell, or all, in the order of `debates`, without reading them."""
+        scope, (where, values) = self.scope, _of_cell(cell)
+        for row in self.rows(f"SELECT cell, repeat, sample FROM debates{where}{_ORDER}", values):
+            if scope.has(*row):
+                self._checked({"cell": str, "repeat": int, "sample": str}, row, DebateId(*row))
+                yield DebateId(*row)
+
+    def metric_names(self) -> list[str]:
+        """The scores that debates of the study have.
+
+        A metric that gives a table has just its own name where it does not apply; that name is left out if other
+        debates have its parts.
+        """
+        names: set[str] = set()
+        without: set[str] = set()
+        for row in self.figures():
+            for name, value in row["metrics"].items():
+                (without if value is None else names).add(name)
+        return sorted(names | {n for n in without - names if not any(part.startswith(f"{n}.") for part in names)})
+
+    def spent(self, keys: Iterable[bytes | str]) -> Spent:
+        """What the calls with these keys used."""
+        found = [self._checked(_SPENT, row, "the calls")
+                 for row in self._with_keys(f"SELECT {', '.join(_SPENT)} FROM calls", keys)]
+        sums = {name: sum(call[name] for call in found) for name in _SPENT if name != "cost_usd"}
+        costs = [call["cost_usd"] for call in found]
+        return Spent(len(found), cost_usd=None if None in costs else float(sum(costs)), **sums)
 
     def calls(self, cell: str | None = None, keys: Iterable[bytes | str] | None = None) -> Iterator[Mapping[str, Any]]:
-        """The answered calls of a cell, or all, or those with these keys, in the order they were answered."""
-        sql, (where, values) = f"SELECT {', '.join(_CALL)} FROM calls", _of_cell(cell)
+        """The answered calls of a cell, or all, or those with these keys, in the order they were answered.
+
+        Keys of a row: `key` (hexadecimal, as in `Message.calls`), `cell, repeat, sample, agent, purpose, round, nth,
+        model, request, text, usage, logprobs, retries, seconds, at` (seconds since 1970).
+        """
+        sql, (where, values) = f"SELECT {', '.join(_CALL)} FROM calls NATURAL LEFT JOIN contents", _of_cell(cell)
         if keys is None:
-            return map(self._call_row, self._rows(f"{sql}{where} ORDER BY number", values))
-        found = (self._one(f"{sql} WHERE key = ?", (key_bytes(key),)) for key in keys)
-        return iter(sorted((self._call_row(row) for row in found if row), key=lambda row: row["at"]))
+            return map(self._call_row, self.rows(f"{sql}{where} ORDER BY number", values))
+        rows = sorted(self._with_keys(sql, keys), key=lambda row: row[-1])
+        return map(self._call_row, rows)
 
     def call_figures(self, keys: Iterable[bytes | str] | None = None) -> Iterator[CallFigures]:
-        """The numbers of every answered call, in the order they were answered, or of those with these keys."""
-        sql = f"SELECT {_CALL_FIGURES} FROM calls"
-        rows = self._rows(f"{sql} ORDER BY number") if keys is None else chain.from_iterable(
-            self._rows(f"{sql} WHERE key = ?", (key_bytes(key),)) for key in keys)
-        for row in rows:
-            raw, *numbers = row
-            if not isinstance(row[1], bytes) or not all(isinstance(n, int) for n in numbers[8:11]):
-                raise self._broken(f"the call {row[1]!r:.40}", "its numbers are not as expected")
-            cost, seconds = numbers[-2:]
-            if not (type(seconds) is float and type(cost) in _COST and isfinite(seconds) and isfinite(cost or 0.0)):
-                raise self._broken(f"the call {row[1].hex()}", "its seconds or its cost is not a finite number")
-            if not type(numbers[5]) is type(numbers[7]) is str:
-                raise self._broken(f"the call {row[1].hex()}", "its purpose and its model are not text")
-            reasoned = 0
-            if isinstance(raw, str) and "reasoning_tokens" in raw:
-                reasoned = self._parsed(lambda raw=raw: reasoning_tokens(json.loads(raw)),  # type: ignore[misc]
-                                        f"the call {row[1].hex()}")
-            yield CallFigures._make([*numbers[:11], reasoned, *numbers[11:]])
+        """The numbers of every answered call, in the order they were answered; reads no request and no reply.
+
+        keys: only of the calls with these keys, in the order of the keys.
+        """
+        sql = f"SELECT {', '.join(_CALL_FIGURES)} FROM calls"
+        rows = self.rows(f"{sql} ORDER BY number") if keys is None else self._with_keys(sql, keys)
+        return (CallFigures(**self._checked(_CALL_FIGURES, row, _call_name(row[0]))) for row in rows)
 
     def call(self, key: bytes | str) -> Call | None:
         """The call recorded under a key, given as bytes or in hexadecimal digits, or None."""
-        found = key_bytes(key)
-        row = self._one("SELECT text, prompt, completion, cached, cost_usd, raw, logprobs, retries, seconds FROM calls"
-                        " WHERE key = ?", (found,))
-        return None if row is None else self._parsed(lambda: _call(row), f"the call {found.hex()}")
+        what, sql = _call_name(key_bytes(key)), f"SELECT {', '.join(_ANSWER)} FROM calls NATURAL LEFT JOIN contents"
+        row = next(self._with_keys(sql, [key]), None)
+        return None if row is None else self._parsed(lambda: _call(self._checked(_ANSWER, row, what)), what)
 
     def latest(self) -> str:
-        """The cursor of what has been recorded so far."""
-        top, last = self._one(_TOPS)
-        return f"{top or 0}.{last or 0}"
+        """The cursor of what has been recorded so far: given to `since`, it gives what is recorded from now on."""
+        return ".".join(map(str, self._one(_TOPS)))
 
     def since(self, cursor: str | None = None) -> tuple[Changes, str]:
-        """What has been recorded since a cursor that an earlier call returned, and the next cursor."""
-        tick, calls = self._cursor(cursor)
-        with self._snapshot():
-            top, last = (found or 0 for found in self._one(_TOPS))
-            if top < tick or last < calls:  # the cursor is of a study that was here before
-                tick = calls = 0
-            rows = list(self._rows(_CHANGED, (tick,))) if top > tick else []
-        debates = {DebateId(*row[:3]): Progress(row[3] or "running", row[4]) for row in rows}
-        return Changes(debates, last - calls), f"{top}.{last}"
+        """What has been recorded since a cursor that an earlier call returned, and the next cursor.
+
+        Without a cursor, everything. Cheap while nothing is new. Raises `UserError` for a string that is not a cursor.
+        """
+        try:
+            tick, last = map(int, cursor.split(".")) if cursor else (0, 0)
+        except ValueError:
+            raise UserError(f"{cursor!r:.40} is not a cursor of a study") from None
+        now = self._one(_TOPS)  # what is recorded while the rows are read may come twice, and never too late
+        if now[0] < tick or now[1] < last:  # the cursor is of a study that was here before
+            tick = last = 0
+        rows = self.rows(_CHANGED, (tick,)) if now[0] > tick else ()
+        calls = self._one("SELECT count(*) FROM calls WHERE number > ? AND number <= ?", (last, now[1]))[0]
+        return (Changes({DebateId(*row[:3]): Progress(row[3] or "running", row[4]) for row in rows}, calls),
+                ".".join(map(str, now)))
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query over the tables of `study.db`, for what no other method gives.
+
+        The tables are those of one version of madplug. `scope.condition()` selects the debates that are reported.
+        """
+        try:
+            for row in self._db.execute(sql, values):  # noqa: UP028 (which would close the cursor of a closed database)
+                yield row
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            raise UserError(f"{self.folder}: {NAME} cannot be read: {error}") from None
 
     def close(self) -> None:
         """Release the study."""
         self._db.close()
 
-    def __enter__(self) -> SqliteReader:
+    def __enter__(self) -> Reader:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -258,98 +255,62 @@ class SqliteReader:
         row = self._one("SELECT value FROM facts WHERE name = ?", (SCOPE,))
         return Scope() if row is None else self._parsed(lambda: _scope(row[0]), f"the fact '{SCOPE}'")
 
-    def _paid(self) -> tuple[int, int, float, int]:
-        """Calls, tokens, cost (USD) and failed attempts, from the sums on record and the calls since."""
-        last, *before = self._one(_PAID_BEFORE) or (0, 0, 0, 0.0, 0)
-        since = self._one(_PAID, (last,))
-        if not all(map(isinstance, (*before, *since), (int, int, float, int) * 2)):
-            raise self._broken("the sums of the calls", "they are not numbers")
-        calls, tokens, cost, retries = (a + b for a, b in zip(before, since, strict=True))
-        if not isfinite(cost):
-            raise self._broken("the sums of the calls", "the cost is not finite")
-        return calls, tokens, cost, retries
+    def _paid(self) -> tuple[Any, ...]:
+        """Calls, tokens, cost (USD) and failed attempts."""
+        return tuple(self._checked(_PAID_TYPES, self._one(_PAID), "the sums of the calls").values())
 
-    def _debates(self, where: str, values: Sequence[Any], scope: Scope | None = None) -> Iterator[DebateResult]:
-        for row in self._rows(f"{_DEBATES}{where}{_ORDER}", values):
-            if scope is not None and not scope.has(*row[:3]):
+    def _lines(self, where: str, values: Sequence[Any]) -> Iterator[tuple[DebateId, str]]:
+        """Debates, each as one line of JSON."""
+        scope = self.scope
+        for row in self.rows(f"SELECT {', '.join(_DEBATE)} FROM debates{where}{_ORDER}", values):
+            if not scope.has(*row[:3]):
                 continue
-            result = self._parsed(lambda row=row: from_row(json.loads(self._line(row))),  # type: ignore[misc]
-                                  DebateId(*row[:3]))
-            hidden = scope is not None and scope.hidden.get(row[0])
-            yield replace(result, metrics=scope.shown(row[0], result.metrics)) if scope and hidden else result
+            id = DebateId(*row[:3])
+            found = self._checked(_DEBATE, row, id)
+            metrics = found["metrics"]
+            if metrics is not None and scope.hidden.get(id.cell):
+                scores = self._parsed(lambda metrics=metrics: _metrics(metrics), id)  # type: ignore[misc]
+                metrics = to_json(scope.shown(id.cell, scores))
+            messages = self._parsed(lambda found=found: ",".join(  # type: ignore[misc]
+                unpack_message(*message) for message in self.rows(_MESSAGES, (found["number"],))), id)
+            line = join(found["opening"], found["agents"], messages, metrics, found["record"])
+            if "\n" in line:
+                raise self._broken(id, "it is not JSON on one line")
+            yield id, line
 
-    def _shown(self, row: Sequence[Any], scope: Scope) -> Sequence[Any]:
-        """A row without the scores of metrics that the study no longer has."""
-        if row[5] is None:
-            return row
-        scores = self._parsed(lambda: _metrics(row[5]), DebateId(*row[:3]))
-        return [*row[:5], to_json(scope.shown(row[0], scores)), *row[6:]]
+    def _debate(self, found: tuple[DebateId, str]) -> DebateResult:
+        id, line = found
+        return self._parsed(lambda: from_row(parse_json(line)), id)
 
-    def _line(self, row: Sequence[Any]) -> str:
-        cell, repeat, sample, opening, agents, metrics, record, messages = row
-        line = join(opening, agents, messages, metrics, record) if type(opening) is str else "\n"
-        if "\n" in line or not {type(agents), type(messages), type(metrics), type(record)} <= _TEXT_OR_NULL:
-            raise self._broken(DebateId(cell, repeat, sample), "it is not JSON on one line")
-        return line
+    def _with_keys(self, sql: str, keys: Iterable[bytes | str]) -> Iterator[tuple[Any, ...]]:
+        """The rows of calls, in the order of their keys; without those that are not on record."""
+        for key in keys:
+            yield from self.rows(f"{sql} WHERE key = ?", (key_bytes(key),))
 
     def _call_row(self, row: Sequence[Any]) -> Mapping[str, Any]:
-        found = dict(zip(_CALL, row, strict=True))
-        if not isinstance(row[0], bytes):
-            raise self._broken("a call", "its key is not as expected")
-        found["key"] = row[0].hex()
-        what = f"the call {found['key']}"
-        self._check_types(_CALL, row, what)
-        if not (isfinite(found["seconds"]) and isfinite(found["cost_usd"] or 0.0) and abs(found["at"]) < _LATEST):
-            raise self._broken(what, "its times or its cost are out of range")
-        found["usage"] = {name: found.pop(name) for name in ("prompt", "completion", "cached", "cost_usd", "raw")}
-        book = found.pop("book")
-        if book is not None:
-            found["request"] = self._parsed(lambda: self._unfolded(book, found["request"]), what)
-        for place, name in ((found, "request"), (found, "logprobs"), (found["usage"], "raw")):
-            if place[name] is not None:
-                place[name] = self._parsed(lambda text=place[name]: json.loads(text), what)  # type: ignore[misc]
-        found["usage"]["raw"] = found["usage"]["raw"] or {}
+        what = _call_name(row[0])
+        found = self._checked(_CALL, row, what)
+        if abs(found["at"]) > _LATEST:
+            raise self._broken(what, "its time is out of range")
+        call = self._parsed(lambda: _call(found), what).completion
+        request = self._parsed(lambda: parse_json(self._requests.read(found["number"]).decode()), what)
+        usage = {**{name: found[name] for name in _USED}, "raw": dict(call.usage.raw)}
+        return {**{name: found[name] for name in _CALLER}, "key": row[0].hex(), "nth": found["nth"],
+                "request": request, "text": call.text, "usage": usage,
+                "logprobs": None if call.logprobs is None else list(call.logprobs),
+                **{name: found[name] for name in ("retries", "seconds", "at")}}
+
+    def _checked(self, columns: Mapping[str, Any], row: Sequence[Any], what: object) -> dict[str, Any]:
+        """A row by column. Raises `UserError` for a value that no study has."""
+        found = dict(zip(columns, row, strict=True))
+        for name, kind in columns.items():
+            value = found[name]
+            if not isinstance(value, kind) or (type(value) is float and not isfinite(value)):
+                raise self._broken(what, f"'{name}' is not as expected")
         return found
 
-    def _unfolded(self, book: int, references: str) -> str:
-        """A request from the lines it refers to."""
-        lines = self._books.get(book, [])
-        if len(lines) < last_line(references):  # it was not read yet, or has grown since
-            lines = lines_of(self._rows(_PARTS, (book,)))
-            self._books.pop(book, None)
-            self._books[book] = lines
-            if len(self._books) > _BOOKS:
-                del self._books[next(iter(self._books))]
-        return unfold(references, lines)
-
-    def _cursor(self, cursor: str | None) -> tuple[int, int]:
-        try:
-            tick, calls = map(int, cursor.split(".")) if cursor else (0, 0)
-        except ValueError:
-            raise UserError(f"{cursor!r:.40} is not a cursor of a study") from None
-        return tick, calls
-
-    @contextmanager
-    def _snapshot(self) -> Iterator[None]:
-        """Let several queries see the same state."""
-        nested = self._db.in_transaction
-        if not nested:
-            self._one("BEGIN")
-        try:
-            yield
-        finally:
-            if not nested and self._db.in_transaction:  # reading what is damaged may have ended it
-                self._one("COMMIT")
-
-    def _one(self, sql: str, values: Any = ()) -> Any:
-        return next(self._rows(sql, values), None)
-
-    def _rows(self, sql: str, values: Any = ()) -> Iterator[Any]:
-        try:
-            for row in self._db.execute(sql, values):  # noqa: UP028 (which would close the cursor of a closed database)
-                yield row
-        except (sqlite3.Error, OverflowError, UnicodeError) as error:
-            raise UserError(f"{self.folder}: {NAME} cannot be read: {error}") from None
+    def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        return next(self.rows(sql, values), None)
 
     def _parsed(self, read: Callable[[], T], what: object) -> T:
         try:
@@ -362,7 +323,11 @@ class SqliteReader:
 
 
 def _of_cell(cell: str | None) -> tuple[str, tuple[str, ...]]:
-    return ("", ()) if cell is None else (" WHERE cell = ?", (cell,))
+    return (" WHERE TRUE", ()) if cell is None else (" WHERE cell = ?", (cell,))
+
+
+def _call_name(key: object) -> str:
+    return f"the call {key.hex()}" if isinstance(key, bytes) else f"the call {key!r:.40}"
 
 
 def _metrics(text: str) -> Mapping[str, float | None]:
@@ -385,16 +350,8 @@ def _scope(text: str) -> Scope:
     return Scope.from_fact(json.loads(text))
 
 
-@lru_cache(maxsize=4096)
-def _scores(text: str) -> Mapping[str, float | None]:
-    """The metrics of a debate, which are the same in many; not to be changed."""
-    return MappingProxyType(dict(_metrics(text)))
-
-
-def _call(row: Sequence[Any]) -> Call:
-    text, prompt, completion, cached, cost, raw, logprobs, retries, seconds = row
-    whole = all(type(n) is int and n >= 0 for n in (prompt, completion, cached, retries))
-    if not (whole and type(text) is str and type(seconds) is float and (cost is None or type(cost) is float)):
-        raise ValueError("its text or its numbers are not as expected")
-    usage = Usage(prompt, completion, cached, cost, json.loads(raw) if raw else {})
-    return Call(Completion(text, usage, tuple(json.loads(logprobs)) if logprobs else None), retries, seconds)
+def _call(found: Mapping[str, Any]) -> Call:
+    raw, logprobs = (parse_json(found[name]) if found[name] else None for name in ("raw", "logprobs"))
+    usage = Usage(**{name: found[name] for name in _USED}, raw=dict(raw or {}))
+    return Call(Completion(found["text"], usage, None if logprobs is None else tuple(logprobs)), found["retries"],
+                found["seconds"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -35,6 +36,22 @@ class Scope:
         dropped_repeat = self.repeats is not None and isinstance(repeat, int) and repeat >= self.repeats
         return ((self.cells is None or cell in self.cells) and not dropped_repeat
                 and sample not in self.dropped.get(cell, ()))
+
+    def condition(self, table: str = "") -> tuple[str, list[Any]]:
+        """The same as SQL over the table of debates, with its values. table: `a.`, in a query of several."""
+        conditions = ["TRUE"]
+        values: list[Any] = []
+        if self.cells is not None:
+            conditions.append(f"{table}cell IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(sorted(self.cells)))
+        if self.repeats is not None:
+            conditions.append(f"{table}repeat < ?")
+            values.append(self.repeats)
+        if self.dropped:  # one condition for all cells, since an expression may not be nested deeply
+            conditions.append(f"({table}cell, {table}sample) NOT IN (SELECT cells.key, samples.value FROM json_each(?)"
+                              " AS cells, json_each(cells.value) AS samples)")
+            values.append(json.dumps({cell: sorted(samples) for cell, samples in self.dropped.items()}))
+        return " AND ".join(conditions), values
 
     def shown(self, cell: str, scores: Mapping[str, T]) -> Mapping[str, T]:
         """The scores of a debate without those of metrics that its cell no longer has."""

@@ -1,4 +1,4 @@
-"""The thread that commits: everything queued during its last commit is one transaction."""
+"""Committing writes in batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
+
+from typing_extensions import override
 
 from madplug.errors import ComponentError, StudyError
 from madplug.store.layout import NAME
@@ -37,90 +39,46 @@ class Write(NamedTuple):
     rows: Sequence[tuple[str, Row]] = ()
     """Each with its INSERT; they may be inserted before the statements of earlier writes."""
     statements: Sequence[tuple[str, Row]] = ()
-    changes: Sequence[tuple[str, Row]] = ()
-    """Like rows, but inserted once for all writes of a commit that contain the same one."""
 
 
-_Item = tuple[Write, "asyncio.Future[None] | None"]
+_Waiting = asyncio.Future[None]
+_Item = tuple[Write, Optional[_Waiting]]  # noqa: UP045 - evaluated on Python 3.10
 
 
 class Writer:
-    """Commits what is queued, off the event loop, and wakes the waiters when it is durable.
+    """Commits each write at once, on this thread: for a database in memory.
 
     A failure to write is final: what was queued after it is refused, so that the record has no gaps.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, db: sqlite3.Connection, folder: Path) -> None:
+        self._db = db
         self._folder = folder
-        self._path = folder / NAME
-        self._queue: queue.SimpleQueue[list[_Item] | None] = queue.SimpleQueue()
-        self._gathered: list[_Item] = []
         self._error: StudyError | None = None
-        self._db = sqlite3.connect(self._path, isolation_level=None, timeout=BUSY, check_same_thread=False)
-        self._db.execute("PRAGMA synchronous=FULL")
-        self._files = {os.fspath(self._path): _identity(self._path)}
-        if self._db.execute("PRAGMA journal_mode").fetchone()[0] == "wal":  # some network disks cannot
-            self._files[f"{self._path}-wal"] = None
-        self._thread = threading.Thread(target=self._run, name="madplug-store", daemon=True)
-        self._thread.start()
 
-    def write(self, write: Write) -> asyncio.Future[None]:
+    def write(self, write: Write) -> _Waiting:
         """Queue a write; the future is done when it is durable."""
         waiting = asyncio.get_running_loop().create_future()
-        self._gather((write, waiting))
+        self._put((write, waiting))
         return waiting
 
     def queue(self, write: Write) -> None:
         """Queue a write without waiting. Raises `StudyError` if an earlier one failed."""
         if self._error is not None:
             raise self._error
-        self._gather((write, None))
+        self._put((write, None))
 
     def stop(self) -> None:
         """Commit what is queued, and end."""
-        self._hand_over()
-        self._queue.put(None)
-        self._thread.join()
 
-    def _gather(self, item: _Item) -> None:
-        self._gathered.append(item)
-        if len(self._gathered) > 1:
-            return
-        try:  # one batch for everything that this step of the loop writes
-            asyncio.get_running_loop().call_soon(self._hand_over)
-        except RuntimeError:
-            self._hand_over()
+    def _put(self, item: _Item) -> None:
+        _wake(self._commit([item]))
 
-    def _hand_over(self) -> None:
-        if self._gathered:
-            gathered, self._gathered = self._gathered, []
-            self._queue.put(gathered)
+    def _check(self) -> None:
+        """Raise `StudyError` if what was just committed is not where a later run will look for it."""
 
-    def _run(self) -> None:
-        going = True
-        while going:
-            batch, going = self._next()
-            if batch:
-                self._commit(batch)
-        self._db.close()
-
-    def _next(self) -> tuple[list[_Item], bool]:
-        """What to commit now, and whether more may come."""
-        batch: list[_Item] = []
-        awaited = False
-        while True:
-            try:
-                items = self._queue.get(timeout=LINGER if batch else None)
-            except queue.Empty:
-                return batch, True
-            if items is None:
-                return batch, False
-            batch += items
-            awaited = awaited or any(waiting for _, waiting in items)
-            if awaited and self._queue.empty():
-                return batch, True
-
-    def _commit(self, batch: Sequence[_Item]) -> None:
+    def _commit(self, batch: Sequence[_Item]) -> list[tuple[_Waiting, Exception | None]]:
+        """Commit a batch; return its waiters, each with the error to raise there, if any."""
         refused: dict[int, Exception] = {}
         try:
             if self._error is None:
@@ -129,23 +87,19 @@ class Writer:
                 except _REFUSED:
                     self._db.execute("ROLLBACK")
                     refused = self._commit_each(batch)
-                self._check_files()
+                self._check()
         except Exception as error:  # whatever it is, the waiters must be woken
             with suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
             self._error = error if isinstance(error, StudyError) else StudyError(
                 f"{self._folder}: cannot write: {error}; everything before this is saved; make room and run the "
                 "same command to resume")
-        told = [(waiting, self._error or refused.get(i)) for i, (_, waiting) in enumerate(batch) if waiting is not None]
-        if told:
-            with suppress(RuntimeError):  # the loop is closed, so nothing is waiting any more
-                told[0][0].get_loop().call_soon_threadsafe(_wake, told)
+        return [(waiting, self._error or refused.get(i)) for i, (_, waiting) in enumerate(batch) if waiting is not None]
 
     def _commit_all(self, writes: Sequence[Write]) -> None:
         """Commit all writes at once, which nearly always works."""
         self._db.execute("BEGIN IMMEDIATE")
         self._insert([row for write in writes for row in write.rows])
-        self._insert(dict.fromkeys(row for write in writes for row in write.changes))
         for write in writes:
             for sql, values in write.statements:
                 self._db.execute(sql, values)
@@ -167,7 +121,7 @@ class Writer:
         for i, (write, waiting) in enumerate(batch):
             self._db.execute("SAVEPOINT one")
             try:
-                self._insert((*write.rows, *write.changes))
+                self._insert(write.rows)
                 for sql, values in write.statements:
                     self._db.execute(sql, values)
             except _REFUSED as error:
@@ -179,8 +133,70 @@ class Writer:
         self._db.execute("COMMIT")
         return refused
 
-    def _check_files(self) -> None:
-        """Check that what was just committed is where a later run will look for it."""
+
+class DiskWriter(Writer):
+    """Commits what is queued on a thread, everything that was queued during its last commit as one transaction."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / NAME
+        super().__init__(sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False), folder)
+        self._queue: queue.SimpleQueue[list[_Item] | None] = queue.SimpleQueue()
+        self._gathered: list[_Item] = []
+        self._db.execute("PRAGMA synchronous=FULL")
+        self._files = {os.fspath(path): _identity(path)}
+        if self._db.execute("PRAGMA journal_mode").fetchone()[0] == "wal":  # some network disks cannot
+            self._files[f"{path}-wal"] = None
+        self._thread = threading.Thread(target=self._run, name="madplug-store", daemon=True)
+        self._thread.start()
+
+    @override
+    def stop(self) -> None:
+        self._hand_over()
+        self._queue.put(None)
+        self._thread.join()
+
+    @override
+    def _put(self, item: _Item) -> None:
+        self._gathered.append(item)
+        if len(self._gathered) > 1:
+            return
+        try:  # one batch for everything that this step of the loop writes
+            asyncio.get_running_loop().call_soon(self._hand_over)
+        except RuntimeError:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        if self._gathered:
+            gathered, self._gathered = self._gathered, []
+            self._queue.put(gathered)
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            batch, going = self._next()
+            if told := self._commit(batch) if batch else None:
+                with suppress(RuntimeError):  # the loop is closed, so nothing is waiting any more
+                    told[0][0].get_loop().call_soon_threadsafe(_wake, told)
+        self._db.close()
+
+    def _next(self) -> tuple[list[_Item], bool]:
+        """What to commit now, and whether more may come."""
+        batch: list[_Item] = []
+        awaited = False
+        while True:
+            try:
+                items = self._queue.get(timeout=LINGER if batch else None)
+            except queue.Empty:
+                return batch, True
+            if items is None:
+                return batch, False
+            batch += items
+            awaited = awaited or any(waiting for _, waiting in items)
+            if awaited and self._queue.empty():
+                return batch, True
+
+    @override
+    def _check(self) -> None:
         for path, opened in self._files.items():
             found = _identity(path)
             if opened is None:  # the write-ahead file is made with the first commit

@@ -9,16 +9,18 @@ from madplug._lazy import lazy_names
 if TYPE_CHECKING:
     from madplug.calls.driver import Driver, Source, StudyDriver
     from madplug.config import ResolvedStudy, Resolver, load
+    from madplug.config.build import InstalledBuilder, Made
     from madplug.config.read import as_toml, overlay, read, setting
-    from madplug.debate.checks import error_text
+    from madplug.debate.checks import describe_error, error_text
     from madplug.debate.recorded import follow
     from madplug.debate.state import DebateState
     from madplug.records import Ending, Job
     from madplug.registry.installed import Registry
     from madplug.registry.local import absolute, file_of
-    from madplug.study.compatibility import conflicts
-    from madplug.study.directory import PART, check_facts, check_folder, read_manifest
+    from madplug.study.compatibility import conflicts, is_cell
+    from madplug.study.directory import OWN_FILES, PART, check_facts, check_folder, read_manifest
     from madplug.study.files import read_text, write_whole
+    from madplug.study.intervals import interval, t_quantile
     from madplug.study.jobs import JobStream
     from madplug.study.log import redirect_log
     from madplug.study.process import (
@@ -34,29 +36,32 @@ if TYPE_CHECKING:
     from madplug.study.run import StudyRun
     from madplug.study.session import Session
     from madplug.study.setup import CellSetup
-    from madplug.study.summary import figures_by_cell
+    from madplug.study.summary import CellFigures, figures_by_cell
     from madplug.study.trust import confirm
     from madplug.study.worker import Worker
 
 __all__ = [
-    "FINISHED", "INTERRUPTED", "LIMIT", "PART", "SOME_FAILED", "STOPPING", "CellSetup", "DebateState", "Driver",
-    "Ending", "Job", "JobStream", "Registry", "ResolvedStudy", "Resolver", "Session", "Source", "StudyDriver",
-    "StudyRun", "Worker", "absolute", "as_toml", "check_facts", "check_folder", "collect_rarely", "confirm",
-    "conflicts", "echo", "error_text", "figures_by_cell", "file_of", "follow", "interruptible", "load", "overlay",
-    "read", "read_manifest", "read_text", "redirect_log", "setting", "write_whole",
+    "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "CellFigures", "CellSetup",
+    "DebateState", "Driver", "Ending", "InstalledBuilder", "Job", "JobStream", "Made", "Registry", "ResolvedStudy",
+    "Resolver", "Session", "Source", "StudyDriver", "StudyRun", "Worker", "absolute", "as_toml", "check_facts",
+    "check_folder", "collect_rarely", "confirm", "conflicts", "describe_error", "echo", "error_text",
+    "figures_by_cell", "file_of", "follow", "interruptible", "interval", "is_cell", "load", "overlay", "read",
+    "read_manifest", "read_text", "redirect_log", "setting", "t_quantile", "write_whole",
 ]
 
 _HOMES = {
+    "study.intervals": ("interval", "t_quantile",),
+    "config.build": ("InstalledBuilder", "Made",),
     "calls.driver": ("Driver", "Ending", "Source", "StudyDriver"),
     "config": ("ResolvedStudy", "Resolver", "load"),
     "config.read": ("as_toml", "overlay", "read", "setting"),
-    "debate.checks": ("error_text",),
+    "debate.checks": ("error_text", "describe_error"),
     "debate.recorded": ("follow",),
     "debate.state": ("DebateState",),
     "registry.installed": ("Registry",),
     "registry.local": ("absolute", "file_of"),
-    "study.compatibility": ("conflicts",),
-    "study.directory": ("PART", "check_facts", "check_folder", "read_manifest"),
+    "study.compatibility": ("conflicts", "is_cell"),
+    "study.directory": ("PART", "check_facts", "check_folder", "read_manifest", "OWN_FILES"),
     "study.files": ("read_text", "write_whole"),
     "study.jobs": ("Job", "JobStream"),
     "study.log": ("redirect_log",),
@@ -65,7 +70,7 @@ _HOMES = {
     "study.run": ("StudyRun",),
     "study.session": ("Session",),
     "study.setup": ("CellSetup",),
-    "study.summary": ("figures_by_cell",),
+    "study.summary": ("figures_by_cell", "CellFigures"),
     "study.trust": ("confirm",),
     "study.worker": ("Worker",),
 }

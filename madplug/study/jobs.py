@@ -114,11 +114,6 @@ class JobStream:
         return self._scope.followed_by(cells, self._repeats, dropped)
 
     @property
-    def complete(self) -> bool:
-        """Whether every sample was read, and no debate on record is on another one."""
-        return self._all_read and not self._dropped and self._driver.ending is None
-
-    @property
     def _all_read(self) -> bool:
         return len(self._exhausted) == len(self._setups) * self._repeats
 

@@ -15,13 +15,12 @@ from madplug.errors import StudyStopped
 from madplug.events import StudyFinished, StudyStarted
 from madplug.log import redact
 from madplug.records import Ending
-from madplug.store.base import Reader, Recorder
+from madplug.store import Reader, Recorder
 from madplug.store.scope import Scope
 from madplug.study.jobs import JobStream, Samples, samples_of_part
 from madplug.study.observers import HURRY, Observers
 from madplug.study.summary import summarise
 from madplug.study.survey import survey
-from madplug.study.unchanged import Unchanged
 from madplug.study.worker import Runner, Worker
 
 
@@ -108,11 +107,8 @@ class StudyRun:
         return await self._conclude()
 
     async def _run_debates(self) -> None:
-        cells, repeats = self.plan.cells, self.plan.repeats
-        unchanged = Unchanged(cells, repeats, self.recorder) if self._samples is None else None
-        surveys = {} if unchanged is None else survey(cells, repeats, self.recorder, unchanged.cells)
-        if unchanged is not None:
-            await unchanged.begin()
+        plan = self.plan
+        surveys = survey(plan.cells, plan.repeats, self.recorder) if self._samples is None else {}
         if self.plan.executor is not None:
             await self.plan.executor.begin(self.driver)
         await self.worker.open()
@@ -120,15 +116,13 @@ class StudyRun:
         jobs = JobStream(self.worker, self.driver, samples=self._samples, surveys=surveys, rescore=self._rescore)
         await jobs.begin()
         self.observers.emit(StudyStarted(self.plan.name, tuple(self.worker.setups), self.planned, jobs.done,
-                                         {cell.slug: dict(cell.settings) for cell in cells}))
+                                         {cell.slug: dict(cell.settings) for cell in plan.cells}))
         try:
             executor = self.plan.executor
             await (jobs.run() if executor is None else executor.run(jobs, self.driver))
         finally:
             self.scope = jobs.scope
         await jobs.conclude()
-        if unchanged is not None and jobs.complete:
-            await unchanged.conclude()
 
     async def _conclude(self) -> dict[str, Any]:
         await self.driver.keep_windows()

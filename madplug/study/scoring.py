@@ -10,7 +10,7 @@ from madplug.aio import maybe_await
 from madplug.components import Metric
 from madplug.errors import ComponentError
 from madplug.records import DebateId, DebateResult, Usage
-from madplug.store.base import Recorder
+from madplug.store import Recorder
 from madplug.store.scope import of_metric
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from madplug.aio import maybe_await
 from madplug.component import identity_of, names_of
-from madplug.context import Sampled, Setup, Spending
+from madplug.context import Sampled, Setup
 from madplug.debate.checks import check_iterable, check_sample, method_name, type_error
 from madplug.errors import ComponentError
 from madplug.records import Completion, Form, Sample
@@ -33,24 +33,11 @@ class CellSetup(Setup):
 
         self._state = DebateState(cell, Sample("", ""), client=client, emit=driver.tell, repeat=-1, seed=seed,
                                   order=-1)
+        self.cell: Cell = cell
+        self.seed, self.spent = seed, self._state.spent
         self._driver = driver
         self.training_use: dict[str, int] = {}
         """How many samples components have read with their references, by split."""
-
-    @property
-    @override
-    def cell(self) -> Cell:
-        return self._state.cell
-
-    @property
-    @override
-    def seed(self) -> int:
-        return self._state.seed
-
-    @property
-    @override
-    def spent(self) -> Spending:
-        return self._state.spent
 
     @override
     def service(self, name: str, protocol: Any = None) -> Any:

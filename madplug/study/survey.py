@@ -1,9 +1,8 @@
-"""What is left of a study, found while the data are checked: one pass over the rows, whatever is on record."""
+"""Find the samples that still need debates, in one pass over the data that also checks them."""
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,21 +15,19 @@ from madplug.rows import storable_text
 from madplug.store import Recorder, sample_digest
 from madplug.study.setup import sampled
 
-_ALL_BITS = (1 << 64) - 1
 MOST = 1_000
 """Samples with debates left that are kept in memory; with more, the jobs read the data again, one row at a time."""
 
 
 class Ids:
-    """Sample ids, each of which may occur only once; takes some 20 bytes for each, whatever its length.
+    """Sample ids, each of which may occur only once.
 
-    Only a hash of 64 bits is stored, in an open hash table: among a million ids, two that differ pass for the same
-    once in 40 million runs.
+    Only a hash of 64 bits is kept, some 65 bytes for each: among a million ids, two that differ pass for the same once
+    in 40 million runs.
     """
 
     def __init__(self) -> None:
-        self._table = array("Q", bytes(8 << 10))
-        self._count = 0
+        self._hashes: set[int] = set()
 
     def add(self, id: object) -> None:
         """Add an id. Raises `StudyError` if it is not a string, cannot be stored, or was added before."""
@@ -38,31 +35,12 @@ class Ids:
             raise StudyError(f"dataset: the sample id {id!r:.80} is not a string")
         if storable_text(id) != id:
             raise StudyError(f"dataset: the sample id {id!r:.80} has a character that cannot be stored")
-        digest = _hash(id)
-        place = self._place(digest)
-        if self._table[place]:
+        if id in self:
             raise StudyError(f"dataset: two samples have the id '{id}'")
-        self._table[place] = digest
-        self._count += 1
-        if 3 * self._count > 2 * len(self._table):
-            before, self._table = self._table, array("Q", bytes(16 * len(self._table)))
-            for digest in filter(None, before):
-                self._table[self._place(digest)] = digest
+        self._hashes.add(hash(id))
 
     def __contains__(self, id: str) -> bool:
-        return bool(self._table[self._place(_hash(id))])
-
-    def _place(self, digest: int) -> int:
-        """Where a hash is, or belongs: then the table has a zero there."""
-        table, last = self._table, len(self._table) - 1
-        place = digest & last
-        while table[place] not in (digest, 0):
-            place = (place + 1) & last
-        return place
-
-
-def _hash(id: str) -> int:
-    return hash(id) & _ALL_BITS or 1
+        return hash(id) in self._hashes
 
 
 @dataclass(frozen=True)
@@ -96,20 +74,15 @@ def read_rows(dataset: Dataset, ids: Ids) -> Iterator[Sampled]:
                          f"{describe_error(error)}") from error
 
 
-def survey(cells: Sequence[Cell], repeats: int, recorder: Recorder,
-           unchanged: Collection[str] = ()) -> dict[str, Survey]:
+def survey(cells: Sequence[Cell], repeats: int, recorder: Recorder) -> dict[str, Survey]:
     """Check the rows of every data set, and find what is left of them, by cell.
 
-    unchanged: the cells of which nothing is left; data that no other cell has are not read. A cell is missing if
-    nothing of it is on record, if more than `MOST` samples are left, or if an extension chooses its samples.
+    A cell is missing if nothing of it is on record, if more than `MOST` samples are left, or if an extension chooses
+    its samples.
     """
     found: dict[str, Survey] = {}
     for dataset in {id(cell.dataset): cell.dataset for cell in cells if cell.dataset is not None}.values():
-        users = [cell for cell in cells if cell.dataset is dataset]
-        if all(cell.slug in unchanged for cell in users):
-            found |= {cell.slug: Survey() for cell in users}
-            continue
-        slugs = [cell.slug for cell in users if not chooses_samples(cell)]
+        slugs = [cell.slug for cell in cells if cell.dataset is dataset and not chooses_samples(cell)]
         result = _survey(dataset, slugs, repeats, recorder)
         found |= dict.fromkeys(slugs, result) if result is not None else {}
     return found
@@ -121,13 +94,13 @@ def chooses_samples(cell: Cell) -> bool:
 
 
 def _survey(dataset: Dataset, slugs: Sequence[str], repeats: int, recorder: Recorder) -> Survey | None:
-    every, ids = len(slugs) * repeats, Ids()
-    done = _Done(recorder, slugs, repeats)
-    left: list[Sampled] | None = [] if done.count else None
-    rows = 0
+    places = [(slug, repeat) for slug in slugs for repeat in range(repeats)]
+    done = Counter(hash(digest) for place in places for _, digest in recorder.digests(*place))
+    ids, rows = Ids(), 0
+    left: list[Sampled] | None = [] if done else None
     for sample, references in read_rows(dataset, ids):
         rows += 1
-        if left is None or done.has(sample_digest(sample, references), every):
+        if left is None or done[hash(sample_digest(sample, references))] >= len(places):
             continue
         left.append((sample, references))
         if len(left) > MOST:
@@ -135,39 +108,12 @@ def _survey(dataset: Dataset, slugs: Sequence[str], repeats: int, recorder: Reco
     if left is None:
         return None
     failed = [id for id in recorder.failed() if id.cell in slugs and id.repeat < repeats]
-    if not failed and done.count == (rows - len(left)) * every:  # each debate on record was found
+    if not failed and done.total() == (rows - len(left)) * len(places):  # each debate on record was found
         return Survey(left)
     recorded = [(id.cell, id.sample) for id in failed]
-    recorded += [(slug, sample) for slug in slugs for repeat in range(repeats)
-                 for sample, _ in recorder.digests(slug, repeat)]
+    recorded += [(place[0], sample) for place in places for sample, _ in recorder.digests(*place)]
     dropped: dict[str, set[str]] = {}
     for slug, id in recorded:
         if id not in ids:
             dropped.setdefault(slug, set()).add(id)
     return Survey(left, dropped)
-
-
-class _Done:
-    """How often each digest of a sample is on record, in eight bytes for every debate."""
-
-    def __init__(self, recorder: Recorder, slugs: Sequence[str], repeats: int) -> None:
-        self._numbers = array("Q")
-        for slug in slugs:
-            for repeat in range(repeats):
-                self._numbers.extend([_number(digest) for _, digest in recorder.digests(slug, repeat)])
-        self._numbers = array("Q", sorted(self._numbers))
-        self.count = len(self._numbers)
-
-    def has(self, digest: str, times: int) -> bool:
-        """Whether a digest is on record as often as that."""
-        number = _number(digest)
-        last = bisect_left(self._numbers, number) + times - 1
-        return last < self.count and self._numbers[last] == number
-
-
-def _number(digest: str) -> int:
-    """The beginning of a digest; 0 for what is not one, as in a file that is damaged."""
-    try:
-        return int(digest[:16], 16)
-    except ValueError:
-        return 0

@@ -209,14 +209,15 @@ def test_a_fact_of_another_shape_is_told(program, write, foreign, name, value):
     assert f"study.db: the record of the fact '{name}' cannot be read" in done.stderr
 
 
-@pytest.mark.parametrize("change", ["text = 5", "text = x'ff'", "prompt = 'many'", "prompt = -5", "cost_usd = 'x'",
-                                    "retries = 'x'", "raw = '{'", "logprobs = '5'"])
+@pytest.mark.parametrize("change", [
+    "contents SET text = 5", "contents SET text = x'ff'", "calls SET prompt = 'many'", "calls SET cost_usd = 'x'",
+    "calls SET retries = 'x'", "contents SET raw = '{'", "contents SET logprobs = '5'"])
 def test_calls_of_a_damaged_study_are_not_reused(program, write, foreign, change):
     with closing(sqlite3.connect(foreign / "study.db")) as db:
-        db.execute(f"UPDATE calls SET {change}")
+        db.execute(f"UPDATE {change}")
         db.commit()
     done = program("run", write(f'reuse = ["{foreign}"]\n{RUN}'), "--quiet")
-    assert done.returncode == (0 if change == "text = 5" else 1)  # the column makes it a text
+    assert done.returncode == (0 if change == "contents SET text = 5" else 1)  # the column makes it a text
     assert done.returncode == 0 or "study.db: the record of the call" in done.stderr
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from madplug import Agent, Extension, Phase, Reopen, Review, Turn, TurnOrder, hookimpl
 from madplug.debate.state import DebateState
-from madplug.redecide import follow
+from madplug.study import follow
 from madplug.testing import debate_from, play, wait_for
 
 
@@ -86,7 +86,7 @@ def test_a_debate_whose_voters_have_all_left_is_undecided():
 @pytest.mark.parametrize(("review", "message"), [
     (Review(leave=(7,)), "a Review in which 7 leaves; expected agents, or their ids from 0 to 2"),
     (Review(leave=("Ada",)), "a Review in which 'Ada' leaves"),
-    (Review(leave=1), "a Review whose leave is int 1; expected a sequence"),
+    (Review(leave=1), "a Review whose leave is int 1; expected tuple or list"),
     (Review(say="x", data="y"), "a Review whose data is str 'y'; expected Mapping"),
 ])
 def test_a_review_that_cannot_be_carried_out_says_what_was_expected(review, message):

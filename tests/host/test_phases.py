@@ -36,8 +36,10 @@ def test_a_phase_that_never_stops_reopening_fails_the_debate():
     assert "reopened the debate 20 times" in played.result.error
 
 
-@pytest.mark.parametrize("reopen", [Reopen(rounds=0), Reopen(rounds="2"), Reopen(say=5)])
-def test_a_reopening_that_makes_no_sense_is_named(reopen):
+@pytest.mark.parametrize(("reopen", "message"), [
+    (Reopen(rounds=0), "rounds is 0; expected at least 1"), (Reopen(rounds="2"), "rounds is str '2'; expected int"),
+    (Reopen(say=5), "say is int 5; expected str or None")])
+def test_a_reopening_that_makes_no_sense_is_named(reopen, message):
     class Odd(Phase):
         """Returns what it should not."""
 
@@ -46,7 +48,8 @@ def test_a_reopening_that_makes_no_sense_is_named(reopen):
         def run(self, debate, decision):
             return reopen
 
-    assert "Odd.run returned Reopen" in play(replies=letters, phases=[Odd()], expect_failure=True).result.error
+    error = play(replies=letters, phases=[Odd()], expect_failure=True).result.error
+    assert f"Odd.run returned a Reopen whose {message}" in error
 
 
 def test_further_rounds_are_counted_before_the_run():

@@ -93,7 +93,7 @@ def error_of(**parts):
     ({"decision": broken(LastRound, at_end=lambda self, debate: Decision("A", votes=(Vote(debate.agents[0], {}),)))},
      "a Decision with the vote Vote(agent=Agent(id=0"),
     ({"decision": broken(LastRound, at_end=giving(Decision("A", votes="AB")))},
-     "a Decision whose votes are str 'AB'; expected a sequence"),
+     "a Decision whose votes is str 'AB'; expected tuple or list"),
     ({"decision": broken(LastRound, at_end=giving(Decision("A", scores={"A": float("nan")})))},
      "a Decision whose scores have nan for 'A'; expected finite numbers by answer key"),
     ({"decision": broken(LastRound, at_end=giving(Decision("A", votes=(Vote(0, {"A": float("inf")}),))))},

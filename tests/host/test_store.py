@@ -7,8 +7,8 @@ import pytest
 
 from madplug import Completion, Extension, Sample, hookimpl, runspecs
 from madplug.debate.cell import BoundStyle, Cell
-from madplug.records import Caller, DebateResult, Usage
-from madplug.store import Call, CallRow, DebateId, open_recorder, open_study
+from madplug.records import Caller
+from madplug.store import Call, CallRow, open_recorder, open_study
 from madplug.study.run import StudyPlan, StudyRun
 from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText, play
 from madplug.testing.play import Listed
@@ -59,21 +59,6 @@ def test_what_is_written_together_is_durable_together_and_in_order(tmp_path):
 
     assert asyncio.run(write()) == [str(i) for i in range(50)]
     assert store.totals().calls == 50
-    store.close()
-
-
-def test_a_failure_is_replaced_by_the_debate_that_succeeds(tmp_path):
-    store = open_recorder(tmp_path)
-
-    async def write():
-        failed = DebateResult("c", 0, Sample("q", "?"), (), error="no")
-        await store.finish_debate(failed)
-        assert store.done() == {}
-        await store.finish_debate(DebateResult("c", 0, Sample("q", "?"), ("A",), tokens=Usage(1, 2)))
-
-    asyncio.run(write())
-    assert set(store.done()) == {DebateId("c", 0, "q")}
-    assert [r.references for r in store.results()] == [("A",)]
     store.close()
 
 

@@ -1,4 +1,4 @@
-"""What every store promises: a recorder that writes, and a reader that sees what was written, also while it runs."""
+"""What a recorder takes and a reader gives, by example: calls, figures, what cannot be recorded, and following."""
 
 import asyncio
 import json
@@ -22,8 +22,7 @@ from madplug import (
     Usage,
     UserError,
 )
-from madplug.rows import to_json
-from madplug.store import Call, CallRow, DebateId, MemoryStore, open_recorder, open_study, sample_digest
+from madplug.store import Call, CallRow, DebateId, Scope, Spent, Totals, open_recorder, open_study, sample_digest
 from madplug.store.encode import MOST_TOKENS, clamp_usage, drop_unstorable
 
 ID = DebateId("c", 0, "q")
@@ -72,14 +71,10 @@ STORABLE = {"not a number as a key": {float("nan"): 1}, "lone surrogate": "\ud80
 
 
 class Both:
-    """A recorder, and the reader of what it recorded."""
+    """A recorder of a directory, and a reader of what it recorded."""
 
-    def __init__(self, recorder, read):
-        self.recorder, self._read = recorder, read
-
-    @property
-    def reader(self):
-        return self._read()
+    def __init__(self, folder):
+        self.recorder, self.reader = open_recorder(folder), open_study(folder)
 
     def write(self, *steps):
         async def all_of_them():
@@ -90,22 +85,12 @@ class Both:
         asyncio.run(all_of_them())
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
-    if request.param == "memory":
-        memory = MemoryStore()
-        yield Both(memory, lambda: memory)
-        return
-    recorder, opened = open_recorder(tmp_path / "study"), []
-
-    def read():
-        opened.append(open_study(tmp_path / "study"))
-        return opened[-1]
-
-    yield Both(recorder, read)
-    for reader in opened:
-        reader.close()
-    recorder.close()
+@pytest.fixture
+def store(tmp_path):
+    both = Both(tmp_path)
+    yield both
+    both.reader.close()
+    both.recorder.close()
 
 
 def start(store, *messages, agents=AGENTS):
@@ -114,80 +99,12 @@ def start(store, *messages, agents=AGENTS):
                 *(lambda m=m: recorder.keep_message(ID, m) for m in messages), lambda: recorder.keep_fact("now", 1))
 
 
-def test_a_running_debate_is_read_as_far_as_it_went(store):
-    start(store, said(0), said(1, "B"))
-    found = store.reader.debate(ID)
-    assert (found.agents, [m.content for m in found.messages]) == (AGENTS, ["A", "B"])
-    assert (found.decision, found.error) == (None, None)
-    assert [r.sample.id for r in store.reader.debates()] == ["q"]
-
-
 def test_a_running_debate_is_neither_done_nor_a_result_nor_exported(store):
     start(store, said(0))
     assert store.recorder.done() == {}
     assert store.recorder.result(ID) is None
     for rows in (store.recorder.results(), store.recorder.figures(), store.reader.records()):
         assert list(rows) == []
-
-
-def test_a_message_recorded_again_replaces_the_first(store):
-    start(store, said(0), said(0, retracted=True))
-    assert store.reader.debate(ID).messages == (said(0, retracted=True),)
-
-
-def test_a_debate_that_was_never_started_is_finished_whole(store):
-    result = ended(said(0), said(1, "B", data={"x": {"y": 1}}), calls=2, tokens=Usage(3, 4, 1, 0.5), notes={"n": [1]})
-    store.write(lambda: store.recorder.finish_debate(result))
-    assert store.reader.debate(ID) == result
-    assert store.recorder.result(ID) == result
-
-
-@pytest.mark.parametrize("final", [
-    [said(0), said(1)],  # all of it was on record
-    [said(0), said(1), said(2)],  # a message more
-    [said(0)],  # one less
-    [said(0, retracted=True), said(1)],  # one changed
-    []])
-def test_the_result_is_the_truth_about_the_messages(store, final):
-    start(store, said(0), said(1))
-    store.write(lambda: store.recorder.finish_debate(ended(*final)))
-    assert store.reader.debate(ID).messages == tuple(final)
-
-
-def test_agents_and_sample_of_the_result_are_the_truth_too(store):
-    start(store, said(0), agents=AGENTS[:1])
-    result = replace(ended(said(0)), sample=Sample("q", "another question"))
-    store.write(lambda: store.recorder.finish_debate(result))
-    assert store.reader.debate(ID) == result
-
-
-def test_a_debate_that_starts_again_drops_what_an_earlier_attempt_left(store):
-    start(store, said(0), said(1), said(2))
-    start(store, said(0, "B"))
-    assert [m.content for m in store.reader.debate(ID).messages] == ["B"]
-    assert len(list(store.reader.debates())) == 1
-
-
-def test_a_failure_is_replaced(store):
-    store.write(lambda: store.recorder.finish_debate(ended(said(0), said(1), error="no")))
-    assert store.recorder.done() == {}
-    store.write(lambda: store.recorder.finish_debate(ended(said(0))))
-    assert store.reader.debate(ID) == ended(said(0))
-    assert store.recorder.done() == {ID: sample_digest(ended().sample, ("A",))}
-
-
-def test_results_come_in_the_order_of_cell_repeat_and_sample(store):
-    ids = [DebateId(cell, repeat, sample) for cell in "ba" for repeat in (1, 0) for sample in ("q2", "q1")]
-    store.write(*(lambda i=i: store.recorder.finish_debate(ended(said(0), said(1), id=i)) for i in ids))
-    assert [DebateId(r.cell, r.repeat, r.sample.id) for r in store.reader.debates()] == sorted(ids)
-    assert [r.repeat for r in store.recorder.results("a")] == [0, 0, 1, 1]
-    assert [f["sample"] for f in store.reader.figures()] == ["q1", "q2"] * 4
-
-
-def test_a_line_of_an_export_is_the_whole_debate(store):
-    result = ended(*(said(i, f"{i},") for i in range(12)), notes={"n": "]"})
-    store.write(lambda: store.recorder.finish_debate(result))
-    assert [json.loads(line) for line in store.reader.records()] == [json.loads(to_json(result))]
 
 
 def test_figures_say_what_the_result_says(store):
@@ -232,13 +149,6 @@ def test_the_calls_of_a_message_are_found_by_the_keys_it_names(store):
     assert [row["text"] for row in store.reader.calls(keys=message.calls)] == list(message.calls)
     assert len(list(store.reader.calls("c"))) == 4
     assert list(store.reader.calls("another")) == []
-
-
-def test_a_call_recorded_twice_counts_once(store):
-    for text in "AB":
-        store.write(lambda text=text: store.recorder.keep_call(call_row(b"k"), Call(Completion(text, Usage(1, 1)))))
-    assert store.recorder.call(b"k").completion.text == "A"
-    assert (store.reader.totals().calls, store.reader.totals().tokens) == (1, 2)
 
 
 def test_facts_and_problems(store):
@@ -395,3 +305,50 @@ def test_numbers_of_another_library_are_kept_as_those_of_the_language():
     found = clamp_usage(Usage(Fraction(3), Fraction(2), True, Fraction(1, 2)))  # a real number, as NumPy's are
     assert found == Usage(3, 2, 1, 0.5)
     assert [type(n) for n in (found.prompt, found.completion, found.cached, found.cost_usd)] == [int, int, int, float]
+
+
+def test_what_calls_used_is_added_up(store):
+    store.write(lambda: store.recorder.keep_call(call_row(b"k"), Call(Completion("A", Usage(3, 4, 0, 0.5)), 2, 1.5)),
+                lambda: store.recorder.keep_call(call_row(b"free"), Call(Completion("B"))))
+    assert store.reader.spent([b"k", b"unknown", "not hexadecimal"]) == Spent(1, 3, 4, 0.5, 1.5, 2)
+    assert store.reader.spent([b"k".hex(), b"free"]) == Spent(2, 3, 4, None, 1.5, 2)
+    assert store.reader.spent([]) == Spent()
+    assert (store.reader.totals(), store.reader.retries()) == (Totals(2, 7, 0.5), 2)
+
+
+def test_what_left_the_run_file_is_not_read(store):
+    """`status_of`, figures and debates: cells, repeats, samples and metrics."""
+    scope = Scope(frozenset("ab"), 2, {"a": frozenset({"q1"})}, {"b": ("new",)}, {"b": frozenset({"old"})})
+    ids = [DebateId(cell, repeat, f"q{i}") for cell in "abc" for repeat in range(3) for i in range(4)]
+    metrics = {"new": 1.0, "old": 0.0, "table": None, "table.part": 1.0}
+    more = {"calls": 2, "tokens": Usage(5, 1), "metrics": metrics}
+    store.write(*(partial(store.recorder.finish_debate, ended(id=id, **more)) for id in ids),
+                partial(store.recorder.start_debate, DebateId("d", 0, "q"), Sample("q", "?"), ()),
+                partial(store.recorder.keep_fact, "scope", scope.to_fact()))
+    cells = store.reader.overview()
+    assert [(c.cell, c.done, c.calls, c.prompt, c.repeats) for c in cells] == [("a", 6, 12, 30, 2), ("b", 8, 16, 40, 2)]
+    left = [id for id in ids if id.cell != "c" and id.repeat < 2 and id[::2] != ("a", "q1")]
+    assert list(store.reader.ids()) == [DebateId(f["cell"], f["repeat"], f["sample"]) for f in store.reader.figures()]
+    assert [DebateId(r.cell, r.repeat, r.sample.id) for r in store.reader.debates()] == sorted(left)
+    assert set(store.reader.debate(DebateId("b", 0, "q1")).metrics) == {"new", "table", "table.part"}
+    assert store.reader.metric_names() == ["new", "old", "table.part"]
+    assert store.reader.debate(DebateId("c", 0, "q0")) is None
+    assert store.recorder.debate(DebateId("c", 0, "q0")) is not None, "a run may need it again"
+
+
+def test_a_thousand_cells_that_have_lost_a_sample_are_counted(store):
+    dropped = {f"c{i}": frozenset({"q1"}) for i in range(1100)}
+    store.write(*(partial(store.recorder.finish_debate, ended(id=DebateId("c7", 0, f"q{i}"))) for i in range(2)),
+                partial(store.recorder.keep_fact, "scope", Scope(frozenset(dropped), 1, dropped).to_fact()))
+    assert [(c.cell, c.done) for c in store.reader.overview()] == [("c7", 1)]
+
+
+def test_a_recorder_knows_its_calls_and_those_of_earlier_runs_and_no_others(store):
+    for i in range(60):
+        key = i.to_bytes(4, "big")
+        assert store.recorder.call(key) is None
+        store.write(lambda key=key: store.recorder.keep_call(call_row(key), Call(Completion(key.hex()))))
+        if i == 50:
+            store.recorder.close()
+            store.recorder = open_recorder(store.reader.folder)
+    assert [store.recorder.call(i.to_bytes(4, "big")) is None for i in range(62)] == [False] * 60 + [True] * 2

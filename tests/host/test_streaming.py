@@ -3,7 +3,7 @@
 import asyncio
 
 from madplug import Request
-from madplug.streaming import begin, listening_to
+from madplug.streaming import begin_reply, listening_to
 from madplug.testing import Scripted, play
 
 REQUEST = Request((), "discuss", "m")
@@ -11,18 +11,18 @@ REQUEST = Request((), "discuss", "m")
 
 def test_nothing_listens_unless_a_program_does():
     heard = []
-    assert begin(REQUEST) is None
+    assert begin_reply(REQUEST) is None
     with listening_to(lambda request: heard.append):
-        begin(REQUEST)("piece")
+        begin_reply(REQUEST)("piece")
     assert heard == ["piece"]
-    assert begin(REQUEST) is None
+    assert begin_reply(REQUEST) is None
 
 
 def test_a_model_passes_on_what_it_writes_and_the_result_is_the_same():
     class Streaming(Scripted):
         async def complete(self, request):
             completion = await super().complete(request)
-            if shown := begin(request):
+            if shown := begin_reply(request):
                 await asyncio.sleep(0)
                 shown(completion.text)
             return completion

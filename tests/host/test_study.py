@@ -305,15 +305,6 @@ def test_a_full_disk_loses_nothing(madplug, write, tmp_path):
     assert paid(tmp_path) == 1600 - kept
 
 
-def test_an_export_to_a_closed_output_is_told(madplug, write, tmp_path):
-    assert madplug("run", write()).returncode == 0
-    closed = f"import os, sys; os.close(1); os.execv(sys.executable, [{sys.executable!r}, '-m', 'madplug', " \
-             "'export', 'runs/study', '--output', '-'])"
-    done = subprocess.run([sys.executable, "-c", closed], cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=60,
-                          check=False)
-    assert (done.returncode, done.stderr) == (2, "madplug: --output -: standard output is closed\n")
-
-
 def test_status_of_nothing_is_an_error(madplug, tmp_path):
     done = madplug("status", tmp_path)
     assert done.returncode == 2

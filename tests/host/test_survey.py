@@ -105,38 +105,6 @@ def test_a_further_cell_and_repeat_run_what_they_lack():
     assert [cell["done"] for cell in summary["cells"]] == [4, 4]
 
 
-def test_data_that_are_as_they_were_when_nothing_was_left_are_not_read_again():
-    store = MemoryStore()
-    run(store, rows("q1", "q2"), version="1")
-    reads, summary, _, _ = run(store, rows("q1", "q2"), version="1")
-    assert (reads, [cell["done"] for cell in summary["cells"]]) == (0, [4, 4])
-    assert run(store, rows("q1", "q2"), version="2")[0] == 1
-    assert run(store, rows("q1", "q2"), version="2")[0] == 0
-
-
-def test_the_same_data_are_read_for_a_further_cell_or_repeat():
-    store = MemoryStore()
-    run(store, rows("q1"), version="1", cells=("a",), repeats=1)
-    assert run(store, rows("q1"), version="1", cells=("a", "b"), repeats=1)[0] == 1
-    _, summary, _, _ = run(store, rows("q1"), version="1", cells=("a", "b"), repeats=2)
-    assert [cell["done"] for cell in summary["cells"]] == [2, 2]
-    assert run(store, rows("q1"), version="1", cells=("a",), repeats=2)[0] == 0
-
-
-def test_data_of_which_debates_failed_or_are_gone_are_read_again():
-    def refuse(request):
-        raise RuntimeError("no")
-
-    failed, gone = MemoryStore(), MemoryStore()
-    run(failed, rows("q1", "q2"), version="1", replies=refuse)
-    _, summary, _, _ = run(failed, rows("q1", "q2"), version="1")
-    assert [cell["done"] for cell in summary["cells"]] == [4, 4]
-    run(gone, rows("q1", "q2"), version="1")
-    for _ in range(2):
-        reads, _, _, study = run(gone, rows("q1"), version="2")
-        assert (reads, study.scope.dropped) == (1, {"a": {"q2"}, "b": {"q2"}})
-
-
 class BreaksOff(Executor):
     """Runs one debate, and is killed."""
 
@@ -157,13 +125,6 @@ def test_data_put_back_after_a_run_that_broke_off_on_others_are_read_again():
     assert sum(store.done_counts().values()) == 8
     run(store, rows("q1", "q2"), version="1")
     assert {result.sample.question for result in store.results()} == {"?"}
-
-
-@pytest.mark.parametrize("digest", ["", "no digest"])
-def test_a_digest_that_is_none_is_not_taken_for_one_on_record(digest):
-    from madplug.study.survey import _number
-
-    assert _number(digest) == 0
 
 
 class Decided(Metric):

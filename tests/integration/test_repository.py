@@ -277,6 +277,7 @@ def test_a_command_or_option_that_is_missing_is_said_to_be_in_the_distribution_t
             run = program.commands.pop("run")
             found |= dict.fromkeys(program.commands, path.parent.name)
             found |= {f"run {option}": path.parent.name for p in run.params for option in p.opts}
+    del found["import"]  # the host names no method
     assert found == DISTRIBUTIONS
 
 
@@ -284,3 +285,16 @@ def test_the_contributors_guide_names_every_room_of_the_host_and_nothing_else():
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| `(\w+)/` \|", guide.partition("### The host")[2].partition("## Test")[0], re.MULTILINE)
     assert sorted(named) == sorted(path.parent.name for path in ROOT.glob("madplug/*/__init__.py"))
+
+
+def test_every_plugin_is_held_to_the_public_names():
+    """`python tests/tools/imports.py` checks those that are listed."""
+    linter = table(ROOT / "pyproject.toml")["tool"]["importlinter"]
+    packages = {path.parent.name.replace("-", "_") for path in PLUGINS}
+    assert set(linter["root_packages"]) == packages | {"madplug"}
+    forbidden = next(contract for contract in linter["contracts"] if contract["type"] == "forbidden")
+    assert set(forbidden["source_modules"]) == packages - {"madplug_testing"}
+    modules = {f"madplug.{path.stem}" for path in ROOT.glob("madplug/[a-z]*.py")}
+    rooms = {f"madplug.{path.parent.name}" for path in ROOT.glob("madplug/*/__init__.py")}
+    doors = {"madplug.store", "madplug.study", "madplug.testing"}
+    assert set(forbidden["forbidden_modules"]) == modules | rooms - doors

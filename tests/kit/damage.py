@@ -14,6 +14,7 @@ HOSTILE = {
 }
 HOSTILE_ROWS = [
     "UPDATE calls SET prompt = 9223372036854775807, completion = 9223372036854775807",
-    "UPDATE calls SET request = 'x'", "UPDATE calls SET key = 7 WHERE number = 1",
-    "UPDATE calls SET text = CAST(x'ff' AS TEXT)", "UPDATE facts SET value = '{'", "UPDATE facts SET value = '[]'",
+    "UPDATE contents SET request = 'x'", "UPDATE calls SET key = 7 WHERE number = 1",
+    "UPDATE contents SET text = CAST(x'ff' AS TEXT)", "DELETE FROM contents",
+    "UPDATE facts SET value = '{'", "UPDATE facts SET value = '[]'",
     "UPDATE problems SET text = x'ff'", "UPDATE debates SET calls = 'many', cost_usd = 'much'"]

@@ -142,7 +142,7 @@ def reference() -> str:
               interface(debate.CellFacts), *record_pages(cell_module),
               "\n\n".join(given(cell_module.Cell, CELL).split("\n\n")[2:])]
     parts += ["## Records of a study (`madplug.store`)", f"`{signature('open_study', store.open_study)}`: "
-              f"{flowing(text_of(store.open_study))}", *record_pages(base, only=READ), interface(base.Reader)]
+              f"{flowing(text_of(store.open_study))}", *record_pages(base, only=READ), interface(store.Reader)]
     parts += ["## Executors (`madplug.study`)", text_of(driver),
               interface(debate.Jobs), interface(debate.RunDriver), interface(driver.Driver),
               "`StudyDriver` is the one `Driver` of a study: it grants slots, counts and stores. Its `folder` is the "
@@ -256,7 +256,8 @@ def interface(protocol: type) -> str:
 
 def record_pages(module: ModuleType, only: tuple[str, ...] = ()) -> Iterator[str]:
     """The fields of the records of a module: name, type, default, meaning."""
-    notes = attribute_docs(module)
+    inherited = {("Cell", name): text for (owner, name), text in attribute_docs(debate).items() if owner == "CellFacts"}
+    notes = inherited | attribute_docs(module)
     for name, record in vars(module).items():
         own = inspect.isclass(record) and record.__module__ == module.__name__ and (not only or name in only)
         if own and (hasattr(record, "__dataclass_fields__") or hasattr(record, "_fields")):

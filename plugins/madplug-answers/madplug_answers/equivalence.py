@@ -13,7 +13,7 @@ import weakref
 from contextlib import suppress
 from typing import IO, Any
 
-from madplug.process import python_command
+from madplug import python_command
 
 KEPT = 100_000
 _MAIN = """

@@ -26,7 +26,7 @@ ANNOUNCED_HERE = regex(
 """A text that ends with an announcement of the author's answer."""
 
 _JOINT = regex(r"(?i)(?:[ \t]{0,3}is(?![a-z]))?[ \t]{0,3}[:=]?\s{0,4}")
-_CLOSING = regex(r"(?im)^(?:(?:[^\S\n]|[>#_*])*final[ \t]{1,3}answer[ \t]{0,3}:\**)+")
+_CLOSING = regex(r"(?im)^(?:(?:[^\S\n]|[>#_*])*final[ \t]{1,3}answer[*_]{0,3}[ \t]{0,3}:\**)+")
 _BOX = regex(r"\\(?:boxed|fbox)\s{0,3}\{")
 _BOXES_TRIED = 8
 _BRACE = regex(r"\\.|[{}]", re.S)

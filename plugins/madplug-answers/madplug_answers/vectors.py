@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from madplug import ComponentError
-from madplug.services import Embedder
+from madplug import ComponentError, Embedder
 
 Vector = tuple[float, ...]
 KEPT = 4096

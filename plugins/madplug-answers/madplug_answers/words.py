@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from madplug import ComponentError, Debate, Offers, Sample, ServiceName, Setup, Turn
-from madplug.services import Embedder
+from madplug import ComponentError, Debate, Embedder, Offers, Sample, ServiceName, Setup, Turn
 from madplug_answers.asking import Reading, ReadingOptions
 from madplug_answers.marks import LINE, announcements, closing_at
 from madplug_answers.normal import normalised

@@ -6,28 +6,7 @@ from madplug import Sample
 from madplug_answers import Choice
 
 CITIES = Sample("q1", "Where does the Spree flow?", choices=("Paris", "London", "Rome", "Berlin"))
-
-
-def letter(text: str, sample: Sample = CITIES, **options: object) -> str | None:
-    return Choice(**options).canonical(text, sample)
-
-
-@pytest.mark.parametrize(("text", "expected"), [
-    ("Final Solution: B", "B"),
-    ("final solution: b", "B"),
-                                 # an upstream evaluator keeps "b" and compares it with "B"
-    ("I think A) is wrong, B) is right", "B"),               # upstream: the first
-    ("final solution: The answer is B)", "B"),               # upstream: "T"
-    ("UNKNOWN", None),                                       # upstream: "N"
-    ("Final Solution: (B)", "B"),
-    ("(A) then (B)", "B"),
-    ("(b)", "B"),                                            # upstream: nothing
-])
-def test_upstream_vectors_read_without_their_bugs(text, expected):
-    assert letter(text) == expected
-
-
-@pytest.mark.parametrize("text", [
+IS_C = [
     "Final answer: (C)", "Final answer: C", "**Final answer:** (C)", "Final answer: **C**", "final answer is c.",
     "The answer is (C) Rome.", "So the correct answer is option C.", "The correct option is C, since ...",
     "Answer: C\n\nI am sure.", "The answer is $\\boxed{C}$.", "Thus \\boxed{\\text{(C)}}", "（Ｃ）", "[C]", "C", "c",
@@ -35,17 +14,28 @@ def test_upstream_vectors_read_without_their_bugs(text, expected):
     "It flows there.\n(X) C", "Of these, option C is the only one.", "I'd go with (C) over the rest",
     "(A), (B) and (D) are wrong\nFinal answer: (C)", "Final answer: C. Rome", "Final answer: C. Right",
     "The answer is C. It flows there.", "The answer is\n\n(C)", "Answer = C",
-    "My final answer: (C) because it has a river"])
-def test_every_usual_way_to_say_c(text):
-    assert letter(text) == "C"
-
-
-@pytest.mark.parametrize("text", [
+    "My final answer: (C) because it has a river"]
+NONE = [
     "", "   ", "I do not know.", "The answer is a matter of taste.", "The answer is I think unclear.",
     "Final answer: N/A", "Final answer: (E)", "f(A) + P(B)", "a cat, a dog", "The answer is 7.", "(A, B, C or D)",
-    "Zurich", "That's it"])
-def test_a_reply_without_an_answer_gives_none(text):
-    assert letter(text) is None
+    "Zurich", "That's it"]
+# Where upstream evaluators keep "b", read the first option, "T", "N" and nothing.
+UPSTREAM = {"Final Solution: B": "B", "final solution: b": "B", "I think A) is wrong, B) is right": "B",
+            "final solution: The answer is B)": "B", "UNKNOWN": None, "Final Solution: (B)": "B", "(A) then (B)": "B",
+            "(b)": "B"}
+SEVERAL = {"Final answer: (A), (C)": "AC", "Final answer: (C) and (A)": "AC", "AC": "AC", "ca": "AC", "A,C": "AC",
+           "['A', 'C']": "AC", "The right ones are these.\nFinal answer: B": "B", "The answer is (A).": "A", "A": "A",
+           "Final answer: none": None, "": None, "\\boxed{A, D}": "AD"}
+
+
+def letter(text: str, sample: Sample = CITIES, **options: object) -> str | None:
+    return Choice(**options).canonical(text, sample)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    *UPSTREAM.items(), *((text, "C") for text in IS_C), *((text, None) for text in NONE)])
+def test_replies_are_read(text, expected):
+    assert letter(text) == expected
 
 
 @pytest.mark.parametrize(("text", "choices", "expected"), [
@@ -66,34 +56,25 @@ def test_a_reply_without_an_answer_gives_none(text):
     ("same", ("same", "same"), None), ("(B) same", ("same", "same"), "B"),
     # Without options A to Z are allowed, with options only theirs, and beyond Z letters of two.
     ("The answer is (K).", (), "K"), ("z", (), "Z"), ("The answer is (K).", None, None),
-    ("Final answer: (AB)", tuple(map(str, range(30))), "AB"),
-])
+    ("Final answer: (AB)", tuple(map(str, range(30))), "AB")])
 def test_which_letter_counts(text, choices, expected):
     assert letter(text, CITIES if choices is None else Sample("q", "?", choices=choices)) == expected
 
 
-def test_the_instruction_shows_the_closing_line():
-    assert "`Final answer: (<letter>)`" in Choice().instruction(CITIES)
+@pytest.mark.parametrize(("text", "expected"), SEVERAL.items())
+def test_several_letters_are_a_set(text, expected):
+    assert letter(text, several=True) == expected
+
+
+@pytest.mark.parametrize(("options", "line", "pattern"), [
+    ({}, "`Final answer: (<letter>)`", r"Final answer: \((A|B|C|D)\)"),
+    ({"several": True}, "`Final answer: (<letter>), (<letter>), ...`",
+     r"Final answer: \((A|B|C|D)\)(, \((A|B|C|D)\)){0,3}")])
+def test_the_instruction_shows_the_closing_line_and_the_pattern_allows_the_sample_s_options(options, line, pattern):
+    assert line in Choice(**options).instruction(CITIES)
+    assert Choice(**options).pattern(CITIES) == pattern
 
 
 def test_the_wording_is_an_option():
     asked = Choice(instruction="Say it: {form} {braces}").instruction(CITIES)
     assert asked == "Say it: `Final answer: (<letter>)` {braces}"
-
-
-def test_the_pattern_allows_the_sample_s_options_only():
-    assert Choice().pattern(CITIES) == r"Final answer: \((A|B|C|D)\)"
-
-
-class TestSeveral:
-    @pytest.mark.parametrize(("text", "expected"), [
-        ("Final answer: (A), (C)", "AC"), ("Final answer: (C) and (A)", "AC"), ("AC", "AC"), ("ca", "AC"),
-        ("A,C", "AC"), ("['A', 'C']", "AC"), ("The right ones are these.\nFinal answer: B", "B"),
-        ("The answer is (A).", "A"), ("A", "A"), ("Final answer: none", None), ("", None), ("\\boxed{A, D}", "AD")])
-    def test_the_answer_is_a_set(self, text, expected):
-        assert letter(text, several=True) == expected
-
-    def test_the_closing_line_shows_more_than_one(self):
-        format = Choice(several=True)
-        assert "`Final answer: (<letter>), (<letter>), ...`" in format.instruction(CITIES)
-        assert format.pattern(CITIES) == r"Final answer: \((A|B|C|D)\)(, \((A|B|C|D)\)){0,3}"

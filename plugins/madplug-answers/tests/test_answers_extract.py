@@ -2,12 +2,15 @@
 
 import pytest
 
-from madplug import Plan, Sample
+from madplug import Decision, DecisionProtocol, Plan, Reply, Sample, Style, Turn
 from madplug.testing import play
 from madplug_answers import Choice, Free, Number, Text
 
 CITIES = Sample("q1", "Where does the Spree flow?", choices=("Paris", "Berlin"))
 VAGUE = "It must be the German one."
+
+
+BOTH = ["discuss", "extract"]
 
 
 def answers_of(played):
@@ -18,13 +21,10 @@ def purposes(played):
     return [r.purpose for r in played.requests]
 
 
-def talk(format, said, copied="(B)", *, sample=CITIES, agents=1, rounds=1, **more):
+def talk(format, said, copied="(B)", *, sample=CITIES, agents=1, **more):
     """A debate in which every agent says `said`, and a model that is asked to extract says `copied`."""
-    return play(answers=format, agents=agents, rounds=rounds, sample=sample, **more,
+    return play(answers=format, agents=agents, sample=sample, **more,
                 replies=lambda request: copied if request.purpose == "extract" else said)
-
-
-BOTH = ["discuss", "extract"]
 
 
 @pytest.mark.parametrize(("format", "said", "copied", "asked", "answers"), [
@@ -52,15 +52,12 @@ def test_which_messages_a_model_reads(options, answers):
 
 
 def test_a_decision_protocol_can_have_a_reply_read_by_a_model_in_any_round():
-    from madplug import Decision, DecisionProtocol, Turn
-
     class Asks(DecisionProtocol):
         name = "asks"
 
         async def after_round(self, debate):
-            message = debate.transcript.messages[-1]
-            turn = Turn(debate.agents[0], "extract")
-            return Decision(await debate.answers.extract(debate, turn, message.content))
+            said = debate.transcript.messages[-1].content
+            return Decision(await debate.answers.extract(debate, Turn(debate.agents[0], "extract"), said))
 
         def at_end(self, debate):
             raise AssertionError
@@ -69,23 +66,15 @@ def test_a_decision_protocol_can_have_a_reply_read_by_a_model_in_any_round():
     assert (played.decision.key, purposes(played)) == ("B", ["discuss", "extract"])
 
 
-def test_the_request_has_question_options_reply_and_form():
-    played = talk(Choice(extract="llm"), "I say {question} and {B}")
-    prompt = played.prompts[-1]
-    assert "Where does the Spree flow?" in prompt
-    assert "(B) Berlin" in prompt
-    assert "I say {question} and {B}" in prompt
-    assert "`Final answer: (<letter>)`" in prompt
-
-
-def test_the_prompt_is_an_option():
-    played = talk(Choice(extract="llm", prompt="{persona}|{reply}|{other}"), VAGUE)
-    assert played.prompts[-1].endswith(f"|{VAGUE}|{{other}}")
+def test_the_request_has_question_options_reply_and_form_and_its_prompt_is_an_option():
+    prompt = talk(Choice(extract="llm"), "I say {question} and {B}").prompts[-1]
+    for text in ("Where does the Spree flow?", "(B) Berlin", "I say {question} and {B}", "`Final answer: (<letter>)`"):
+        assert text in prompt
+    prompt = talk(Choice(extract="llm", prompt="{persona}|{reply}|{other}"), VAGUE).prompts[-1]
+    assert prompt.endswith(f"|{VAGUE}|{{other}}")
 
 
 def test_without_models_the_rule_reads():
-    from madplug import Reply, Style
-
     class Says(Style):
         name = "says"
         moves = frozenset({"improve"})

@@ -11,30 +11,17 @@ CITIES = Sample("q1", "Where does the Spree flow?", choices=("Paris", "London", 
 ANY = Sample("q2", "What?")
 
 OTHERS = [
-    'Agent 2 wrote: "Final answer: {other}"',
-    "Agent 2 wrote: “I disagree. The answer is {other}, surely.”",
-    "> Final answer: {other}",
-    "Agent 2:\n> I looked it up.\n> Final answer: {other}",
-    "Agent 2 wrote:\n```\nFinal answer: {other}\n```",
-    "One agent's solution: ```the answer is {other}```",
-    "Agent 2 wrote:\n```\nFinal answer: {other}",  # cut off
-    "(Agent 2 said the answer is {other})",
-    "(Agent 2 said the answer is {other}.)",
-    "Agent 2 says the answer is {other}.",
-    "Agents 2 and 3 say that the answer is {other}.",
-    "Others claim that the answer is {other}.",
-    "Two other agents still think the answer is {other}",
-    "According to Agent 2, the answer is {other}.",
-    "In Agent 2's view, the answer is {other}.",
-    "Agent 2's answer is {other}.",
-    "**Agent 2's final answer:** {other}",
-    "The answer of Agent 2 is {other}.",
-    "Agent 2: The answer is {other}.",
-    "- **Agent 2**: the answer is {other}",
-    "Ada believes the answer is {other}.",
-    "They said that the answer is {other}.",
-    "Agent 2 said:\nFinal answer: {other}",
-]
+    'Agent 2 wrote: "Final answer: {other}"', "Agent 2 wrote: “I disagree. The answer is {other}, surely.”",
+    "> Final answer: {other}", "Agent 2:\n> I looked it up.\n> Final answer: {other}",
+    "Agent 2 wrote:\n```\nFinal answer: {other}\n```", "One agent's solution: ```the answer is {other}```",
+    "Agent 2 wrote:\n```\nFinal answer: {other}", "(Agent 2 said the answer is {other})",
+    "(Agent 2 said the answer is {other}.)", "Agent 2 says the answer is {other}.",
+    "Agents 2 and 3 say that the answer is {other}.", "Others claim that the answer is {other}.",
+    "Two other agents still think the answer is {other}", "According to Agent 2, the answer is {other}.",
+    "In Agent 2's view, the answer is {other}.", "Agent 2's answer is {other}.", "**Agent 2's final answer:** {other}",
+    "The answer of Agent 2 is {other}.", "Agent 2: The answer is {other}.", "- **Agent 2**: the answer is {other}",
+    "Ada believes the answer is {other}.", "They said that the answer is {other}.",
+    "Agent 2 said:\nFinal answer: {other}"]
 FORMATS = {
     "choice": (Choice(), CITIES, "(A)", "(B)", "A"), "several": (Choice(several=True), CITIES, "(A), (C)", "(B)", "AC"),
     "number": (Number(), ANY, "12", "17", "12"), "math": (Math(), ANY, r"$\frac{1}{2}$", r"$\frac{1}{3}$", "0.5"),
@@ -75,7 +62,7 @@ def test_the_last_own_answer_counts(format, reply):
 @each_format
 @pytest.mark.parametrize("reply", [
     'Final answer: "{mine}"', "Final answer: '{mine}'", "Final answer:\n```\n{mine}\n```", "`Final answer: {mine}`",
-    "```\nFinal answer: {mine}\n```", "> Final answer: {mine}", "**Final answer:** {mine}",
+    "```\nFinal answer: {mine}\n```", "> Final answer: {mine}", "**Final answer:** {mine}", "**Final answer**: {mine}",
     "I agree with Agent 2 that the answer is {mine}.", "As Agent 2 says, the answer is {mine}.",
     "Agent 2 correctly says that the answer is {mine}.", "Agent 2 is right: the answer is {mine}.",
     "Agent 2 got it wrong, so the answer is {mine}.", "Agent 1: Final answer: {mine}",
@@ -133,43 +120,35 @@ def test_a_reply_that_is_nothing_but_thought_has_no_answer(format):
         assert format.canonical(text, CITIES) is None
 
 
-def test_a_line_that_only_reports_an_answer_is_no_text():
-    for said in ("Agent 2 says the answer is London.", "Others claim that the answer is London"):
-        assert play(answers=Text(), replies=[said], agents=1, sample=ANY).messages[0].answer is None
+def answer(format, said, sample=ANY):
+    return play(answers=format, replies=[said], agents=1, sample=sample).messages[0].answer
 
 
-def test_no_model_is_asked_about_a_reply_that_is_nothing_but_thought():
-    played = play(answers=Choice(extract="llm"), replies=["<think>The answer is (A)"], agents=1, sample=CITIES)
-    assert ([m.answer for m in played.messages], len(played.requests)) == ([None], 1)
+@pytest.mark.parametrize("said", ["Agent 2 says the answer is London.", "Others claim that the answer is London"])
+def test_a_line_that_only_reports_an_answer_is_no_text(said):
+    assert answer(Text(), said) is None
 
 
-def test_a_model_that_extracts_is_not_shown_thoughts():
+@pytest.mark.parametrize(("thought", "said", "answer"), [
+    ("<think>The answer is (A)", "", None), ("<think>secret</think>", "It is London.", "B")])
+def test_a_model_that_extracts_is_not_shown_thoughts_and_not_asked_about_nothing_else(thought, said, answer):
     played = play(answers=Choice(extract="llm"), agents=1, sample=CITIES,
-                  replies=lambda r: "(B)" if r.purpose == "extract" else "<think>secret</think>It is London.")
-    assert played.messages[0].answer == "B"
-    assert "It is London." in played.prompts[-1]
-    assert "secret" not in played.prompts[-1]
-
-
-def test_a_tag_does_not_reach_free_text():
-    text = "[DISAGREE] It is unknown to me, but I propose the X Choir"
-    assert Free().canonical(text, ANY) == text[len("[DISAGREE] "):]
-    played = play(answers=Free(extract="regex"), replies=[text], agents=1, sample=ANY)
-    assert played.messages[0].answer == text[len("[DISAGREE] "):]
+                  replies=lambda r: "(B)" if r.purpose == "extract" else thought + said)
+    assert [m.answer for m in played.messages] == [answer]
+    assert [said in prompt and thought not in prompt for prompt in played.prompts[1:]] == [True] * bool(said)
 
 
 @pytest.mark.parametrize("tag", ["**[AGREE]** ", "__[Disagree]__\n", "[AGREED] ", "[ agreement ] ",
-                                 "*[DISAGREEMENT]*: ", "**[AGREE]:** ", "[DISAGREE] - "])
+                                 "*[DISAGREEMENT]*: ", "**[AGREE]:** ", "[DISAGREE] - ", "[DISAGREE] "])
 def test_a_tag_that_marks_agreement_is_no_part_of_an_answer_however_it_is_written(tag):
-    answers = [play(answers=format, replies=[tag + "the X Choir"], agents=1, sample=ANY).messages[0].answer
-               for format in (Text(), Free(extract="regex"))]
-    assert answers == ["the X Choir"] * 2
+    said = "It is unknown to me, but I propose the X Choir"
+    assert [answer(format, tag + said) for format in (Text(), Free(extract="regex"))] == [said] * 2
+    assert Free().canonical(tag + said, ANY) == said
 
 
 def test_blanking_keeps_every_position():
     text, own = parse_reply(
         '**Final answer:** (A)\n> *no*, `(B)`\n"Well, the answer is **(B)**," Agent 2 said.\nI say (A)')
-    assert len(text) == len(own)
     assert "Final answer: (A)" in own
     assert own.endswith("I say (A)")
     assert "(B)" not in own

@@ -7,52 +7,28 @@ import pytest
 from madplug.testing import play
 from madplug_answers import Choice, Math, Number, YesNo, papers
 
-VECTORS = [
-    ("mallm_choice", "Final Solution: B", "B"),
-    ("mallm_choice", "final solution: b", "b"),
-    ("mallm_choice", "I think A) is wrong, B) is right", "A"),
-    ("mallm_choice", "final solution: The answer is B)", "T"),
-    ("mallm_choice", "UNKNOWN", "N"),
-    ("mallm_choice", "Final Solution: (B)", "B"),
-    ("som_number", r"so \boxed{1,234}", "1234"),
-    ("som_number", r"\boxed{-5}", "5"),
-    ("som_number", "the total is 3. So 42.", "42."),
-    ("som_number", "x {} y", None),
-    ("som_choice", "(a) or (c)", "C"),
-    ("som_choice", "it is 3 or 4", "4"),
-    ("eot_number", "so the answer is 1,234.", "1234"),
-    ("eot_number", "the answer is -3.5 dollars", "-3.5"),
-    ("eot_number", "got 3 then 4.", "4"),
-    ("eot_choice", "A? the answer is D, not E", "D"),
-    ("eot_yesno", "No. So the answer is Yes", "yes"),
-    ("madc_choice", "(A) then (B)", "B"),
-    ("madc_choice", "(b)", None),
-    ("dylan_choice", "(A), no: (c)", "C"),
-    ("dylan_choice", "B) since A", "B"),
-    ("dylan_choice", "the answer is B", None),
-    ("dylan_math", r"so \boxed{\frac{1}{2}}, not 3", r"\frac{1}{2}"),
-    ("dylan_math", "So the answer is 67,600.", "67,600"),
-    ("dylan_math", "the final answer: 67,600", "600"),
-    ("madc_math", r"\boxed{1} and $\boxed{\dfrac{1}{2}.}$", r"\dfrac{1}{2}"),
-    ("madc_math", r"\boxed{$x^{2}$}", "x^{2}"),
-    ("madc_math", r"\boxed{\frac{\sqrt{2}}{3}}", r"\frac{\sqrt{2}}{3}"),
-    ("madc_math", r"\boxed{5}, then \boxed{a{b{c{d}}}}", "5"),  # deeper than its pattern goes
-    ("madc_math", "the answer is 5", None),
-    ("madc_math", "The answer is: (283)? No. The answer is: (284).", "284"),
-    ("madc_math", r"So the answer is $(\frac{1}{2})$", r"\frac{1}{2}"),
-    ("madc_math", "The answer is: (f(2) + 1)", "f(2) + 1"),
-    ("madc_math", "The answer is: (1,234)", "1,234"),
-    ("madc_math", "The answer is: (3, 4)", "(3, 4)"),
-    ("madc_math", "The answer is: ()", None),
-    ("slm_choice", "(B) holds, in a way", "B"),
-    ("slm_choice", "B holds, in a way", "A"),
-    ("mmlu_pro_choice", "The answer is (J). Or the answer is (A).", "J"),
-    ("mmlu_pro_choice", "Answer: B, answer: C", "C"),
-    ("mmlu_pro_choice", "The best option is (G)", None),
-]
+VECTORS = {
+    "mallm_choice": {"Final Solution: B": "B", "final solution: b": "b", "I think A) is wrong, B) is right": "A",
+    "final solution: The answer is B)": "T", "UNKNOWN": "N", "Final Solution: (B)": "B"},
+    "som_number": {r"so \boxed{1,234}": "1234", r"\boxed{-5}": "5", "the total is 3. So 42.": "42.", "x {} y": None},
+    "som_choice": {"(a) or (c)": "C", "it is 3 or 4": "4"},
+    "eot_number": {"so the answer is 1,234.": "1234", "the answer is -3.5 dollars": "-3.5", "got 3 then 4.": "4"},
+    "eot_choice": {"A? the answer is D, not E": "D"}, "eot_yesno": {"No. So the answer is Yes": "yes"},
+    "madc_choice": {"(A) then (B)": "B", "(b)": None},
+    "dylan_choice": {"(A), no: (c)": "C", "B) since A": "B", "the answer is B": None},
+    "dylan_math": {r"so \boxed{\frac{1}{2}}, not 3": r"\frac{1}{2}", "So the answer is 67,600.": "67,600",
+    "the final answer: 67,600": "600"}, "madc_math": {r"\boxed{1} and $\boxed{\dfrac{1}{2}.}$": r"\dfrac{1}{2}",
+    r"\boxed{$x^{2}$}": "x^{2}", r"\boxed{\frac{\sqrt{2}}{3}}": r"\frac{\sqrt{2}}{3}",
+    r"\boxed{5}, then \boxed{a{b{c{d}}}}": "5", "the answer is 5": None,
+    "The answer is: (283)? No. The answer is: (284).": "284", r"So the answer is $(\frac{1}{2})$": r"\frac{1}{2}",
+    "The answer is: (f(2) + 1)": "f(2) + 1", "The answer is: (1,234)": "1,234", "The answer is: (3, 4)": "(3, 4)",
+    "The answer is: ()": None}, "slm_choice": {"(B) holds, in a way": "B", "B holds, in a way": "A"},
+    "mmlu_pro_choice": {"The answer is (J). Or the answer is (A).": "J", "Answer: B, answer: C": "C",
+    "The best option is (G)": None}}
 
 
-@pytest.mark.parametrize(("rule", "text", "expected"), VECTORS)
+@pytest.mark.parametrize(("rule", "text", "expected"), [
+    (rule, *row) for rule, rows in VECTORS.items() for row in rows.items()])
 def test_the_rules_give_what_the_papers_code_gives(rule, text, expected):
     assert getattr(papers, rule)(text) == expected
 
@@ -83,8 +59,8 @@ def test_a_rule_that_cannot_read_what_agents_are_asked_for_is_for_recorded_repli
     assert [problem for answers in asked for problem in answers.check(SimpleNamespace(models=("m",)))] == []
 
 
-@pytest.mark.parametrize("rule", [getattr(papers, name) for name in sorted({name for name, *_ in VECTORS})])
+@pytest.mark.parametrize("rule", [getattr(papers, name) for name in VECTORS])
 def test_long_hostile_texts_are_read_in_one_pass(rule, in_proportion):
-    for piece in ("(", "{1,", "{", "9.", "final solution: ",
-                  "the answer is ", "answer: ", "A" * 9, "\\boxed{", "\\boxed{{}"):
+    for piece in ("(", "{1,", "{", "9.", "final solution: ", "the answer is ", "answer: ", "A" * 9, "\\boxed{",
+                  "\\boxed{{}"):
         in_proportion(rule, piece * 20_000)

@@ -31,31 +31,21 @@ FORMATS, ids=lambda f: f"{f.name}{'+' * bool(f.options.model_fields_set)}")
 @each_format
 @given(text=texts)
 @settings(max_examples=100, deadline=None, derandomize=True)
-def test_a_canonical_answer_is_its_own(format, text):
+def test_a_canonical_answer_is_its_own_and_what_is_extracted_has_the_key_of_the_whole_reply(format, text):
     for sample in SAMPLES:
-        key = format.canonical(text, sample)
-        if key is not None:
+        if (key := format.canonical(text, sample)) is not None:
             assert key != ""
             assert format.canonical(key, sample) == key
             assert format.same(key, key, sample)
-
-
-@each_format
-@given(text=texts)
-@settings(max_examples=100, deadline=None, derandomize=True)
-def test_what_is_extracted_has_the_same_key_as_the_whole_reply(format, text):
-    sample = SAMPLES[0]
-    stated = format.stated(text, sample)
-    if stated is not None:
-        assert format.canonical(stated, sample) == format.canonical(text, sample)
+    if (stated := format.stated(text, SAMPLES[0])) is not None:
+        assert format.canonical(stated, SAMPLES[0]) == format.canonical(text, SAMPLES[0])
 
 
 @given(st.sampled_from("ABCD"))
 def test_small_and_capital_letters_are_equal(letter):
-    format, sample = Choice(), SAMPLES[0]
     for text in ("{}", "({})", "Final answer: {}", "the answer is ({})."):
-        assert format.canonical(text.format(letter), sample) == letter
-        assert format.canonical(text.format(letter.lower()), sample) == letter
+        for written in (letter, letter.lower()):
+            assert Choice().canonical(text.format(written), SAMPLES[0]) == letter
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-10**12, max_value=10**12))
@@ -67,11 +57,10 @@ def test_every_number_survives_with_its_sign(value):
 
 @given(st.integers(-10**9, 10**9), st.integers(1, 10**6))
 def test_a_fraction_is_itself_in_every_spelling(above, below):
-    number, math = Number(), Math()
-    assert number.canonical(f"{above}/{below}",
-    SAMPLES[1]) == number.canonical(rf"\frac{{{above}}}{{{below}}}", SAMPLES[1])
-    assert math.canonical(rf"\dfrac{{{above}}}{{{below}}}", SAMPLES[1]) == math.canonical(
-        rf"\frac{{{2 * above}}}{{{2 * below}}}", SAMPLES[1])
+    for format, first, second in [
+            (Number(), f"{above}/{below}", rf"\frac{{{above}}}{{{below}}}"),
+            (Math(), rf"\dfrac{{{above}}}{{{below}}}", rf"\frac{{{2 * above}}}{{{2 * below}}}")]:
+        assert format.canonical(first, SAMPLES[1]) == format.canonical(second, SAMPLES[1])
 
 
 HOSTILE = ["a", "(", "A) ", "answer: A ", "\\boxed{", "$a", "\\(", "1,", "111,", "1/", "-", " ", "\n", "\\text{",
@@ -79,9 +68,6 @@ HOSTILE = ["a", "(", "A) ", "answer: A ", "\\boxed{", "$a", "\\(", "1,", "111,",
     "1_000", "'a ", "“", "```", "> x\n", "~~~\n", "<think>", "</think>", "[AGREE]", "Agent 2 says ", "Agent the ",
     "Ada says the answer ", "others ", "He ", "not B ", "not 1, ", "(A), ", "Agent 2: ", "Agents 1, 2", "according to ",
     "$ 5", "no "]
-DEEP = ["<", "(", "\\boxed{", '"']
-
-
 several_formats = pytest.mark.parametrize("format", [FORMATS[i] for i in (0, 2, 3, 4, 6, 7)], ids=lambda f: f.name)
 
 
@@ -91,32 +77,25 @@ def test_time_grows_with_the_text_and_no_faster(format, in_proportion):
         in_proportion(lambda text: format.canonical(text, SAMPLES[0]), piece * (40_000 // len(piece)))
 
 
-def used(format, text):
-    """Processor time of one reading."""
-    gc.disable()
-    started = time.thread_time()
-    format.canonical(text, SAMPLES[0])
-    used = time.thread_time() - started
-    gc.enable()
-    return used
-
-
 def grows_in_proportion(format, small, large):
     """Whether four times the text takes about four times the time, not sixteen times; the best of three counts."""
-    return any(used(format, large) < 9 * used(format, small) for _ in range(3))
+    def used(text):
+        gc.disable()
+        started = time.thread_time()
+        format.canonical(text, SAMPLES[0])
+        used = time.thread_time() - started
+        gc.enable()
+        return used
+
+    return any(used(large) < 9 * used(small) for _ in range(3))
 
 
 @several_formats
-@pytest.mark.parametrize("piece", DEEP)
-def test_a_hundred_thousand_repetitions_take_four_times_as_long_as_a_quarter_of_them(format, piece):
-    assert grows_in_proportion(format, piece * 25_000, piece * 100_000)
-
-
-@several_formats
-@pytest.mark.parametrize("brackets", ["()", "{}", "[]", "<>", "“”"])
-def test_deep_nesting_takes_time_in_proportion(format, brackets):
+@pytest.mark.parametrize(("open", "close"), [
+    ("<", ""), ("(", ""), ("\\boxed{", ""), ('"', ""), *map(tuple, ("()", "{}", "[]", "<>", "“”"))])
+def test_deep_nesting_takes_time_in_proportion(format, open, close):
     def nested(depth):
-        return "Final answer: " + brackets[0] * depth + "A 1 yes" + brackets[1] * depth
+        return f"Final answer: {open * depth}A 1 yes{close * depth}" if close else open * (5 * depth)
 
     assert grows_in_proportion(format, nested(5_000), nested(20_000))
 
@@ -142,32 +121,22 @@ def line_of(format, sample):
 
 
 @each_format
-def test_the_instruction_and_the_pattern_speak_of_the_same_line(format):
+def test_the_instruction_and_the_pattern_speak_of_the_same_line_and_favour_no_answer(format):
     for sample in SAMPLES:
         line = line_of(format, sample)
         assert re.fullmatch(format.pattern(sample), line)
         assert format.canonical(line, sample) is not None
-
-
-@each_format
-def test_the_instruction_favours_no_answer(format):
     assert not re.search(r"\([A-Z]\)|\d", format.instruction(SAMPLES[0]))
 
 
 @each_format
-def test_a_constrained_reply_is_read(format):
-    form = format.form(SAMPLES[0], body=50)
+def test_a_constrained_reply_is_read_and_may_be_the_answer_alone(format):
     line = line_of(format, SAMPLES[0])
     reply = f"Some thoughts.\n{line}"
-    assert re.fullmatch(form["regex"], reply)
+    assert re.fullmatch(format.form(SAMPLES[0], body=50)["regex"], reply)
     assert format.canonical(reply, SAMPLES[0]) == format.canonical(line, SAMPLES[0])
-
-
-@each_format
-@pytest.mark.parametrize("body", [None, 0, 50])
-def test_a_constrained_reply_may_be_the_answer_alone(format, body):
-    form = format.form(SAMPLES[0], body=body)
-    assert re.fullmatch(form["regex"], line_of(format, SAMPLES[0]))
+    for body in (None, 0, 50):
+        assert re.fullmatch(format.form(SAMPLES[0], body=body)["regex"], line)
 
 
 @pytest.mark.parametrize(("pattern", "signs"), [

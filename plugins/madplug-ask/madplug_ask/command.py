@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from madplug.text import count, safe
+from madplug import count, safe
 
 if TYPE_CHECKING:
     from madplug import DebateResult, StudyResult
@@ -36,7 +36,7 @@ def ask(question: str, choices: tuple[str, ...], paradigm: str | None, model: st
     from rich.console import Console
 
     import madplug
-    from madplug.streaming import listening_to
+    from madplug import listening_to
     from madplug_ask.show import Transcript
     from madplug_ask.study import output_of, study_of
 
@@ -51,7 +51,7 @@ def ask(question: str, choices: tuple[str, ...], paradigm: str | None, model: st
 
 
 def _by_key(settings: tuple[str, ...]) -> Mapping[str, Any]:
-    from madplug.config.read import as_toml
+    from madplug.study import as_toml
 
     return {key: as_toml(value) for key, _, value in (text.partition("=") for text in settings)}
 

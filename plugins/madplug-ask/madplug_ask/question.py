@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pydantic import Field
+from typing_extensions import override
 
 from madplug import Dataset, Options, Sample
 
@@ -32,6 +33,6 @@ class Question(Dataset):
         if split is None:
             yield Sample("question", self.options.question, self.options.choices), ()
 
+    @override
     def size(self) -> int:
-        """One."""
         return 1

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
-from madplug import AgentsCast, DebateStarted, MessageRecorded, Observer, Request
-from madplug.text import safe
+from madplug import AgentsCast, DebateStarted, MessageRecorded, Observer, Request, safe
 
 DISCUSS = "discuss"
 """The purpose of calls whose replies become messages; another one is named."""

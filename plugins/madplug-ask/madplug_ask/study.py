@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug import UserError, nearest
-from madplug.config import ResolvedStudy, load
-from madplug.registry.installed import Registry
+from madplug.study import Registry, ResolvedStudy, load
 
 AGENTS = 3
 EMBEDDED = "llamacpp.chat"

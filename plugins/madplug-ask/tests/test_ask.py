@@ -13,7 +13,7 @@ from madplug_ask.show import Transcript
 
 PARROT = '''
 from madplug import Completion, Model, ModelOptions, Paradigm, Usage, hookimpl
-from madplug.streaming import begin
+from madplug.streaming import begin_reply
 from pydantic import Field
 
 class Parrot(Model):
@@ -23,7 +23,7 @@ class Parrot(Model):
         """Options."""
         model: str = Field(default="Final answer: B", description="what it says")
     async def complete(self, request):
-        shown = begin(request)
+        shown = begin_reply(request)
         for word in self.options.model.split(" ") if shown else ():
             shown(word + " ")
         return Completion(self.options.model, Usage(10, 2))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import Field
+from typing_extensions import override
 
 from madplug import Message, Plan, Reply, Style, Turn
 from madplug_prompting import prompts
@@ -41,8 +42,8 @@ class Io(Style):
     source = "Becker et al. 2025 (MALLM), appendix H"
     Options = AloneOptions
 
+    @override
     def calls(self, plan: Plan) -> int:
-        """One."""
         return 1
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:

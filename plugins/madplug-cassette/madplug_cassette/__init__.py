@@ -21,9 +21,9 @@ from madplug import (
     Usage,
     UserError,
     hookimpl,
+    listed,
     open_study,
 )
-from madplug.errors import listed
 
 SHOWN = 300
 """Characters of a request that an error shows."""

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from madplug import Agent, Decision, Phase, Plan, Reply, Turn
-from madplug.services import Retriever
+from madplug import Agent, Decision, Phase, Plan, Reply, Retriever, Turn
 from madplug_challenge.options import SETTINGS, FinalOptions, Setting
 from madplug_prompting import prompts
 from madplug_prompting.layout import compose

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from madplug import ModelName, Offers, ServiceName
-from madplug.services import Retriever
+from madplug import ModelName, Offers, Retriever, ServiceName
 from madplug_prompting.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions
 
 Setting = Literal["only_solution", "history", "information", "irrelevant", "wrong"]

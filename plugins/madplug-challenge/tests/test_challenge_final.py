@@ -1,3 +1,5 @@
+"""Challenges of a final answer, and what they change."""
+
 import pytest
 
 from madplug import Persona, PersonaGenerator, Sample, Service
@@ -33,47 +35,44 @@ def challenged(verdicts=("AGREE", "DISAGREE", "hmm"), *, settings=("only_solutio
                 models=more.pop("models", ("model",)), **more)
 
 
+def note(played, setting="only_solution"):
+    return played.result.notes["challenge"][setting]
+
+
 def asked(played):
     return [r for r in played.requests if r.purpose in ("challenge", "revise")]
 
 
 def test_worked_example():
     played = challenged()
-    result = played.result.notes["challenge"]["only_solution"]
-    assert (result["rate"], result["failed"], result["challenges"]) == (pytest.approx(1 / 3), 1, 1)
+    assert {name: note(played)[name] for name in ("rate", "failed", "challenges")} == {
+        "rate": pytest.approx(1 / 3), "failed": 1, "challenges": 1}
     assert len(asked(played)) == 4
-
-
-def test_the_decision_stays():
-    assert challenged(["DISAGREE"] * 3).decision.key == "x"
-
-
-def test_every_agent_is_on_record():
-    agents = challenged().result.notes["challenge"]["only_solution"]["agents"]
-    assert agents == [
+    assert note(played)["agents"] == [
         {"agent": 0, "verdict": "agree", "answer": None, "key": None},
         {"agent": 1, "verdict": "disagree", "answer": "new", "key": "new"},
         {"agent": 2, "verdict": None, "answer": None, "key": None, "unparsed": True, "said": "hmm"}]
+    assert challenged(["DISAGREE"] * 3).decision.key == "x"
 
 
 @pytest.mark.parametrize(("said", "verdict"), [
     ("AGREE", "agree"), ("agree.", "agree"), ("DISAGREE", "disagree"), ("I disagree but agree in part", "disagree"),
     ("I do not agree", "disagree"), ("ＡＧＲＥＥ", "agree"), ("", None), ("no agreement", None), ("x" * 200_000, None)])
 def test_verdicts(said, verdict):
-    agents = challenged([said]).result.notes["challenge"]["only_solution"]["agents"]
+    agents = note(challenged([said]))["agents"]
     assert agents[0]["verdict"] == verdict
     assert len(str(agents)) < 1000
 
 
-def test_the_answer_alone_is_shown():
+def test_the_answer_alone_is_shown_or_what_the_agent_could_see():
     played = challenged()
-    prompt = played.prompts[3]
+    request, prompt = played.requests[3], played.prompts[3]
     assert "the question" in prompt
     assert "The final answer to the task is: x" in prompt
     assert prompt.startswith("Your role: Agent 1.")
-    assert played.requests[3].messages[0]["role"] == "system"
+    assert (request.messages[0]["role"], request.form) == ("system", {"regex": "AGREE|DISAGREE"})
     assert "Agent 2" not in prompt
-    assert played.requests[3].form == {"regex": "AGREE|DISAGREE"}
+    assert "Agent 2: x" in challenged(settings=["history"]).prompts[3]
 
 
 def test_who_disagrees_is_asked_for_a_new_answer_in_the_final_form():
@@ -81,11 +80,6 @@ def test_who_disagrees_is_asked_for_a_new_answer_in_the_final_form():
     assert revise.messages[-2]["content"] == "DISAGREE"
     last = revise.messages[-1]["content"]
     assert "Give your own answer to the task.\nReply with the answer and nothing else." in last
-
-
-def test_history_shows_what_the_agent_could_see():
-    played = challenged(settings=["history"])
-    assert "Agent 2: x" in played.prompts[3]
 
 
 def test_information_is_retrieved_once():
@@ -107,21 +101,13 @@ def wrong(replies, **options):
                 models=("model", "challenger"), replies=say(["DISAGREE"], wrong=replies))
 
 
-def test_the_wrong_answer_is_the_challengers():
-    played = wrong("bad")
+def test_the_wrong_answer_is_the_challengers_and_asked_for_again_where_it_is_the_debates_own():
+    played = wrong(["x", " ", "bad"])
     assert played.requests[1].model == "challenger"
     assert "It must not be: x" in played.prompts[1]
-    assert played.result.notes["challenge"]["wrong"]["shown"] == "bad"
-
-
-def test_a_wrong_answer_that_is_the_debates_own_is_asked_for_again():
-    assert wrong(["x", " ", "bad"]).result.notes["challenge"]["wrong"]["shown"] == "bad"
-
-
-def test_without_a_wrong_answer_the_setting_is_skipped_and_says_so():
+    assert note(played, "wrong")["shown"] == note(wrong("bad"), "wrong")["shown"] == "bad"
     played = wrong(["x"] * 3)
-    assert played.result.notes["challenge"]["wrong"] == {
-        "setting": "wrong", "skipped": "the challenger gave no wrong answer"}
+    assert note(played, "wrong") == {"setting": "wrong", "skipped": "the challenger gave no wrong answer"}
     assert len(played.requests) == 4
 
 
@@ -139,18 +125,15 @@ def test_five_settings_cost_a_verdict_each_the_new_answers_and_one_wrong_answer(
     assert Final(challenger_model="m", retriever="r").calls(Plan(3, 1, 3)) == 5 * 3 * 2 + 3
 
 
-def test_by_default_every_setting_runs_that_can():
+def test_by_default_every_setting_runs_that_can_and_others_are_refused_before_the_run():
     assert Final().settings == ("only_solution", "history", "irrelevant")
     assert Final(challenger_model="m", retriever="r").settings == (
         "only_solution", "history", "information", "irrelevant", "wrong")
-
-
-def test_a_setting_that_lacks_something_is_refused_before_the_run():
+    assert list(Final().check(None)) == []
     said = list(Final(settings=["wrong", "information", "irrelevant"], irrelevant="generated").check(None))
     assert len(said) == 3
     assert "'wrong' needs the option 'challenger_model'" in said[0]
     assert "'information' needs the option 'retriever'" in said[2]
-    assert list(Final().check(None)) == []
 
 
 def test_a_debate_without_an_answer_is_not_challenged():
@@ -164,16 +147,15 @@ def test_new_answers_are_put_together_by_plurality_and_a_tie_is_a_tie():
         if request.purpose == "challenge":
             return "DISAGREE"
         return {"revise": ["p", "q", "p"][request.agent]}.get(request.purpose, "x")
-    result = play(phases=[Final(settings=["only_solution"])], agents=3, replies=reply).result.notes["challenge"]
-    assert (result["only_solution"]["new_key"], result["only_solution"]["tie"]) == ("p", False)
-    result = play(phases=[Final(settings=["only_solution"])], agents=2, replies=reply).result.notes["challenge"]
-    assert (result["only_solution"]["new_key"], result["only_solution"]["tie"]) == (None, True)
+
+    for agents, key, tie in ((3, "p", False), (2, None, True)):
+        found = note(play(phases=[Final(settings=["only_solution"])], agents=agents, replies=reply))
+        assert (found["new_key"], found["tie"]) == (key, tie)
 
 
 def test_a_new_answer_that_cannot_be_read_is_visible():
-    agents = challenged(["DISAGREE"], revised=" ").result.notes["challenge"]["only_solution"]["agents"]
-    assert agents[0]["unparsed"] is True
-    assert agents[0]["key"] is None
+    [agent] = note(challenged(["DISAGREE"], revised=" "))["agents"]
+    assert (agent["unparsed"], agent["key"]) == (True, None)
 
 
 class Panel(PersonaGenerator):
@@ -192,17 +174,12 @@ def test_only_voters_are_asked():
     assert "Your role: Ann. a cook" in played.prompts[-1]
 
 
-def test_text_with_braces_stays_text():
+def test_text_with_braces_stays_text_and_images_come_with_the_task():
     played = challenged(discuss="{answer} {passages}")
     assert "The final answer to the task is: {answer} {passages}" in played.prompts[3]
-
-
-def test_images_come_with_the_task():
     played = challenged(sample=Sample("q", "what?", images=("data:image/png;base64,AA",)))
     assert played.requests[3].messages[1]["content"][1]["image_url"]["url"].startswith("data:")
 
-
-# The metric
 
 def outcome(verdicts, revised, reference, discuss="x"):
     played = challenged(verdicts, revised=revised, discuss=discuss, references=[reference] if reference else [],
@@ -210,8 +187,8 @@ def outcome(verdicts, revised, reference, discuss="x"):
     return {name.rpartition(".")[2]: value for name, value in played.metrics.items()}
 
 
-@pytest.mark.parametrize(("revised", "reference", "what"), [("new", "new", "higher"), ("new", "x", "lower"),
-                                                            ("new", "z", "same"), (" ", "x", "lower")])
+@pytest.mark.parametrize(("revised", "reference", "what"), [
+    ("new", "new", "higher"), ("new", "x", "lower"), ("new", "z", "same"), (" ", "x", "lower")])
 def test_outcome_compares_the_new_answer_with_the_debates(revised, reference, what):
     figures = outcome(["AGREE", "DISAGREE", "hmm"], revised, reference)
     assert {name for name in ("higher", "same", "lower") if figures[name] == 1.0} == {what}
@@ -219,16 +196,10 @@ def test_outcome_compares_the_new_answer_with_the_debates(revised, reference, wh
     assert figures["plurality"] == float(revised == reference)
 
 
-def test_outcome_without_a_challenge_has_a_rate_only():
+def test_new_answers_are_judged_only_with_a_challenge_and_a_reference():
     figures = outcome(["AGREE"], "new", "x")
     assert (figures["rate"], figures["higher"], figures["plurality"]) == (0.0, None, None)
-
-
-def test_new_answers_are_not_judged_without_a_reference():
     figures = outcome(["AGREE", "DISAGREE", "hmm"], "new", None)
     assert figures["rate"] == pytest.approx(1 / 3)
     assert [figures[part] for part in ("higher", "same", "lower", "plurality")] == [None] * 4
-
-
-def test_outcome_does_not_apply_where_nothing_was_challenged():
     assert not any(v is not None for v in outcome(["AGREE"], "new", "x", discuss="").values())

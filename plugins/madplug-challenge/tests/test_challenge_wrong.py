@@ -38,41 +38,32 @@ def challenge(run_on_endpoint):
 
         study = STUDY % ("oracle = true" if oracle else "", "wrong", WRONG)
         (result,), bodies = run_on_endpoint(study, [row], say)
-        return result, bodies
+        return result.notes["challenge"]["wrong"], result.metrics.get("challenge.outcome.wrong.shown_right"), bodies
 
     return run
 
 
 def test_a_wrong_answer_is_never_the_right_one(challenge):
     """The debate is wrong (A); the challenger proposes the right answer (B), which is refused."""
-    result, bodies = challenge("A", "BC")
-    found = result.notes["challenge"]["wrong"]
-    assert (found["shown"], found["key"], found["checked"]) == ("C", "C", "references")
+    found, shown_right, bodies = challenge("A", "BC")
+    assert (found["shown"], found["key"], found["checked"], shown_right) == ("C", "C", "references", 0.0)
     asked = [b for b in bodies if b["model"] == "x"]
     assert "It must not be: B" in str(asked[0]["messages"][-1])
     assert len(asked) == 2
-    assert result.metrics["challenge.outcome.wrong.shown_right"] == 0.0
 
 
-def test_the_debates_own_wrong_answer_is_flagged(challenge):
-    result, _ = challenge("A", "A")
-    assert result.notes["challenge"]["wrong"]["same_as_decision"] is True
-
-
-def test_of_two_choices_the_wrong_one_is_the_other_and_the_notes_say_so(challenge):
-    result, _ = challenge("B", "A", TWO)
-    assert result.notes["challenge"]["wrong"]["two_choices"] is True
-    result, _ = challenge("A", "A", TWO)
-    found = result.notes["challenge"]["wrong"]
-    assert (found["two_choices"], found["same_as_decision"], found["key"]) == (True, True, "A")
+@pytest.mark.parametrize(("decided", "row", "flags"), [
+    ("A", FOUR, {"same_as_decision": True}), ("B", TWO, {"two_choices": True}),
+    ("A", TWO, {"two_choices": True, "same_as_decision": True, "key": "A"})])
+def test_the_debates_own_wrong_answer_and_the_other_of_two_choices_are_flagged(challenge, decided, row, flags):
+    found, _, _ = challenge(decided, "A", row)
+    assert {name: found[name] for name in flags} == flags
 
 
 def test_without_the_references_a_right_answer_is_flagged(challenge):
     """Nothing tells the debate that its answer (A) is wrong; the metric knows."""
-    result, _ = challenge("A", "AB", oracle=False)
-    found = result.notes["challenge"]["wrong"]
-    assert (found["key"], found["checked"]) == ("B", "decision")
-    assert result.metrics["challenge.outcome.wrong.shown_right"] == 1.0
+    found, shown_right, _ = challenge("A", "AB", oracle=False)
+    assert (found["key"], found["checked"], shown_right) == ("B", "decision", 1.0)
 
 
 def test_information_is_found_in_a_folder(run_on_endpoint, tmp_path):

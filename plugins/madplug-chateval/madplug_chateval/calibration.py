@@ -7,8 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from madplug import DebateResult, Extension, Metric, Sample, Setup, StudyError, hookimpl
-from madplug.errors import listed
+from madplug import DebateResult, Extension, Metric, Sample, Setup, StudyError, hookimpl, listed
 from madplug_chateval.pairs import LabelOptions, pair_of
 from madplug_chateval.scores import verdict
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from madplug import AnswerFormat, Sample, StudyError
+from madplug import AnswerFormat, Sample, StudyError, Turn
 from madplug.testing import play
 from madplug_chateval import (
     Calibrated,
@@ -45,8 +45,6 @@ class OneByOneOrder(Summarised):
     name = "one_after_the_other"
 
     def waves(self, debate):
-        from madplug import Turn
-
         for agent in debate.agents:
             yield [Turn(agent, "improve")]
 
@@ -71,23 +69,13 @@ def judged(*scores, **options):
     return simultaneous({i: [scored(*s)] for i, s in enumerate(scores)}, 1, len(scores), **options).decision
 
 
-# Calls
+@pytest.mark.parametrize(("debate", "options", "calls"), [
+    (simultaneous, {}, 4), (simultaneous, {"turns": OneByOneOrder()}, 4),
+    # a summariser costs one more for each round but the last, calibration doubles them
+    (summarised, {}, 5), (summarised, {"rounds": 3}, 3 * 2 + 2), (simultaneous, {"extensions": [Swapped()]}, 8)])
+def test_calls_of_two_referees(debate, options, calls):
+    assert len(debate(lambda r: scored(7, 8), **options).requests) == calls
 
-def test_two_referees_and_two_rounds_cost_four_calls():
-    assert len(simultaneous(lambda r: scored(7, 8)).requests) == 4
-    assert len(simultaneous(lambda r: scored(7, 8), turns=OneByOneOrder()).requests) == 4
-
-
-def test_a_summariser_costs_one_more_call_for_each_round_but_the_last():
-    assert len(summarised(lambda r: scored(7, 8)).requests) == 5
-    assert len(summarised(lambda r: scored(7, 8), rounds=3).requests) == 3 * 2 + 2
-
-
-def test_calibration_doubles_the_calls():
-    assert len(simultaneous(lambda r: scored(7, 8), extensions=[Swapped()]).requests) == 8
-
-
-# Who sees what
 
 @pytest.mark.parametrize(("scope", "seen"), [
     ("replace_peers", [(0, 2), (1, 2)]), ("replace_all", [(2,), (2,)]), ("append", [(0, 1, 2), (0, 1, 2)])])
@@ -98,18 +86,13 @@ def test_a_summary_stands_in_the_place_of_the_others_messages(scope, seen):
     assert ("b1" in played.prompts[3]) == (scope == "append")
 
 
-def test_the_summariser_sees_this_round_and_its_summary_so_far():
+def test_the_summariser_sees_this_round_and_its_summary_so_far_and_the_others_only_the_latest():
     played = summarised({0: ["s1", "s2"], 1: ["a1", "a2", "a3"], 2: ["b1", "b2", "b3"]}, rounds=3)
     first, second = (p for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "summarise")
     assert all(text in first for text in ("a1", "b1"))
     assert all(text in second for text in ("a2", "b2", "s1"))
     assert "a1" not in second
-
-
-def test_only_the_latest_summary_is_shown():
-    played = summarised({0: ["s1", "s2"], 1: ["a1", "a2", "a3"], 2: ["b1", "b2", "b3"]}, rounds=3)
-    assert "s2" in played.prompts[-1]
-    assert "s1" not in played.prompts[-1]
+    assert ("s1" in played.prompts[-1], "s2" in played.prompts[-1]) == (False, True)
 
 
 def test_there_is_no_summary_after_the_last_round_and_the_summariser_does_not_vote():
@@ -119,14 +102,10 @@ def test_there_is_no_summary_after_the_last_round_and_the_summariser_does_not_vo
     assert played.decision.key == "1"
 
 
-# Prompts
-
 def test_referees_have_different_roles_and_the_same_task_first():
     played = simultaneous(lambda r: "x", agents=3)
     assert [a.persona.name for a in played.debate.agents] == ["General public", "Critic", "News author"]
-    starts = {p.split("You are one of the referees")[0] for p in played.prompts[:3]}
-    assert len(starts) == 1
-    start = starts.pop()
+    [start] = {p.split("You are one of the referees")[0] for p in played.prompts[:3]}
     assert all(text in start for text in ("It is Paris.", "It is Rome.", "Assistant 1"))
 
 
@@ -136,14 +115,10 @@ def test_the_form_of_the_verdict_is_asked_for_in_the_last_round_only():
             for p in played.prompts] == [False] * 4 + [True] * 2
 
 
-def test_earlier_rounds_give_no_answer():
-    played = simultaneous(lambda r: scored(7, 8))
-    assert [m.answer for m in played.messages] == ["", "", "2", "2"]
-
-
-def test_verdicts_may_be_asked_for_in_every_round():
-    played = simultaneous(lambda r: scored(7, 8), styles=[Referee(verdict="every_round")])
-    assert [m.answer for m in played.messages] == ["2"] * 4
+@pytest.mark.parametrize(("verdict", "answers"), [("last_round", ["", "", "2", "2"]), ("every_round", ["2"] * 4)])
+def test_verdicts_are_asked_for_in_the_last_round_or_in_every_one(verdict, answers):
+    played = simultaneous(lambda r: scored(7, 8), styles=[Referee(verdict=verdict)])
+    assert [m.answer for m in played.messages] == answers
 
 
 def test_references_and_braces_stay_out():
@@ -152,32 +127,25 @@ def test_references_and_braces_stay_out():
     assert "{first} {0} {messages}" in played.prompts[-1]
 
 
-# Verdicts
-
 def test_scores_are_added_up():
     decision = judged((7, 8), (8, 8))
     assert (decision.key, decision.scores, decision.agreed) == ("2", {"1": 15, "2": 16}, True)
 
 
-def test_equal_sums_are_a_tie_unless_the_first_is_preferred():
-    assert judged((7, 8), (8, 7)).key == "tie"
-    assert judged((7, 8), (8, 7), decision=Scores(even="first")).key == "1"
+@pytest.mark.parametrize(("scores", "options", "key"), [
+    # equal sums are a tie unless the first is preferred; halves and tenths are exact
+    ([(7, 8), (8, 7)], {}, "tie"), ([(7, 8), (8, 7)], {"even": "first"}, "1"), ([(1.1, 1.3), (2.2, 2.0)], {}, "tie"),
+    # labels are counted when asked for
+    *((scores, {"combine": "labels"}, key) for scores, key in (
+        ([(8, 7), (7, 8), (7, 7)], "tie"), ([(8, 7), (9, 1), (1, 9)], "1"), ([(8, 7), (7, 8)], "1")))])
+def test_verdicts_are_combined(scores, options, key):
+    assert judged(*scores, decision=Scores(**options)).key == key
 
 
-def test_halves_and_tenths_are_exact():
-    assert judged((1.1, 1.3), (2.2, 2.0)).key == "tie"
-
-
-@pytest.mark.parametrize(("labels", "winner"), [([0, 1, 2], 2), ([0, 0, 1], 0), ([0, 1], 0), ([2], 2), ([1, 2, 2], 2),
-                                                ([1, 2], 1), ([], None)])
+@pytest.mark.parametrize(("labels", "winner"), [
+    ([0, 1, 2], 2), ([0, 0, 1], 0), ([0, 1], 0), ([2], 2), ([1, 2, 2], 2), ([1, 2], 1), ([], None)])
 def test_majority_of_labels(labels, winner):
     assert majority(labels) == winner
-
-
-@pytest.mark.parametrize(("scores", "key"), [
-    ([(8, 7), (7, 8), (7, 7)], "tie"), ([(8, 7), (9, 1), (1, 9)], "1"), ([(8, 7), (7, 8)], "1")])
-def test_labels_are_counted_when_asked_for(scores, key):
-    assert judged(*scores, decision=Scores(combine="labels")).key == key
 
 
 @pytest.mark.parametrize(("tie", "key"), [("first", "1"), ("undecided", None), ("lexical", "1")])
@@ -206,6 +174,7 @@ def test_an_unreadable_verdict_does_not_count_and_is_flagged():
     played = simultaneous({0: [scored(7, 8)], 1: ["both are fine"]}, 1)
     assert played.messages[1].data["chateval"] == {"unparsed": True}
     assert (played.decision.key, played.decision.scores) == ("2", {"1": 7, "2": 8})
+    assert simultaneous(lambda r: "{" * 100, 1).decision.key is None
 
 
 @pytest.mark.parametrize("combine", ["average", "labels"])
@@ -215,13 +184,10 @@ def test_one_readable_verdict_of_three_is_no_agreement(combine):
     assert (played.decision.key, played.decision.agreed) == ("2", False)
 
 
-def test_no_readable_verdict_is_undecided():
-    assert simultaneous(lambda r: "{" * 100, 1).decision.key is None
-
-
 @pytest.mark.parametrize(("text", "scores"), [
-    ("Assistant 1: 7\nAssistant 2: 8", (7, 8)), ("**Score of Assistant 1:** 7/10\n**Score of Assistant 2:** 8.5/10",
-    (7, 8.5)), ("The score of Assistant 1 is 9.\nThe score of Assistant 2 is 3.", (9, 3)),
+    ("Assistant 1: 7\nAssistant 2: 8", (7, 8)),
+    ("**Score of Assistant 1:** 7/10\n**Score of Assistant 2:** 8.5/10", (7, 8.5)),
+    ("The score of Assistant 1 is 9.\nThe score of Assistant 2 is 3.", (9, 3)),
     ("Assistant 1: 3\nAssistant 2: 4\nno:\nAssistant 1: 5\nAssistant 2: 6", (5, 6)),
     ("Assistant 1: 0\nAssistant 2: 8", None), ("Assistant 1: 11\nAssistant 2: 8", None), ("Assistant 1: 7", None),
     ("7 8", None), ("", None), ("Assistant 1: seven\nAssistant 2: eight", None),
@@ -229,8 +195,6 @@ def test_no_readable_verdict_is_undecided():
 def test_scores_are_read_leniently_and_only_from_one_to_ten(text, scores):
     assert read_scores(text) == scores
 
-
-# Questions with one answer
 
 def question(replies, **options):
     return simultaneous(replies, sample="what is it?", answers=OneLetter(), agents=3, **options)
@@ -256,16 +220,14 @@ def test_two_choices_are_a_question_unless_they_are_said_to_be_replies():
     assert "Assistant 1" not in asked.prompts[0]
     pair = simultaneous(lambda r: scored(9, 1), sample=sample, styles=[Referee(form="pair")],
                         decision=Scores(form="pair"))
+    assert Swapped(form="pair").twin(sample).choices == ("no", "yes")
     assert "The reply of Assistant 1:\nyes" in pair.prompts[0]
     assert "(A) yes" not in pair.prompts[0]
     assert pair.decision.key == "1"
 
 
-# Calibration
-
 def test_the_worked_calibration():
-    assert calibrated((15, 16), (15, 13)) == (28, 31)
-    assert verdict(calibrated((15, 16), (15, 13))) == 1
+    assert (calibrated((15, 16), (15, 13)), verdict((28, 31))) == ((28, 31), 1)
 
 
 def in_both_orders(forward, swapped, references=("2",), samples=(PAIR,)):
@@ -285,9 +247,12 @@ def figures(played):
 
 def test_both_debates_of_the_worked_example_favour_the_second_reply_together():
     played = in_both_orders([(7, 8), (8, 8)], [(8, 6), (7, 7)])
-    totals = [r.notes["chateval"]["totals"] for r in played.store.results()]
-    assert totals == [[15, 16], [15, 13]]
+    first, second = played.store.results()
+    assert [r.notes["chateval"]["totals"] for r in (first, second)] == [[15, 16], [15, 13]]
     assert figures(played) == {"accuracy": 1.0, "ties": 0.0, "consistent": 1.0, "first_favoured": 0.5, "pairs": 1}
+    assert (second.sample.id, second.sample.metadata["pair"]) == ("q1~swapped", "q1")
+    assert second.sample.metadata["responses"] == ["It is Rome.", "It is Paris."]
+    assert (first.references, second.references) == (("2",), ("1",))
 
 
 def test_a_position_bias_cancels_out():
@@ -295,31 +260,15 @@ def test_a_position_bias_cancels_out():
     assert figures(played) == {"accuracy": 0.0, "ties": 1.0, "consistent": 0.0, "first_favoured": 1.0, "pairs": 1}
 
 
-def test_the_second_debate_has_everything_swapped():
-    played = in_both_orders([(7, 8)] * 2, [(8, 7)] * 2)
-    first, second = played.store.results()
-    assert (second.sample.id, second.sample.metadata["pair"]) == ("q1~swapped", "q1")
-    assert second.sample.metadata["responses"] == ["It is Rome.", "It is Paris."]
-    assert (first.references, second.references) == (("2",), ("1",))
-
-
 def test_a_pair_with_an_unreadable_debate_counts_as_wrong():
-    played = simultaneous(lambda r: scored(7, 8) if r.messages[0]["content"].index("Paris") <
-                          r.messages[0]["content"].index("Rome") else "?", 1, references=("2",), extensions=[Swapped()],
-                          metrics={"chateval.calibrated": Calibrated()})
-    assert figures(played)["accuracy"] == 0.0
-    assert figures(played)["pairs"] == 1
+    played = in_both_orders([(7, 8)] * 2, [("?", "?")] * 2)
+    assert (figures(played)["accuracy"], figures(played)["pairs"]) == (0.0, 1)
 
 
 def test_questions_are_presented_once_and_have_no_figures():
     played = question(lambda r: "A", extensions=[Swapped()], metrics={"chateval.calibrated": Calibrated()})
     assert len(list(played.store.results())) == 1
     assert "figures" not in played.summary["cells"][0]
-
-
-def test_choices_are_swapped_where_they_are_the_replies():
-    twin = Swapped(form="pair").twin(Sample("q1", "?", choices=("yes", "no")))
-    assert twin.choices == ("no", "yes")
 
 
 def test_a_reference_that_is_no_label_cannot_be_swapped_and_is_told():

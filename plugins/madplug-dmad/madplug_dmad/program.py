@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from madplug import Message, Offers, Plan, Reply, ServiceName, Turn
-from madplug.services import ProgramResult, Sandbox
+from madplug import Message, Offers, Plan, ProgramResult, Reply, Sandbox, ServiceName, Turn
 from madplug_dmad.methods import Method, MethodOptions
 from madplug_dmad.sandbox import Execution, Monty
 from madplug_prompting.prompts import fill, instruction_alone

@@ -7,7 +7,7 @@ import pytest
 from madplug import AnswerFormat, Sample, Service
 from madplug.debate.cell import BoundStyle
 from madplug.testing import play
-from madplug_dmad import CCoT, Cot, DDCoT, Execution, Io, Methods, Program, StepBack, Text, Vision
+from madplug_dmad import CCoT, Cot, DDCoT, Execution, Io, Methods, Program, Sandbox, StepBack, Text, Vision
 from madplug_dmad.program import program_in
 
 
@@ -38,11 +38,8 @@ def counting(request):
     return block("print(1)") if request.purpose == "program" else f"agent {request.agent} says 1"
 
 
-def test_three_generations_of_the_vision_methods_cost_fifteen_calls():
+def test_three_generations_cost_fifteen_calls_or_twelve_and_three_programs():
     assert len(run([Io(), CCoT(), DDCoT()], counting).requests) == 15
-
-
-def test_three_generations_of_the_text_methods_cost_twelve_calls_and_three_programs():
     played = run([Cot(), StepBack(), Program()], counting)
     assert len(played.requests) == 12
     assert [m.data["dmad"]["status"] for m in played.transcript.by(2)] == ["ok"] * 3
@@ -57,14 +54,13 @@ def test_calls_are_announced(style, calls):
 
 def test_the_second_step_contains_the_outcome_of_the_first():
     played = run([StepBack()], ["Work is force times distance.", "so 12"], rounds=1)
-    assert "Work is force" in played.prompts[1]
-    assert "Work is force" not in played.prompts[0]
+    assert ["Work is force" in prompt for prompt in played.prompts] == [False, True]
     assert played.messages[0].content == "Principle:\nWork is force times distance.\n\nSolution:\nso 12"
 
 
-def test_the_answer_is_read_from_the_last_step_only():
-    assert run([StepBack()], ["The principle is 7", "no idea"], rounds=1).messages[0].key is None
-    assert run([StepBack()], ["The principle is 7", "it is 9"], rounds=1).messages[0].key == "9"
+@pytest.mark.parametrize(("last", "key"), [("no idea", None), ("it is 9", "9")])
+def test_the_answer_is_read_from_the_last_step_only(last, key):
+    assert run([StepBack()], ["The principle is 7", last], rounds=1).messages[0].key == key
 
 
 def test_the_others_see_the_composed_message_in_agent_order_and_not_the_prompts_of_the_method():
@@ -106,10 +102,10 @@ def test_images_are_in_the_messages_of_every_step():
 
 
 def test_the_output_of_the_program_is_the_answer():
-    played = run([Program()], [block("print(6 * 7)")], rounds=1)
-    assert played.messages[0].key == "42"
-    assert "print(6 * 7)" in played.messages[0].content
-    assert "Output:\n42" in played.messages[0].content
+    [message] = run([Program()], [block("print(6 * 7)")], rounds=1).messages
+    assert message.key == "42"
+    assert "print(6 * 7)" in message.content
+    assert "Output:\n42" in message.content
 
 
 @pytest.mark.parametrize(("reply", "status", "shown"), [
@@ -118,25 +114,18 @@ def test_the_output_of_the_program_is_the_answer():
     (block("import numpy"), "unsupported", "could not be run here"), (block("print('9' * 10**6)"), "output", "printed"),
     ("I would say it is 9", "error", ""), ("{" * 500, "error", ""), ("```", "error", "no program")])
 def test_a_program_that_fails_gives_no_answer_and_the_others_see_why(reply, status, shown):
-    played = run([Program(seconds=0.3)], [reply], rounds=1)
-    message = played.messages[0]
+    [message] = run([Program(seconds=0.3)], [reply], rounds=1).messages
     assert (message.key, message.data["dmad"]["status"]) == (None, status)
     assert shown in message.content
 
 
-def test_an_output_that_is_no_answer_can_be_concluded_by_the_model():
-    replies = [block("print('forty-two')"), "that is 42"]
-    never = run([Program()], replies, rounds=1)
-    unread = run([Program(conclude="unread")], replies, rounds=1)
-    assert (never.messages[0].key, len(never.requests)) == (None, 1)
-    assert (unread.messages[0].key, len(unread.requests)) == ("42", 2)
-    assert "forty-two" in unread.prompts[1]
-
-
-def test_a_readable_output_is_not_concluded_unless_always():
-    replies = [block("print(42)"), "it is 7"]
-    assert run([Program(conclude="unread")], replies, rounds=1).messages[0].key == "42"
-    assert run([Program(conclude="always")], replies, rounds=1).messages[0].key == "7"
+@pytest.mark.parametrize(("conclude", "printed", "prompts", "key"), [
+    ("never", "'forty-two'", 1, None), ("unread", "'forty-two'", 2, "7"), ("unread", "42", 1, "42"),
+    ("always", "42", 2, "7")])
+def test_an_output_is_concluded_by_the_model_where_it_is_no_answer_or_always(conclude, printed, prompts, key):
+    played = run([Program(conclude=conclude)], [block(f"print({printed})"), "it is 7"], rounds=1)
+    assert (played.messages[0].key, len(played.prompts)) == (key, prompts)
+    assert all(printed.strip("'") in prompt for prompt in played.prompts[1:])
 
 
 @pytest.mark.parametrize(("text", "program"), [
@@ -147,17 +136,24 @@ def test_programs_are_found_in_replies(text, program):
     assert program_in(text) == program
 
 
-def test_a_service_runs_the_programs_when_one_is_named():
-    from madplug_dmad import Execution, Sandbox
+class Says(Sandbox):
+    name = "says"
 
-    class Says(Sandbox):
-        name = "says"
+    async def execute(self, program):
+        return Execution("ok", "99\n")
 
-        async def execute(self, program):
-            return Execution("ok", "99\n")
 
-    played = run([Program(sandbox="box")], [block("print(1)")], rounds=1, services={"box": Says()})
-    assert played.messages[0].key == "99"
+class Echo(Service):
+    name = "echo"
+
+    async def run(self, program):
+        return Execution("ok", program.removeprefix("print"))
+
+
+@pytest.mark.parametrize(("box", "key"), [(Says(), "99"), (Echo(), "(1)")])
+def test_any_service_with_the_method_runs_the_programs_when_it_is_named(box, key):
+    played = play(styles=[Program(sandbox="box")], services={"box": box}, replies=["print(1)"], agents=1)
+    assert played.messages[0].answer == key
 
 
 def test_a_service_that_cannot_run_programs_is_refused():
@@ -166,19 +162,7 @@ def test_a_service_that_cannot_run_programs_is_refused():
 
     played = play(styles=[Program(sandbox="box")], services={"box": Search()}, replies=["print(1)"], agents=1,
                   expect_failure=True)
-    assert "the service 'box'" in played.result.error
-    assert "is not a Sandbox" in played.result.error
-
-
-def test_any_service_with_the_method_is_a_sandbox():
-    class Echo(Service):
-        name = "echo"
-
-        async def run(self, program):
-            return Execution("ok", program)
-
-    played = play(styles=[Program(sandbox="box")], services={"box": Echo()}, replies=["print(1)"], agents=1)
-    assert played.messages[0].answer == "print(1)"
+    assert all(said in played.result.error for said in ("the service 'box'", "is not a Sandbox"))
 
 
 def test_hostile_replies_never_end_a_debate():
@@ -192,11 +176,12 @@ def test_personas_name_the_methods_in_turn():
     assert played.debate.agents[3].persona.name == "Chain of thought 2"
 
 
-def test_no_persona_reaches_the_model_by_default():
-    played = run([Cot()], ["1"], rounds=1, personas=[Methods()])
-    assert [m["role"] for m in played.requests[0].messages] == ["user"]
-    played = run([Cot(persona="{name}: {description}")], ["1"], rounds=1, personas=[Methods()])
-    assert played.requests[0].messages[0]["content"].startswith("Chain of thought: ")
+@pytest.mark.parametrize(("options", "roles", "start"), [
+    ({}, ["user"], ""), ({"persona": "{name}: {description}"}, ["system", "user"], "Chain of thought: ")])
+def test_no_persona_reaches_the_model_by_default(options, roles, start):
+    [request] = run([Cot(**options)], ["1"], rounds=1, personas=[Methods()]).requests
+    assert [m["role"] for m in request.messages] == roles
+    assert request.messages[0]["content"].startswith(start)
 
 
 @pytest.mark.parametrize(("preset", "methods"), [

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from madplug import UserError
+
 
 def said(request):
     return "```python\nprint('(B)')\n```" if request.purpose == "program" else "Final answer: A"
@@ -37,24 +39,16 @@ def test_ties_are_broken_at_random(run_debate):
     assert result.decision.tie
 
 
-def test_a_sandbox_can_be_named_as_a_service(run_debate):
-    styles = """
-[[debate.styles]]
-use = "dmad.program"
-sandbox = "box"
-"""
+BOX = '\n[[debate.styles]]\nuse = "dmad.program"\nsandbox = "box"\n'
+
+
+def test_a_sandbox_can_be_named_as_a_service_and_missing_bubblewrap_is_reported_before_anything_runs(run_debate):
     more = '[services.box]\nuse = "dmad.monty"\nseconds = 1\n'
-    result, _, _ = run_debate('paradigm = "dmad.text"\nrounds = 1' + styles, said, more=more)
+    result, _, _ = run_debate('paradigm = "dmad.text"\nrounds = 1' + BOX, said, more=more)
     assert [m.key for m in result.messages] == ["B"] * 3
-
-
-def test_missing_bubblewrap_is_reported_before_anything_runs(run_debate):
-    from madplug import UserError
-
-    styles = '\n[[debate.styles]]\nuse = "dmad.program"\nsandbox = "box"\n'
     more = '[services.box]\nuse = "dmad.bubblewrap"\nbinary = "no-such-bwrap"\n'
     with pytest.raises(UserError, match="install bubblewrap"):
-        run_debate('paradigm = "dmad.text"' + styles, said, more=more)
+        run_debate('paradigm = "dmad.text"' + BOX, said, more=more)
 
 
 def test_only_the_step_that_answers_has_a_form(run_debate):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from madplug import Metric, Offers, Options, ServiceName
-from madplug.services import Embedder
+from madplug import Embedder, Metric, Offers, Options, ServiceName
 from madplug_prompting.finals import answers_decided_on, last_messages
 from madplug_prompting.vectors import mean_cosine
 

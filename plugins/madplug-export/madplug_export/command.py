@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from madplug.text import count
+from madplug import count
 
 
 @click.command()

@@ -11,10 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from madplug.errors import UserError
-from madplug.rows import to_json
+from madplug import UserError, to_json
 from madplug.store import Reader, open_study
-from madplug.study.directory import OWN_FILES
+from madplug.study import OWN_FILES
 from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message_rows, rows_of
 
 BATCH = 500

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
-from madplug.errors import UserError
-from madplug.records import DebateId
-from madplug.rows import parse_json
-from madplug.store.base import Reader
+from madplug import DebateId, UserError, parse_json
+
+if TYPE_CHECKING:
+    from madplug.store import Reader
 
 T = TypeVar("T")
 

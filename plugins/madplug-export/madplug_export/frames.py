@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from madplug import Reader, StudyResult, UserError
-from madplug.errors import nearest_or_all
-from madplug.rows import plain
+from madplug import Reader, StudyResult, UserError, nearest_or_all, plain
 from madplug_export import flat
 
 

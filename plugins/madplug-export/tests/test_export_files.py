@@ -223,3 +223,12 @@ def test_no_text_breaks_a_row_of_csv(tmp_path, text):
     export_to(folder, tmp_path / "out.csv")
     rows = list(csv.DictReader(StringIO((tmp_path / "out.csv").read_bytes().decode(), newline="")))
     assert [(row["sample"], row["question"]) for row in rows] == [("s0", text), ("s1", text)]
+
+
+def test_an_export_to_a_closed_output_is_told(program, tmp_path):
+    program("run", "study.toml", "--quiet")
+    closed = f"import os, sys; os.close(1); os.execv(sys.executable, [{sys.executable!r}, '-m', 'madplug', " \
+             "'export', 'runs/study', '--output', '-'])"
+    done = subprocess.run([sys.executable, "-c", closed], cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=60,
+                          check=False)
+    assert (done.returncode, done.stderr) == (2, "madplug: --output -: standard output is closed\n")

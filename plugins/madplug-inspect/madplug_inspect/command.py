@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from madplug.errors import UserError
-from madplug.text import count
+from madplug import UserError, count
 from madplug_inspect.needed import NEEDED, is_installed
 
 

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from madplug import Dataset, Options, RunPath, Sample, StudyError, UserError, nearest
-from madplug.errors import message_of
-from madplug.rows import plain, to_json
+from madplug import Dataset, Options, RunPath, Sample, StudyError, UserError, message_of, nearest, plain, to_json
 from madplug_files.images import Images, is_address
 from madplug_inspect.needed import NEEDED, is_installed
 

@@ -24,11 +24,8 @@ from inspect_ai.log import (
 )
 from inspect_ai.model import ModelUsage
 
-from madplug import Reader, UserError, open_study
-from madplug.errors import message_of
-from madplug.study.directory import read_manifest
-from madplug.study.files import read_text
-from madplug.study.summary import CellFigures, figures_by_cell
+from madplug import Reader, UserError, message_of, open_study
+from madplug.study import CellFigures, figures_by_cell, read_manifest, read_text
 from madplug_inspect.samples import to_eval_sample
 
 MOST_NAMED = 1_000

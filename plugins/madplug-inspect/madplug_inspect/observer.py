@@ -10,7 +10,7 @@ from madplug import Observer, Options, RunPath, StudyError, StudyFinished, Volat
 from madplug_inspect.needed import NEEDED, is_installed
 
 if TYPE_CHECKING:
-    from madplug.context import Run
+    from madplug import Run
 
 
 class LogsOptions(Options):

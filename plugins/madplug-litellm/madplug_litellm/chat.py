@@ -20,8 +20,8 @@ from madplug import (
     TransientError,
     UnreachableError,
     Volatile,
+    begin_reply,
 )
-from madplug.streaming import begin
 from madplug_litellm.library import chain, load, never_reached, response_class, unload
 from madplug_litellm.prices import price_of
 from madplug_openai.bodies import MEGABYTE
@@ -109,7 +109,7 @@ class Chat(Model):
 
     async def complete(self, request: Request) -> Completion:
         """One call of litellm."""
-        shown = begin(request)
+        shown = begin_reply(request)
         try:
             reply = await self._reply(self.arguments(request), shown)
         except ModelError:

@@ -19,8 +19,8 @@ from madplug import (
     TransientError,
     Usage,
     Volatile,
+    begin_reply,
 )
-from madplug.streaming import begin
 from madplug_llamacpp.engine import Answer, Engine
 from madplug_llamacpp.weights import found, is_path, understood
 from madplug_prompting.grammar import NoGrammarError, grammar_of
@@ -129,7 +129,7 @@ class Chat(Model):
         """Answer in a free slot; a request that is no longer wanted is stopped at its next token."""
         form, unsupported = form_fields(request.form)
         body = self.body(request)
-        shown = begin(request)
+        shown = begin_reply(request)
         answer = await self._answer({**body, **form}, shown)
         if form and answer.error and answer.error.get("code") == 400 and not _too_long(answer.error):
             form, unsupported = {}, f"the engine refuses it: {answer.error.get('message')}"

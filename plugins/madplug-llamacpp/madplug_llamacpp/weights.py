@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from madplug import ModelError
-from madplug.errors import nearest
+from madplug import ModelError, nearest
 
 HUB = re.compile(r"hf:(?P<repo>[^/@\s]+/[^/@\s]+)(@(?P<revision>[^/\s]+))?/(?P<file>\S+\.gguf)")
 _BLOCK = 1 << 20

@@ -62,9 +62,8 @@ def ask(model, *requests):
 
 def test_every_reply_ends_with_the_closing_line_of_its_form(model):
     replies = ask(model, *(request(form={"regex": CLOSING}, seed=seed, max_tokens=70) for seed in range(4)))
-    for reply in replies:
-        assert re.fullmatch(CLOSING, reply.text)
-        assert reply.usage.raw["finish_reason"] == "stop"
+    assert all(re.fullmatch(CLOSING, reply.text) for reply in replies)
+    assert {reply.usage.raw["finish_reason"] for reply in replies} == {"stop"}
 
 
 def test_a_schema_and_a_grammar_are_enforced(model):
@@ -128,23 +127,22 @@ def test_log_probabilities_come_where_they_are_asked_for(model):
     assert without.logprobs is None
 
 
-def test_a_prompt_that_is_too_long_is_refused_with_the_numbers(model):
-    with pytest.raises(RefusedError, match=r"the prompt has \d{4} tokens and a slot has room for 512.*raise context"):
-        ask(model, request("word " * 2000))
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
 
 
-def test_an_image_is_refused_and_parts_of_text_are_lines(model):
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
-    with pytest.raises(RefusedError, match="text only"):
-        ask(model, request([{"type": "text", "text": "What is this?"}, image]))
+@pytest.mark.parametrize(("text", "params", "said"), [
+    ("word " * 2000, {}, r"the prompt has \d{4} tokens and a slot has room for 512.*raise context"),
+    ([{"type": "text", "text": "What is this?"}, IMAGE], {}, "text only"),
+    (QUESTION, {"temperature": "hot"}, "temperature")])
+def test_a_prompt_that_is_too_long_an_image_and_a_senseless_parameter_are_refused(model, text, params, said):
+    with pytest.raises(RefusedError, match=said):
+        ask(model, request(text, **params))
+
+
+def test_parts_of_text_are_lines(model):
     two = [{"type": "text", "text": text} for text in ("One.", "Two.")]
     parts, lines = ask(model, request(two, max_tokens=1), request("One.\nTwo.", max_tokens=1))
     assert parts.usage.prompt == lines.usage.prompt
-
-
-def test_a_parameter_that_makes_no_sense_is_a_refusal(model):
-    with pytest.raises(RefusedError, match="temperature"):
-        ask(model, request(temperature="hot"))
 
 
 def test_text_that_is_not_unicode_or_has_control_characters_is_answered(model):
@@ -212,19 +210,15 @@ def test_a_call_that_is_no_longer_wanted_stops_writing(single, monkeypatch):
     assert 0 < len(answers[0].text) < 20
 
 
-# Without weights
-
-def test_what_is_no_model_is_refused_when_it_is_loaded(tmp_path):
-    for content, said in ((b"PK", "is not a GGUF file"), (b"GGUF" + bytes(99), "cannot load these weights")):
-        file = tmp_path / "broken.gguf"
-        file.write_bytes(content)
-        with pytest.raises(ModelError, match=said):
-            asyncio.run(Chat(weights=str(file)).open())
-
-
-def test_a_model_that_is_not_open_says_so():
+@pytest.mark.parametrize(("content", "said"), [
+    (b"PK", "is not a GGUF file"), (b"GGUF" + bytes(99), "cannot load these weights")])
+def test_what_is_no_model_is_refused_when_it_is_loaded_and_one_that_is_not_open_says_so(tmp_path, content, said):
+    (tmp_path / "broken.gguf").write_bytes(content)
+    model = Chat(weights=str(tmp_path / "broken.gguf"))
     with pytest.raises(ModelError, match="not open"):
-        ask(Chat(), request())
+        ask(model, request())
+    with pytest.raises(ModelError, match=said):
+        asyncio.run(model.open())
 
 
 def test_nothing_heavy_is_imported_before_a_model_is_opened():

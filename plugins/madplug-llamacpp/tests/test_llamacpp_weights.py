@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from madplug import ModelError
 from madplug_llamacpp import Chat
-from madplug_llamacpp.weights import EXTRAS, Parts, found, joined, ways
+from madplug_llamacpp.weights import EXTRAS, Parts, default_cache, found, joined, ways
 
 HERE = Path(__file__).parent.parent
 PIECES = [b"GGUF-first", b"-second-", b"third"]
@@ -31,6 +31,11 @@ def install(site, number, data, version="1.0", code="raise AssertionError('the p
     (info / "RECORD").write_text(f"{package.name}/__init__.py,,\n{package.name}/data/part{number:02}.bin,,\n")
 
 
+def change(site, pieces):
+    for number, data in enumerate(pieces, 1):
+        (site / f"fake_weights_part{number}" / "data" / f"part{number:02}.bin").write_bytes(data)
+
+
 def parts_of(pieces=PIECES, version="1.0"):
     whole = b"".join(pieces)
     return Parts("Fake", "fake-weights-part{}", version, len(pieces), len(whole), hashlib.sha256(whole).hexdigest())
@@ -46,10 +51,16 @@ def site(tmp_path, monkeypatch):
     return folder
 
 
-def test_parts_are_joined_in_order_without_being_imported(site, tmp_path):
+def test_parts_are_joined_in_order_once_and_without_being_imported(site, tmp_path):
     path = joined("fake", parts_of(), tmp_path / "cache")
     assert path.read_bytes() == b"GGUF-first-second-third"
     assert not [m for m in sys.modules if m.startswith("fake_weights")]
+    path.write_bytes(b"GGUF-fir")  # a file cut short is joined again
+    assert joined("fake", parts_of(), tmp_path / "cache").read_bytes() == b"".join(PIECES)
+    made = path.stat().st_mtime_ns
+    for package in site.iterdir():  # the packages are not even looked for
+        package.rename(tmp_path / package.name)
+    assert (joined("fake", parts_of(), tmp_path / "cache"), path.stat().st_mtime_ns) == (path, made)
 
 
 def test_ten_parts_and_more_keep_their_order(tmp_path, monkeypatch):
@@ -60,23 +71,8 @@ def test_ten_parts_and_more_keep_their_order(tmp_path, monkeypatch):
     assert joined("fake", parts_of(pieces), tmp_path).read_bytes() == bytes(range(1, 13))
 
 
-def test_weights_are_joined_only_once(site, tmp_path):
-    first = joined("fake", parts_of(), tmp_path / "cache")
-    made = first.stat().st_mtime_ns
-    for package in site.iterdir():  # the packages are not even looked for
-        package.rename(tmp_path / package.name)
-    again = joined("fake", parts_of(), tmp_path / "cache")
-    assert (again, again.stat().st_mtime_ns) == (first, made)
-
-
-def test_a_file_cut_short_is_joined_again(site, tmp_path):
-    path = joined("fake", parts_of(), tmp_path)
-    path.write_bytes(b"GGUF-fir")
-    assert joined("fake", parts_of(), tmp_path).read_bytes() == b"".join(PIECES)
-
-
 def test_changed_data_is_refused_and_nothing_is_left_of_it(site, tmp_path):
-    (site / "fake_weights_part2" / "data" / "part02.bin").write_bytes(b"-SECOND-")
+    change(site, [PIECES[0], b"-SECOND-"])
     with pytest.raises(ModelError, match=r"SHA-256 .* not .*weights = \"path/to/file.gguf\""):
         joined("fake", parts_of(), tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
@@ -85,21 +81,16 @@ def test_changed_data_is_refused_and_nothing_is_left_of_it(site, tmp_path):
 def test_what_is_missing_is_named_with_every_way_to_get_weights(site, tmp_path):
     with pytest.raises(ModelError) as error:
         joined("fake", Parts("Fake", "fake-weights-part{}", "1.0", 5, 9, "0" * 64), tmp_path)
-    said = str(error.value)
-    assert "missing: fake-weights-part4==1.0, fake-weights-part5==1.0" in said
-    for way in ("path/to/file.gguf", "madplug-llamacpp[qwen-0-5b]", "madplug-llamacpp[qwen-1-5b]", "hf:owner/repo"):
-        assert way in said
-
-
-def test_another_version_of_a_package_does_not_count(site, tmp_path):
-    with pytest.raises(ModelError, match=re.escape("fake-weights-part1==2.0")):
+    for said in ("missing: fake-weights-part4==1.0, fake-weights-part5==1.0", "path/to/file.gguf", "hf:owner/repo",
+                 "madplug-llamacpp[qwen-0-5b]", "madplug-llamacpp[qwen-1-5b]"):
+        assert said in str(error.value)
+    with pytest.raises(ModelError, match=re.escape("fake-weights-part1==2.0")):  # another version does not count
         joined("fake", parts_of(version="2.0"), tmp_path)
 
 
 def test_several_processes_at_once_make_one_file(site, tmp_path):
     big = [bytes([n]) * 3_000_000 for n in range(3)]
-    for number, data in enumerate(big, 1):
-        (site / f"fake_weights_part{number}" / "data" / f"part{number:02}.bin").write_bytes(data)
+    change(site, big)
     parts = parts_of(big)
     code = (f"import sys; sys.path.insert(0, {str(site)!r}); from pathlib import Path\n"
             "from madplug_llamacpp.weights import Parts, joined\n"
@@ -130,8 +121,6 @@ def test_a_cache_that_cannot_be_written_is_named_with_the_option(site, tmp_path)
 
 
 def test_the_cache_is_the_users(monkeypatch, tmp_path):
-    from madplug_llamacpp.weights import default_cache
-
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_cache().parts[-2:] == ("madplug", "weights")
 
@@ -145,63 +134,43 @@ def test_every_extra_installs_the_packages_that_are_read(name):
 
 def test_the_licence_of_the_weights_comes_along():
     text = (HERE / "madplug_llamacpp" / "LICENSE-weights.txt").read_text(encoding="utf-8")
-    assert "Qwen2.5-Coder" in text
-    assert "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION" in text
-    assert all(name in text for name in EXTRAS)
+    for said in ("Qwen2.5-Coder", "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION", *EXTRAS):
+        assert said in text
 
 
-# Sources in a run file
-
-def refused(**options):
+@pytest.mark.parametrize(("weights", "said"), [
+    ("qwen-0.5b", "did you mean 'qwen-0-5b'?"), ("qwen-0.5b", ways()),
+    ("nowhere/model.gguf", "there is no file nowhere/model.gguf; weights come from"),
+    ("a" * 5000 + ".gguf", "there is no file aaaa"),
+    *((address, "hf:owner/repo/file.gguf") for address in (
+        "hf:owner", "hf:owner/repo", "hf:owner/repo/model.bin", "hf:a/b@/c.gguf"))])
+def test_weights_that_are_nowhere_are_refused(weights, said):
     with pytest.raises(ValidationError) as error:
-        Chat(**options)
-    return error.value.errors()[0]["msg"]
+        Chat(weights=weights)
+    assert said in error.value.errors()[0]["msg"]
 
 
-def test_a_mistyped_extra_is_refused_with_the_nearest():
-    said = refused(weights="qwen-0.5b")
-    assert "did you mean 'qwen-0-5b'?" in said
-    assert ways() in said
-
-
-def test_a_file_that_is_not_there_is_refused():
-    assert "there is no file nowhere/model.gguf; weights come from" in refused(weights="nowhere/model.gguf")
-    assert "there is no file aaaa" in refused(weights="a" * 5000 + ".gguf")
-
-
-@pytest.mark.parametrize("weights", ["hf:owner", "hf:owner/repo", "hf:owner/repo/model.bin", "hf:a/b@/c.gguf"])
-def test_an_address_on_the_hub_names_a_file(weights):
-    assert "hf:owner/repo/file.gguf" in refused(weights=weights)
-
-
-def test_a_path_is_relative_to_the_run_file(tmp_path):
+def test_a_path_is_relative_to_the_run_file_and_other_weights_than_the_pinned_are_refused(tmp_path):
     (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
     options = Chat.Options.model_validate({"weights": "tiny.gguf"}, context={"folder": tmp_path})
     assert options.weights == str(tmp_path / "tiny.gguf")
-    assert found(options.weights) == tmp_path / "tiny.gguf"
-
-
-def test_other_weights_than_the_pinned_are_refused(tmp_path):
-    file = tmp_path / "tiny.gguf"
-    file.write_bytes(b"GGUF")
     right = hashlib.sha256(b"GGUF").hexdigest()
-    assert found(str(file), sha256=right.upper()) == file
+    assert found(options.weights) == found(options.weights, sha256=right.upper()) == tmp_path / "tiny.gguf"
     with pytest.raises(ModelError, match="other weights"):
-        found(str(file), sha256="0" * 64)
+        found(options.weights, sha256="0" * 64)
 
 
 def test_a_file_of_the_hub_is_taken_from_its_cache_without_the_network(tmp_path, monkeypatch):
     constants = pytest.importorskip("huggingface_hub.constants", reason="huggingface_hub is not installed")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    revision = "a" * 40
-    stored = tmp_path / "models--owner--repo"
+    revision, stored = "a" * 40, tmp_path / "models--owner--repo"
     (stored / "snapshots" / revision / "deep").mkdir(parents=True)
     (stored / "snapshots" / revision / "deep" / "tiny.gguf").write_bytes(b"GGUF")
     (stored / "refs").mkdir()
     (stored / "refs" / "main").write_text(revision)
-    assert found("hf:owner/repo/deep/tiny.gguf").read_bytes() == b"GGUF"
-    assert found(f"hf:owner/repo@{revision}/deep/tiny.gguf").read_bytes() == b"GGUF"
+    for address in ("hf:owner/repo/deep/tiny.gguf", f"hf:owner/repo@{revision}/deep/tiny.gguf"):
+        assert found(address).read_bytes() == b"GGUF"
     with pytest.raises(ModelError, match=r"'hf:owner/repo/other.gguf' cannot be fetched: .*; weights come from"):
         found("hf:owner/repo/other.gguf")
 

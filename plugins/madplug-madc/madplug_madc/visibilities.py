@@ -159,7 +159,7 @@ class Order(Arranged):
     name = "order"
 
     class Options(StrategyOptions):
-        """And over what."""
+        """Options of `madc.order`: the strategy, and the visibility that it orders."""
 
         inner: Nested[Visibility] = Field(description="the visibility that says what is shown")
         rounds: Literal["latest", "all"] = Field(default="latest", description=(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from madplug import Extension, Review, Visibility, hookimpl
+from madplug import Extension, Review, UserError, Visibility, hookimpl
 from madplug.testing import PlainStyle, SeeAll, play
 from madplug_madc import Order, Ordered
 from madplug_turns import RoundRobin, Simultaneous
@@ -69,9 +69,9 @@ def views(visibility, said, *, turns=None, seed=0, extensions=()):
        st.sampled_from([Simultaneous, RoundRobin]))
 def test_over_everything_it_is_madc_ordered(strategy, scope, group_equal, said, seed, turns):
     how = {"strategy": strategy, "scope": scope, "group_equal": group_equal}
-    over_everything, ordered = Order(inner=SeeAll(), **how), Ordered(**how)
-    assert views(over_everything, " ".join(said), turns=turns(), seed=seed) == views(
-        ordered, " ".join(said), turns=turns(), seed=seed)
+    over_everything, alone = (views(visibility, " ".join(said), turns=turns(), seed=seed)
+                              for visibility in (Order(inner=SeeAll(), **how), Ordered(**how)))
+    assert over_everything == alone
 
 
 @settings(max_examples=60, deadline=None)
@@ -79,37 +79,28 @@ def test_over_everything_it_is_madc_ordered(strategy, scope, group_equal, said, 
        st.sampled_from([SeeAll, Neighbours, Latest]), st.lists(st.text("AB", min_size=3, max_size=3), min_size=2,
                                                                max_size=5), st.sampled_from([Simultaneous, RoundRobin]))
 def test_it_shows_what_the_inner_one_shows_and_nothing_else(strategy, scope, rounds, inner, said, turns):
-    order = Order(inner=inner(), strategy=strategy, scope=scope, rounds=rounds)
-    shown = [sorted(v.split()) for v in views(order, " ".join(said), turns=turns(), extensions=[Notes()])]
-    assert shown == [sorted(v.split()) for v in views(inner(), " ".join(said), turns=turns(), extensions=[Notes()])]
+    shown, unordered = (
+        [sorted(view.split()) for view in views(visibility, " ".join(said), turns=turns(), extensions=[Notes()])]
+        for visibility in (Order(inner=inner(), strategy=strategy, scope=scope, rounds=rounds), inner()))
+    assert shown == unordered
 
 
-def test_answers_are_counted_among_those_that_are_shown():
-    assert views(Order(inner=Neighbours()), "Ax Bx Bx Ax Ax Bx")[1] == "1:1 0:1 2:1"
-    most_first = Order(inner=Neighbours(), strategy="most_first", scope="global")
-    assert views(most_first, "Cx Bx Ax Ax Ax Bx")[1] == "1:1 2:1 0:1"
-
-
-def test_one_list_for_all_is_that_of_all_answers_on_record():
-    """A is the most frequent answer of all, and the first of its agents comes last wherever it is shown."""
-    shown = views(Order(inner=Neighbours(), scope="global"), "Ax Ax Bx Ax")
-    assert (shown[1], shown[3]) == ("1:1 2:1 0:1", "3:1 2:1 0:1")
-
-
-def test_fixed_leaves_the_order_of_the_inner_one():
-    assert views(Order(inner=Latest(), strategy="fixed"), "Ax Bx Cx")[0] == "0:1 2:1 1:1"
-
-
-def test_sequential_turns_put_only_the_round_under_way_in_order_unless_all_are():
-    """The third of three agents has read two rounds when it speaks for the second time."""
-    said = "AB BA BB"
-    assert views(Order(inner=SeeAll()), said, turns=RoundRobin())[2] == "0:1 1:1 2:1 0:2 1:2"
-    every = Order(inner=SeeAll(), rounds="all")
-    assert views(every, "AA BB CC", turns=RoundRobin())[1] == "1:1 2:1 0:1 0:2"
-    assert views(every, "AA BB BC", turns=RoundRobin())[0] == "0:1 1:1 2:1"
-    assert views(every, "AC BA CB", turns=RoundRobin())[2] == "2:1 1:1 0:2 0:1 1:2"
-    assert views(Order(inner=SeeAll(), rounds="all", strategy="truth_first"), "AB CA BB", turns=RoundRobin())[2] == (
-        "2:1 0:2 0:1 1:1 1:2")
+@pytest.mark.parametrize(("inner", "options", "said", "turns", "agent", "order"), [
+    # answers are counted among those that are shown, in one list for all among all on record
+    (Neighbours, {}, "Ax Bx Bx Ax Ax Bx", Simultaneous, 1, "1:1 0:1 2:1"),
+    (Neighbours, {"strategy": "most_first", "scope": "global"}, "Cx Bx Ax Ax Ax Bx", Simultaneous, 1, "1:1 2:1 0:1"),
+    (Neighbours, {"scope": "global"}, "Ax Ax Bx Ax", Simultaneous, 1, "1:1 2:1 0:1"),
+    (Neighbours, {"scope": "global"}, "Ax Ax Bx Ax", Simultaneous, 3, "3:1 2:1 0:1"),
+    # fixed leaves the order of the inner one
+    (Latest, {"strategy": "fixed"}, "Ax Bx Cx", Simultaneous, 0, "0:1 2:1 1:1"),
+    # sequential turns put only the round under way in order unless all are: the third agent has read two rounds
+    (SeeAll, {}, "AB BA BB", RoundRobin, 2, "0:1 1:1 2:1 0:2 1:2"),
+    (SeeAll, {"rounds": "all"}, "AA BB CC", RoundRobin, 1, "1:1 2:1 0:1 0:2"),
+    (SeeAll, {"rounds": "all"}, "AA BB BC", RoundRobin, 0, "0:1 1:1 2:1"),
+    (SeeAll, {"rounds": "all"}, "AC BA CB", RoundRobin, 2, "2:1 1:1 0:2 0:1 1:2"),
+    (SeeAll, {"rounds": "all", "strategy": "truth_first"}, "AB CA BB", RoundRobin, 2, "2:1 0:2 0:1 1:1 1:2")])
+def test_worked_orders(inner, options, said, turns, agent, order):
+    assert views(Order(inner=inner(), **options), said, turns=turns())[agent] == order
 
 
 def test_notes_and_own_messages_stay_where_the_inner_one_shows_them():
@@ -126,8 +117,6 @@ def test_neighbours_are_those_of_the_inner_one():
 def test_only_the_strategies_that_know_need_the_references(strategy):
     assert ("references" in Order(inner=SeeAll(), strategy=strategy).needs) == strategy.startswith("truth")
 
-
-# In a run file
 
 ORDER = """
 agents = 4
@@ -149,8 +138,6 @@ def test_a_run_file_puts_a_sparse_graph_in_order(run_debate):
 
 def test_what_is_wrong_with_the_inner_one_is_said_at_its_place(run_debate):
     pytest.importorskip("madplug_sparse")
-    from madplug import UserError
-
     with pytest.raises(UserError, match=r"debate\.visibility\.inner.*hub = 9, and there are 4 agents"):
         run_debate(ORDER % '{use = "sparse.graph", topology = "star", hub = 9}', ())
     with pytest.raises(UserError, match=r"debate\.visibility\.inner.*did you mean 'topology'"):

@@ -1,10 +1,10 @@
 """`madc.order` over the visibilities of other methods, and MADC's rows, on requests that are really sent."""
 
+import random
 import re
 
 import pytest
 
-from madplug import Decision
 from madplug.testing import SeeAll, play
 from madplug_madc import Order, Ordered, faded, rotated
 from madplug_som import Exchange
@@ -53,30 +53,24 @@ def say(body):
     return f"I say {SAID[spoken(body)]}\nFinal answer: {SAID[spoken(body)]}"
 
 
-@pytest.mark.parametrize(("plugin", "paradigm", "inner", "most_last", "truth_last"), [
-    ("sparse", "sparse.debate", '{use = "sparse.graph", topology = "full"}', "DABB", "ABBD"),
-    ("som", "som.debate", '"visibility.everything"', "DABB", "ABBD"),
-    ("eot", "eot.memory", '"eot.peers"', "DABB", "ABBD"),
-    ("chateval", "chateval.simultaneous", '"visibility.previous_round"', "DABB", "ABBD")])
-def test_the_order_goes_over_another_visibility(plugin, paradigm, inner, most_last, truth_last, run_on_endpoint):
+@pytest.mark.parametrize(("plugin", "paradigm", "inner"), [
+    ("sparse", "sparse.debate", '{use = "sparse.graph", topology = "full"}'),
+    ("som", "som.debate", '"visibility.everything"'), ("eot", "eot.memory", '"eot.peers"'),
+    ("chateval", "chateval.simultaneous", '"visibility.previous_round"'),
+    ("reconcile", "reconcile.round_table", '"reconcile.grouped"')])
+def test_the_order_goes_over_another_visibility(plugin, paradigm, inner, run_on_endpoint):
     pytest.importorskip(f"madplug_{plugin}")
     pytest.importorskip("madplug_personas")
-    for strategy, expected in (("most_last", most_last), ("truth_last", truth_last)):
-        debate = numbered(paradigm) + "\nrounds = 2"
-        if plugin == "chateval":  # an order by answers needs answers in every round
-            debate += '\nstyles = [{use = "chateval.referee", verdict = "every_round"}]'
+    groups = plugin == "reconcile"  # which show equal answers together, the own one among them
+    debate = numbered(paradigm) + ("" if groups else "\nrounds = 2")
+    if plugin == "chateval":  # an order by answers needs answers in every round
+        debate += '\nstyles = [{use = "chateval.referee", verdict = "every_round"}]'
+    orders = {"most_last": "DABBB", "truth_last": "BBBAD", "most_first": "BBBDA"} if groups else {
+        "most_last": "DABB", "truth_last": "ABBD"}
+    for strategy, expected in orders.items():
         _, bodies = run_on_endpoint(STUDY % (debate, strategy, "latest", inner), ROWS, say)
-        others = order_in(last_prompts(bodies)[4])
-        assert others.removeprefix("B") == expected, strategy  # where the own answer is shown, it is first
-
-
-def test_the_order_goes_over_groups_of_equal_answers(run_on_endpoint):
-    pytest.importorskip("madplug_reconcile")
-    pytest.importorskip("madplug_personas")
-    for strategy, expected in (("most_last", "DABBB"), ("truth_last", "BBBAD"), ("most_first", "BBBDA")):
-        study = STUDY % (numbered("reconcile.round_table"), strategy, "latest", '"reconcile.grouped"')
-        _, bodies = run_on_endpoint(study, ROWS, say)
-        assert order_in(last_prompts(bodies)[4]) == expected, strategy
+        shown = order_in(last_prompts(bodies)[4])
+        assert (shown if groups else shown.removeprefix("B")) == expected, strategy  # a shown own answer is first
 
 
 def test_truth_last_ends_on_the_truth_where_agents_speak_in_turn(run_on_endpoint):
@@ -88,25 +82,23 @@ def test_truth_last_ends_on_the_truth_where_agents_speak_in_turn(run_on_endpoint
         assert order_in(str(seconds[agent]["messages"][-1]["content"]))[-1] == "D", agent
 
 
+def in_turn(replies, **options):
+    return play(styles=[Exchange(**MARKED)], turns=RoundRobin(), replies=replies, rounds=2, oracle=True,
+                references=("D",), visibility=Order(inner=SeeAll(), strategy="truth_last", **options))
+
+
 def test_what_the_truth_teller_said_a_round_before_is_still_last():
     """Agent 0 is right in round 1 and speaks before agent 1 in round 2; agent 2 spoke after agent 1."""
-    replies = {0: ["D", "A"], 1: ["B", "B"], 2: ["D", "A"]}
-    played = play(styles=[Exchange(**MARKED)], turns=RoundRobin(), replies=replies, rounds=2, oracle=True,
-                  references=("D",), visibility=Order(inner=SeeAll(), strategy="truth_last"))
+    played = in_turn({0: ["D", "A"], 1: ["B", "B"], 2: ["D", "A"]})
     second = [r for r in played.requests if r.agent == 1][-1]
     assert [m["content"] for m in second.messages] == ["<q>\n\nD", "B", "A\n\nD"]
 
 
 def test_all_rounds_can_be_one_list():
-    replies = {0: ["D", "A"], 1: ["B", "B"], 2: ["A", "C"]}
-    played = play(styles=[Exchange(**MARKED)], turns=RoundRobin(), replies=replies, rounds=2, oracle=True,
-                  references=("D",), visibility=Order(inner=SeeAll(), strategy="truth_last", rounds="all"))
-    last = played.messages[-1]
-    said = {m.id: m for m in played.messages}
-    assert [said[i].key for i in last.seen] == ["A", "B", "A", "B", "D"]
+    played = in_turn({0: ["D", "A"], 1: ["B", "B"], 2: ["A", "C"]}, rounds="all")
+    said = {m.id: m.key for m in played.messages}
+    assert [said[i] for i in played.messages[-1].seen] == ["A", "B", "A", "B", "D"]
 
-
-# Role switching and power decay
 
 def shown(played, agent, round):
     """The keys that an agent was shown in a round, by others, of the round before."""
@@ -128,9 +120,7 @@ def test_role_switching_lets_another_answer_come_last_in_every_round():
 
 
 def test_seeded_answers_make_the_first_round_one_of_exchange():
-    pytest.importorskip("madplug_replay")
-    from madplug_replay import SeedMessages
-
+    SeedMessages = pytest.importorskip("madplug_replay").SeedMessages
     played = play(styles=[Exchange(**MARKED)], visibility=Ordered(strategy="fixed", rotate=True), agents=1, rounds=2,
                   replies=["A", "B"], extensions=[SeedMessages(messages=("C", "D", "E"))])
     seen = {m.round: [played.messages[i].key for i in m.seen if i < 3] for m in played.messages if m.round}
@@ -147,15 +137,11 @@ def test_power_decay_leaves_the_first_exchange_and_shuffles_ever_more():
 
 
 def test_without_decay_the_order_stays():
-    import random
-
     assert faded([3, 1, 2], 1.0, random.Random(0)) == [3, 1, 2]
     assert sorted(faded([3, 1, 2], 0.0, random.Random(0))) == [1, 2, 3]
     played = keeping(Ordered(strategy="fixed"))
     assert [shown(played, 0, k) for k in (2, 5)] == ["BCD", "BCD"]
 
-
-# The rows of the table
 
 TABLE = """
 dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
@@ -181,7 +167,7 @@ def test_the_rows_of_the_table_share_the_first_answers(run_on_endpoint):
     first = {r.cell: [m.content for m in r.messages if m.round == 1] for r in results}
     assert first["sc"] == first["som"] == first["madc"]
     assert first["cot"] == first["sc"][:1]
-    decided: dict[str, Decision] = {r.cell: r.decision for r in results}
+    decided = {r.cell: r.decision for r in results}
     assert decided["cot"].key == first["cot"][0][-1]
     assert decided["sc"].key == "B"
 

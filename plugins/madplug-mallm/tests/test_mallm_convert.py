@@ -5,6 +5,7 @@ import sys
 
 import click
 import pytest
+import tomli_w
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,14 +44,16 @@ def notes(**changes):
 
 def test_a_run_becomes_a_run_file():
     assert converted().table == {
-        "name": "first-try", "dataset": {"use": "files.table", "path": "data/strategyqa.json",
-        "answers": "answers.choice", "limit": 100, "instruction": "Answer the question with A) Yes or B) No.",
-        "columns": {"id": "example_id", "question": "inputs.0", "reference": "references", "context": "context"}},
-        "models": {"main": {"use": "openai.chat", "model": "meta-llama/Llama-3.3-70B-Instruct",
-        "base_url": "http://127.0.0.1:8080/v1", "temperature": 1.0, "top_p": 1.0, "max_tokens": 1024,
-        "max_in_flight": 250}}, "debate": {"paradigm": "mallm.memory", "agents": 3, "rounds": 5,
-        "personas": ["personas.expert"], "styles": [{"use": "styles.simple"}], "decision": "voting.simple"},
-        "metrics": ["qa.accuracy"]}
+        "name": "first-try", "metrics": ["qa.accuracy"],
+        "dataset": {"use": "files.table", "path": "data/strategyqa.json", "answers": "answers.choice", "limit": 100,
+                    "instruction": "Answer the question with A) Yes or B) No.",
+                    "columns": {"id": "example_id", "question": "inputs.0", "reference": "references",
+                                "context": "context"}},
+        "models": {"main": {"use": "openai.chat", "model": "meta-llama/Llama-3.3-70B-Instruct", "temperature": 1.0,
+                            "base_url": "http://127.0.0.1:8080/v1", "top_p": 1.0, "max_tokens": 1024,
+                            "max_in_flight": 250}},
+        "debate": {"paradigm": "mallm.memory", "agents": 3, "rounds": 5, "personas": ["personas.expert"],
+                   "styles": [{"use": "styles.simple"}], "decision": "voting.simple"}}
 
 
 def test_what_is_not_said_is_mallms_default():
@@ -61,70 +64,50 @@ def test_what_is_not_said_is_mallms_default():
     assert made["models"]["main"]["model"] == "gpt-3.5-turbo"
 
 
-@pytest.mark.parametrize(("setting", "name", "expected"), [
-    *(("discussion_paradigm", name, f"mallm.{name}") for name in PARADIGMS),
-    ("decision_protocol", "majority_consensus", "consensus.majority"),
-    ("decision_protocol", "supermajority_consensus", "consensus.supermajority"),
-    ("decision_protocol", "unanimity_consensus", "consensus.unanimity"),
-    ("decision_protocol", "hybrid_consensus", "consensus.hybrid"),
-    ("decision_protocol", "simple_voting", "voting.simple"),
-    ("decision_protocol", "approval_voting", "voting.approval"),
-    ("decision_protocol", "ranked_voting", "voting.ranked"),
-    ("decision_protocol", "cumulative_voting", "voting.cumulative"), ("decision_protocol", "judge", "judge.synthesis"),
-    ("response_generator", "simple", "styles.simple"), ("response_generator", "freetext", "styles.freetext"),
-    ("response_generator", "splitfreetext", "styles.split"), ("response_generator", "critical", "styles.critical"),
-    ("response_generator", "reasoning", "styles.reasoning")])
-def test_every_setting_has_its_component(setting, name, expected):
-    made = debate(**{setting: name})
-    assert expected in (made["paradigm"], made["decision"], made["styles"][0]["use"])
+EXPECTED = {
+    "discussion_paradigm": ("paradigm", {name: f"mallm.{name}" for name in PARADIGMS}),
+    "decision_protocol": ("decision", {
+        "majority_consensus": "consensus.majority", "supermajority_consensus": "consensus.supermajority",
+        "unanimity_consensus": "consensus.unanimity", "hybrid_consensus": "consensus.hybrid",
+        "simple_voting": "voting.simple", "approval_voting": "voting.approval", "ranked_voting": "voting.ranked",
+        "cumulative_voting": "voting.cumulative", "judge": "judge.synthesis"}),
+    "response_generator": ("styles", {
+        "simple": "styles.simple", "freetext": "styles.freetext", "splitfreetext": "styles.split",
+        "critical": "styles.critical", "reasoning": "styles.reasoning"})}
 
 
-def test_collective_refinement_ignores_the_response_generator_and_the_window():
+@pytest.mark.parametrize(("setting", "name", "option", "expected"), [
+    (setting, name, option, expected) for setting, (option, names) in EXPECTED.items()
+    for name, expected in names.items()])
+def test_every_paradigm_decision_and_response_generator_has_its_component(setting, name, option, expected):
+    found = debate(**{setting: name})[option]
+    assert (found[0]["use"] if option == "styles" else found) == expected
+
+
+def test_the_window_and_the_inner_rounds_are_options_which_collective_refinement_ignores():
+    assert debate(visible_turns_in_memory=1)["visibility"] == {"window": 1}
+    assert "visibility" not in debate(visible_turns_in_memory=2)
+    assert debate(discussion_paradigm="debate", debate_rounds=3)["turns"] == {"inner": 3}
+    assert "turns" not in debate(discussion_paradigm="memory", debate_rounds=3)
     made = debate(discussion_paradigm="collective_refinement", response_generator="critical", visible_turns_in_memory=9)
     assert made["styles"][0]["use"] == "mallm.collective"
     assert "visibility" not in made
 
 
-@pytest.mark.parametrize(("changes", "expected"), [
-    ({"visible_turns_in_memory": 1}, {"visibility": {"window": 1}}),
-    ({"visible_turns_in_memory": 2}, {"visibility": None}),
-    ({"discussion_paradigm": "debate", "debate_rounds": 3}, {"turns": {"inner": 3}}),
-    ({"discussion_paradigm": "memory", "debate_rounds": 3}, {"turns": None}),
-    ({"agent_generators_list": ["expert", "ipip", "nopersona", "nopersona"], "num_agents": 7},
-     {"agents": 4, "personas": ["personas.expert", "personas.ipip", "personas.none"]}),
-    ({"num_neutral_agents": 1}, {"personas": ["personas.neutral", "personas.expert"]}),
-    ({"num_neutral_agents": 2},
-     {"agents": 5, "personas": [{"use": "personas.neutral", "count": 2}, "personas.expert"]}),
-    ({"agent_generator": "paraphrasetypes"}, {"personas": ["personas.none"]}),
-    ({"challenge_final_results": True}, {"phases": ["challenge.final"]}),
-    ({"use_baseline": True}, {"paradigm": "baselines.cot"}),
-    ({"use_baseline": True, "use_chain_of_thought": False}, {"paradigm": "baselines.io"}),
-    ({}, {"styles": [{"use": "styles.simple"}]}),
-    ({"use_chain_of_thought": False}, {"styles": [{"use": "styles.simple", "step_by_step": False}]}),
-    ({"skip_decision_making": True}, {"decision": {"use": "voting.simple", "vote_round": 5}}),
-    ({"skip_decision_making": True, "decision_protocol": "hybrid_consensus"},
-     {"decision": {"use": "consensus.hybrid", "fixed_rounds": True}}),
-    ({"voting_protocols_with_alterations": True, "decision_protocol": "judge"}, {"decision": "judge.synthesis"})])
-def test_a_setting_is_an_option_of_the_debate(changes, expected):
-    made = debate(**changes)
-    assert {key: made.get(key) for key in expected} == expected
+def test_mixed_generators_set_the_number_of_agents_and_neutral_ones_come_first_and_on_top():
+    made = debate(agent_generators_list=["expert", "ipip", "nopersona", "nopersona"], num_agents=7)
+    assert (made["agents"], made["personas"]) == (4, ["personas.expert", "personas.ipip", "personas.none"])
+    assert debate(num_neutral_agents=1)["personas"] == ["personas.neutral", "personas.expert"]
+    two = debate(num_neutral_agents=2)
+    assert (two["agents"], two["personas"][0]) == (5, {"use": "personas.neutral", "count": 2})
+    assert debate(agent_generator="paraphrasetypes")["personas"] == ["personas.none"]
 
 
-@pytest.mark.parametrize(("changes", "about"), [
-    ({"agent_generator": "paraphrasetypes"}, "agent_generator"),
-    ({"input_json_file_path": "own.json"}, "input_json_file_path"),
-    ({"task_instruction_prompt": "", "task_instruction_prompt_template": "x"}, "task_instruction_prompt_template"),
-    ({"max_tums": 3}, "max_tums"), ({"voting_protocols_with_alterations": True}, "voting_protocols_with_alterations")])
-def test_what_is_not_carried_over_is_said(changes, about):
-    assert about in notes(**changes)
-
-
-# What wraps a debate
-
-def test_blind_drafts_are_an_extension():
+def test_blind_drafts_are_an_extension_and_the_challenge_a_phase():
     assert converted(all_agents_generate_first_draft=True).table["extensions"] == ["visibility.blind_first_round"]
     assert converted(all_agents_generate_draft=True).table["extensions"] == [
         {"use": "visibility.blind_first_round", "rounds": 5}]
+    assert debate(challenge_final_results=True)["phases"] == ["challenge.final"]
 
 
 def test_a_judge_that_steps_in_gets_its_own_model():
@@ -138,18 +121,32 @@ def test_a_judge_that_steps_in_gets_its_own_model():
     assert "extensions" not in converted(judge_intervention="policy").table
 
 
+def test_baselines_are_paradigms():
+    assert debate(use_baseline=True)["paradigm"] == "baselines.cot"
+    assert debate(use_baseline=True, use_chain_of_thought=False)["paradigm"] == "baselines.io"
+    assert "step_by_step" not in debate()["styles"][0]
+    assert debate(use_chain_of_thought=False)["styles"][0]["step_by_step"] is False
+
+
 def test_the_ablation_is_a_second_cell_matched_to_the_first():
     assert converted(use_ablation=True).table["cells"] == [
         {"name": "first-try"}, {"name": "first-try-ablation", "debate": {"paradigm": "baselines.self_improvement"},
         "match": {"cell": "first-try", "by": "calls"}}]
 
 
+def test_discussing_to_the_end_puts_the_vote_there():
+    assert debate(skip_decision_making=True)["decision"] == {"use": "voting.simple", "vote_round": 5}
+    assert debate(skip_decision_making=True, decision_protocol="hybrid_consensus")["decision"] == {
+        "use": "consensus.hybrid", "fixed_rounds": True}
+
+
 def test_alterations_are_options_of_the_vote():
     made = debate(voting_protocols_with_alterations=True)["decision"]
     assert made["alterations"] == ["public", "history", "confidence", "confidence_log_probs", "confidence_prompted"]
+    assert "voting_protocols_with_alterations" in notes(voting_protocols_with_alterations=True)
+    assert debate(voting_protocols_with_alterations=True, decision_protocol="judge")["decision"] == "judge.synthesis"
 
 
-# Data
 def test_a_data_set_of_the_hub():
     made = converted(input_json_file_path="cais/mmlu", hf_dataset_version="all", hf_dataset_split="test",
                      hf_dataset_input_column="question", hf_dataset_reference_column="answer", num_samples=None,
@@ -177,36 +174,27 @@ def test_the_columns_of_a_file_that_is_there_are_looked_up(tmp_path, row, column
     assert made.table["dataset"]["columns"] == columns
 
 
-def test_the_kind_of_answer_is_guessed_from_the_task():
-    assert converted(task_instruction_prompt_template="xsum").table["dataset"]["answers"] == "answers.free"
-
-
 @pytest.mark.parametrize(("reference", "answers"), [
-    ("B) Mackenzie", "answers.choice"), ("(B) Mackenzie", "answers.choice"), ("B", "answers.choice"),
-    ("Mackenzie", "answers.text"), ("A man", "answers.text")])
+    ("B) Mackenzie", "choice"), ("(B) Mackenzie", "choice"), ("B", "choice"), ("Mackenzie", "text"), ("A man", "text")])
 def test_musr_is_scored_by_accuracy_however_its_references_are_written(tmp_path, reference, answers):
     file = tmp_path / "musr.json"
     file.write_text(json.dumps([{"example_id": "1", "inputs": ["Who?"], "references": [reference]}]))
     made = convert({**ONE, "input_json_file_path": str(file)}, tmp_path).table
-    assert (made["dataset"]["answers"], made["metrics"]) == (answers, ["qa.accuracy"])
+    assert (made["dataset"]["answers"], made["metrics"]) == (f"answers.{answers}", ["qa.accuracy"])
 
 
-def test_musr_that_is_not_here_is_a_choice():
+@pytest.mark.parametrize(("changes", "note"), [
+    ({"agent_generator": "paraphrasetypes"}, "agent_generator"),
+    ({"input_json_file_path": "own.json"}, "input_json_file_path"), ({"max_tums": 3}, "max_tums"),
+    ({"task_instruction_prompt": "", "task_instruction_prompt_template": "x"}, "task_instruction_prompt_template")])
+def test_what_is_missing_or_unknown_is_noted(changes, note):
+    assert note in notes(**changes)
+
+
+def test_without_the_file_the_kind_of_answer_is_guessed_from_the_task():
     made = converted(input_json_file_path="data/MuSR.json").table
     assert (made["dataset"]["answers"], made["metrics"]) == ("answers.choice", ["qa.accuracy"])
-
-
-def test_runs_of_a_batch_make_their_own_calls():
-    assert convert(BATCH).table["share_completions"] is False
-    assert "share_completions" not in converted().table
-
-
-# What is not carried over
-
-def test_keys_are_never_copied():
-    made = converted(api_key="sk-very-secret")
-    assert "sk-very-secret" not in json.dumps([made.table, made.notes])
-    assert "api_key" in {n.partition(":")[0] for n in made.notes}
+    assert converted(task_instruction_prompt_template="xsum").table["dataset"]["answers"] == "answers.free"
 
 
 def test_names_that_mallm_does_not_have_are_errors_all_at_once():
@@ -224,8 +212,6 @@ def test_earlier_spellings_are_understood():
     assert made["debate"]["styles"] == [{"use": "styles.simple"}]
 
 
-# Batches
-
 BATCH = {"name": "study", "repeats": 3, "common": ONE, "runs": [
     {"decision_protocol": "majority_consensus", "output_json_file_path": "majority.json"},
     {"decision_protocol": "ranked_voting", "output_json_file_path": "ranked.json"},
@@ -238,70 +224,62 @@ def test_a_batch_becomes_cells_of_one_study():
     assert [cell["name"] for cell in made["cells"]] == ["majority", "ranked", "cot"]
     assert [cell["debate"].get("decision") for cell in made["cells"]] == ["consensus.majority", "voting.ranked", None]
     assert made["dataset"]["limit"] == 100
+    assert (made["share_completions"], "share_completions" in converted().table) == (False, False)
     assert "debate" not in made
     assert "dataset" not in made["cells"][0]
 
 
-def test_runs_with_different_models_name_them():
+def test_runs_with_different_models_name_them_and_a_batch_needs_runs():
     runs = [{"model_name": "a"}, {"model_name": "b"}, {"model_name": "a"}]
     made = convert({"common": ONE, "runs": runs}).table
     assert {name: model["model"] for name, model in made["models"].items()} == {"main": "a", "main2": "b"}
     assert [cell["debate"]["models"] for cell in made["cells"]] == [["main"], ["main2"], ["main"]]
     assert len({cell["name"] for cell in made["cells"]}) == 3
-
-
-def test_a_batch_without_runs_is_an_error():
     with pytest.raises(UserError, match="the batch has none"):
         convert({"common": ONE, "runs": []})
 
 
-# The command
-
 @pytest.fixture
-def cli():
+def config(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({**ONE, "api_key": "sk-very-secret"}))
+    return tmp_path / "config.json"
+
+
+def run(*arguments):
     group = click.Group("madplug")
     madplug_register_commands(group)
-    return group
+    return CliRunner().invoke(group, ["import", "mallm", *map(str, arguments)])
 
 
-def run(cli, *arguments):
-    return CliRunner().invoke(cli, ["import", "mallm", *map(str, arguments)])
-
-
-def test_the_command_writes_the_run_file_beside_the_configuration(cli, tmp_path):
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps({**ONE, "api_key": "sk-very-secret"}))
-    result = run(cli, config)
+def test_the_command_writes_the_run_file_beside_the_configuration(config):
+    result = run(config)
     assert result.exit_code == 0, result.output
-    text = (tmp_path / "config.toml").read_text()
+    text = config.with_suffix(".toml").read_text()
     assert tomllib.loads(text) == convert(ONE).table
     assert text.startswith("# From MALLM's config.json.\n# Not carried over, or different:\n#   ")
     assert "api_key: not copied" in result.output
+    assert "sk-very-secret" not in json.dumps([*vars(converted(api_key="sk-very-secret")).values()])
     assert "sk-very-secret" not in text + result.output
 
 
-def test_the_command_overwrites_nothing_unless_it_is_told_where(cli, tmp_path):
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps(ONE))
-    (tmp_path / "config.toml").write_text("mine")
-    assert isinstance(run(cli, config).exception, UserError)
-    assert (tmp_path / "config.toml").read_text() == "mine"
-    assert run(cli, config, "--output", tmp_path / "other.toml").exit_code == 0
+def test_the_command_overwrites_nothing_unless_it_is_told_where(config):
+    config.with_suffix(".toml").write_text("mine")
+    assert isinstance(run(config).exception, UserError)
+    assert config.with_suffix(".toml").read_text() == "mine"
+    assert run(config, "--output", config.with_name("other.toml")).exit_code == 0
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "3"])
-def test_what_is_no_configuration_is_an_error_with_its_place(cli, tmp_path, text):
-    config = tmp_path / "config.json"
+def test_what_is_no_configuration_is_an_error_with_its_place(config, text):
     config.write_text(text)
-    error = run(cli, config).exception
+    error = run(config).exception
     assert isinstance(error, UserError)
     assert str(config) in str(error)
-    assert isinstance(run(cli, tmp_path / "none.json").exception, UserError)
+    assert isinstance(run(config.with_name("none.json")).exception, UserError)
 
 
 def test_the_command_joins_a_group_that_is_there():
-    group = click.Group("madplug")
-    group.add_command(click.Group("import", commands={"other": click.Command("other")}))
+    group = click.Group("madplug", commands={"import": click.Group(commands={"other": click.Command("other")})})
     madplug_register_commands(group)
     assert sorted(group.commands["import"].commands) == ["mallm", "other"]
 
@@ -326,8 +304,6 @@ def data(tmp_path):
     {"voting_protocols_with_alterations": True}, {"shuffle_input_samples": True},
     {"judge_intervention": "policy", "judge_endpoint_url": "http://judge/v1", "judge_model_name": "wise"}])
 def test_the_run_file_is_one_that_can_be_run(data, changes, registry):
-    import tomli_w
-
     if changes.get("discussion_paradigm") == "collective_refinement":
         changes = {**changes, "decision_protocol": "judge"}
     made = convert({**ONE, "input_json_file_path": str(data), **changes}, data.parent)
@@ -342,8 +318,6 @@ def registry():
     return Registry()
 
 
-# Properties
-
 CHOICES = {
     "discussion_paradigm": st.sampled_from(sorted(PARADIGMS)), "response_generator": st.sampled_from(sorted(STYLES)),
     "decision_protocol": st.sampled_from(sorted(DECISIONS)), "max_turns": st.integers(1, 12),
@@ -356,7 +330,5 @@ CHOICES = {
 @settings(max_examples=100, deadline=None)
 @given(st.fixed_dictionaries({}, optional=CHOICES))
 def test_every_configuration_becomes_valid_toml_without_a_change(config):
-    import tomli_w
-
     table = convert({**ONE, **config}).table
     assert tomllib.loads(tomli_w.dumps(table)) == table

@@ -34,9 +34,10 @@ def test_the_persona_can_stand_last_so_that_prompts_share_their_beginning():
     assert "the question\n\nYour role: Agent 1." in first.messages[0]["content"]
 
 
-def test_only_the_round_before_is_shown():
+def test_only_the_round_before_is_shown_and_a_turn_is_one_call():
     played = run(rounds=3)
     assert [list(m.seen) for m in played.transcript.of_round(3)] == [[3, 4, 5], [4, 3, 5], [5, 3, 4]]
+    assert played.result.calls == 9
 
 
 def test_nobody_is_asked_whether_it_agrees():
@@ -44,10 +45,6 @@ def test_nobody_is_asked_whether_it_agrees():
     assert {m.agreement for m in played.messages} == {None}
     assert "agree" not in "".join(played.prompts).lower()
     assert Collective().gives == frozenset()
-
-
-def test_a_turn_is_one_call():
-    assert run(rounds=3).result.calls == 9
 
 
 def test_prompts_are_options_and_empty_ones_are_left_out():

@@ -16,8 +16,8 @@ from madplug import (
     Request,
     TransientError,
     Volatile,
+    begin_reply,
 )
-from madplug.streaming import begin
 from madplug_openai.bodies import MEGABYTE, MOST_OF_AN_ERROR, parse, parse_quickly, text_of
 from madplug_openai.failures import failure
 from madplug_openai.forms import Structured, fields
@@ -110,7 +110,7 @@ class Chat(Model):
 
     async def complete(self, request: Request) -> Completion:
         """One exchange with the endpoint."""
-        if (shown := begin(request)) is not None:
+        if (shown := begin_reply(request)) is not None:
             return await self._show(request, shown)
         reply = await self._client.post(_encode(self.body(request)))
         if len(reply.body) < LARGE:

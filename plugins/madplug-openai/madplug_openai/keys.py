@@ -10,8 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator
 
-from madplug import UserError
-from madplug.log import forms_of, hide
+from madplug import UserError, forms_of, hide
 
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai)[-_][\w.*-]{8,}")

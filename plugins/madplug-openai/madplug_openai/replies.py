@@ -6,8 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from madplug import Completion, EmptyReplyError, Usage
-from madplug.log import hide
+from madplug import Completion, EmptyReplyError, Usage, hide
 from madplug_openai.keys import presentable
 
 _MOST_LEVELS = 100

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from madplug.events import CallAnswered
-from madplug.log import redact
+from madplug import CallAnswered, redact
 
 SCHEMA = "https://opentelemetry.io/schemas/1.44.0"
 """The version of the conventions."""

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from madplug import Options, StudyError, Volatile
-from madplug.log import redact
+from madplug import Options, StudyError, Volatile, redact
 
 if TYPE_CHECKING:
     import requests

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from madplug import CallAnswered, DebateFinished, Observer, StudyError, Volatile
-from madplug.log import redact
+from madplug import CallAnswered, DebateFinished, Observer, StudyError, Volatile, redact
 from madplug_otel.conventions import CHAT, PROVIDER, SCHEMA
 from madplug_otel.exporting import ExportOptions, make_metric_exporter, make_resource
 
 if TYPE_CHECKING:
-    from madplug.context import Run
+    from madplug import Run
 
 TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
 SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)

@@ -19,15 +19,15 @@ from madplug import (
     Observer,
     StudyFinished,
     Volatile,
+    redact,
 )
-from madplug.log import redact
 from madplug_otel.conventions import AGENT, CHAT, SCHEMA, WORKFLOW, call_attributes
 from madplug_otel.exporting import ExportOptions, SpanSender
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
-    from madplug.context import Run
+    from madplug import Run
 
 
 class TracesOptions(ExportOptions):

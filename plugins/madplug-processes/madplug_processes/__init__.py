@@ -11,7 +11,7 @@ from pydantic import Field
 from madplug import Executor, Options, StudyError, hookimpl
 
 if TYPE_CHECKING:
-    from madplug.context import Jobs, RunDriver
+    from madplug import Jobs, RunDriver
 
 
 class ProcessPoolOptions(Options):

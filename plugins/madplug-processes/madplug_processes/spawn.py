@@ -9,7 +9,7 @@ import socket
 import subprocess
 from collections.abc import Callable
 
-from madplug.process import python_command
+from madplug import python_command
 from madplug_processes.frames import FrameProtocol
 
 _MAIN = """

@@ -24,7 +24,7 @@ _NEGATED = (r"(?:\bnot|n't|n’t|\bnever|\bcannot|\bno longer|\b(?:hardly|barely
             rf"\s{{1,9}}(?:\w{{1,20}}\s{{1,9}}){{0,2}}{_AGREEING}")
 _DISAGREES = regex(rf"\bdisagree|{_NEGATED}")
 _NOT_DISAGREES = regex(r"(?:\bnot|n't|n’t|\bnever|\bcannot)\s{1,9}disagree\b")
-_NOT_SAID = regex(r"\b(?:do|does|can|could|should|would|will|might|may)\s{1,9}(?:\w{1,20}\s{1,9}){0,2}agree\b"
+_NOT_SAID = regex(r"(?:\b(?:do|does|can|could|should|would|will|might|may)|['’]d)\s{1,9}(?:\w{1,20}\s{1,9}){0,2}agree\b"
                   r"[^.!?\n]{0,200}(?:\?|\bif\b|\bonly\b|\bbut\b)|\bwhether\b[^.!?\n]{0,100}\bagree\b")
 """An agreement that is asked about, or depends on something."""
 _QUOTED_LINE = regex(r"(?m)^[ \t]{0,9}>.*$")

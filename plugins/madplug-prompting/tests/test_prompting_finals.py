@@ -2,9 +2,10 @@
 
 import pytest
 
-from madplug import AnswerFormat, Message, Persona
+from madplug import AnswerFormat, Message, Persona, Turn
 from madplug.testing import debate_from, wait_for
 from madplug.transcript import Transcript
+from madplug_prompting.asking import ask_for_answer
 from madplug_prompting.finals import FinalOptions, final_answers, last_message, last_messages, recorded_answers
 
 ROWS = [["A", "B"], ["C", None], [None, None]]
@@ -21,23 +22,31 @@ class Letter(AnswerFormat):
     def canonical(self, text, sample):
         return text[-1] if text and text[-1] in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" else None
 
+    def pattern(self, sample):
+        return "[A-Z]"
+
 
 def debate(rows=ROWS, replies=(), **more):
     return debate_from(rows, replies=replies, answers=Letter(), **more)
 
 
-def finals(debate, final, **more):
-    return wait_for(final_answers(debate, FinalOptions(final=final, extract="Write it down.", **more)))
+def finals(debate, final):
+    return wait_for(final_answers(debate, FinalOptions(final=final, extract="Write it down.")))
 
 
-def test_the_last_message_may_be_looked_for_in_some_rounds_only():
-    found = debate()
-    assert last_message(found, 0).key == "B"
-    assert last_message(found, 0, until=1).key == "A"
-    assert last_message(found, 0, since=3) is None
-    assert last_message(found, 1).key is None
-    assert last_message(found, 1, readable=True).key == "C"
-    assert last_message(found, 1, since=2, readable=True) is None
+def asked(rows, final, said="Z"):
+    """What the voters end on, and what they were asked."""
+    requests = []
+    found = finals(debate(rows, lambda request: requests.append(request) or said), final)
+    return [f.key for f in found], requests
+
+
+@pytest.mark.parametrize(("agent", "options", "key"), [
+    (0, {}, "B"), (0, {"until": 1}, "A"), (0, {"since": 3}, ""), (1, {}, None), (1, {"readable": True}, "C"),
+    (1, {"since": 2, "readable": True}, "")])
+def test_the_last_message_may_be_looked_for_in_some_rounds_only(agent, options, key):
+    message = last_message(debate(), agent, **options)
+    assert (message.key if message else "") == key
 
 
 def test_the_last_messages_are_the_voters_in_their_order():
@@ -55,46 +64,28 @@ def test_what_is_recorded_is_the_last_readable_answer_or_the_whole_message():
     assert recorded_answers(debate(), until=0) == []
 
 
-@pytest.mark.parametrize(("final", "asked", "keys"), [
+@pytest.mark.parametrize(("final", "voters", "keys"), [
     ("recorded", [], ["B", "C", None]), ("ask_if_unread", [1, 2], ["B", "Z", "Z"]),
     ("ask", [0, 1, 2], ["Z", "Z", "Z"])])
-def test_voters_are_asked_as_the_option_says(final, asked, keys):
-    requests = []
-
-    def reply(request):
-        requests.append(request)
-        return "It is Z"
-
-    assert [f.key for f in finals(debate(replies=reply), final)] == keys
-    assert [(r.agent, r.purpose) for r in requests] == [(agent, "extract") for agent in asked]
+def test_voters_are_asked_as_the_option_says(final, voters, keys):
+    found, requests = asked(ROWS, final, "It is Z")
+    assert found == keys
+    assert [(r.agent, r.purpose) for r in requests] == [(agent, "extract") for agent in voters]
 
 
 def test_a_voter_sees_the_task_its_last_message_and_the_request():
-    requests = []
-
-    def reply(request):
-        requests.append(request)
-        return "Z"
-
-    finals(debate([["A"]], reply), "ask")
-    assert [(m["role"], m["content"]) for m in requests[0].messages] == [
+    _, [request] = asked([["A"]], "ask")
+    assert [(m["role"], m["content"]) for m in request.messages] == [
         ("system", "Your role: Agent 1."), ("user", "the question"), ("assistant", "I say A"),
         ("user", "Write it down.\nAnswer with one capital letter.")]
 
 
 def test_what_is_on_record_counts_where_the_reply_cannot_be_read():
-    assert [f.key for f in finals(debate(replies=lambda request: "hm"), "ask")] == ["B", "C", None]
+    assert asked(ROWS, "ask", "hm")[0] == ["B", "C", None]
 
 
 def test_who_gave_no_solution_sees_the_discussion_and_its_previous_one():
-    requests = []
-
-    def reply(request):
-        requests.append(request)
-        return "Z"
-
-    finals(debate([["A", "B"], ["C", None]], reply), "ask_if_unread")
-    [request] = requests
+    _, [request] = asked([["A", "B"], ["C", None]], "ask_if_unread")
     assert [m["role"] for m in request.messages] == ["system", "user", "assistant", "user", "assistant", "user"]
     assert request.messages[3]["content"] == "Agent 1: I say B"
     assert request.messages[-1]["content"].startswith("Your previous solution: C\nWrite it down.")
@@ -112,17 +103,17 @@ class Words(Letter):
         return "Final answer: .+"
 
 
+ADOPTED = {"content": "[AGREE]", "agreement": True, "data": {"styles": {"adopted": 0}}}
+
+
 @pytest.mark.parametrize(("messages", "asked"), [
-    ([{"content": "I think the choir sang there.", "answer": "the choir"}], True),
-    ([{"content": "So.\nFinal answer: the choir", "answer": "the choir"}], False),
-    ([{"content": "<think>Final answer: the choir</think>Hm, the choir.", "answer": "the choir"}], True),
-    ([{"content": "So.\nFinal answer: the choir", "answer": "the choir"},
-    {"content": "[AGREE]", "answer": "the choir", "agreement": True, "data": {"styles": {"adopted": 0}}}], False),
-    ([{"content": "the choir", "answer": "the choir"},
-    {"content": "[AGREE]", "answer": "the choir", "agreement": True, "data": {"styles": {"adopted": 0}}}], True),
-    ([{"content": "As JSON", "answer": "the choir", "data": {"styles": {"stated": True}}}], False)])
+    ([{"content": "I think the choir sang there."}], True), ([{"content": "So.\nFinal answer: the choir"}], False),
+    ([{"content": "<think>Final answer: the choir</think>Hm, the choir."}], True),
+    ([{"content": "So.\nFinal answer: the choir"}, ADOPTED], False), ([{"content": "the choir"}, ADOPTED], True),
+    ([{"content": "As JSON", "data": {"styles": {"stated": True}}}], False)])
 def test_an_answer_in_words_counts_as_stated_only_in_the_closing_line(messages, asked):
-    said = [Message(i, i + 1, 0, 0, "improve", key=m["answer"], **m) for i, m in enumerate(messages)]
+    said = [Message(i, i + 1, 0, 0, "improve", answer="the choir", key="the choir", **m)
+            for i, m in enumerate(messages)]
     found = debate_from([[None]], transcript=Transcript(said), answers=Words(),
                         replies=lambda request: "Final answer: X")
     assert [f.answer for f in finals(found, "ask_if_unread")] == ["x" if asked else "the choir"]
@@ -132,3 +123,14 @@ def test_a_stance_is_no_part_of_what_could_not_be_read():
     found = debate_from([[None]], transcript=Transcript([Message(0, 1, 0, 0, "improve", "[DISAGREE] Hm")]),
                         answers=Letter())
     assert [f.text for f in recorded_answers(found)] == ["Hm"]
+
+
+@pytest.mark.parametrize(("longest", "bound"), [(None, "*"), (40, "{0,40}")])
+def test_a_reply_is_constrained_to_end_with_an_answer(longest, bound):
+    requests = []
+    found = debate_from("A", replies=lambda request: requests.append(request) or "so B", answers=Letter())
+    chat = [{"role": "user", "content": "Which?"}]
+    assert wait_for(ask_for_answer(found, Turn(found.agents[0]), chat, longest)) == "so B"
+    assert (requests[0].purpose, requests[0].agent, list(requests[0].messages)) == ("discuss", 0, chat)
+    assert bound in requests[0].form["regex"]
+    assert requests[0].form["regex"].endswith("[A-Z]")

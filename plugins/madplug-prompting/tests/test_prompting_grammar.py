@@ -40,11 +40,12 @@ def test_a_reply_with_a_closing_line_reads_well():
         r'root ::= [^\x00]{0,400} "\nFinal answer: (" ([ABC]) ")"')
 
 
-@pytest.mark.parametrize(("pattern", "end"), [
-    ("[ab]{0,2000}", "{0,2000}"), ("[ab]{0,2001}", "*"), ("[ab]{1,9000}", "+"), ("[ab]{3,9000}", "{3,}"),
-    ("[ab]{3}", "{3}")])
-def test_a_bound_beyond_what_llama_cpp_takes_becomes_none(pattern, end):
-    assert grammar_of(pattern) == f"root ::= [ab]{end}"
+@pytest.mark.parametrize(("bounds", "most", "end"), [
+    ("{0,2000}", {}, "{0,2000}"), ("{0,2001}", {}, "*"), ("{1,9000}", {}, "+"), ("{3,9000}", {}, "{3,}"),
+    ("{3}", {}, "{3}"), ("{0,1000}", {"most": 1000}, "{0,1000}"), ("{0,1001}", {"most": 1000}, "*"),
+    ("{3,5000}", {"most": 1000}, "{3,}")])
+def test_a_bound_beyond_what_llama_cpp_or_a_server_takes_becomes_none(bounds, most, end):
+    assert grammar_of(f"[ab]{bounds}", **most) == f"root ::= [ab]{end}"
 
 
 @pytest.mark.parametrize(("pattern", "reason"), [
@@ -54,12 +55,6 @@ def test_a_bound_beyond_what_llama_cpp_takes_becomes_none(pattern, end):
 def test_what_no_grammar_says_is_named(pattern, reason):
     with pytest.raises(NoGrammarError, match=reason):
         grammar_of(pattern)
-
-
-@pytest.mark.parametrize(("pattern", "end"), [
-    ("[ab]{0,1000}", "{0,1000}"), ("[ab]{0,1001}", "*"), ("[ab]{3,5000}", "{3,}")])
-def test_a_server_that_takes_fewer_repetitions_has_a_bound_of_its_own(pattern, end):
-    assert grammar_of(pattern, most=1000) == f"root ::= [ab]{end}"
 
 
 def test_a_pattern_that_demands_more_than_the_bound_has_no_grammar():

@@ -1,7 +1,5 @@
 """The parts of prompts: templates, questions, chat."""
 
-from __future__ import annotations
-
 import pytest
 
 from madplug import Message, Sample, Turn
@@ -9,48 +7,39 @@ from madplug.testing import debate_from
 from madplug_prompting import prompts
 
 
-def test_a_template_keeps_braces_it_does_not_know_and_does_not_read_what_it_inserts() -> None:
+def test_a_template_keeps_braces_it_does_not_know_and_does_not_read_what_it_inserts():
     assert prompts.fill("{a} {b} {} {{", a="{b}") == "{b} {b} {} {{"
     assert prompts.fill("{a} {b}", a="{b}", b="x") == "{b} x"
 
 
-def test_choices_get_letters_and_passages_come_first() -> None:
+def test_choices_get_letters_two_beyond_z_and_passages_come_first():
     sample = Sample("q", "Which?", choices=("red", "blue"), context=("A passage.",))
     assert prompts.question_parts(sample) == "Context:\nA passage.\n\nWhich?\n\n(A) red\n(B) blue"
-
-
-def test_choices_beyond_z_get_two_letters() -> None:
     assert [prompts.letter(i) for i in (0, 25, 26, 27)] == ["A", "Z", "AA", "AB"]
 
 
-def test_images_come_as_parts_and_survive_joining() -> None:
+def test_images_come_as_parts_and_survive_joining():
     message = prompts.user(Sample("q", "What?", images=("data:image/png;base64,AA",)), "What?")
     [joined] = prompts.merged([message, {"role": "user", "content": "Answer."}])
     assert [part["type"] for part in joined["content"]] == ["text", "image_url", "text"]
 
 
-def test_neighbours_of_one_role_are_joined_and_empty_messages_left_out() -> None:
+def test_neighbours_of_one_role_are_joined_and_empty_messages_left_out():
     said = [("user", "a"), ("assistant", ""), ("user", "b")]
     chat = [{"role": role, "content": text} for role, text in said]
     assert prompts.merged(chat) == [{"role": "user", "content": "a\n\nb"}]
 
 
-def test_own_messages_are_the_assistants_and_others_have_a_name() -> None:
+def test_own_messages_are_the_assistants_and_others_and_all_of_a_transcript_have_a_name():
     debate = debate_from("A B")
-    turn = Turn(debate.agents[1])
     view = [*debate.transcript.messages, Message(9, 1, 0, None, "say", "Time is short.")]
-    assert prompts.discussion(debate, turn, view) == [
+    assert prompts.discussion(debate, Turn(debate.agents[1]), view) == [
         {"role": "user", "content": "Agent 1: I say A"}, {"role": "assistant", "content": "I say B"},
         {"role": "user", "content": "Note: Time is short."}]
-
-
-def test_a_transcript_has_every_message_below_its_speakers_name() -> None:
-    debate = debate_from("A B")
-    messages = [*debate.transcript.messages, Message(9, 1, 0, None, "say", "Time is short.")]
-    assert prompts.transcribe(debate, messages) == "Agent 1:\nI say A\n\nAgent 2:\nI say B\n\nNote:\nTime is short."
+    assert prompts.transcribe(debate, view) == "Agent 1:\nI say A\n\nAgent 2:\nI say B\n\nNote:\nTime is short."
 
 
 @pytest.mark.parametrize(("value", "text"), [
     (None, ""), ([], ""), ({}, ""), (" B ", "B"), (3, "3"), (True, "true"), (["é"], '["é"]')])
-def test_json_values_read_as_a_person_would_write_them(value: object, text: str) -> None:
+def test_json_values_read_as_a_person_would_write_them(value, text):
     assert prompts.as_text(value) == text

@@ -1,9 +1,5 @@
 """Reading replies: agreement, JSON in prose, confidences."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import pytest
 
 from madplug_prompting.replies import read_agreement, read_json, read_share, spoken, without_stances
@@ -16,35 +12,32 @@ from madplug_prompting.replies import read_agreement, read_json, read_share, spo
     ("I can't really agree with that", False), ("I agree, though others disagree", False), ("AGREED!", True),
     ("Agreed. The choir sang.", True), ("I am in agreement with the solution.", True), ("I am not in agreement", False),
     ("They agreed on B before", False), ("<think>Maybe I agree? [AGREE]</think>[DISAGREE] It is C.", False),
-    ("<think>I disagree at first.</think>I agree.", True)])
-def test_the_last_tag_decides_and_words_only_without_a_tag(text: str, agrees: bool) -> None:
+    ("<think>I disagree at first.</think>I agree.", True),
+    # what is quoted, asked or conditional is no agreement
+    *((text, False) for text in (
+        "> [AGREE]\n\nNo, that is wrong.", "\"[AGREE]\" is what Bob said. I do not.", "Ann: 'I agree.' She is wrong.",
+        "[DISAGREE]\n\n> Bob: [AGREE]", "I no longer agree.", "I hardly agree", "I refuse to agree", "Do I agree? No.",
+        "I am unable to agree", "I would agree if it were right", "I'd agree if it were shorter",
+        "It is unclear whether they agree",
+        "Nobody can agree")),
+    # marks around the own agreement do no harm
+    *((text, True) for text in (
+        "'[AGREE]'", "\"[AGREE]\"", "> [AGREE]", "Ann says \"no\". [AGREE]", "I'd agree.",
+        "I agree, and would agree again.", "\"I agree.\""))])
+def test_the_last_tag_decides_and_words_only_without_a_tag(text, agrees):
     assert read_agreement(text)[0] is agrees
-
-
-@pytest.mark.parametrize("text", [
-    "> [AGREE]\n\nNo, that is wrong.", "\"[AGREE]\" is what Bob said. I do not.", "Ann: 'I agree.' She is wrong.",
-    "[DISAGREE]\n\n> Bob: [AGREE]", "I no longer agree.", "I hardly agree", "I refuse to agree", "I am unable to agree",
-    "Do I agree? No.", "I would agree if it were right", "It is unclear whether they agree", "Nobody can agree"])
-def test_what_is_quoted_asked_or_conditional_is_no_agreement(text: str) -> None:
-    assert read_agreement(text)[0] is False
-
-
-@pytest.mark.parametrize("text", ["'[AGREE]'", "\"[AGREE]\"", "> [AGREE]", "Ann says \"no\". [AGREE]", "I'd agree.",
-                                  "I agree, and would agree again.", "\"I agree.\""])
-def test_marks_around_the_own_agreement_do_no_harm(text: str) -> None:
-    assert read_agreement(text)[0] is True
 
 
 @pytest.mark.parametrize(("text", "agrees"), [
     ("[AGREE]", True), ("[DISAGREE] no", False), ("I agree.", True), ("I disagree with Bob but [AGREE]", False),
     ("No agreement yet", True), ("Yes", False), ("[AGREE] there is no disagreement", False)])
-def test_legacy_agreement_is_the_authors_rule_with_its_mistakes(text: str, agrees: bool) -> None:
+def test_legacy_agreement_is_the_authors_rule_with_its_mistakes(text, agrees):
     assert read_agreement(text, "legacy")[0] is agrees
 
 
 @pytest.mark.parametrize("text", ["", "Yes", "No agreement yet", "Parser, set agreement = true",
                                   "They agreed on B before", "I do not disagree with you"])
-def test_agreement_that_cannot_be_read_is_none_and_said_so(text: str) -> None:
+def test_agreement_that_cannot_be_read_is_none_and_said_so(text):
     assert read_agreement(text) == (False, True)
 
 
@@ -59,13 +52,13 @@ def test_agreement_that_cannot_be_read_is_none_and_said_so(text: str) -> None:
     ('{"a": "left,]", "b": [1, 2, ], }', {"a": "left,]", "b": [1, 2]}),
     ('{"a": "\\",}", "b": 1,}', {"a": '",}', "b": 1}), ("plain prose", None), ("[1, 2]", None), ("", None),
     ("the set {1, 2}", None), (r"\frac{1}{2}", None)])
-def test_json_is_found_in_prose_and_repaired(text: str, found: dict[str, object] | None) -> None:
+def test_json_is_found_in_prose_and_repaired(text, found):
     assert read_json(text) == found
 
 
 @pytest.mark.parametrize("text", ["{" * 200_000, '{"a":' * 40_000, "not " * 50_000, "{" + " " * 200_000,
     '{"a": [' * 30_000, '"{' * 100_000, "［" * 200_000, '{"' + '\\"' * 100_000, "{" + ", " * 100_000, "\x00" * 200_000])
-def test_a_huge_hostile_reply_is_read_in_proportion(text: str, in_proportion: Callable[..., None]) -> None:
+def test_a_huge_hostile_reply_is_read_in_proportion(text, in_proportion):
     in_proportion(read_json, text)
     in_proportion(read_agreement, text)
     assert read_agreement(text)[0] is False
@@ -74,16 +67,13 @@ def test_a_huge_hostile_reply_is_read_in_proportion(text: str, in_proportion: Ca
 @pytest.mark.parametrize(("value", "share"), [
     (0.8, 0.8), ("0.8", 0.8), ("80 %", 0.8), (80, 0.8), (1, 1.0), (0, 0.0), ("high", None), (None, None), (True, None),
     (-1, None), (1000, None), (10 ** 400, None), (float("nan"), None), ("1e400", None), ("9" * 5000, None)])
-def test_confidence_is_a_share_or_nothing(value: object, share: float | None) -> None:
+def test_confidence_is_a_share_or_nothing(value, share):
     assert read_share(value) == share
-
-
-def test_stances_are_no_part_of_an_answer() -> None:
-    assert without_stances("**[DISAGREE]** The choir. [agree]") == "The choir."
 
 
 @pytest.mark.parametrize(("text", "said"), [
     ("  It is B. ", "  It is B. "), ("<think>A?</think>\n\nIt is B.", "It is B."), ("A?</think>It is B.", "It is B."),
     ("<thinking>A? B", ""), ("It is B.<think>or not</think>", "It is B.")])
-def test_what_is_said_has_no_thoughts(text, said):
+def test_what_is_said_has_no_thoughts_and_an_answer_no_stance(text, said):
     assert spoken(text) == said
+    assert without_stances("**[DISAGREE]** The choir. [agree]") == "The choir."

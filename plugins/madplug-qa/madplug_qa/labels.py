@@ -12,8 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from madplug import Sample, nearest
-from madplug.rows import to_json
+from madplug import Sample, nearest, to_json
 
 MOST_PROBLEMS = 5
 """The most problems of a file that are shown."""

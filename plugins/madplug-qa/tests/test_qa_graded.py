@@ -5,9 +5,9 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from madplug import run
+from madplug import Decision, run
 from madplug.debate.state import change
-from madplug.testing import LastRound, debate_from, play
+from madplug.testing import LastRound, debate_from, play, wait_for
 from madplug_qa import Graded
 from madplug_qa.graded import read_grade
 from madplug_qa.labels import Label, agreement, read_labels
@@ -19,19 +19,13 @@ class Undecided(LastRound):
     """Never decides."""
 
     def at_end(self, debate):
-        from madplug import Decision
-
         return Decision.undecided("nobody agreed")
 
 
 def grader(*grades):
     """Agents say A; the grader gives these replies in turn."""
-    left = list(grades)
-
-    def reply(request):
-        return left.pop(0) if request.purpose == "grade" else "A"
-
-    return reply
+    left = iter(grades)
+    return lambda request: next(left) if request.purpose == "grade" else "A"
 
 
 def graded(*replies, metric=None, **more):
@@ -40,20 +34,19 @@ def graded(*replies, metric=None, **more):
     return played, played.metrics.get("qa.graded")
 
 
-def test_the_score_is_what_the_grade_is_worth():
-    metric = Graded(grades=GRADES)
-    assert graded("It is half right.\nGrade: fair", metric=metric)[1] == 0.5
-    assert graded("Same as the reference.\n**Grade:** right")[1] == 1.0
-    assert graded("Grade: wrong")[1] == 0.0
+@pytest.mark.parametrize(("reply", "metric", "score"), [
+    ("It is half right.\nGrade: fair", Graded(grades=GRADES), 0.5),
+    ("Same as the reference.\n**Grade:** right", None, 1.0), ("Grade: wrong", None, 0.0)])
+def test_the_score_is_what_the_grade_is_worth(reply, metric, score):
+    assert graded(reply, metric=metric)[1] == score
 
 
 def test_the_grader_sees_question_reference_answer_and_rubric_and_not_the_debate():
     played, _ = graded("Grade: right", sample="Which letter?", metric=Graded(rubric="Be strict about case."),
                        references=["the first letter"])
     prompt = played.prompts[-1]
-    for part in ("Which letter?", "the first letter", "<answer>\nA\n</answer>", "Be strict about case.",
-                 "right, wrong"):
-        assert part in prompt
+    assert all(part in prompt for part in (
+        "Which letter?", "the first letter", "<answer>\nA\n</answer>", "Be strict about case.", "right, wrong"))
     assert played.requests[-1].purpose == "grade"
 
 
@@ -99,11 +92,9 @@ def test_what_the_answer_says_is_no_grade():
 
 
 def test_reading_takes_time_in_proportion(in_proportion):
-    in_proportion(lambda text: read_grade(text, ["right"]), "Grade: " * 200_000)
-    in_proportion(lambda text: read_grade(text, ["right"]), " \n*" * 400_000)
+    for text in ("Grade: " * 200_000, " \n*" * 400_000):
+        in_proportion(lambda text: read_grade(text, ["right"]), text)
 
-
-# Calibration
 
 @pytest.fixture
 def labels(tmp_path):
@@ -121,13 +112,12 @@ def row(answer, grade, **more):
 def test_agreement_kappa_and_bias():
     """Three of six are equal; by chance (3 x 4 + 3 x 2) / 36 would be, which is as many, so kappa is 0."""
     people = [Label(None, "", (), g) for g in ("right", "right", "right", "wrong", "wrong", "wrong")]
-    found = agreement(people, ["right", "right", "right", "right", "wrong", None], {"right": 1.0, "wrong": 0.0})
+    worth = {"right": 1.0, "wrong": 0.0}
+    found = agreement(people, ["right", "right", "right", "right", "wrong", None], worth)
     assert (found["labels"], found["labels_ungraded"]) == (6, 1)
-    found = agreement(people, ["right", "right", "wrong", "right", "right", "wrong"], {"right": 1.0, "wrong": 0.0})
-    assert found["agreement"] == 3 / 6
-    assert found["bias"] == pytest.approx(1 / 6)
-    assert found["kappa"] == pytest.approx(0)
-    same = agreement(people[:2], ["right", "right"], {"right": 1.0, "wrong": 0.0})
+    found = agreement(people, ["right", "right", "wrong", "right", "right", "wrong"], worth)
+    assert [found[name] for name in ("agreement", "bias", "kappa")] == [3 / 6, pytest.approx(1 / 6), pytest.approx(0)]
+    same = agreement(people[:2], ["right", "right"], worth)
     assert (same["agreement"], same["kappa"], same["bias"]) == (1.0, None, 0.0)
 
 
@@ -150,9 +140,7 @@ def test_kappa_agrees_with_statsmodels_on_random_grades():
 
 def test_the_grader_is_calibrated_before_the_first_debate_and_the_mean_corrected(labels):
     path = labels(row("Paris", "right"), row("Lyon", "wrong"), "", row("It is Paris", "Right"), row("Nice", "wrong"))
-    metric = Graded(labels=path)
-    played, score = graded("Grade: right", "Grade: right", "Grade: right", "Grade: wrong", "Grade: right",
-                           metric=metric)
+    played, score = graded(*["Grade: right"] * 3, "Grade: wrong", "Grade: right", metric=Graded(labels=path))
     figures = played.summary["cells"][0]["figures"]["qa.graded"]
     assert score == 1.0
     assert figures == {"labels": 4, "labels_ungraded": 0, "agreement": 0.75, "kappa": 0.5, "bias": 0.25,
@@ -162,9 +150,8 @@ def test_the_grader_is_calibrated_before_the_first_debate_and_the_mean_corrected
 
 def test_a_resumed_study_does_not_calibrate_again(labels):
     path = labels(row("Paris", "right"), row("Lyon", "wrong"))
-    first, _ = graded("Grade: right", "Grade: right", "Grade: right", metric=Graded(labels=path))
-    again = play(replies=grader(), agents=1, references=["A"], metrics={"qa.graded": Graded(labels=path)},
-                 store=first.store)
+    first, _ = graded(*["Grade: right"] * 3, metric=Graded(labels=path))
+    again, _ = graded(metric=Graded(labels=path), store=first.store)
     assert again.requests == []
     assert again.summary["cells"][0]["figures"] == first.summary["cells"][0]["figures"]
 
@@ -189,9 +176,6 @@ def test_grades_are_two_or_more_different_words(grades):
 
 
 def test_a_debate_made_from_a_transcript_is_graded_too():
-    from madplug.records import Decision
-    from madplug.testing import wait_for
-
     debate = debate_from("AA", replies=["Grade: right"])
     change(debate, decision=Decision("A", "A"))
     assert wait_for(Graded().score(debate, ["A"])) == 1.0

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from madplug.errors import UserError
-from madplug.records import DebateResult
+from madplug import DebateResult, UserError
 from madplug.store import DebateId
 
 _NUMBER = (int, float)

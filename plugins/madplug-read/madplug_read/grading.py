@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from madplug.components import AnswerFormat
-from madplug.debate.checks import describe_error
-from madplug.records import DebateResult
+from madplug import AnswerFormat, DebateResult
 from madplug.store import Reader
+from madplug.study import describe_error
 
 if TYPE_CHECKING:
-    from madplug.registry.installed import Registry
+    from madplug.study import Registry
 
 Grades = Mapping[str, "bool | None"]
 """Right or wrong by answer key; None where it is not known."""
@@ -60,8 +59,7 @@ class Grader:
         return self._formats[cell]
 
     def _make(self, cell: str) -> AnswerFormat | None:
-        from madplug.config.build import InstalledBuilder, Made
-        from madplug.registry.installed import Registry
+        from madplug.study import InstalledBuilder, Made, Registry
 
         table = self._cells.get(cell)
         slot = table.get("answers") if isinstance(table, Mapping) else None

@@ -12,10 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from madplug.errors import UserError, listed, nearest
-from madplug.rows import to_json
+from madplug import UserError, count, listed, nearest, safe, to_json
 from madplug.store import CellOverview, DebateId, Reader, open_study
-from madplug.text import count, safe
 from madplug_read.grading import Grader
 from madplug_read.outlines import outline
 from madplug_read.records import Outline
@@ -65,7 +63,7 @@ def _ids(study: Reader, cells: Sequence[CellOverview], wanted: Wanted) -> Iterat
         if wanted.sample is not None:
             yield from (DebateId(cell.cell, repeat, wanted.sample) for repeat in range(cell.repeats))
         else:
-            yield from (id for _, id in study.walk(cell.cell))
+            yield from study.ids(cell.cell)
 
 
 def _check(study: Reader, folder: Path, cells: Sequence[CellOverview], wanted: Wanted) -> None:
@@ -74,7 +72,7 @@ def _check(study: Reader, folder: Path, cells: Sequence[CellOverview], wanted: W
         return
     where = [f" in cell '{wanted.cell}'" if wanted.cell is not None else "",
              f" with repeat {wanted.repeat}" if wanted.repeat is not None else ""]
-    others = dict.fromkeys(id.sample for cell in study.overview() for _, id in study.walk(cell.cell))
+    others = dict.fromkeys(id.sample for id in study.ids())
     hint = "" if wanted.sample in others else nearest(wanted.sample, list(others))
     raise UserError(f"{folder}: there is no debate on sample '{wanted.sample}'{''.join(where)}{hint}; "
                     f"madplug read {folder} lists the debates")

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from madplug import DebateResult, Reader, StudyResult
-from madplug.cli.tables import conclusion, summary_rows
-from madplug.text import count, safe
+from madplug import DebateResult, Reader, StudyResult, conclusion, count, safe, summary_rows
 from madplug_read.outlines import outline
 from madplug_read.records import MessageCard, Outline
 

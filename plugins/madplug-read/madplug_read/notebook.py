@@ -9,14 +9,13 @@ from typing import Any
 
 from typing_extensions import override
 
-from madplug import DebateFinished, MessageRecorded, Observer, Run, StudyStarted
-from madplug.cli.progress import ProgressText
+from madplug import DebateFinished, MessageRecorded, Observer, ProgressText, Run, StudyStarted
 
 EVERY = 0.5
 """Seconds between two updates."""
 PAGES = {("madplug.records", "DebateResult"): "debate_page", ("madplug.cli.api", "StudyResult"): "study_page",
-         ("madplug.store.reading", "SqliteReader"): "reader_page",
-         ("madplug.store.memory", "MemoryStore"): "reader_page"}
+         ("madplug.store.reading", "Reader"): "reader_page",
+         ("madplug.store.sqlite", "Recorder"): "reader_page", ("madplug.store.sqlite", "MemoryStore"): "reader_page"}
 """The function of `markup` that draws the records of a class, by the class's module and name."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from madplug.records import DebateResult, Message, is_another_sample
+from madplug import LEAVE, Agent, DebateResult, Message, is_another_sample
 from madplug.store import Spent
 from madplug_read.checking import check_result
 from madplug_read.grading import Grades
@@ -47,7 +47,8 @@ def outline(result: DebateResult, grades: Grades, spending: Spending | None = No
     return Outline(
         cell=result.cell, repeat=result.repeat, sample=result.sample, references=result.references,
         state=_state(result), error=result.error, agents=columns, answers=tuple(_answers(result, grades)),
-        rounds=rounds, messages=tuple(_cards(result.messages, grades, changes, spending)), changes=changes,
+        rounds=rounds, changes=changes,
+        messages=tuple(_cards(result.messages, result.agents, grades, changes, spending)),
         decision=decision, right=right, traits=traits(result, right, rounds, changes, counted),
         metrics=result.metrics, calls=result.calls, retries=result.retries, prompt=tokens.prompt,
         completion=tokens.completion, cached=tokens.cached, cost_usd=tokens.cost_usd, seconds=result.seconds,
@@ -127,7 +128,7 @@ def _mark(agent: int, number: int, said: Sequence[Message], grades: Grades, chan
                 any(m.id in changed for m in said))
 
 
-def _cards(messages: Sequence[Message], grades: Grades, changes: Sequence[Change],
+def _cards(messages: Sequence[Message], agents: Sequence[Agent], grades: Grades, changes: Sequence[Change],
            spending: Spending | None) -> Iterator[MessageCard]:
     changed = {c.message for c in changes}
     altered_for: dict[int, list[int]] = {}
@@ -136,11 +137,20 @@ def _cards(messages: Sequence[Message], grades: Grades, changes: Sequence[Change
             altered_for.setdefault(i, []).append(m.id)
     for m in messages:
         yield MessageCard(
-            id=m.id, round=m.round, wave=m.wave, agent=m.agent, move=m.move, stage=m.stage, content=m.content,
+            id=m.id, round=m.round, wave=m.wave, agent=m.agent, move=m.move, stage=m.stage,
+            content=m.content or _who_left(m, agents),
             answer=m.answer, key=m.key, right=grades.get(m.key) if m.key is not None else None,
             agreement=m.agreement, confidence=m.confidence, seen=m.seen, altered=m.altered, received=_received(m),
             altered_for=tuple(altered_for.get(m.id, ())), retracted=m.retracted, changed=m.id in changed,
             model=m.model, calls=m.calls, spent=spending(m.calls) if spending else None, data=m.data)
+
+
+def _who_left(message: Message, agents: Sequence[Agent]) -> str:
+    """What a message without words says if agents leave the debate with it."""
+    mark = message.data.get("madplug")
+    left = mark.get("left", ()) if isinstance(mark, Mapping) and message.move == LEAVE else ()
+    names = [agent.persona.name for agent in agents if agent.id in left]
+    return f"left the debate: {', '.join(names)}" if names else ""
 
 
 def _received(message: Message) -> Mapping[str, str]:

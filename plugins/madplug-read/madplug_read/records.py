@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from madplug.records import Decision, Sample
+from madplug import Decision, Sample
 from madplug.store import Spent
 
 State = Literal["running", "done", "failed"]

@@ -7,8 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from madplug.records import Vote
-from madplug.text import count, safe
+from madplug import Vote, count, safe
 from madplug_read.records import Change, Mark, MessageCard, Outline, RoundRow
 
 COLOURS = ("bold cyan", "bold magenta", "bold yellow", "bold blue", "bold white", "bold bright_red",

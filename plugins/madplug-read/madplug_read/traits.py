@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from madplug.records import DebateResult
+from madplug import DebateResult
 from madplug_read.records import Change, Mark, RoundRow
 
 TRAITS: Mapping[str, str] = {

@@ -21,9 +21,10 @@ from madplug import (
     Message,
     MessageRecorded,
     Observer,
+    count,
+    is_another_sample,
+    safe,
 )
-from madplug.records import is_another_sample
-from madplug.text import count, safe
 
 if TYPE_CHECKING:  # `madplug list` imports this module, and prints no debate
     from rich.console import Console

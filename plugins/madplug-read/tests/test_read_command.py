@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
 from madplug.cli.program import main
-from madplug.store import SqliteReader, open_recorder
+from madplug.store import Reader, open_recorder
 from madplug.testing import wait_for
 
 HOSTILE = "\x1b[31mred\x1b[0m\u202eturned <script>alert(1)</script>"
@@ -91,9 +91,9 @@ def test_a_long_list_is_cut_short_and_says_so(read, study, monkeypatch, words, l
 
 def test_a_list_reads_no_more_debates_than_it_shows(read, study, monkeypatch):
     looked_at = []
-    debate = SqliteReader.debate
+    debate = Reader.debate
     monkeypatch.setattr("madplug_read.listing.LISTED", 2)
-    monkeypatch.setattr(SqliteReader, "debate", lambda self, id: looked_at.append(id) or debate(self, id))
+    monkeypatch.setattr(Reader, "debate", lambda self, id: looked_at.append(id) or debate(self, id))
     read(study)
     assert len(looked_at) == 2
     assert len(read(study, "--json").stdout.splitlines()) == 6

@@ -177,3 +177,10 @@ def test_a_record_with_a_wrong_type_is_a_message_that_names_the_place(more, plac
         replace(result, **more)
     with pytest.raises(UserError, match=f"sample 'q': cannot be shown: unexpected .* in {place}"):
         outline(wrong, {})
+
+
+def test_agents_that_leave_are_named_where_nothing_was_said_about_it():
+    left = Message(0, 1, 0, None, "leave", "", data={"madplug": {"left": [1]}})
+    agents = (Agent(0, Persona("Ada"), None), Agent(1, Persona("Bob"), None))
+    shown = outline(DebateResult("c", 0, Sample("q", "?"), (), agents, (left,)), {}).messages
+    assert [m.content for m in shown] == ["left the debate: Bob"]

@@ -37,7 +37,7 @@ def decide(folder: Path, decision: str | None, settings: tuple[str, ...], withou
     No debate in DIR is run again and no call is made that is on record: what the new decision, the phases and the
     metrics ask for the first time is asked only with --pay. The new study is called like its directory.
     """
-    from madplug.cli.launch import launch
+    from madplug import launch
     from madplug.store import open_study
     from madplug.study import Session, as_toml, setting
     from madplug_redecide.deciding import Redecider, most_calls, resolve_again, without_paying
@@ -79,7 +79,7 @@ def rescore(folder: Path, metrics: tuple[str, ...], yes: bool, quiet: bool) -> N
     By the metrics of the study, or by those named, which are added to it. No debate is run; a metric that asks a model
     pays only for calls that it has not made before.
     """
-    from madplug.cli.launch import launch
+    from madplug import launch
     from madplug.store import open_study
     from madplug.study import Session, as_toml, check_facts
     from madplug_redecide.deciding import Redecider, most_calls

@@ -8,8 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from madplug.errors import ModelError, UserError, nearest_or_all
-from madplug.records import DebateId, Decision, Sample, Usage
+from madplug import DebateId, Decision, ModelError, Sample, Usage, UserError, nearest_or_all
 from madplug.store import Reader
 from madplug.study import Registry, Resolver, absolute, confirm, follow, overlay, read
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from madplug.errors import UserError
+from madplug import UserError
 from madplug.study import Registry, Resolver, absolute, file_of
 from madplug_redecide.deciding import recorded_table
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -305,3 +307,31 @@ def test_a_phase_of_the_new_study_puts_no_text_on_record():
     assert requests == []
     assert result.messages == played.result.messages
     assert result.decision == played.result.decision
+
+
+DECIDE = ("decide", "runs/study", "--decision", "last_round", "--output", "again", "--yes")
+
+
+def damage(folder, statement):
+    with closing(sqlite3.connect(folder / "study.db")) as db:
+        db.execute(statement.replace("sample = 'q'", "sample = 'q0000'"))
+        db.commit()
+
+
+@pytest.mark.parametrize("hostile", ["wrong type", "deep", "metrics"])
+def test_a_hostile_record_is_a_message(program, tmp_path, hostile):
+    from damage import HOSTILE
+
+    program("run", "study.toml", "--quiet")
+    damage(tmp_path / "runs/study", HOSTILE[hostile])
+    done = program(*DECIDE)
+    assert done.exit_code in (1, 2)
+    assert "sample 'q0000' cannot be read" in done.stderr
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG" * 3000, b""])
+def test_what_is_not_a_study_is_a_message(program, tmp_path, content):
+    program("run", "study.toml", "--quiet")
+    (tmp_path / "runs/study/study.db").write_bytes(content)
+    done = program(*DECIDE)
+    assert (done.exit_code, "runs/study" in done.stderr) == (2, True)

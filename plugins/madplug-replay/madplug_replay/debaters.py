@@ -7,6 +7,7 @@ from math import exp
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
+from typing_extensions import override
 
 from madplug import Message, Options, Persona, PersonaGenerator, Reply, Sample, Style, Turn, TurnOrder
 from madplug_replay.trajectories import recorded
@@ -67,8 +68,8 @@ class Recorded(Style):
         said = answer if answer.strip() else self.options.empty
         return Reply(said, answer=said, confidence=confidence(debate.sample, k, agent, self.options.scale))
 
+    @override
     def calls(self, plan: Any) -> int:
-        """None."""
         return 0
 
 

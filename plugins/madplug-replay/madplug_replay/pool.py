@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from madplug import DebateResult, Problem, UserError, open_study
-from madplug.rows import from_row
+from madplug import DebateResult, Problem, UserError, from_row, open_study
 
 Solutions = Mapping[str, tuple[tuple[str, str | None], ...]]
 """(content, answer) of every solution, by the id of its sample."""

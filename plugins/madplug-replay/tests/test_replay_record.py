@@ -1,3 +1,5 @@
+"""Recorded debates as a data set, and their replay."""
+
 import json
 
 import pytest
@@ -9,12 +11,18 @@ from madplug_replay import Personas, Recorded, ReplayDebate, Rounds, Trajectorie
 ROWS = [
     {"qid": "q/1", "ref": "A", "answers": [["A", "B", "B"], ["A", "A", None]], "run": "one", "level": 3},
     {"qid": "q/2", "ref": ["B", "C"], "answers": [["B", None]], "run": "one", "question": "Which?",
-    "choices": ["x", "y"]}, {"qid": "q/1", "ref": "A", "answers": [["A"]], "run": "two"}]
+     "choices": ["x", "y"]},
+    {"qid": "q/1", "ref": "A", "answers": [["A"]], "run": "two"}]
 
 
 @pytest.fixture
 def path(tmp_path):
     return written(tmp_path, ROWS)
+
+
+@pytest.fixture
+def first_run(path):
+    return Trajectories(path=path, select={"run": "one"})
 
 
 def written(folder, rows):
@@ -34,30 +42,27 @@ def one(tmp_path, row, **settings):
     return replayed(Trajectories(path=written(tmp_path, [{"qid": "q", "ref": "A", **row}])), **settings)[0]
 
 
-def test_a_row_is_a_sample(path):
-    (first, references), (second, more) = Trajectories(path=path, select={"run": "one"}).samples()
+def test_a_row_is_a_sample(first_run):
+    (first, references), (second, more) = first_run.samples()
     assert (first.id, first.question, first.choices, references) == ("q/1", "q/1", (), ("A",))
     assert first.metadata == {"answers": ROWS[0]["answers"], "run": "one", "level": 3}
     assert (second.question, second.choices, more) == ("Which?", ("x", "y"), ("B", "C"))
 
 
-def test_a_debate_says_what_was_recorded(path):
-    first, second = replayed(Trajectories(path=path, select={"run": "one"}))
+def test_a_debate_says_what_was_recorded_with_agents_and_rounds_of_the_row(first_run):
+    first, second = replayed(first_run)
     assert [(m.round, m.agent, m.answer) for m in first.messages] == [
         (1, 0, "A"), (1, 1, "B"), (1, 2, "B"), (2, 0, "A"), (2, 1, "A"), (2, 2, None)]
     assert [m.answer for m in second.messages] == ["B", None]
+    assert [(a.persona.name, a.model) for a in first.agents] == [(f"Agent {i}", None) for i in (1, 2, 3)]
+    assert (first.rounds, first.calls, len(second.agents), second.rounds) == (2, 0, 2, 1)
+    assert "agents" not in ReplayDebate.debate
 
 
-def test_agents_and_rounds_come_from_the_row(path):
-    first, second = replayed(Trajectories(path=path, select={"run": "one"}))
-    assert [a.persona.name for a in first.agents] == ["Agent 1", "Agent 2", "Agent 3"]
-    assert (first.rounds, len(second.agents), second.rounds) == (2, 2, 1)
-    assert first.calls == 0
-    assert first.agents[0].model is None
-
-
-def test_rounds_may_end_earlier_than_the_record(path):
-    assert replayed(Trajectories(path=path, select={"run": "one"}), rounds=1)[0].rounds == 1
+def test_rounds_may_end_earlier_than_the_record_on_which_any_decision_runs(first_run):
+    assert replayed(first_run, rounds=1)[0].rounds == 1
+    Score = pytest.importorskip("madplug_freemad").Score
+    assert replayed(first_run, decision=Score())[0].decision.scores == {"A": 45.0, "B": 37.5}
 
 
 def test_agents_that_were_not_recorded_have_no_vote(path):
@@ -66,44 +71,28 @@ def test_agents_that_were_not_recorded_have_no_vote(path):
     assert [m.agent for m in result.messages] == [0]
 
 
-def test_names_come_from_the_row(tmp_path):
-    result = one(tmp_path, {"answers": [["A", "B", "A"]], "agents": ["big", "small"]})
+def test_names_come_from_the_row_and_an_empty_answer_says_that_there_is_none(tmp_path):
+    result = one(tmp_path, {"answers": [["", "x", "A"]], "agents": ["big", "small"]})
     assert [a.persona.name for a in result.agents] == ["big", "small", "Agent 3"]
-
-
-def test_any_decision_runs_on_the_record(path):
-    Score = pytest.importorskip("madplug_freemad").Score
-    result = replayed(Trajectories(path=path, select={"run": "one"}), decision=Score())[0]
-    assert result.decision.scores == {"A": 45.0, "B": 37.5}
-
-
-def test_an_empty_answer_says_that_there_is_none(tmp_path):
-    assert [m.key for m in one(tmp_path, {"answers": [["", "x"]]}).messages] == ["unknown", "x"]
+    assert [m.key for m in result.messages] == ["unknown", "x", "A"]
 
 
 @pytest.mark.parametrize(("column", "values", "expected"), [
     ("confidence", [0.9, 0.2], [0.9, 0.2]), ("score", [0.9, 0.2], [0.9, 0.2]), ("score", [0.0, 2.0], [0.5, 0.8808]),
-    ("score", [[0.3, None]], [0.3, None]), ("score", [-800, 800], [0.0, 1.0]), ("confidence", [1.5, -1], [1.0, 0.0])])
+    ("score", [[0.3, None]], [0.3, None]), ("score", [-800, 800], [0.0, 1.0]), ("confidence", [1.5, -1], [1.0, 0.0]),
+    ("confidence", [[0.1, 0.2], [0.7, 0.8]], [0.1, 0.2, 0.7, 0.8])])
 def test_confidences_are_replayed(tmp_path, column, values, expected):
-    result = one(tmp_path, {"answers": [["A", "B"]], column: values})
+    result = one(tmp_path, {"answers": [["A", "B"]] * (len(expected) // 2), column: values})
     assert [m.confidence for m in result.messages] == pytest.approx(expected, abs=1e-4)
-
-
-def test_confidences_of_every_round(tmp_path):
-    result = one(tmp_path, {"answers": [["A"], ["A"]], "confidence": [[0.1], [0.7]]})
-    assert [m.confidence for m in result.messages] == [0.1, 0.7]
 
 
 @pytest.mark.parametrize(("select", "ids"), [
     ({"run": "two"}, ["q/1"]), ({"qid": "*/2"}, ["q/2"]), ({"run": "one", "qid": ("q/2", "q/3")}, ["q/2"]),
     ({"level": 3}, ["q/1"])])
-def test_rows_are_selected_by_value(path, select, ids):
+def test_rows_are_selected_by_value_and_a_limit_takes_the_first(path, select, ids):
     dataset = Trajectories(path=path, select=select)
     assert [s.id for s, _ in dataset.samples()] == ids
     assert dataset.size() == len(ids)
-
-
-def test_a_limit_takes_the_first_rows(path):
     assert [s.id for s, _ in Trajectories(path=path, limit=1).samples()] == ["q/1"]
 
 
@@ -122,6 +111,7 @@ def test_the_same_question_twice_names_the_runs(path):
     ('{"qid": "1", "answers": [["A"]]}', "line 1, column 'ref': is missing"), ("", "no row has anything in it")])
 def test_what_is_wrong_with_a_file_is_named(tmp_path, text, problem):
     path = tmp_path / "wrong.jsonl"
+    assert list(Trajectories(path=path).check(None)) == [f"{path}: cannot be read: No such file or directory"]
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     assert [problem in p for p in Trajectories(path=path).check(None)] == [True]
 
@@ -142,11 +132,6 @@ def test_what_a_row_calls_images_is_not_sent_to_a_model(tmp_path):
     assert sample.metadata["instruction"] == "Choose."
 
 
-def test_a_missing_file_is_named(tmp_path):
-    assert list(Trajectories(path=tmp_path / "no.jsonl").check(None)) == [
-        f"{tmp_path / 'no.jsonl'}: cannot be read: No such file or directory"]
-
-
 def test_the_fingerprint_is_of_the_contents(path, tmp_path):
     before = Trajectories(path=path).fingerprint()
     written(tmp_path, ROWS[:1])
@@ -156,7 +141,3 @@ def test_the_fingerprint_is_of_the_contents(path, tmp_path):
 def test_the_recorded_style_needs_a_record():
     played = play(styles=[Recorded()], turns=Rounds(), expect_failure=True)
     assert "sample 'q1' has no recorded answers" in played.result.error
-
-
-def test_the_preset_asks_for_nothing():
-    assert "agents" not in ReplayDebate.debate

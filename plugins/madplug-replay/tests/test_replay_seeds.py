@@ -1,6 +1,12 @@
+"""Messages that are on record before the first round."""
+
+import asyncio
+
 import pytest
 
 from madplug import Sample
+from madplug.rows import to_json
+from madplug.store import open_recorder
 from madplug.testing import play
 from madplug_replay import SeedMessages
 
@@ -17,27 +23,18 @@ def seeds(played) -> str:
     return "".join(m.key or "-" for m in played.transcript.of_round(0))
 
 
-def test_messages_of_the_run_file_are_on_record_before_the_first_round():
+def test_messages_of_the_run_file_are_on_record_before_the_first_round_and_shown_in_it_as_answers():
     played = run(messages=("A", {"content": "Surely B", "answer": "B"}))
+    made_up = "I worked this out step by step, and the answer is A."
     assert [(m.round, m.agent, m.answer, m.content) for m in played.messages[:2]] == [
-        (0, None, "A", "I worked this out step by step, and the answer is A."), (0, None, "B", "Surely B")]
-
-
-def test_they_are_shown_in_the_first_round_as_answers():
-    played = run(messages=({"content": "one", "answer": "A"}, {"content": "two", "answer": "B"}))
-    assert [m["content"] for m in played.requests[0].messages] == ["<q>\n\none\n\ntwo"]
-
-
-def test_they_come_from_a_column_of_the_sample():
-    sample = Sample("q", "?", metadata={"answers": [["A", None], ["B", "A"]]})
-    assert seeds(run(sample, column="answers")) == "ABA"
+        (0, None, "A", made_up), (0, None, "B", "Surely B")]
+    assert [m["content"] for m in played.requests[0].messages] == [f"<q>\n\n{made_up}\n\nSurely B"]
 
 
 @pytest.mark.parametrize(("order", "expected"), [
     ("right_first", "A" * 40 + "B" * 40), ("wrong_first", "B" * 40 + "A" * 40), ("alternating", "AB" * 40)])
 def test_forty_right_and_forty_wrong_in_three_orders(order, expected):
-    sample = Sample("q", "?", ("x", "y"))
-    played = run(sample, right=40, wrong=40, order=order)
+    played = run(Sample("q", "?", ("x", "y")), right=40, wrong=40, order=order)
     assert seeds(played) == expected
     assert played.prompts[0].count("the answer is A") == 40
 
@@ -50,14 +47,9 @@ def test_answers_that_are_there_come_before_made_up_ones():
     assert played.result.notes["replay.seed_messages"] == {"right": 1, "wrong": 1, "shown": 4}
 
 
-@pytest.mark.parametrize(("reference", "expected"), [("5", "678"), ("yes", "no no no".replace(" ", ""))])
+@pytest.mark.parametrize(("reference", "expected"), [("5", "678"), ("yes", "nonono")])
 def test_wrong_answers_without_options(reference, expected):
     assert seeds(run(references=(reference,), right=0, wrong=3)) == expected
-
-
-def test_no_wrong_answer_is_known_of_an_open_question():
-    played = play(extensions=[SeedMessages(wrong=1)], references=("Paris",), oracle=True, expect_failure=True)
-    assert "add some in the column 'seeds'" in played.result.error
 
 
 def test_what_is_right_needs_the_references():
@@ -65,10 +57,12 @@ def test_what_is_right_needs_the_references():
     assert SeedMessages(messages=("A",)).needs == frozenset()
 
 
-def test_an_order_of_given_messages():
-    sample = Sample("q", "?", metadata={"seeds": ["B", "A", "B", "A", "A"]})
-    assert seeds(run(sample, order="alternating")) == "ABABA"
-    assert seeds(run(sample, order="wrong_first")) == "BBAAA"
+@pytest.mark.parametrize(("metadata", "options", "expected"), [
+    ({"answers": [["A", None], ["B", "A"]]}, {"column": "answers"}, "ABA"),
+    ({"seeds": ["B", "A", "B", "A", "A"]}, {"order": "alternating"}, "ABABA"),
+    ({"seeds": ["B", "A", "B", "A", "A"]}, {"order": "wrong_first"}, "BBAAA")])
+def test_they_come_from_a_column_of_the_sample_in_an_order(metadata, options, expected):
+    assert seeds(run(Sample("q", "?", metadata=metadata), **options)) == expected
 
 
 def test_openings_of_several_extensions_are_kept():
@@ -85,8 +79,6 @@ def test_strategies_of_madc_order_them():
     played = run(messages=("A", "B", "B", "A", "A"), visibility=Ordered(strategy="most_first"))
     assert [b[-2] for b in played.prompts[0].split("\n\n")[1:]] == ["A", "A", "A", "B", "B"]
 
-
-# A pool from a recorded study, and each agent's own earlier answer
 
 POOL = """
 dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
@@ -110,8 +102,6 @@ ROWS = [{"id": "q1", "question": "Which?", "choices": ["one", "two", "three"], "
 def pool(run_on_endpoint, tmp_path):
     """Twelve recorded solutions, half of them right, as an export."""
     pytest.importorskip("madplug_baselines")
-    from madplug.rows import to_json
-
     made = iter(range(12))
 
     def solve(body):
@@ -143,13 +133,8 @@ def test_one_sweep_is_the_scaling_experiment(pool, run_on_endpoint):
 
 
 def test_a_pool_is_read_from_a_studys_directory(tmp_path):
-    from madplug.store import open_recorder
-
-    pytest.importorskip("madplug_som")
     with_pool = play(replies=["A", "B", "A once more"], styles=[Exchange(**MARKED)], sample=Sample("q1", "?"))
     recorder = open_recorder(tmp_path / "study")
-    import asyncio
-
     asyncio.run(recorder.finish_debate(with_pool.result))
     recorder.close()
     played = run(Sample("q1", "?"), study=tmp_path / "study")
@@ -186,6 +171,9 @@ def test_a_study_that_cannot_be_read_is_a_problem(tmp_path, text, problem):
     assert problem in found
 
 
-def test_an_agent_without_any_earlier_answer_fails_the_debate():
-    played = play(extensions=[SeedMessages(own="any")], references=("Paris",), oracle=True, expect_failure=True)
-    assert "no answer to sample 'q1' that an agent could have given" in played.result.error
+@pytest.mark.parametrize(("options", "problem"), [
+    ({"wrong": 1}, "add some in the column 'seeds'"),
+    ({"own": "any"}, "no answer to sample 'q1' that an agent could have given")])
+def test_an_open_question_without_known_answers_fails_the_debate(options, problem):
+    played = play(extensions=[SeedMessages(**options)], references=("Paris",), oracle=True, expect_failure=True)
+    assert problem in played.result.error

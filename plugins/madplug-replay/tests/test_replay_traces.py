@@ -47,18 +47,18 @@ def replay(file, form, rounds=1000, **select):
     return list(played.store.results())
 
 
-def is_right(result, form, key) -> bool:
+def is_right(result, form, key):
     keys = [form.canonical(r, result.sample) for r in result.references]
     if key is None or not keys:
         return key in (None, "unknown") and not keys
     return any(k is not None and form.same(key, k, result.sample) for k in keys)
 
 
-def correct(results, form) -> int:
+def correct(results, form):
     return sum(is_right(r, form, r.decision.key) for r in results)
 
 
-def by_agent(results, form) -> list[int]:
+def by_agent(results, form):
     agents = range(len(results[0].agents))
     return [sum(is_right(r, form, m.key) for r in results for m in r.messages if m.agent == i) for i in agents]
 
@@ -86,31 +86,25 @@ def test_dylan_on_mmlu(agents):
     assert correct(results, answers.Choice()) == entry["majority_last_active_round_correct"]
 
 
-def test_dylan_on_mmlu_row_by_row():
+def test_dylan_row_by_row():
     form = answers.Choice()
     untied = [r for r in replay("dylan_mmlu_n3", form) if not r.sample.metadata["tie"]]
     assert all(is_right(r, form, r.decision.key) == r.sample.metadata["reported_correct"] for r in untied)
     assert len(untied) == 1385 - expected("dylan-mmlu", agents=3)["ties"]
-
-
-def test_dylan_on_math_row_by_row():
-    results, entry = replay("dylan_math500", Spelling()), expected("dylan-math500")
-    assert correct(results, Spelling()) == entry["majority_correct"]
+    results = replay("dylan_math500", Spelling())
+    assert correct(results, Spelling()) == expected("dylan-math500")["majority_correct"]
     assert all(is_right(r, Spelling(), r.decision.key) == r.sample.metadata["majority_correct"] for r in results)
 
 
-def test_nine_models_on_mmlu_pro():
-    form, entry = answers.Choice(), expected("models-mmlu-pro", split="dev")
-    results = replay("models_mmlu_pro", form)
-    assert (len(results), correct(results, form)) == (entry["n"], entry["majority_correct"])
-    assert by_agent(results, form) == list(entry["per_model_correct"].values())
-
-
-def test_four_models_on_gsm8k():
-    form, entry = answers.Number(), expected("openai-gsm8k")
-    results = replay("openai_gsm8k", form)
-    assert (len(results), correct(results, form)) == (entry["n"], entry["maj"])
-    assert by_agent(results, form) == [entry[name] for name in entry["agents"]]
+@pytest.mark.parametrize(("file", "form", "entry", "right", "each"), [
+    ("models_mmlu_pro", answers.Choice(), expected("models-mmlu-pro", split="dev"), "majority_correct",
+     lambda entry: list(entry["per_model_correct"].values())),
+    ("openai_gsm8k", answers.Number(), expected("openai-gsm8k"), "maj",
+     lambda entry: [entry[name] for name in entry["agents"]])])
+def test_models_beside_each_other(file, form, entry, right, each):
+    results = replay(file, form)
+    assert (len(results), correct(results, form)) == (entry["n"], entry[right])
+    assert by_agent(results, form) == each(entry)
 
 
 def test_three_models_on_squad():

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from madplug.errors import Problem, UserError, nearest
-from madplug.study.intervals import interval
+from madplug import Problem, UserError, nearest
+from madplug.study import interval
 from madplug_report import statistics as st
 from madplug_report.factors import STUDY, Factors, is_named
 from madplug_report.reading import ACCURACY, AGREED, DECIDED, FAILED, FALLBACK, UNDECIDED, Debates

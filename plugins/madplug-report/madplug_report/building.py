@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from madplug.errors import UserError, nearest
+from madplug import UserError, nearest
 from madplug_report import sizes
 from madplug_report.analysis import Analysis
 from madplug_report.combining import marginals

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtr
 
-from madplug.study.intervals import t_quantile
+from madplug.study import t_quantile
 from madplug_report import statistics as st
 from madplug_report.factors import Factor, is_named
 

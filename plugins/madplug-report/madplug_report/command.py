@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from madplug.errors import UserError
+from madplug import UserError
 
 
 @click.command()

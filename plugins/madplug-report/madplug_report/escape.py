@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
-from madplug.text import safe
+from madplug import safe
 
 _LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
           "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",

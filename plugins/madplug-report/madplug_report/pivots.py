@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from madplug.errors import Problem, UserError, nearest
+from madplug import Problem, UserError, nearest
 from madplug_report.analysis import Analysis
 from madplug_report.combining import average, combine
 from madplug_report.factors import ABSENT, STUDY, Factor, Factors, is_named

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from madplug.errors import Problem, UserError, nearest
+from madplug import Problem, UserError, nearest
 from madplug_report.analysis import Analysis
 from madplug_report.combining import combine
 from madplug_report.factors import Factor

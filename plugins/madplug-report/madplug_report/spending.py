@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from madplug.errors import UserError
+from madplug import UserError
 from madplug.store import CallFigures
 
 if TYPE_CHECKING:

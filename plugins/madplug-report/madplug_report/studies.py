@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from madplug import Reader, UserError, open_study
-from madplug.rows import pictures_in
-from madplug.study.compatibility import is_cell
-from madplug.study.files import read_text
+from madplug import Reader, UserError, open_study, pictures_in
+from madplug.study import is_cell, read_text
 
 
 @dataclass
@@ -129,7 +127,7 @@ def _slugs(study: Reader) -> Iterable[str]:
 
 def _name_of(folder: Path) -> str:
     """The study's name while it has no summary: from its expanded run file, else the directory's."""
-    from madplug.config.read import read
+    from madplug.study import read
 
     with suppress(UserError, OSError):
         return str(read(folder / "study.toml", (), {}).get("name") or folder.resolve().name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from madplug.text import columns
+from madplug import columns
 from madplug_report.escape import distinct, in_html, in_latex, in_markdown, line
 
 NOTHING = "–"

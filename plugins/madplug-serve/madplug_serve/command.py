@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from madplug.errors import UserError
+from madplug import UserError
 
 KEY = "MADPLUG_SERVE_KEY"
 
@@ -39,8 +39,7 @@ def serve(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool,
     A request to /v1/chat/completions runs a debate on the conversation and is answered with the decision. Debates are
     recorded in a directory like those of any study.
     """
-    from madplug.config.read import read
-    from madplug.study import confirm
+    from madplug.study import confirm, read
     from madplug_serve.running import Address, resolve_served, serve_study
 
     _check_template(template)

@@ -6,11 +6,18 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import contextmanager
 
-from madplug import DebateId, DebateResult, Executor, Observer, Sample
-from madplug.context import Jobs, RunDriver
-from madplug.errors import StudyError
-from madplug.events import MessageRecorded
-from madplug.log import redact
+from madplug import (
+    DebateId,
+    DebateResult,
+    Executor,
+    Jobs,
+    MessageRecorded,
+    Observer,
+    RunDriver,
+    Sample,
+    StudyError,
+    redact,
+)
 from madplug.study import Job, StudyDriver, Worker
 from madplug_serve.conversation import Asked, RequestError
 from madplug_serve.dataset import Conversations

@@ -12,27 +12,24 @@ from typing import Any
 
 from aiohttp import web
 
-from madplug import DebateResult, Observer
-from madplug.config import ResolvedStudy, Resolver
-from madplug.config.read import read
-from madplug.errors import UserError
-from madplug.events import DebateFinished
-from madplug.registry.installed import Registry
-from madplug.rows import plain
+from madplug import DebateFinished, DebateResult, Observer, UserError, count, plain, safe
 from madplug.study import (
     FINISHED,
     INTERRUPTED,
     LIMIT,
     SOME_FAILED,
     STOPPING,
+    Registry,
+    ResolvedStudy,
+    Resolver,
     Session,
     StudyRun,
     check_folder,
     collect_rarely,
     echo,
     interruptible,
+    read,
 )
-from madplug.text import count, safe
 from madplug_serve.debates import Debates
 from madplug_serve.web import Api
 

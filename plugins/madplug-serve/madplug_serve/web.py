@@ -10,8 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from madplug import DebateId, DebateResult
-from madplug.errors import nearest
+from madplug import DebateId, DebateResult, nearest
 from madplug_serve.conversation import Asked, RequestError, parse_request
 from madplug_serve.debates import Debates, gather_or_cancel
 from madplug_serve.replies import ReplyWriter, reasoning_part, sse

@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from madplug import UserError
-from madplug.errors import listed
+from madplug import UserError, listed
 
 
 def add_options(run: click.Command) -> None:

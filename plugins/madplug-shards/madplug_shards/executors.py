@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import Field, model_validator
 
-from madplug import Executor, Nested, Options, RunPath, Sample
-from madplug.errors import UserError
-from madplug.records import Caller
-from madplug.rows import to_json
-from madplug.text import count
+from madplug import Caller, Executor, Nested, Options, RunPath, Sample, UserError, count, to_json
 
 if TYPE_CHECKING:
-    from madplug.context import Jobs, RunDriver
+    from madplug import Jobs, RunDriver
     from madplug.study import StudyDriver
 
 PREPARED = ("kept.", "trained.")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from madplug.errors import Problem, UserError, listed
+from madplug import Problem, UserError, count, listed
 from madplug.store import SCOPE, Reader, Scope, copy_records, facts_of, open_recorder, open_study
 from madplug.study import (
     PART,
@@ -29,7 +29,6 @@ from madplug.study import (
     read_text,
     write_whole,
 )
-from madplug.text import count
 from madplug_shards.executors import PREPARED
 
 Facts = Mapping[str, Any]

@@ -9,6 +9,7 @@ from math import exp
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
+from typing_extensions import override
 
 from madplug import Agent, ComponentError, Message, Options, Plan, Reply, Style, Turn
 from madplug_prompting.prompts import letter
@@ -78,8 +79,8 @@ class Debater(Style):
         return Reply(self.options.text.replace("{answer}", answer), answer, confidence=chances[answer] / sums[-1],
                      agreement=answer == peers[-1] if peers else None)
 
+    @override
     def calls(self, plan: Plan) -> int:
-        """None."""
         return 0
 
     def alone(self, debate: Debate, agent: Agent, options: Sequence[str], right: Sequence[str]) -> dict[str, float]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
+from typing_extensions import override
 
 from madplug import Message, Plan, Reply, Style, Turn
 from madplug_prompting import prompts
@@ -88,8 +89,8 @@ class DiscussionStyle(Style):
         given = {"agreement": self.options.agreement != "none", "confidence": self.options.structured}
         self.gives = frozenset(name for name, gives in given.items() if gives)
 
+    @override
     def calls(self, plan: Plan) -> int:
-        """One."""
         return 1
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from madplug import MadplugError, Observer, Options, StudyError, Volatile
-from madplug.errors import message_of
-from madplug.log import redact
+from madplug import MadplugError, Observer, Options, StudyError, Volatile, message_of, redact
 
 if TYPE_CHECKING:
-    from madplug.context import Run
+    from madplug import Run
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between two attempts at a delivery: twice as many after each, up to the most."""

@@ -21,21 +21,18 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from madplug import DebateFinished, StudyError, StudyFinished, StudyStarted, Volatile
-from madplug.log import redact
-from madplug.process import python_command
-from madplug.rows import plain
+from madplug import DebateFinished, StudyError, StudyFinished, StudyStarted, Volatile, plain, python_command, redact
 from madplug_tracking.network import NetworkObserver, NetworkOptions, RejectedError
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
-    from madplug.context import Run
+    from madplug import Run
 
 REPORT_SECONDS = 25.0
 """The most seconds that making the report may take: an observer has 30 once a study has ended."""
 _REPORT = """
-from madplug.cli.program import main
+from madplug import main
 folder, target = sys.argv[1:]
 main(["report", "--output", target, "--", folder], prog_name="madplug")
 """
@@ -234,7 +231,7 @@ def _digest(*parts: str) -> str:
 
 def _origin(folder: Path) -> str:
     """What tells a study from others of its name: when and where its first run started."""
-    from madplug.study.directory import read_manifest
+    from madplug.study import read_manifest
 
     runs = read_manifest(folder)["runs"]
     return f"{folder.resolve()} {runs[0] if runs else ''}"
@@ -242,7 +239,7 @@ def _origin(folder: Path) -> str:
 
 def _cell_tables(folder: Path) -> dict[str, Any]:
     """Every setting of each cell, from the expanded run file."""
-    from madplug.config.read import read
+    from madplug.study import read
 
     path = folder / "study.toml"
     cells = read(path, (), {}).get("cells", []) if path.is_file() else []

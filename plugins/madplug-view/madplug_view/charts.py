@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from madplug.errors import UserError
-from madplug.process import python_command
+from madplug import UserError, python_command
 
 MOST_SECONDS = 300
 _MAIN = """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from madplug.errors import UserError
+from madplug import UserError
 
 if TYPE_CHECKING:
     from madplug_view.studies import Study

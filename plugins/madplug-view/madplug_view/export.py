@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from madplug.errors import UserError
-from madplug.rows import plain, to_json
+from madplug import UserError, count, plain, to_json
 from madplug.store import DebateId, Reader, open_study
-from madplug.text import count
 from madplug_read import Outline, outline
 from madplug_view.bundle import bundle
 from madplug_view.charts import can_draw
+from madplug_view.queries import metric_names, walk
 from madplug_view.rows import calls_behind, cut_call, row_of, texts_of
 from madplug_view.server import PAGE_FOLDER
 from madplug_view.studies import Study, key_of, main_metric
@@ -126,7 +125,7 @@ def _export_study(number: int, study: Study, chunks: _Chunks, part: Part) -> int
                 cells[found.cell] = f"rows-{number}-{nth}"
                 chunks.add(cells[found.cell], rows)
                 debates += len(rows)
-        names = reader.metric_names()
+        names = metric_names(reader)
     overviews = {name: _of_cells(study.overview(name or None), cells, part) for name in names or [""]}
     charts = _charts(study, chunks) if cells and not part.cells and not part.samples else []
     if charts:
@@ -158,7 +157,7 @@ def _export_cell(study: Study, reader: Reader, cell: str, name: str, chunks: _Ch
     """The rows of a cell, after their debates."""
     full: dict[str, Any] = {}
     size = nth = 0
-    for started, (_, id) in enumerate(reader.walk(cell)):
+    for started, (_, id) in enumerate(walk(reader, cell)):
         result = reader.debate(id) if part.has(id) else None
         if result is None:
             continue

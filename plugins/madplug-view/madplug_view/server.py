@@ -15,8 +15,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from madplug.errors import UserError
-from madplug.rows import to_json
+from madplug import UserError, to_json
 from madplug.store import DebateId, open_study
 from madplug_view.studies import FIELDS, Search, Study
 

@@ -12,13 +12,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from madplug.errors import UserError
-from madplug.records import DebateResult
-from madplug.rows import plain
-from madplug.store import DebateId, Ending, Order, Reader, open_study
-from madplug.study.files import read_text
+from madplug import DebateResult, UserError, plain
+from madplug.store import DebateId, Reader, open_study
+from madplug.study import read_text
 from madplug_read import TRAITS, Grader, Grades, Outline, outline
 from madplug_view.charts import can_draw, draw
+from madplug_view.queries import Ending, Order, contrast, metric_names, overview, walk
 from madplug_view.rows import MORE, calls_behind, cut_call, row_of, texts_of
 from madplug_view.texts import cut_texts
 
@@ -83,10 +82,10 @@ class Study:
                 self.page(Search(cell["cell"]))
 
     def _overview(self, reader: Reader, metric: str | None) -> dict[str, Any]:
-        names = reader.metric_names(of_each=LOOKED_AT)
+        names = metric_names(reader, LOOKED_AT)
         chosen = metric if metric in names else main_metric(names)
         started = time.perf_counter()
-        cells = plain(reader.overview(chosen))
+        cells = plain(overview(reader, chosen))
         planned = reader.fact("planned")
         return {"name": self.name, "cells": cells, "metric": chosen, "metrics": names, "traits": dict(TRAITS),
                 "planned": planned if isinstance(planned, int) else None, "problems": reader.problems(),
@@ -128,17 +127,17 @@ class Study:
 
     def _walk(self, reader: Reader, search: Search) -> Iterator[tuple[str, DebateId]]:
         """The debates to look at, each with the cursor of what follows."""
-        def walk(cell: str, after: str | None) -> Iterator[tuple[str, DebateId]]:
-            return reader.walk(cell, search.order, descending=search.descending, after=after,
-                               ending=ending_of(search.traits))
+        def of_cell(cell: str, after: str | None) -> Iterator[tuple[str, DebateId]]:
+            return walk(reader, cell, search.order, descending=search.descending, after=after,
+                        ending=ending_of(search.traits))
 
         if search.cell:
-            yield from walk(search.cell, search.after)
+            yield from of_cell(search.cell, search.after)
             return
         cells = [cell["cell"] for cell in self.overview()["cells"]]
         first, after = read_cursor(search.after, cells)
         for cell in cells[first:]:
-            for cursor, id in walk(cell, after):
+            for cursor, id in of_cell(cell, after):
                 yield json.dumps([cell, cursor]), id
             after = None
 
@@ -176,9 +175,9 @@ class Study:
     def contrast(self, first: str, second: str, metric: str | None) -> dict[str, Any]:
         """The four-fold table of two cells: debates by right and wrong in each."""
         with open_study(self.folder) as reader:
-            names = reader.metric_names(of_each=LOOKED_AT)
+            names = metric_names(reader, LOOKED_AT)
             chosen = metric if metric in names else main_metric(names)
-            table = reader.contrast(first, second, chosen) if chosen is not None else {}
+            table = contrast(reader, first, second, chosen) if chosen is not None else {}
             counts = {name: table.get(pair, 0) for name, pair in FIELDS.items()}
             return {"metric": chosen, **counts, "left_out": sum(table.values()) - sum(counts.values())}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from madplug.rows import pictures_in, plain
+from madplug import pictures_in, plain
 
 LONG = 20_000
 """Characters of a text that a page shows at once."""

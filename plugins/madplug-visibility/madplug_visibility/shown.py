@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
+from typing_extensions import override
 
 from madplug import Agent, Message, Options, Turn, Visibility
 from madplug_turns import speakers
@@ -56,8 +57,8 @@ class Everything(Windowed):
 
     name = "everything"
 
+    @override
     def reaches(self, debate: Debate, agent: Agent, message: Message) -> bool:
-        """Always."""
         return True
 
 
@@ -67,12 +68,12 @@ class Own(Windowed):
     name = "own"
     source = ""
 
+    @override
     def reaches(self, debate: Debate, agent: Agent, message: Message) -> bool:
-        """Never."""
         return False
 
+    @override
     def neighbours(self, debate: Debate, agent: Agent, round: int) -> Sequence[int]:
-        """None."""
         return ()
 
 

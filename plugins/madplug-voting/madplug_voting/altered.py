@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from madplug import Agent, Offers, Options, ServiceName, Turn
-from madplug.services import Embedder, Retriever
+from madplug import Agent, Embedder, Offers, Options, Retriever, ServiceName, Turn
 from madplug_prompting import prompts
 from madplug_prompting.finals import FinalAnswer, ask_for_final
 from madplug_prompting.layout import compose

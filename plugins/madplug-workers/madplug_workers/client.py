@@ -14,9 +14,20 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from madplug.errors import StudyError
-from madplug.events import AgentsCast, CallAnswered, DebateStarted, Event, MessageRecorded
-from madplug.records import Agent, Caller, DebateId, DebateResult, Message, Sample
+from madplug import (
+    Agent,
+    AgentsCast,
+    CallAnswered,
+    Caller,
+    DebateId,
+    DebateResult,
+    DebateStarted,
+    Event,
+    Message,
+    MessageRecorded,
+    Sample,
+    StudyError,
+)
 from madplug.store import Call, CallRow
 from madplug.study import Ending, Job, Source, Worker, redirect_log
 from madplug_workers.services import live_once
@@ -294,7 +305,7 @@ class WorkerEnd:
 
 def _make(facts: dict[str, Any], driver: RemoteDriver) -> Worker:
     """The worker of a study. Raises `StudyError` if this process has other versions than the driver's."""
-    from madplug.config import load
+    from madplug.study import load
 
     mismatch = "; ".join(mismatches(facts["versions"]))
     if mismatch:

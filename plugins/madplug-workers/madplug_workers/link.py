@@ -8,9 +8,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from madplug.errors import ComponentError, StudyError
-from madplug.events import AgentsCast, DebateStarted, Event, MessageRecorded
-from madplug.records import Agent, Caller, DebateId, DebateResult, Message
+from madplug import (
+    Agent,
+    AgentsCast,
+    Caller,
+    ComponentError,
+    DebateId,
+    DebateResult,
+    DebateStarted,
+    Event,
+    Message,
+    MessageRecorded,
+    StudyError,
+)
 from madplug.store import Call, CallRow
 from madplug.study import Job, StudyDriver
 from madplug_workers.wire import Failure, Item, Outbox, to_error, to_failure, unpack

@@ -6,12 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from madplug.context import Jobs, RunDriver
-from madplug.errors import StudyError
-from madplug.events import CallAnswered
-from madplug.records import DebateResult
+from madplug import CallAnswered, DebateResult, Jobs, RunDriver, StudyError, count
 from madplug.study import Job, StudyDriver, read_manifest
-from madplug.text import count
 from madplug_workers.client import versions_here
 from madplug_workers.link import WorkerLink, WorkerLost
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from madplug.components import Service
+from madplug import Service
 
 
 class Serves(Protocol):

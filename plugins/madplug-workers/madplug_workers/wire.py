@@ -15,10 +15,8 @@ from io import BytesIO
 from operator import attrgetter
 from typing import Any
 
-from madplug import errors, events, records
-from madplug.errors import MadplugError
-from madplug.records import DebateId
-from madplug.rows import plain
+import madplug
+from madplug import DebateId, Frozen, MadplugError, TransientError, plain
 from madplug.store import Call, CallRow
 from madplug.study import Ending, Job, error_text
 
@@ -46,7 +44,7 @@ def _values_of(cls: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
     """Returns the arguments that make an equal record."""
     if cls is DebateId:
         return tuple
-    if cls is records.Frozen:
+    if cls is Frozen:
         return lambda value: (dict(value),)
     if cls is Unrecordable:
         return lambda value: (value.kind, value.text)
@@ -55,10 +53,13 @@ def _values_of(cls: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
     return get if len(names) > 1 else lambda value: (get(value),)
 
 
+_PUBLIC = [value for value in (getattr(madplug, name) for name in madplug.__all__) if isinstance(value, type)]
+
+
 def _records() -> list[type[Any]]:
-    found = [value for module in (records, events) for value in vars(module).values()
-             if isinstance(value, type) and is_dataclass(value) and value.__module__ == module.__name__]
-    return [*found, records.Frozen, DebateId, Ending, Job, Call, CallRow, Unrecordable]
+    found = [value for value in _PUBLIC
+             if is_dataclass(value) and value.__module__ in ("madplug.records", "madplug.events")]
+    return [*found, Frozen, DebateId, Ending, Job, Call, CallRow, Unrecordable]
 
 
 _REDUCE = {cls: _values_of(cls) for cls in _records()}
@@ -145,8 +146,7 @@ class Outbox:
 
 Failure = tuple[str, str, float | None]
 """An error on the wire: its class, its text, and the seconds to wait before a retry."""
-_ERRORS = {cls.__name__: cls for cls in vars(errors).values()
-           if isinstance(cls, type) and issubclass(cls, MadplugError)}
+_ERRORS = {cls.__name__: cls for cls in _PUBLIC if issubclass(cls, MadplugError)}
 
 
 def to_failure(error: BaseException) -> Failure:
@@ -160,6 +160,6 @@ def to_error(failure: Failure) -> Exception:
     """The error that a failure stands for."""
     name, text, retry_after = failure
     made: Exception = _ERRORS.get(name, RuntimeError)(text)
-    if isinstance(made, errors.TransientError):
+    if isinstance(made, TransientError):
         made.retry_after = retry_after
     return made

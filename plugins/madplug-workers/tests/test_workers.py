@@ -173,12 +173,12 @@ def test_a_worker_with_other_versions_is_refused_by_name(tmp_path):
 
 @pytest.mark.parametrize("what", ["keep_message", "start_debate", "keep_agents"])
 def test_a_study_ends_when_nothing_can_be_recorded_any_more(what, tmp_path, monkeypatch):
-    from madplug.store.sqlite import SqliteRecorder
+    from madplug.store import Recorder
 
     def refuse(*_):
         raise StudyError("cannot write: disk full")
 
-    monkeypatch.setattr(SqliteRecorder, what, refuse)
+    monkeypatch.setattr(Recorder, what, refuse)
     with pytest.raises(StudyError, match="cannot write: disk full"):
         run(tmp_path / "study", InPlace())
 

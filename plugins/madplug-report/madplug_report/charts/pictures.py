@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox
 
-from madplug import Picture
-from madplug.rows import pictures_in
+from madplug import Picture, pictures_in
 from madplug_report.charts import Chart
 from madplug_report.charts.style import DASHES, MARKERS, SERIES, Sheet, colour, names
 
@@ -92,7 +92,7 @@ def _table(report: Mapping[str, Any], picture: Picture, rows: Rows, by: str) -> 
     sheet = Sheet(report, ("oracle",), plot=0.24 * (len(shown) + 1), left=0.2, bottom=0.2)
     axes = sheet.axes()
     axes.set_axis_off()
-    made = axes.table(shown or [[""] * len(columns)], colLabels=columns, bbox=(0, 0, 1, 1), edges="horizontal",
+    made = axes.table(shown or [[""] * len(columns)], colLabels=columns, bbox=Bbox.unit(), edges="horizontal",
                       cellLoc="left", colLoc="left")
     made.auto_set_font_size(False)
     made.set_fontsize(8)

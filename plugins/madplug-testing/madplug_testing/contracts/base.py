@@ -92,7 +92,8 @@ class ComponentContract:
         `Literal` or a pydantic model, and validators that accept their own result.
         """
         options = self.make().options
-        inner = {field.option: getattr(options, field.option) for field in nested_fields(type(options))}
+        kind: Any = type(options)
+        inner = {field.option: getattr(options, field.option) for field in nested_fields(kind)}
         assert type(options).model_validate({**options.model_dump(mode="json"), **inner}) == options
 
     def test_importing_it_is_cheap(self) -> None:

@@ -1,0 +1,173 @@
+"""What pages show of a study: sums by cell, and the debates of a cell a few at a time."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+import pytest
+
+from madplug import Caller, Completion, DebateResult, Decision, Message, Sample, Usage, UserError
+from madplug.store import Call, CallRow, DebateId, Scope, open_recorder, open_study
+from madplug.study.summary import figures_by_cell
+from madplug.testing import wait_for
+from madplug_view.queries import contrast, metric_names, overview, walk
+
+
+def ended(cell, sample, repeat=0, score=1.0, **more):
+    parts = {"decision": Decision("A"), "metrics": {"qa.accuracy": score, "x": 2.5}, "calls": sample, "seconds": 0.5,
+             "tokens": Usage(sample * 10, 1, cost_usd=0.25), "messages": (Message(0, 1, 0, 0, "improve", "A"),)} | more
+    return DebateResult(cell, repeat, Sample(f"q{sample:03}", "?"), ("A",), **parts)
+
+
+DEBATES = [*(ended("b", i, score=float(i % 3 == 0)) for i in range(7)),
+           *(ended("a", i, r, score=float((i + r) % 2)) for r in range(2) for i in range(5)),
+           ended("b", 8, error="gone", decision=None, metrics={}),
+           ended("b", 9, decision=Decision.undecided("tie"), score=0.0)]
+
+
+@pytest.fixture
+def reader(tmp_path):
+    recorder = open_recorder(tmp_path)
+    for debate in DEBATES:
+        wait_for(recorder.finish_debate(debate))
+    recorder.start_debate(DebateId("b", 0, "q100"), Sample("q100", "?"), ())
+    call = Call(Completion("text", Usage(3, 4, cost_usd=0.5)), retries=2, seconds=1.5)
+    wait_for(recorder.keep_call(CallRow(b"k", Caller("b", 0, "q000"), "m", "{}"), call))
+    wait_for(recorder.keep_call(CallRow(b"free", Caller("b", 0, "q000"), "m", "{}"), Call(Completion("t"))))
+    with open_study(tmp_path) as opened:
+        yield opened
+    recorder.close()
+
+
+def test_the_sums_of_a_cell_are_those_of_its_figures(reader):
+    found = {cell.cell: cell for cell in overview(reader, "qa.accuracy")}
+    assert list(found) == ["b", "a"]
+    for name, figures in figures_by_cell(reader.figures()).items():
+        cell, metric = found[name], figures.metrics(["qa.accuracy"])["qa.accuracy"]
+        assert (cell.done, cell.failed, cell.undecided, cell.calls, cell.prompt, cell.completion, cell.cost_usd) == (
+            figures.done, figures.failed, figures.undecided, figures.calls, figures.prompt, figures.completion,
+            figures.cost)
+        assert cell.score.mean == pytest.approx(metric["mean"])
+        assert cell.score.ci95 == pytest.approx(metric["ci95"])
+    assert (found["b"].running, found["a"].running, found["a"].repeats) == (1, 0, 2)
+    assert found["b"].score.samples == 9
+
+
+def test_a_metric_that_is_no_share_has_a_normal_interval(reader):
+    assert next(c.score for c in overview(reader, "x") if c.cell == "a").ci95 == pytest.approx((2.5, 2.5))
+
+
+@pytest.mark.parametrize("metric", [None, "no.such", 'a "name" with $.x and ☃'])
+def test_without_such_a_metric_there_is_no_score(reader, metric):
+    assert [cell.score for cell in overview(reader, metric)] == [None, None]
+
+
+def test_the_names_of_the_cells_and_of_the_metrics(reader):
+    assert reader.cells() == ["a", "b"]
+    assert metric_names(reader) == ["qa.accuracy", "x"]
+    assert metric_names(reader, 1) == ["qa.accuracy", "x"]
+
+
+def test_a_cell_is_gone_through_by_repeat_and_sample(reader):
+    assert [(id.repeat, id.sample) for _, id in walk(reader, "a")] == [
+        (r, f"q{i:03}") for r in range(2) for i in range(5)]
+
+
+@pytest.mark.parametrize("order", ["sample", "started", "messages", "rounds", "calls", "tokens", "cost", "seconds"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_every_order_can_be_continued_after_any_debate(reader, order, descending):
+    whole = list(walk(reader, "b", order, descending=descending))
+    assert len({id for _, id in whole}) == 10
+    for i, (cursor, _) in enumerate(whole):
+        assert list(walk(reader, "b", order, descending=descending, after=cursor)) == whole[i + 1:]
+
+
+def test_an_order_sorts_by_its_value(reader):
+    samples = [id.sample for _, id in walk(reader, "b", "tokens", descending=True)]
+    assert samples[:3] == ["q009", "q008", "q006"]
+
+
+@pytest.mark.parametrize("cursor", ["", "[]", "nonsense", "[1, 2]", '["a", 0, "q"]', "[0, 0, 0]", "[" * 10_000])
+def test_what_is_not_a_cursor_is_a_users_mistake(reader, cursor):
+    with pytest.raises(UserError, match="not a cursor"):
+        next(walk(reader, "b", after=cursor))
+
+
+def test_an_unknown_order_is_a_users_mistake(reader):
+    with pytest.raises(UserError, match="not an order"):
+        next(walk(reader, "b", "colour"))
+
+
+def test_two_cells_are_contrasted_by_the_scores_of_the_same_debates(reader):
+    assert contrast(reader, "b", "a", "qa.accuracy") == {(1.0, 0.0): 1, (1.0, 1.0): 1, (0.0, 1.0): 1, (0.0, 0.0): 2}
+    assert contrast(reader, "b", "none", "qa.accuracy") == {}
+
+
+def test_a_page_of_a_long_cell_reads_a_batch_and_not_the_cell(tmp_path):
+    recorder = open_recorder(tmp_path)
+    many = [replace(ended("c", 0), sample=Sample(f"q{i:05}", "?")) for i in range(2000)]
+
+    async def keep():
+        for debate in many[:-1]:
+            recorder_task.append(recorder.finish_debate(debate))
+        for task in recorder_task:
+            await task
+        await recorder.finish_debate(many[-1])
+
+    recorder_task = []
+    wait_for(keep())
+    with open_study(tmp_path) as reader:
+        steps = []
+        reader._db.set_progress_handler(lambda: steps.append(1), 100)
+        whole = len(list(walk(reader, "c"))), len(steps)
+        steps.clear()
+        cursor = [cursor for cursor, _ in islice(walk(reader, "c"), 50)][-1]
+        list(islice(walk(reader, "c", after=cursor), 50))
+        assert whole[0] == 2000
+        assert len(steps) < whole[1] / 5
+    recorder.close()
+
+
+@pytest.mark.parametrize("metrics", ["{", "[", "\\x00"])
+def test_figures_that_are_damaged_are_a_message(tmp_path, metrics):
+    recorder = open_recorder(tmp_path)
+    wait_for(recorder.finish_debate(ended("c", 1)))
+    recorder.close()
+    db = sqlite3.connect(tmp_path / "study.db")
+    db.execute("UPDATE debates SET metrics = ?", (metrics,))
+    db.commit()
+    db.close()
+    with open_study(tmp_path) as reader:
+        for read in (metric_names, partial(overview, metric="qa.accuracy")):
+            with pytest.raises(UserError, match="cannot be read"):
+                read(reader)
+
+
+def scored(cell, sample, repeat=0, **metrics):
+    return replace(ended(cell, int(sample[1:]), repeat), metrics=metrics, sample=Sample(sample, "?"))
+
+
+def test_what_left_the_run_file_is_not_browsed(tmp_path):
+    scope = Scope(frozenset("ab"), 1, {"a": frozenset({"q1"})}, {"b": ("new",)}, {"b": frozenset({"old"})})
+    with closing(open_recorder(tmp_path)) as recorder:
+        for cell in "abc":
+            for sample, right in (("q0", 1.0), ("q1", 0.0)):
+                wait_for(recorder.finish_debate(scored(cell, sample, new=right, old=right)))
+                wait_for(recorder.finish_debate(scored(cell, sample, 1, new=right)))
+        wait_for(recorder.keep_fact("scope", scope.to_fact()))
+        assert recorder.debate(DebateId("c", 1, "q1")) is not None, "a run may need it again"
+    with open_study(tmp_path) as study:
+        assert [id for _, id in walk(study, "a", "seconds")] == [("a", 0, "q0")]
+        assert [id.sample for _, id in walk(study, "b")] == ["q0", "q1"]
+        assert list(walk(study, "c")) == []
+        assert [study.debate(DebateId(*id)) for id in (("a", 0, "q1"), ("a", 1, "q0"), ("c", 0, "q0"))] == [None] * 3
+        assert study.debate(DebateId("b", 0, "q1")).metrics == {"new": 0.0}
+        assert contrast(study, "a", "b", "new") == contrast(study, "b", "a", "new") == {(1.0, 1.0): 1}
+        assert metric_names(study) == ["new", "old"]
+        assert [cell.score and cell.score.mean for cell in overview(study, "old")] == [1.0, None]
+        assert [cell.score.mean for cell in overview(study, "new")] == [1.0, 0.5]
+    with open_study(tmp_path, everything=True) as study:
+        assert len(list(walk(study, "c"))) == 4
+        assert contrast(study, "a", "b", "old") == {(1.0, 1.0): 1, (0.0, 0.0): 1}

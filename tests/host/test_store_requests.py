@@ -1,0 +1,164 @@
+"""Requests and messages are compressed with what they repeat, and read back whole."""
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from madplug import Sample, UserError
+from madplug.rows import storable_text, to_json
+from madplug.store import DebateId, compress, copy_records, open_recorder, open_study
+from madplug.store.compress import RequestReader, RequestWriter, pack, unpack
+from madplug.testing import play
+
+LONG = "an argument that goes on for a while, "
+texts = st.lists(st.sampled_from([LONG * 30, "short", "\n\\", "ü" * 400, "A" * 1_500]), max_size=6).map("".join)
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.lists(texts, min_size=1, max_size=30), st.integers(1, 5))
+def test_any_series_of_requests_is_read_back_in_any_order(requests, fresh):
+    """Also with a request in between that is compressed with an early one."""
+    before, compress.FRESH_EVERY = compress.FRESH_EVERY, fresh
+    writer = RequestWriter()
+    rows = {number: writer.pack(number, text) for number, text in enumerate(requests, 1)}
+    compress.FRESH_EVERY = before
+    for numbers in (rows, reversed(rows)):
+        reader = RequestReader(rows.get)
+        assert {n: reader.read(n).decode() for n in numbers} == dict(enumerate(requests, 1))
+
+
+def test_a_single_request_takes_few_steps_to_read():
+    writer, loaded = RequestWriter(), []
+    rows = {number: writer.pack(number, LONG * 30 + str(number)) for number in range(1, 1_001)}
+    RequestReader(lambda number: loaded.append(number) or rows[number]).read(1_000)
+    assert len(loaded) < compress.FRESH_EVERY + 10
+
+
+def test_a_short_question_in_between_does_not_cost_the_next_request_its_dictionary():
+    writer, long = RequestWriter(), "".join(hex(i * 7919 ** 5) for i in range(500))
+    first, _, third = (len(writer.pack(n, text)[1]) for n, text in enumerate((long, LONG * 30, f"{long}."), 1))
+    assert third < first / 10
+
+
+@pytest.mark.parametrize("packed", [
+    b"", b"nonsense", pack(b"text")[:-1], pack(b"text") + b"more", pack(bytes(range(256)), bytes(range(256))), 7, None,
+    bytes.fromhex("28b52ffda0ffffffff")])  # which says that it has four gigabytes
+def test_what_was_not_compressed_here_is_refused(packed):
+    with pytest.raises((ValueError, TypeError), match=r"\w"):
+        unpack(packed)
+
+
+@pytest.mark.parametrize("rows", [{1: (1, pack(b"a"))}, {1: (2, pack(b"a")), 2: (1, pack(b"a"))}, {1: (-1, pack(b"a"))},
+                                  {1: ("x", pack(b"a"))}, {}])
+def test_requests_that_lead_in_a_circle_or_nowhere_are_refused(rows):
+    with pytest.raises(ValueError, match="not there"):
+        RequestReader(rows.get).read(1)
+
+
+def of_one_debate(folder, replies=lambda request: LONG * 8 + str(request.seed), **more):
+    """A debate that is recorded in a directory, and the requests that its model got."""
+    asked = []
+
+    def answer(request):
+        asked.append(request)
+        return replies(request)
+
+    store = open_recorder(folder)
+    played = play(replies=answer, store=store, **more)
+    store.close()
+    return played, asked
+
+
+def test_the_requests_of_a_long_debate_are_read_back_whole(tmp_path):
+    played, asked = of_one_debate(tmp_path, agents=6, rounds=4)
+    with open_study(tmp_path) as reader:
+        rows = list(reader.calls())
+        by_key = {m.calls[0]: m for m in played.messages}
+        again = [next(iter(reader.calls(keys=[row["key"]])))["request"] for row in rows]
+        assert next(iter(reader.debates())).messages == tuple(played.messages)
+        assert [json.loads(line)["messages"] for line in reader.records()] == [
+            json.loads(to_json(tuple(played.messages)))]
+    assert sorted(to_json(row["request"]["messages"]) for row in rows) == sorted(to_json(r.messages) for r in asked)
+    assert again == [row["request"] for row in rows]
+    assert all(row["text"] == by_key[row["key"]].content for row in rows)
+
+
+def test_what_is_stored_grows_with_what_is_said(tmp_path):
+    sizes = []
+    for rounds in (4, 8):
+        played, _ = of_one_debate(tmp_path / str(rounds), agents=8, rounds=rounds)
+        with closing(sqlite3.connect(tmp_path / str(rounds) / "study.db")) as db:
+            sizes.append(db.execute("SELECT (SELECT sum(length(request)) FROM contents) + "
+                                    "(SELECT sum(length(record)) FROM messages)").fetchone()[0])
+        assert sizes[-1] < 1.2 * sum(len(m.content) for m in played.messages)
+    assert sizes[1] < 2.2 * sizes[0]
+
+
+def test_a_debate_that_is_run_again_keeps_the_requests_of_its_first_attempt(tmp_path):
+    id = DebateId("play", 0, "q1")
+    _, asked = of_one_debate(tmp_path, agents=4, rounds=2)
+    store = open_recorder(tmp_path)
+    result = store.result(id)
+    store.start_debate(id, result.sample, result.references)
+    store.close()
+    played, again = of_one_debate(tmp_path, agents=4, rounds=3)
+    with open_study(tmp_path) as reader:
+        requests = [to_json(row["request"]["messages"]) for row in reader.calls()]
+    assert set(requests) == {to_json(r.messages) for r in (*asked, *again)}
+    assert played.result.error is None
+
+
+def test_requests_of_merged_studies_are_whole(tmp_path):
+    asked = [of_one_debate(tmp_path / name, agents=5, rounds=3, sample=Sample(name, f"{name}?"))[1] for name in "abc"]
+    copy_records([tmp_path / name for name in "abc"], tmp_path / "all")
+    with open_study(tmp_path / "all") as reader:
+        requests = [to_json(row["request"]["messages"]) for row in reader.calls()]
+        assert all(len(debate.messages) == 15 for debate in reader.debates())
+    assert sorted(requests) == sorted(to_json(r.messages) for each in asked for r in each)
+
+
+@pytest.mark.parametrize("change", [
+    "UPDATE contents SET request = x'28b52ffd' WHERE base IS NOT NULL",
+    "UPDATE contents SET base = 999 WHERE number > 5", "UPDATE contents SET request = 7",
+    "UPDATE contents SET text = x'ff'", "UPDATE contents SET base = 'one'", "DELETE FROM contents WHERE number = 6",
+    "UPDATE contents SET request = zeroblob(40)"])
+def test_damaged_requests_are_named(tmp_path, change):
+    of_one_debate(tmp_path, agents=4, rounds=3)
+    with closing(sqlite3.connect(tmp_path / "study.db", isolation_level=None)) as db:
+        db.execute(change)
+    with open_study(tmp_path) as reader, pytest.raises(UserError, match=r"the call \w+ cannot be read"):
+        list(reader.calls())
+
+
+@pytest.mark.parametrize("change", [
+    "DELETE FROM contents", "UPDATE contents SET text = text || 'x'", "UPDATE contents SET text = x'ff'",
+    "UPDATE messages SET record = 7", "UPDATE messages SET record = x'00'", "UPDATE messages SET reply = 'x'"])
+def test_damaged_messages_are_named(tmp_path, change):
+    of_one_debate(tmp_path, agents=2, rounds=1)
+    with closing(sqlite3.connect(tmp_path / "study.db", isolation_level=None)) as db:
+        db.execute(change)
+    with open_study(tmp_path) as reader, pytest.raises(UserError, match="sample 'q1' cannot be read"):
+        list(reader.debates())
+
+
+@pytest.mark.parametrize("replies", [
+    lambda request: f"{LONG * 6}\n\nAnd: \"{request.seed}\"", lambda request: f"Case {request.seed}: {LONG * 6}",
+    lambda request: f"  {LONG * 6}{request.seed}  \n", lambda request: "é\ud800" * 80,
+    lambda request: f"{LONG * 6}\x00{request.agent}", lambda request: f'"content":"","seen":[]{LONG * 6}'])
+def test_a_reply_that_a_message_repeats_is_read_back_as_it_was(tmp_path, replies):
+    played, asked = of_one_debate(tmp_path, replies, agents=3, rounds=3)
+    with open_study(tmp_path) as reader:
+        assert next(iter(reader.debates())).messages == tuple(json_round(played.messages))
+        requests = [to_json(row["request"]["messages"]) for row in reader.calls()]
+    assert sorted(requests) == sorted(to_json(r.messages) for r in asked)
+
+
+def json_round(messages):
+    """Messages as JSON can have them, without lone surrogates."""
+    return [replace(m, **{name: value and storable_text(value) for name, value in (
+        ("content", m.content), ("answer", m.answer), ("key", m.key))}) for m in messages]
