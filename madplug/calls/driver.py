@@ -137,8 +137,6 @@ class StudyDriver:
         self._pauses: list[float] = []
         self._why_paused = ""
 
-    # Stopping
-
     def stop(self, ending: Ending) -> None:
         """Start no further call; those in flight are answered and stored. The first ending counts."""
         self.ending = self.ending or ending
@@ -168,8 +166,6 @@ class StudyDriver:
         finally:
             self._pauses.remove(until)
 
-    # Calls
-
     async def claim(self, key: bytes) -> tuple[Call | None, Source, Sequence[Call]]:
         """An answered call, from this study's record, from those it may reuse, or from an identical one in flight."""
         if (call := self._recorded(key)) is not None:
@@ -191,7 +187,6 @@ class StudyDriver:
         return None
 
     def _billed(self, key: bytes) -> Sequence[Call]:
-        """The replies to a call that were paid and were no answer."""
         found: list[Call] = []
         while (call := self._recorded(billed_key(key, len(found)))) is not None:
             found.append(call)
@@ -288,10 +283,6 @@ class StudyDriver:
         except BaseException:
             self._end_call(quota, row.key)
             raise
-        self._count(quota, row.key, call)
-
-    def _count(self, quota: Quota, key: bytes, call: Call) -> None:
-        """A call is durable: it may be used, and its slot is free."""
         usage = call.completion.usage
         self.paid += 1
         if "unanswered" in usage.raw:
@@ -300,9 +291,9 @@ class StudyDriver:
         self.totals.tokens += usage.prompt + usage.completion
         self.totals.cost_usd += usage.cost_usd or 0.0
         quota.succeeded(usage)
-        if (pending := self._pending.pop(key, None)) is not None:
+        if (pending := self._pending.pop(row.key, None)) is not None:
             pending.set_result(call)
-        self._end_call(quota, key)
+        self._end_call(quota, row.key)
 
     def _end_call(self, quota: Quota, key: bytes) -> None:
         self._storing.discard(key)
@@ -326,8 +317,6 @@ class StudyDriver:
             if len(quota.refused) >= HOPELESS:
                 self.stop(Ending("unusable", f"model '{channel}' refuses every request: {error}"))
         quota.slots.release()
-
-    # Debates
 
     def tell(self, event: Event) -> None:
         """Record a start, the agents or a message, and pass the event on to the observers."""
@@ -369,8 +358,6 @@ class StudyDriver:
             self._emit(DebateFinished(id, "stopped"))
         self._open.clear()
 
-    # Facts
-
     async def keep_windows(self) -> None:
         """Store how many requests each adaptive model got at a time, after what earlier runs have stored."""
         for name, quota in self.quotas.items():
@@ -390,11 +377,6 @@ class StudyDriver:
     async def serve(self, cell: str, name: str, method: str, /, *arguments: Any, **named: Any) -> Any:
         """What a method of a service returns, on behalf of a worker that has no instance of it."""
         return await without_exit(getattr(self.services[cell, name], method)(*arguments, **named))
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of prompts and completions in this run."""
-        return sum(quota.tokens for quota in self.quotas.values())
 
     def waiting(self) -> str:
         """What calls wait for before they are in flight, or an empty string."""

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any
 
+from madplug.aio import maybe_await
 from madplug.calls.driver import Driver, billed_key
 from madplug.calls.quota import estimate_tokens
 from madplug.component import identity_of
@@ -85,7 +85,6 @@ class Gateway:
         return blake2b(scope.encode(), key=asked.digest(), digest_size=16).digest()
 
     async def _pay(self, channel: ModelChannel, request: Request, row: CallRow, attempts: _Attempts) -> Call:
-        """Make attempts until one is answered."""
         attempts.check(channel.name)
         seeded = Request(request.messages, request.purpose, request.model, request.agent, request.params, request.form,
                          int.from_bytes(row.key[:4], "big") >> 1)
@@ -150,9 +149,7 @@ class ModelChannel:
             if self.opened:
                 return
             try:
-                opening = self.model.open()
-                if opening is not None:
-                    await opening
+                await maybe_await(self.model.open())
             except Exception as error:
                 raise StudyStopped(f"model '{self.name}' cannot be opened: {error_text(error)}") from error
             self.opened = True
@@ -160,8 +157,7 @@ class ModelChannel:
     async def ask(self, request: Request, body: str) -> Completion:
         """Make one attempt at a request. An error about a reply that is billed has its usage."""
         try:
-            answer: Any = self.model.complete(request)
-            completion = await answer if hasattr(answer, "__await__") else answer
+            completion = await maybe_await(self.model.complete(request))
         except ModelError as error:
             if error.usage is not None or isinstance(error, EmptyReplyError):
                 error.usage = self._priced(error.usage or Usage(), body, "")
@@ -194,9 +190,7 @@ class ModelChannel:
             return
         self.opened = False
         try:
-            closing = self.model.close()
-            if closing is not None:
-                await closing
+            await maybe_await(self.model.close())
         except (Exception, SystemExit) as error:
             raise ModelError(f"model '{self.name}': close raised {type(error).__name__}: {error_text(error)}") \
                 from error

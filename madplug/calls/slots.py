@@ -77,7 +77,6 @@ class Slots:
         self._grant()
 
     def _grant(self) -> None:
-        """Give a slot to the next in line, or leave it free."""
         while self._waiting:
             _, _, turn = heapq.heappop(self._waiting)
             if not turn.done():

@@ -48,7 +48,6 @@ async def _run(run: Callable[..., Awaitable[dict[str, Any]]], session: Session, 
 
 
 def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, quiet: bool) -> None:
-    """Print the result to standard output, and problems and failures to standard error."""
     if not quiet:
         width = shutil.get_terminal_size((WIDTH, 24)).columns
         echo(f"{summary['study']}: {summary['status']}\n\n{summary_table(summary, width)}\n")

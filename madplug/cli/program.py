@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import gc
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -87,44 +86,35 @@ class Program(click.Group):
         try:
             return super().invoke(ctx)
         except UserError as error:
-            for problem in error.problems:
-                click.echo(f"madplug: {safe(redact(str(problem)))}", err=True)
-            ctx.exit(2)
+            _fail(ctx, 2, *error.problems)
         except MadplugError as error:
-            click.echo(f"madplug: {safe(redact(str(error)))}", err=True)
-            ctx.exit(1)
+            _fail(ctx, 1, error)
         except BrokenPipeError:
             sys.stderr.close()
             ctx.exit(0)
         except OSError as error:
-            if error.errno == errno.ENOENT and not _has_directory():
-                click.echo("madplug: the current directory was deleted; change to another one", err=True)
-                ctx.exit(2)
+            if error.errno == errno.ENOENT and error.filename is None:  # only `os.getcwd` names no file
+                _fail(ctx, 2, "the current directory was deleted; change to another one")
             if error.errno not in _UNWRITABLE or error.filename is not None:
                 raise
-            click.echo(f"madplug: the output cannot be written: {error.strerror}", err=True)
             from madplug.study.open_files import discard
 
             discard(1)
-            ctx.exit(1)
+            _fail(ctx, 1, f"the output cannot be written: {error.strerror}")
         except KeyboardInterrupt:
-            click.echo("madplug: interrupted", err=True)
-            ctx.exit(130)
+            _fail(ctx, 130, "interrupted")
+
+
+def _fail(ctx: click.Context, status: int, *problems: object) -> NoReturn:
+    for problem in problems:
+        click.echo(f"madplug: {safe(redact(str(problem)))}", err=True)
+    ctx.exit(status)
 
 
 def _unknown(command: click.Command, args: Sequence[str]) -> list[str]:
     """The arguments that look like options and are not the command's own; `--help` is one, since it shows them all."""
     known = {name for parameter in command.params for name in parameter.opts}
     return [option for text in args if text.startswith("-") and (option := text.partition("=")[0]) not in known]
-
-
-def _has_directory() -> bool:
-    """Whether there is a current directory: it may have been deleted."""
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return False
-    return True
 
 
 @contextmanager

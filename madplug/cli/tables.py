@@ -35,7 +35,6 @@ def summary_rows(summary: Mapping[str, Any]) -> tuple[list[dict[str, str]], list
 
 
 def _row(cell: Mapping[str, Any], metrics: Sequence[str], *, costs: bool) -> dict[str, str]:
-    """The figures of a cell by name."""
     debates = max(1, cell["done"] + cell["failed"])
     tokens = (cell["tokens"]["prompt"] + cell["tokens"]["completion"]) / debates
     row = {"cell": safe(cell["cell"]) + (" (oracle)" if cell["oracle"] else ""),

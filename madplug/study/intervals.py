@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from math import atan, cos, fsum, pi, sin, sqrt
 from statistics import NormalDist, fmean, median, stdev, variance
-from typing import Any, Protocol
+from typing import Any
 
 WILSON = "Wilson"
 CLUSTERED = "Wilson, clustered by sample"
@@ -16,27 +16,21 @@ _TAIL = 0.975
 _Z = NormalDist().inv_cdf(_TAIL)
 
 
-class Scores(Protocol):
-    """Scores by sample, as a dictionary has them."""
-
-    def values(self) -> Collection[float]:
-        """The scores."""
-
-    def items(self) -> Iterable[tuple[Any, float]]:
-        """The scores, each after something that stands for its sample."""
+Scores = tuple[Sequence[Any], Sequence[float]]
+"""Samples, or what stands for them, and the score of each."""
 
 
 def spread(repeats: Sequence[Scores], *, proportion: bool = False) -> dict[str, Any]:
     """Mean over samples, sample standard deviation of the repeats' means, and a 95 % interval over samples.
 
-    repeats: scores by sample, one mapping per repeat. proportion: the scores are 0 or 1. A sample's score is its
+    repeats: the scores of each repeat. proportion: the scores are 0 or 1. A sample's score is its
     mean over repeats; `n` samples have one. `per_repeat` has each repeat's mean, `median` the middle of these; `std`
     is None for one repeat.
     """
-    per_repeat = [fmean(scores.values()) for scores in repeats]
+    per_repeat = [fmean(values) for _, values in repeats]
     means = _means(repeats)
     found, method = interval(len(means), fmean(means), variance(means) if len(means) > 1 else 0.0,
-                             debates=sum(len(scores.values()) for scores in repeats), proportion=proportion,
+                             debates=sum(len(values) for _, values in repeats), proportion=proportion,
                              shares=all(0 <= mean <= 1 for mean in means))
     return {"mean": fmean(means), "std": stdev(per_repeat) if len(per_repeat) > 1 else None, "ci95": found,
             "ci_method": method, "median": median(per_repeat), "n": len(means), "proportion": proportion,
@@ -46,10 +40,10 @@ def spread(repeats: Sequence[Scores], *, proportion: bool = False) -> dict[str, 
 def _means(repeats: Sequence[Scores]) -> array[float]:
     """The mean of each sample over the repeats that have it."""
     if len(repeats) == 1:
-        return array("d", repeats[0].values())
+        return array("d", repeats[0][1])
     by_sample: dict[Any, list[float]] = defaultdict(list)
     for scores in repeats:
-        for sample, value in scores.items():
+        for sample, value in zip(*scores, strict=True):
             by_sample[sample].append(value)
     return array("d", map(fmean, by_sample.values()))
 

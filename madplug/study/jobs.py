@@ -16,61 +16,34 @@ from madplug.debate.cell import Cell
 from madplug.debate.checks import check_iterable, describe_error
 from madplug.errors import StudyError
 from madplug.records import DebateResult, Ending, Job, Sample
-from madplug.store import SCOPE, DebateId, Recorder, Scope, sample_digest
+from madplug.store import SCOPE, DebateId, Scope, sample_digest
 from madplug.study.scoring import Scoring
 from madplug.study.setup import CellSetup, sampled
 from madplug.study.stream import JobQueue, run_all
 from madplug.study.survey import Ids, Survey
+from madplug.study.worker import Worker
 from madplug.text import count
 
 WAITING = 1_000
 """The most debates that wait in memory for the matched debate of another queue."""
 
 
-RunJob = Callable[[Job], Awaitable[object]]
-
-
 class JobStream:
-    """The jobs of a run: have all of them run, or iterate over them."""
+    """The jobs of a run: every debate that is left.
 
-    def __init__(self, source: JobSource, groups: Mapping[tuple[str, ...], Sequence[str]],
-                 driver: StudyDriver, run_here: RunJob) -> None:
-        self._source = source
-        self._groups = groups
-        self._driver = driver
-        self._run_here = run_here
-
-    def __aiter__(self) -> AsyncIterator[Job]:
-        return self._source.jobs([slug for slugs in self._groups.values() for slug in slugs])
-
-    async def run(self, run_job: RunJob | None = None) -> None:
-        """Run every job, each as soon as a model of its cell has a free slot. The first exception ends the others.
-
-        run_job: runs one; by default in this process.
-        """
-        queues = [JobQueue(self._source.jobs(slugs), [self._driver.quotas[name].slots for name in names])
-                  for names, slugs in self._groups.items()]
-        await run_all(queues, run_job or self._run_here)
-
-
-class JobSource:
-    """Every debate that is left, sample by sample across cells, so that identical requests are made close together.
-
-    Debates that failed in an earlier run come last, with those that are matched to them. A debate of a matched cell
-    comes once the debate it is matched to has ended. Debates that are on record and have not been scored by every
-    metric of their cell come as jobs too. rescore: metrics that score recorded debates even if they have before, those
-    that failed included; no debate is run then. None: debates are run.
+    They come sample by sample across cells, so that identical requests are made close together. Debates that failed in
+    an earlier run come last, with those that are matched to them. A debate of a matched cell comes once the debate it
+    is matched to has ended. Debates that are on record and have not been scored by every metric of their cell come as
+    jobs too. rescore: as for `StudyRun`.
     """
 
-    def __init__(self, setups: Mapping[str, CellSetup], recorder: Recorder, driver: StudyDriver, *, repeats: int,
-                 seed: int, warn: Callable[[str], None], samples: Samples | None = None,
+    def __init__(self, worker: Worker, driver: StudyDriver, *, samples: Samples | None = None,
                  surveys: Mapping[str, Survey] | None = None, rescore: Collection[str] | None = None) -> None:
-        self._setups = setups
-        self._recorder = recorder
+        self._worker = worker
+        self._setups = setups = worker.setups
         self._driver = driver
-        self._repeats = repeats
-        self._seed = seed
-        self._warn = warn
+        self._recorder = recorder = driver.recorder
+        self._repeats = repeats = worker.plan.repeats
         self._samples = samples or samples_of
         self._surveys = surveys or {}
         counts = recorder.done_counts()
@@ -81,7 +54,7 @@ class JobSource:
         self._scope = Scope()
         self._digests: dict[tuple[str, int], dict[str, str]] = {}
         self._dropped: dict[str, set[str]] = defaultdict(set)
-        self._dropped_before: Mapping[str, Collection[str]] = {}
+        self._dropped_before: dict[str, Collection[str]] = {}
         self._redone: set[DebateId] = set()
         self._only_scores = rescore is not None
         self._scoring = Scoring(setups, recorder, rescore or ())
@@ -95,11 +68,33 @@ class JobSource:
         driver.when_stopped.append(self._wake)
         driver.when_finished.append(self.ended)
 
+    def __aiter__(self) -> AsyncIterator[Job]:
+        return self._jobs([slug for slugs in self._by_models().values() for slug in slugs])
+
+    async def run(self, work: Callable[[Job], Awaitable[object]] | None = None) -> None:
+        """Run every job, each as soon as a model of its cell has a free slot. The first exception ends the others.
+
+        work: runs one; by default in this process.
+        """
+        queues = [JobQueue(self._jobs(slugs), [self._driver.quotas[name].slots for name in names])
+                  for names, slugs in self._by_models().items()]
+        await run_all(queues, work or self._worker.run)
+
+    def _by_models(self) -> dict[tuple[str, ...], list[str]]:
+        """The cells that are admitted together, because they use the same models."""
+        groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for slug, setup in self._setups.items():
+            groups[tuple(sorted(set(setup.cell.channels.values())))].append(slug)
+        return groups
+
     async def begin(self) -> None:
         """Record which debates the study has now, and by which metrics all of them are scored."""
         self._scope = before = Scope.from_fact(self._recorder.fact(SCOPE))
-        self._dropped_before = {slug: self._still_dropped(slug, before.dropped.get(slug, frozenset()))
-                                for slug in self._setups}
+        # Of the samples dropped before, those that the data do not have again, as far as these have been read.
+        for slug in self._setups:
+            dropped = before.dropped.get(slug, frozenset())
+            still = self._surveys[slug].dropped.get(slug, ()) if slug in self._surveys else dropped
+            self._dropped_before[slug] = dropped.intersection(still)
         await self._recorder.keep_fact(SCOPE, self.scope.to_fact())
         failed = {id.cell for id in self._failed} if self._only_scores else set()
         await self._scoring.begin(self._recorded_cells | failed)
@@ -120,12 +115,7 @@ class JobSource:
 
     @property
     def _all_read(self) -> bool:
-        """Whether every sample of every cell and repeat has been read."""
         return len(self._exhausted) == len(self._setups) * self._repeats
-
-    def _still_dropped(self, cell: str, before: frozenset[str]) -> frozenset[str]:
-        """Those of the samples dropped before that the data do not have again, as far as these have been read."""
-        return before.intersection(self._surveys[cell].dropped.get(cell, ())) if cell in self._surveys else before
 
     def _is_ours(self, cell: str, repeat: int) -> bool:
         return cell in self._setups and repeat < self._repeats
@@ -137,7 +127,7 @@ class JobSource:
             return
         (self._stopped if result is None else self._ended).add(id)
         for job, ready in self._waiting.pop(id, ()):
-            ready.put_nowait(None if result is None else _with_match(job, result))
+            ready.put_nowait(None if result is None else replace(job, matched=result))
 
     @property
     def done(self) -> int:
@@ -149,8 +139,7 @@ class JobSource:
         for ready in self._queues:
             ready.put_nowait(None)
 
-    async def jobs(self, slugs: Sequence[str]) -> AsyncIterator[Job]:
-        """The jobs of some cells."""
+    async def _jobs(self, slugs: Sequence[str]) -> AsyncIterator[Job]:
         ready: _Ready = asyncio.Queue()
         self._queues.append(ready)
         waiting = 0
@@ -159,7 +148,7 @@ class JobSource:
             if matched is None:
                 yield job
             elif (found := self._result_of(matched)) is not None:
-                yield _with_match(job, found)
+                yield replace(job, matched=found)
             elif matched not in self._stopped:
                 self._waiting[matched].append((job, ready))
                 waiting += 1
@@ -176,10 +165,6 @@ class JobSource:
     def _match(self, id: DebateId) -> DebateId | None:
         match = self._setups[id.cell].cell.match
         return DebateId(match["cell"], id.repeat, id.sample) if match else None
-
-    def _comes_last(self, id: DebateId) -> bool:
-        """Whether a debate, or the one it is matched to, failed in an earlier run."""
-        return id in self._failed or self._match(id) in self._failed
 
     def _result_of(self, id: DebateId) -> DebateResult | None:
         """The result of a matched debate, or None while it runs; a failed result if there is no such debate."""
@@ -200,9 +185,9 @@ class JobSource:
                 async for setup, sample, references in self._interleaved(cells, repeat, last=failed or not again):
                     id = DebateId(setup.cell.slug, repeat, sample.id)
                     order += 1
-                    if self._comes_last(id) is not failed:
+                    if (id in self._failed or self._match(id) in self._failed) is not failed:
                         continue
-                    job = Job(*id[:2], sample, references, order - 1, self._seed)
+                    job = Job(*id[:2], sample, references, order - 1, self._worker.plan.seed)
                     if not self._only_scores and not self._is_done(id, sample, references):
                         if id.cell in self._waited_for:
                             self._issued.add(id)
@@ -210,7 +195,8 @@ class JobSource:
                     elif unscored := self._scoring.of(id):
                         yield replace(job, recorded=unscored[0], metrics=unscored[1])
         if self._redone:
-            self._warn(f"{count(len(self._redone), 'sample')} changed since the last run; the debates are run again")
+            self._driver.warn(f"{count(len(self._redone), 'sample')} changed since the last run; the debates are run "
+                              "again")
 
     def _is_done(self, id: DebateId, sample: Sample, references: tuple[str, ...]) -> bool:
         digest = self._recorded(*id[:2]).get(id.sample)
@@ -280,10 +266,9 @@ class JobSource:
             return None
 
     def _release_missing(self) -> None:
-        """Release jobs that wait for a debate that does not exist."""
         for id in [id for id in self._waiting if (id.cell, id.repeat) in self._exhausted and id not in self._issued]:
             for job, ready in self._waiting.pop(id):
-                ready.put_nowait(_with_match(job, self._result_of(id)))
+                ready.put_nowait(replace(job, matched=_missing(id)))
 
 
 _Ready = asyncio.Queue[Optional[Job]]  # noqa: UP045 - evaluated on Python 3.10
@@ -312,10 +297,6 @@ def samples_of_part(executor: Executor) -> Samples:
 
 Samples = Callable[[CellSetup, int], AsyncIterator[Sampled]]
 """Returns the samples of a cell in a repeat, with their references."""
-
-
-def _with_match(job: Job, matched: DebateResult | None) -> Job:
-    return replace(job, matched=matched)
 
 
 def _missing(id: DebateId) -> DebateResult:

@@ -45,34 +45,28 @@ def interruptible(stop: Callable[[], None], end: Callable[[], None] | None = Non
         yield
         return
     over = threading.Event()
-    interrupts, before = _Interrupts(stop, end or _ending_of_process(over)), {}
+    steps, last, at = [stop, end or _ending_of_process(over)], 0, 0.0
+
+    def handle(number: int, _: object) -> None:
+        nonlocal last, at
+        now = time.monotonic()
+        if last and (number == _HANGUP or (number != last and now - at < TOGETHER)):
+            return  # the shell and the system may both say so
+        last, at = number, now
+        if not steps:
+            raise KeyboardInterrupt
+        steps.pop(0)()
+
+    before = {}
     for number in signals:
         if number != _HANGUP or signal.getsignal(number) == signal.SIG_DFL:  # under `nohup` it is ignored
-            before[number] = signal.signal(number, interrupts.handle)
+            before[number] = signal.signal(number, handle)
     try:
         yield
     finally:
         over.set()
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class _Interrupts:
-    """Counts interrupts, and does what each of them asks for."""
-
-    def __init__(self, stop: Callable[[], None], end: Callable[[], None]) -> None:
-        self._steps = [stop, end]
-        self._last, self._at = 0, -TOGETHER
-
-    def handle(self, number: int, _: object) -> None:
-        """Handle a signal."""
-        now = time.monotonic()
-        if self._last and (number == _HANGUP or (number != self._last and now - self._at < TOGETHER)):
-            return  # the shell and the system may both say so
-        self._last, self._at = number, now
-        if not self._steps:
-            raise KeyboardInterrupt
-        self._steps.pop(0)()
 
 
 def _ending_of_process(over: threading.Event) -> Callable[[], None]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from madplug.calls.driver import StudyDriver
@@ -18,10 +17,10 @@ from madplug.log import redact
 from madplug.records import Ending
 from madplug.store import Reader, Recorder
 from madplug.store.scope import Scope
-from madplug.study.jobs import JobSource, JobStream, Samples, samples_of_part
+from madplug.study.jobs import JobStream, Samples, samples_of_part
 from madplug.study.observers import HURRY, Observers
 from madplug.study.summary import summarise
-from madplug.study.survey import Survey, survey
+from madplug.study.survey import survey
 from madplug.study.worker import Runner, Worker
 
 
@@ -43,21 +42,18 @@ class StudyRun:
         self.recorder = recorder
         self.planned = planned
         self.problems: list[str] = []
-        self.warnings: list[str] = []
         self._report = report
-        self._warn = warn
         self._keeping: set[asyncio.Task[None]] = set()
         self.observers = Observers([*plan.observers, *observers], self.problem)
         limits = {name: limit for name in ("calls", "tokens", "cost_usd")
                   if (limit := getattr(plan.limits, name)) is not None}
         self.driver = StudyDriver(plan.models, recorder, self.observers.emit, limits=limits, reuse=reuse,
-                                  report=self.problem, warn=self.warn, wants=self.observers.wants)
+                                  report=self.problem, warn=warn, wants=self.observers.wants)
         self.driver.shares = self.driver.shares or (plan.share_completions and len(plan.cells) > 1)
         self.driver.services = {(cell.slug, name): s for cell in plan.cells for name, s in cell.services.items()}
         self._stage = "preparing"
         part = plan.executor if plan.executor is not None and plan.executor.part else None
         self._samples = samples or (samples_of_part(part) if part else None)
-        self._surveys: Mapping[str, Survey] = {}
         self._rescore = rescore
         self.scope = Scope()
         """The debates that are reported, once the run has begun."""
@@ -74,8 +70,9 @@ class StudyRun:
         """The progress of the run; may be called from any thread."""
         driver, opening = self.driver, self.worker.gateway.opening
         waiting = f"loading the model '{opening}'" if opening else driver.waiting() or self._stage
-        return Progress(driver.paid, driver.in_flight, driver.retries, driver.tokens, driver.totals.cost_usd,
-                        driver.ended, waiting)
+        tokens = sum(quota.tokens for quota in driver.quotas.values())
+        return Progress(driver.paid, driver.in_flight, driver.retries, tokens, driver.totals.cost_usd, driver.ended,
+                        waiting)
 
     def problem(self, text: str) -> None:
         """Record a problem of the study, which goes on."""
@@ -87,11 +84,6 @@ class StudyRun:
             self._keeping.add(task)
             task.add_done_callback(self._keeping.discard)
 
-    def warn(self, text: str) -> None:
-        """Report something that does not affect results."""
-        self.warnings.append(text)
-        self._warn(text)
-
     async def run(self) -> dict[str, Any]:
         """Run the debates that are left and return the summary, as in `summary.json`."""
         limit, clock = self.plan.limits.seconds, asyncio.get_running_loop()
@@ -100,8 +92,6 @@ class StudyRun:
         try:
             await self.observers.open(Run(self.plan.name, self.driver.folder, self.plan.repeats, self.planned,
                                           self.progress))
-            if self._samples is None:
-                self._surveys = survey(self.plan.cells, self.plan.repeats, self.recorder)
             await self._run_debates()
         except StudyStopped as stopped:
             self.driver.stop(Ending("unusable", str(stopped)))
@@ -117,22 +107,22 @@ class StudyRun:
         return await self._conclude()
 
     async def _run_debates(self) -> None:
+        plan = self.plan
+        surveys = survey(plan.cells, plan.repeats, self.recorder) if self._samples is None else {}
         if self.plan.executor is not None:
             await self.plan.executor.begin(self.driver)
         await self.worker.open()
         self._stage = ""
-        source = JobSource(self.worker.setups, self.recorder, self.driver, repeats=self.plan.repeats,
-                           seed=self.plan.seed, warn=self.warn, samples=self._samples, surveys=self._surveys,
-                           rescore=self._rescore)
-        await source.begin()
-        self.observers.emit(StudyStarted(self.plan.name, tuple(self.worker.setups), self.planned, source.done,
-                                         {cell.slug: dict(cell.settings) for cell in self.plan.cells}))
+        jobs = JobStream(self.worker, self.driver, samples=self._samples, surveys=surveys, rescore=self._rescore)
+        await jobs.begin()
+        self.observers.emit(StudyStarted(self.plan.name, tuple(self.worker.setups), self.planned, jobs.done,
+                                         {cell.slug: dict(cell.settings) for cell in plan.cells}))
         try:
-            jobs, executor = JobStream(source, self._by_models(), self.driver, self.worker.run), self.plan.executor
+            executor = self.plan.executor
             await (jobs.run() if executor is None else executor.run(jobs, self.driver))
         finally:
-            self.scope = source.scope
-        await source.conclude()
+            self.scope = jobs.scope
+        await jobs.conclude()
 
     async def _conclude(self) -> dict[str, Any]:
         await self.driver.keep_windows()
@@ -141,10 +131,3 @@ class StudyRun:
         await self.observers.close()
         await asyncio.gather(*self._keeping)
         return {**summary, "problems": self.problems}
-
-    def _by_models(self) -> dict[tuple[str, ...], list[str]]:
-        """The cells that are admitted together, because they use the same models."""
-        queues: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for cell in self.plan.cells:
-            queues[tuple(sorted(set(cell.channels.values())))].append(cell.slug)
-        return queues

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from madplug.aio import maybe_await
 from madplug.components import Metric
@@ -85,8 +85,9 @@ class Scoring:
             await self._recorder.keep_fact(SCORED, now)
 
 
-def score_parts(name: str, metric: Metric, value: Any) -> dict[str, float | None]:
-    """A metric's scores by name: one number, or several."""
+async def score(debate: Debate, name: str, metric: Metric, references: Sequence[str]) -> dict[str, float | None]:
+    """The scores of one metric for a debate that has ended, by name: one number, or several."""
+    value = await maybe_await(metric.score(debate, references))
     found = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
     for part, number in found.items():
         # isinstance first: a comparison of anything else may raise; NaN fails it.
@@ -94,11 +95,6 @@ def score_parts(name: str, metric: Metric, value: Any) -> dict[str, float | None
             raise ComponentError(f"{type(metric).__qualname__}.score gave {number!r:.40} for {part}; "
                                  f"expected a number up to {MOST:g}")
     return {part: None if number is None else float(number) for part, number in found.items()}
-
-
-async def score(debate: Debate, name: str, metric: Metric, references: Sequence[str]) -> dict[str, float | None]:
-    """The scores of one metric for a debate that has ended."""
-    return score_parts(name, metric, await maybe_await(metric.score(debate, references)))
 
 
 def with_scores(result: DebateResult, name: str, scores: Mapping[str, float | None], digest: str,

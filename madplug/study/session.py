@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
-from madplug.components import Dataset, Executor, Observer
+from madplug.components import Observer
 from madplug.config import ResolvedStudy
 from madplug.config.check import warnings as spoiling
 from madplug.debate.loop import run_debate
@@ -158,14 +158,11 @@ def planned(resolved: ResolvedStudy) -> int | None:
     """
     plan, executor = resolved.plan, resolved.plan.executor if resolved.part else None
     datasets = {id(cell.dataset): cell.dataset for cell in plan.cells if cell.dataset is not None}
-    counts = {key: dataset.size() if executor is None else _size_of_part(executor, dataset)
+    counts = {key: dataset.size() if executor is None
+              else sum(executor.includes(sample) for sample, _ in read_rows(dataset, Ids()))
               for key, dataset in datasets.items()}
     sizes = [counts.get(id(cell.dataset)) for cell in plan.cells]
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes) or any(map(chooses_samples, plan.cells)):
         return None
     return sum(known) * plan.repeats
-
-
-def _size_of_part(executor: Executor, dataset: Dataset) -> int:
-    return sum(executor.includes(sample) for sample, _ in read_rows(dataset, Ids()))

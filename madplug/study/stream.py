@@ -54,7 +54,6 @@ class JobQueue(Generic[T]):
             await asyncio.gather(reader, return_exceptions=True)
 
     async def _read_ahead(self) -> None:
-        """Read as many jobs ahead as could be open."""
         try:
             async for job in self._jobs:
                 self._ahead.append(job)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from madplug.debate.checks import describe_error
@@ -17,25 +17,9 @@ if TYPE_CHECKING:
     from madplug.study.run import StudyRun
 
 
-class _Scores:
-    """The scores of a repeat by sample, in 16 bytes each, whatever the length of the samples' ids."""
-
-    def __init__(self, other: _Scores | None = None) -> None:
-        self._samples: array[int] = array("q", other._samples if other else ())
-        self._values: array[float] = array("d", other._values if other else ())
-
-    def add(self, sample: str, value: float) -> None:
-        """Add the score of a sample that has none yet."""
-        self._samples.append(hash(sample))
-        self._values.append(value)
-
-    def values(self) -> array[float]:
-        """The scores."""
-        return self._values
-
-    def items(self) -> Iterable[tuple[int, float]]:
-        """The scores, each after a number that stands for its sample."""
-        return zip(self._samples, self._values, strict=True)
+def _no_scores() -> tuple[array[int], array[float]]:
+    """The samples and scores of a repeat, in 16 bytes each: a number stands for a sample, however long its id is."""
+    return array("q"), array("d")
 
 
 class CellFigures:
@@ -46,7 +30,8 @@ class CellFigures:
         self.prompt = self.completion = self.cached = 0
         self.cost: float | None = 0.0
         self.seconds = 0.0
-        self._scores: dict[str, dict[int, _Scores]] = defaultdict(lambda: defaultdict(_Scores))
+        self._scores: dict[str, dict[int, tuple[array[int], array[float]]]] = defaultdict(
+            lambda: defaultdict(_no_scores))
         self._unscored: list[tuple[int, str]] = []
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -68,7 +53,9 @@ class CellFigures:
         self.cost = None if self.cost is None or cost is None else self.cost + cost
         for name, value in metrics.items():
             if value is not None:
-                self._scores[name][row["repeat"]].add(row["sample"], value)
+                samples, values = self._scores[name][row["repeat"]]
+                samples.append(hash(row["sample"]))
+                values.append(value)
 
     def metrics(self, proportions: Collection[str] = (), only: Sequence[str] | None = None) -> dict[str, Any]:
         """Mean, spread over repeats and 95 % interval over samples (`madplug.study.intervals`), by the scores' names.
@@ -84,9 +71,10 @@ class CellFigures:
     def _spread(self, name: str, *, proportion: bool) -> dict[str, Any]:
         scores = self._scores[name]
         if proportion and self._unscored:
-            scores = defaultdict(_Scores, {repeat: _Scores(found) for repeat, found in scores.items()})
+            scores = defaultdict(_no_scores, {r: (samples[:], values[:]) for r, (samples, values) in scores.items()})
             for repeat, sample in self._unscored:
-                scores[repeat].add(sample, 0.0)
+                scores[repeat][0].append(hash(sample))
+                scores[repeat][1].append(0.0)
         return spread([scores[repeat] for repeat in sorted(scores)], proportion=proportion)
 
     def report(self, proportions: Collection[str] = (), only: Sequence[str] | None = None) -> dict[str, Any]:
@@ -138,18 +126,18 @@ def _own_figures(run: StudyRun, cell: Cell) -> dict[str, Any]:
     """What a cell's metrics report for the whole cell; one that fails is a problem of the study."""
     from madplug.components import Metric
 
+    has = run.scope.has
+    given: dict[str, Callable[[], Iterator[Any]]] = {
+        "summarise": lambda: (result for result in run.recorder.results(cell.slug)
+                              if has(result.cell, result.repeat, result.sample.id)),
+        "summarise_figures": lambda: _rows(run, cell.slug)}
     figures: dict[str, Any] = {}
     for name, metric in cell.metrics.items():
-        kind = type(metric)
-        for method, own in (("summarise", kind.summarise is not Metric.summarise),
-                            ("summarise_figures", kind.summarise_figures is not Metric.summarise_figures)):
-            if not own:
+        for method, debates in given.items():
+            if getattr(type(metric), method) is getattr(Metric, method):
                 continue
-            rows = _rows(run, cell.slug) if method == "summarise_figures" else (
-                result for result in run.recorder.results(cell.slug)
-                if run.scope.has(result.cell, result.repeat, result.sample.id))
             try:
-                figures[name] = {**figures.get(name, {}), **plain(getattr(metric, method)(rows))}
+                figures[name] = {**figures.get(name, {}), **plain(getattr(metric, method)(debates()))}
             except (Exception, SystemExit) as error:
                 run.problem(f"metric {name}: {method} raised {describe_error(error)}")
     return {name: value for name, value in figures.items() if value}

@@ -114,7 +114,6 @@ class Worker:
         return result
 
     async def _attempt(self, state: DebateState) -> str | None:
-        """Run a debate; return why it failed, or None."""
         try:
             if state.cell.match is not None:
                 self._check_match(state)

@@ -181,15 +181,16 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
     store = MemoryStore() if store is None else store
     if matched is not None:
         asyncio.run(store.finish_debate(replace(matched, cell="matched", repeat=0, sample=samples[0])))
+    warnings: list[str] = []
     run = StudyRun(StudyPlan("play", [cell], dict.fromkeys(models, scripted), seed=seed, repeats=repeats), store,
-                   observers)
+                   observers, warn=warnings.append)
     summary = asyncio.run(run.run())
     results = list(store.results("play"))
     assert results, summary["reason"] or "no debate was run"
     result = results[-1]
     assert expect_failure or result.error is None, result.error
     debate = stored_debate(result, cell, client=run.worker.gateway, seed=seed)
-    return Played(result, scripted.requests, debate, store, summary, run.problems, run.warnings, run.worker.last_error)
+    return Played(result, scripted.requests, debate, store, summary, run.problems, warnings, run.worker.last_error)
 
 
 def debate_from(rows: str | Sequence[Sequence[str | None]], *, answers: AnswerFormat | None = None,

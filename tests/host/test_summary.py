@@ -4,8 +4,13 @@ import random
 
 import pytest
 
-from madplug.study.intervals import interval, spread, t_quantile
+from madplug.study import intervals
+from madplug.study.intervals import interval, t_quantile
 from madplug.study.summary import CellFigures
+
+
+def spread(repeats, *, proportion=False):
+    return intervals.spread([(list(scores), list(scores.values())) for scores in repeats], proportion=proportion)
 
 
 def test_the_worked_numbers_of_three_repeats():
