@@ -67,6 +67,10 @@ class Api:
             name = request.host.rpartition(":")[0] if request.host.rpartition("]")[2].count(":") else request.host
             if name.strip("[]").lower() not in self._hosts:
                 raise RequestError(403, "the server is addressed by a name that is not its own", "wrong_host")
+            origin = request.headers.get("Origin")  # programs send none, or one that is no site's, as `app://notes`
+            if origin is not None and (origin == "null" or origin.startswith("http")) \
+                    and origin != f"{request.scheme}://{request.host}":
+                raise RequestError(403, "pages of other sites are refused", "wrong_origin")
             if request.method == "POST" and request.content_type != "application/json":
                 raise RequestError(415, "the body has to be sent as application/json", "wrong_type")
             return

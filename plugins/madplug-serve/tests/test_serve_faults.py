@@ -106,6 +106,9 @@ def test_without_a_key_other_names_and_web_pages_are_refused(serve, agents):
         assert post(served, body(), key=None, Host="attacker.example")[0] == 403
         assert post(served, body(), key=None, Host="attacker.example:8642")[0] == 403
         assert post(served, body(), key=None, **{"Content-Type": "text/plain"})[0] == 415
+        for origin in ("https://attacker.example", "http://127.0.0.1:1", "null"):
+            assert post(served, body(), key=None, Origin=origin)[0] == 403
+        assert post(served, body(), key=None, Origin="app://notes")[0] == 200
 
 
 def test_a_client_that_leaves_ends_its_debate_and_pays_nothing_twice(shared, agents, question):
