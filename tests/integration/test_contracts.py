@@ -34,6 +34,7 @@ OPTIONS = {
     "replay.replies": {"path": RECORDED / "replies.jsonl", "questions": RECORDED / "questions.jsonl"},
     "retrieval.bm25": {"path": RECORDED / "questions.jsonl", "column": "question"},
     "madc.order": {"inner": SeeAll()}, "serve.conversations": {"like": Ordering()},
+    "shards.part": {"part": 1, "of": 1},
     "inspect.dataset": {"source": "inspect_ai.dataset:example_dataset", "args": {"name": "theory_of_mind"}},
 }
 """Options by name, for components that can do nothing without any."""
@@ -78,7 +79,7 @@ def preset(offer):
     own = offer.name.partition(".")[0]
     paradigms = [o for o in offers() if o.kind == "paradigm"]
     for paradigm in sorted(paradigms, key=lambda p: p.name.partition(".")[0] != own):
-        if (offer.kind, offer.name) in [(kind, slot["use"]) for kind, slot in slots(paradigm.component.debate)]:
+        if (offer.kind, offer.name) in [(base.kind, slot["use"]) for base, slot in slots(paradigm.component.debate)]:
             return paradigm
     return None
 
@@ -117,6 +118,8 @@ class Discovered:
             return  # it is looked at, and not used
         if self.offer.distribution == "madplug-benchmarks" and not self.options:
             pytest.skip(f"no rows of {self.offer.name} beside the checkout")
+        if self.offer.name == "shards.preparation":
+            pytest.skip("it makes what the debates of a study share, and runs none of them")
         if missing := lacking(type(self)):
             pytest.skip(missing)
 
@@ -194,6 +197,6 @@ def test_every_component_of_every_distribution_has_a_contract():
     """If this fails: a distribution offers nothing, or is not installed (`pip install -r requirements-dev.txt`)."""
     # These add commands only, or are libraries.
     silent = {"madplug-report", "madplug-view", "madplug-prompting", "madplug-tracking", "madplug-testing",
-              "madplug-workers"}
+              "madplug-workers", "madplug-export", "madplug-read"}
     assert OURS - {offer.distribution for offer in offers()} <= silent
     assert all(name_of(offer) in globals() for offer in offers())

@@ -9,8 +9,10 @@ import pytest
 from scripted_replies import madplug, replies
 
 from madplug.config.read import cells, read
+from madplug.config.shape import tables
 from madplug_testing.endpoint import running_endpoint
 
+CELL_KEYS = tables().cell.model_fields
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(ROOT.glob("examples/*.toml"))
 FINDINGS = sorted(ROOT.glob("docs/findings/*.toml"))
@@ -24,7 +26,7 @@ def smaller(path, url):
         yield f'models.{name}={{use="openai.chat", model="m", base_url="{url}", temperature={0.1 * len(name):.1f}}}'
     size = next((key for key in ("size", "limit") if key in table["dataset"]), None)
     if size:
-        yield f"dataset.{size}={1 if len(list(cells(table))) > 10 else 2}"
+        yield f"dataset.{size}={1 if len(list(cells(table, CELL_KEYS))) > 10 else 2}"
     yield "repeats=1"
 
 

@@ -19,7 +19,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[2]
 HELLO, VOTING = ROOT / "examples" / "madplug-hello", ROOT / "examples" / "madplug-confidence-voting"
-BESIDE = ("answers", "export", "openai", "puzzles", "qa", "testing", "turns", "visibility")
+BESIDE = ("answers", "export", "openai", "puzzles", "qa", "redecide", "testing", "turns", "visibility")
 """The plugins that `hello.toml` uses besides, and what tests need."""
 
 

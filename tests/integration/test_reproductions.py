@@ -19,8 +19,10 @@ from scripted_replies import replies
 from madplug.cli.program import main as program
 from madplug.config import load
 from madplug.config.read import cells, read
+from madplug.config.shape import tables
 from madplug_testing.endpoint import running_endpoint
 
+CELL_KEYS = tables().cell.model_fields
 FOLDER = Path(__file__).parents[2] / "docs" / "reproductions"
 INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
 FILES = sorted(p for p in FOLDER.glob("*.toml") if not p.name.endswith(".paper.toml"))
@@ -138,7 +140,7 @@ def _translated(word, own):
 def test_a_run_file_runs_and_its_report_command_works(path, reports):
     line = next(line for line in path.read_text().splitlines() if line.startswith("#     madplug report"))
     report = reports(path.stem, tuple(shlex.split(line)[4:]))
-    assert len(report["cells"]) == len(list(cells(read(path, environ={}))))
+    assert len(report["cells"]) == len(list(cells(read(path, environ={}), CELL_KEYS)))
     assert all(c["failed"] == 0 for c in report["cells"])
 
 
@@ -228,7 +230,7 @@ def test_the_numbers_of_a_paper_are_of_cells_of_its_run_file(path):
 @pytest.mark.parametrize("path", [p for p in FILES if p.stem.startswith(("mallm-", "voting-"))], ids=lambda p: p.stem)
 def test_replications_of_independent_debates_share_nothing_and_ask_for_final_answers(path):
     assert read(path, environ={})["share_completions"] is False
-    for _, _, cell in cells(read(path, environ={})):
+    for _, _, cell in cells(read(path, environ={}), CELL_KEYS):
         assert cell["debate"]["decision"]["final"] == "ask"
 
 

@@ -87,7 +87,8 @@ def study(tmp_path, monkeypatch):
 
 def test_the_command_makes_a_study_like_any_other_without_a_call(study):
     calls = (study / "calls.txt").read_text()
-    done = program("decide", "first", "--decision", '{use = "last_round", keep = 2}', "--output", "again", "--quiet")
+    done = program("decide", "first", "--decision", '{use = "kit.last_round", keep = 2}', "--output", "again",
+                   "--quiet")
     assert (done.exit_code, done.stderr) == (0, "")
     assert (study / "calls.txt").read_text() == calls
     summary = json.loads((study / "again/summary.json").read_text())
@@ -114,7 +115,7 @@ def test_any_value_of_a_cell_can_be_changed(study):
 def test_a_model_that_cannot_be_made_is_not_needed(study):
     path = study / "first" / "study.toml"
     path.write_text(path.read_text().replace('"kit.hash"', '"gone.model"'))
-    done = program("decide", "first", "--decision", "last_round", "--output", "again", "--yes", "--quiet")
+    done = program("decide", "first", "--decision", "kit.last_round", "--output", "again", "--yes", "--quiet")
     assert done.exit_code == 0, done.stderr
     assert "redecide.absent" in (study / "again" / "study.toml").read_text()
 
@@ -309,7 +310,7 @@ def test_a_phase_of_the_new_study_puts_no_text_on_record():
     assert result.decision == played.result.decision
 
 
-DECIDE = ("decide", "runs/study", "--decision", "last_round", "--output", "again", "--yes")
+DECIDE = ("decide", "runs/study", "--decision", "kit.last_round", "--output", "again", "--yes")
 
 
 def damage(folder, statement):

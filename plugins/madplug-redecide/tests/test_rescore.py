@@ -126,17 +126,17 @@ def test_a_wrong_metric_is_refused(program, write, metric, words):
 
 def test_a_decided_study_has_its_own_name_and_the_cells_asked_for(program, write, tmp_path):
     program("run", write(SWEEP))
-    done = program("decide", "runs/study", "--decision", "last_round", "--cell", "*=2", "--output", "runs/again")
+    done = program("decide", "runs/study", "--decision", "kit.last_round", "--cell", "*=2", "--output", "runs/again")
     assert done.returncode == 0, done.stderr
     found = summary(tmp_path, "again")
     assert (found["study"], [cell["cell"] for cell in found["cells"]]) == ("again", ["rounds=2"])
-    done = program("decide", "runs/study", "--decision", "last_round", "--cell", "rounds=3", "--output", "runs/x")
+    done = program("decide", "runs/study", "--decision", "kit.last_round", "--cell", "rounds=3", "--output", "runs/x")
     assert done.returncode == 2
     assert "--cell rounds=3: no cell has such a name" in done.stderr
 
 
 def test_a_decided_study_grows_with_the_one_it_was_decided_from(program, write, tmp_path):
-    again = ("decide", "runs/study", "--decision", "last_round", "--output", "runs/again")
+    again = ("decide", "runs/study", "--decision", "kit.last_round", "--output", "runs/again")
     program("run", write(), "--set", "dataset.size=2")
     program(*again)
     program("run", write(), "--set", "repeats=2")
@@ -176,7 +176,7 @@ class Shown(madplug_kit.Style):
 def test_a_study_whose_components_looked_at_its_data_can_be_decided_again(program, write, tmp_path):
     (tmp_path / "mine.py").write_text(EXAMPLES)
     assert program("run", write(), "--set", 'debate.styles=["./mine.py:Shown"]').returncode == 0
-    done = program("decide", "runs/study", "--decision", "last_round", "--output", "runs/again")
+    done = program("decide", "runs/study", "--decision", "kit.last_round", "--output", "runs/again")
     assert done.returncode == 0, done.stderr
     assert summary(tmp_path, "again")["cells"][0]["done"] > 5
 

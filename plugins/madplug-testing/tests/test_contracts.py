@@ -234,6 +234,12 @@ def fresh(self, debate, turn):
     return [m for m in debate.transcript.messages if random.random() < 0.5]
 
 
+async def only_when_it_is_run(self, debate, decision):
+    if debate.recorded:
+        raise RuntimeError("the debate is over")
+    debate.notes["doubt"] = {"said": "yes"}
+
+
 BROKEN = [
     ("decision", "test_it_tells_what_it_is", methods(name="Broken One")),
     ("decision", "test_it_tells_what_it_is", methods(__doc__="not a sentence")),
@@ -280,6 +286,7 @@ BROKEN = [
      methods(at_end=lambda self, debate: Decision(None, votes=(Vote(0, {}), Vote(0, {})), reason="no"))),
     ("decision", "test_after_a_round_it_decides_or_waits", methods(after_wave=draws)),
     ("phase", "test_it_follows_any_decision", methods(run=lambda self, debate, decision: decision.key.upper())),
+    ("phase", "test_a_recorded_debate_keeps_its_record", methods(run=only_when_it_is_run)),
     ("phase", "test_its_notes_can_be_kept",
      methods(run=lambda self, debate, decision: debate.notes.update(made={Sample("a", "b"): 1}))),
     ("metric", "test_it_scores_however_a_debate_has_gone",

@@ -209,14 +209,6 @@ class ExtensionContract(DebateContract):
         unmarked = sorted(n for n, f in named.items() if getattr(f, "madplug_impl", None) is None)
         assert not unmarked, f"not marked with @hookimpl: {', '.join(unmarked)}"
 
-    def test_a_recorded_debate_keeps_its_record(self) -> None:
-        """A debate that was run with it can be decided again, and nothing that is on record changes.
-
-        If this fails: its hooks are not called when a recorded debate is decided again, so keep what a decision or a
-        metric needs in messages or `debate.notes`.
-        """
-        decided_again(self.trial().ended())
-
     def test_what_it_wraps_goes_on(self) -> None:
         """A hook is implemented as a wrapper, so that the host and the other extensions take effect too.
 

@@ -199,5 +199,6 @@ def decided_again(trial: Trial) -> DebateState:
     before = trial.debate
     state = DebateState(before.cell, before.sample, right=before.right, client=before.client, seed=before.seed)
     wait_for(follow(state, trial.played.result))
-    assert state.transcript.messages == before.transcript.messages, "deciding again changes the record"
+    again, then = ([replace(m, id=0, seen=()) for m in debate.transcript.messages] for debate in (state, before))
+    assert again == then, "deciding again changes the record"  # ids differ where a round was retracted
     return state
