@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -21,6 +22,7 @@ from madplug.calls.slots import WindowChange
 from madplug.components import Model, Service
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
 from madplug.events import AgentsCast, DebateFinished, DebateStarted, Event, MessageRecorded
+from madplug.log import redact
 from madplug.records import Caller, DebateId, DebateResult, Ending
 from madplug.store import Reader, Recorder
 from madplug.store.base import Call, CallRow
@@ -139,7 +141,7 @@ class StudyDriver:
 
     def stop(self, ending: Ending) -> None:
         """Start no further call; those in flight are answered and stored. The first ending counts."""
-        self.ending = self.ending or ending
+        self.ending = self.ending or replace(ending, reason=redact(ending.reason))
         self._stopped.set()
         for call in self.when_stopped:
             call()

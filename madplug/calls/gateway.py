@@ -17,6 +17,7 @@ from madplug.components import Model
 from madplug.debate.cell import Cell
 from madplug.debate.checks import error_text, method_name, type_error
 from madplug.errors import EmptyReplyError, ModelError, RefusedError, StudyStopped, TransientError, UnreachableError
+from madplug.log import redact
 from madplug.options import ModelOptions
 from madplug.records import Answered, Caller, Completion, Ending, Request, Usage
 from madplug.rows import storable_text
@@ -236,7 +237,7 @@ class _Attempts:
     def bill(self, row: CallRow, call: Call, error: ModelError) -> tuple[CallRow, Call]:
         """A paid reply that is no answer, as it is kept beside the call: under a key of its own."""
         usage = call.completion.usage
-        raw = {**usage.raw, "unanswered": str(error), "retried": isinstance(error, TransientError)}
+        raw = {**usage.raw, "unanswered": redact(str(error)), "retried": isinstance(error, TransientError)}
         billed = replace(call, completion=Completion("", replace(usage, raw=raw)), retries=0)
         row = replace(row, key=billed_key(row.key, len(self.billed)))
         self.billed.append(billed)

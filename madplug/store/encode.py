@@ -100,16 +100,16 @@ def clamp_usage(usage: Usage, calls: int = 1) -> Usage:
     """
     most = MOST_TOKENS * max(calls, 1)
     given = (usage.prompt, usage.completion, usage.cached)
-    if usage.cost_usd is None and all(type(n) is int and 0 <= n <= most for n in given):
+    raw = usage.raw if isinstance(usage.raw, Mapping) else {}
+    if raw is usage.raw and usage.cost_usd is None and all(type(n) is int and 0 <= n <= most for n in given):
         return usage
     tokens = (_tokens(given[0], most), _tokens(given[1], most), _tokens(given[2], most))
     cost = _cost(usage.cost_usd, MOST_USD * max(calls, 1))
     if tokens == given and cost == usage.cost_usd:
-        if all(type(n) is int for n in given) and type(usage.cost_usd) in (float, type(None)):
+        if raw is usage.raw and all(type(n) is int for n in given) and type(usage.cost_usd) in (float, type(None)):
             return usage
         # Of another library's type, which would not be stored as a number.
-        return replace(usage, prompt=tokens[0], completion=tokens[1], cached=tokens[2], cost_usd=cost)
-    raw = dict(usage.raw) if isinstance(usage.raw, Mapping) else {}
+        return Usage(*tokens, cost, raw)
     return Usage(*tokens, cost, {**raw, "clamped": True})
 
 

@@ -16,7 +16,19 @@ import pytest
 from tests_support import RUN
 
 import madplug
-from madplug import Completion, Dataset, Decision, DecisionProtocol, Metric, Model, Observer, Sample, Usage, UserError
+from madplug import (
+    AccessError,
+    Completion,
+    Dataset,
+    Decision,
+    DecisionProtocol,
+    Metric,
+    Model,
+    Observer,
+    Sample,
+    Usage,
+    UserError,
+)
 from madplug.cli.status import status_of
 
 if sys.version_info >= (3, 11):
@@ -359,3 +371,27 @@ def test_an_id_that_cannot_be_stored_is_refused_before_anything_is_paid(tmp_path
 def test_a_cell_of_any_text_can_be_stored():
     result = madplug.run({**STUDY, "sweep": {"models.m.letters": ["AB", "A\ud800"]}})
     assert list(result.metrics) == ["letters=AB", "letters=A?"]
+
+
+class Refused(Model):
+    async def complete(self, request):
+        raise AccessError("incorrect key: " + os.environ["LAB_API_KEY"])
+
+
+class Closed(Model):
+    def open(self):
+        raise RuntimeError("bad key " + os.environ["LAB_API_KEY"])
+
+    async def complete(self, request):
+        return Completion("A")
+
+
+@pytest.mark.parametrize("model", [Refused, Closed])
+def test_why_a_study_ended_says_no_secret(model, monkeypatch, capsys):
+    """An endpoint that echoes the key it refuses."""
+    monkeypatch.setenv("LAB_API_KEY", "sk-lab-0123456789")
+    result = madplug.run({**STUDY, "models": {"m": {"use": model.__name__}}}, components=[model])
+    assert result.status == "failed"
+    assert "[secret]" in (result.folder / "summary.json").read_text()
+    written = b"".join(path.read_bytes() for path in result.folder.rglob("*") if path.is_file())
+    assert b"0123456789" not in written + "".join(capsys.readouterr()).encode()

@@ -254,6 +254,12 @@ def test_a_usage_that_can_be_meant_is_left_alone():
     assert clamp_usage(Usage(3 * MOST_TOKENS, 0), calls=3) == Usage(3 * MOST_TOKENS, 0)
 
 
+@pytest.mark.parametrize("cost", [None, 0.1])
+def test_a_usage_without_details_of_the_endpoint_gets_an_empty_table(cost):
+    """If this fails: a model that reports `raw=None` keeps its slot for ever, because what reads it raises."""
+    assert clamp_usage(Usage(3, 3, 0, cost, None)) == Usage(3, 3, 0, cost)
+
+
 def test_a_follower_is_told_what_is_new_and_nothing_else(store):
     changes, cursor = store.reader.since()
     assert (changes.debates, changes.calls) == ({}, 0)

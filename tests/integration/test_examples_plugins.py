@@ -83,7 +83,7 @@ def test_the_recorded_debates_can_be_decided_again_by_the_other_plugin(clean, tm
         address = f"models.small.base_url={endpoint.url}"
         run(clean, "madplug", "run", HELLO / "hello.toml", "--set", address, "--output", "study", cwd=tmp_path)
         done = run(clean, "madplug", "decide", "study", "--decision", "confidence_voting.weighted", "--output", "again",
-                   cwd=tmp_path)
+                   "--pay", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "at most 12 model calls" in done.stderr
 

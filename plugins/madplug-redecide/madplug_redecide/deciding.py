@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -55,7 +56,8 @@ def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str 
     try:
         return Resolver(table, folder, Registry(), recorded=True).resolve()
     except UserError as error:
-        names = {name for problem in error.problems for name in _models_of(table) if f"models.{name}" in problem.place}
+        names = {name for problem in error.problems for name in _models_of(table)
+                 if re.search(rf"models\.{re.escape(name)}(?![\w-])", problem.place)}
         if not names or any("models." not in problem.place for problem in error.problems):
             raise
         for cell in table["cells"]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -118,6 +119,20 @@ def test_a_model_that_cannot_be_made_is_not_needed(study):
     done = program("decide", "first", "--decision", "kit.last_round", "--output", "again", "--yes", "--quiet")
     assert done.exit_code == 0, done.stderr
     assert "redecide.absent" in (study / "again" / "study.toml").read_text()
+
+
+def test_a_model_whose_name_begins_like_that_of_a_missing_one_is_kept(study):
+    path = study / "study.toml"
+    path.write_text(RUN + '\n[models.m-large]\nuse = "kit.hash"\n')
+    done = program("run", "study.toml", "--set", 'debate.models=["m", "m-large"]', "--output", "two", "--quiet")
+    assert done.exit_code == 0, done.stderr
+    recorded = study / "two" / "study.toml"
+    text = re.sub(r'(models\.m-large\]\s*use = )"kit.hash"', r'\1"gone.model"', recorded.read_text())
+    assert "gone.model" in text
+    recorded.write_text(text)
+    done = program("decide", "two", "--decision", "kit.last_round", "--output", "again", "--yes", "--quiet")
+    assert done.exit_code == 0, done.stderr
+    assert (study / "again" / "study.toml").read_text().count("redecide.absent") == 1
 
 
 ASKING = """
