@@ -94,10 +94,14 @@ class _Record:
 
     async def _run_round(self, messages: Sequence[Message], decision: Decision | None, *,
                          last: bool) -> Decision | None:
-        """The waves of a round, and then its messages without an author. last: nothing follows a decision."""
+        """The waves of a round, with its messages without an author. last: nothing follows a decision."""
         state, spoken = self._state, [m for m in messages if m.agent is not None]
-        for _, wave in groupby([m for m in spoken if not m.retracted], key=lambda m: m.wave):
-            self._put(list(wave))
+        others = [m for m in messages if m.agent is None]
+        for _, said in groupby([m for m in spoken if not m.retracted], key=lambda m: m.wave):
+            wave = list(said)
+            while others and others[0].id < wave[0].id:  # said when an earlier attempt at the round was retracted
+                self._put([others.pop(0)])
+            self._put(wave)
             decision = decision or await decide(state, "after_wave")
             if decision is not None and last:
                 return decision
@@ -106,7 +110,7 @@ class _Record:
         if any(not m.retracted for m in spoken):  # not where an extension retracted the last round for good
             decision = decision or await decide(state, "after_round")
         if decision is None or not last:
-            self._put([m for m in messages if m.agent is None])
+            self._put(others)
         return decision
 
     def _put(self, messages: Sequence[Message]) -> None:

@@ -249,6 +249,23 @@ def test_a_debate_that_was_reopened_is_followed_to_its_end():
         played.result.decision, played.result.messages, played.result.notes)
 
 
+def test_what_was_said_when_a_round_was_retracted_stands_before_the_next_attempt():
+    class Retry(Extension):
+        """Retracts the first attempt at round 1, and says why."""
+
+        name = "retry"
+
+        @hookimpl
+        def madplug_round_ended(self, debate):
+            return None if any(m.retracted for m in debate.transcript.record) else Review(redo=True, say="once more")
+
+    asked, store = Early(9), MemoryStore()
+    played = play(replies=letters, agents=2, rounds=2, store=store, extensions=[Retry()], decision=asked)
+    before, again = asked.asked, Early(9)
+    decide_again(store, played, again, letters)
+    assert before[2:] == again.asked == [("wave", 1, 3), ("round", 1, 3), ("wave", 2, 5), ("round", 2, 5)]
+
+
 def test_a_round_that_was_retracted_for_good_is_not_asked_about():
     class Strike(Extension):
         """Retracts round 2 and ends the debate."""

@@ -57,6 +57,8 @@ def merge(folders: Sequence[Path], output: Path) -> Merged:
     """
     if any(os.path.realpath(folder) == os.path.realpath(output) for folder in folders):
         raise UserError(f"--output {output}: is one of the shards; name another directory")
+    if output.resolve() == Path.cwd():
+        raise UserError(f"--output {output}: is where madplug runs, and a merge replaces the directory; name another")
     check_folder(output)
     if (output / "study.db").exists():
         raise UserError(f"{output}: has a study in it already; choose a new directory with --output")
@@ -74,7 +76,8 @@ def merge(folders: Sequence[Path], output: Path) -> Merged:
 @contextmanager
 def building(output: Path) -> Iterator[Path]:
     """A new directory beside the study's, which is renamed at the end. What killed merges have left is removed."""
-    place, name = output.absolute().parent, output.name
+    output = output.resolve()
+    place, name = output.parent, output.name
     place.mkdir(parents=True, exist_ok=True)
     for left in place.glob(f".{glob.escape(name)}.merging-*"):
         shutil.rmtree(left)
@@ -83,6 +86,7 @@ def building(output: Path) -> Iterator[Path]:
     try:
         yield folder
         if output.is_dir():
+            (output / "study.lock").unlink(missing_ok=True)
             output.rmdir()  # it is empty, and not every system renames onto it
         folder.rename(output)
     except BaseException:
@@ -94,6 +98,7 @@ def _facts_of_all(facts: Sequence[Facts]) -> Facts:
     """The facts of the whole study."""
     return {**{name: value for name, value in facts[0].items() if name != PART},
             "planned": _sum([found.get("planned") for found in facts]),
+            "scored": _scored([found.get("scored") or {} for found in facts]),
             SCOPE: _scope([found.get(SCOPE) for found in facts])}
 
 
@@ -141,6 +146,9 @@ def _oddity(found: Facts) -> str | None:
         Scope.from_fact(found.get(SCOPE))
     except ValueError:
         return "is damaged: which debates belong to it cannot be read"
+    scored = found.get("scored") or {}
+    if not isinstance(scored, dict) or not all(isinstance(metrics, dict) for metrics in scored.values()):
+        return "is damaged: which metrics have scored its debates cannot be read"
     if not isinstance(found.get("identity") or {}, dict) or not isinstance(found.get("planned"), int | None):
         return "is damaged: what the study is, or how many debates are planned, cannot be read"
     return None
@@ -165,15 +173,24 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
 
 
 def _scope(scopes: Sequence[Any]) -> Any:
-    """The scope of the whole study: a sample that a shard dropped is dropped."""
+    """The scope of the whole study: what a shard dropped, a sample or a metric, is dropped."""
     found = next((dict(scope) for scope in scopes if scope), None)
-    if found is not None:
-        dropped: dict[str, set[str]] = {}
+    if found is None:
+        return None
+    for part in ("dropped", "hidden"):
+        left_out: dict[str, set[str]] = {}
         for scope in scopes:
-            for cell, ids in ((scope or {}).get("dropped") or {}).items():
-                dropped.setdefault(cell, set()).update(ids)
-        found["dropped"] = {cell: sorted(ids) for cell, ids in dropped.items()}
+            for cell, names in ((scope or {}).get(part) or {}).items():
+                left_out.setdefault(cell, set()).update(names)
+        found[part] = {cell: sorted(names) for cell, names in left_out.items()}
     return found
+
+
+def _scored(shards: Sequence[Mapping[str, Mapping[str, str]]]) -> dict[str, dict[str, str]]:
+    """The metrics by which every shard has scored all its debates, by cell."""
+    return {cell: {name: digest for name, digest in metrics.items()
+                   if all(found.get(cell, {}).get(name) == digest for found in shards)}
+            for cell, metrics in shards[0].items()}
 
 
 def _manifest(folders: Sequence[Path]) -> dict[str, Any]:

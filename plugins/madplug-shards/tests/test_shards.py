@@ -13,6 +13,7 @@ from tests_support import RUN, STUDY
 
 from madplug import Sample, UserError, open_study
 from madplug.cli.program import main
+from madplug.store import facts_of
 from madplug_shards.executors import Part
 from madplug_shards.merging import merge
 from madplug_testing.contracts import ExecutorContract
@@ -122,6 +123,26 @@ def test_a_shard_that_was_stopped_leaves_its_debates_to_the_merged_study(parts, 
     assert debates(tmp_path / "merged") == debates(parts[0] / "whole")
 
 
+@pytest.mark.parametrize("output", ["link", "locked"])
+def test_an_empty_directory_becomes_the_merged_study(shards, tmp_path, output):
+    """One behind a link, and one in which a study was about to be run."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked" / "study.lock").touch()
+    done = program("merge", *shards, "--output", tmp_path / output)
+    assert done.exit_code == 0, done.output
+    assert "96 done" in done.stdout
+    assert (tmp_path / output / "summary.json").exists()
+
+
+def test_the_directory_that_the_program_runs_in_is_not_replaced(shards, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = program("merge", *shards, "--output", ".")
+    assert done.exit_code == 2
+    assert "name another" in done.stderr
+
+
 def test_a_merge_that_is_killed_leaves_no_study_and_can_be_repeated(parts, shards, tmp_path):
     words = f"{[str(shard) for shard in shards]!r}, {str(tmp_path / 'merged')!r}"
     killed = subprocess.run([sys.executable, "-c", "import os, signal\nfrom pathlib import Path\n"
@@ -211,9 +232,23 @@ def test_to_merge_executes_nothing_that_a_shard_names(shards, tmp_path):
     assert not (tmp_path / "evil.ran").exists()
 
 
+def test_a_metric_counts_as_done_when_every_shard_has_it_and_as_gone_when_one_is_without_it(shards, tmp_path):
+    """Shards that were run again with other metrics, one of them not to its end."""
+    mine = shutil.copytree(shards[1], tmp_path / "mine")
+    before = facts_of(mine)
+    assert before["scored"]["pair"]
+    with closing(sqlite3.connect(mine / "study.db")) as db, db:
+        for fact, value in (("scored", {}), ("scope", {**before["scope"], "hidden": {"pair": ["removed"]}})):
+            db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, json.dumps(value)))
+    merge([shards[0], mine, *shards[2:]], tmp_path / "merged")
+    found = facts_of(tmp_path / "merged")
+    assert (found["scored"]["pair"], found["scope"]["hidden"]["pair"]) == ({}, ["removed"])
+
+
 @pytest.mark.parametrize(("fact", "value"), [
     ("part", {"number": 1}), ("part", "0-of-4"), ("part", "5-of-4"), ("part", f"{10**30}-of-4"), ("identity", "text"),
-    ("planned", "many"), ("planned", [1]), ("scope", {"cells": 3}), ("scope", [[]])])
+    ("planned", "many"), ("planned", [1]), ("scope", {"cells": 3}), ("scope", [[]]),
+    ("scored", [1]), ("scored", {"pair": 3})])
 def test_facts_of_a_shard_that_cannot_be_read_are_told(shards, tmp_path, fact, value):
     mine = shutil.copytree(shards[0], tmp_path / "mine")
     with closing(sqlite3.connect(mine / "study.db")) as db, db:
