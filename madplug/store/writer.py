@@ -7,7 +7,6 @@ import os
 import queue
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -183,18 +182,17 @@ class DiskWriter(Writer):
     def _next(self) -> tuple[list[_Item], bool]:
         """What to commit now, and whether more may come."""
         batch: list[_Item] = []
-        awaited, until = False, 0.0
+        awaited = False
         while True:
             try:
-                items = self._queue.get(timeout=max(until - time.monotonic(), 0.0) if batch else None)
+                items = self._queue.get(timeout=LINGER if batch else None)
             except queue.Empty:
                 return batch, True
             if items is None:
                 return batch, False
-            until = until or time.monotonic() + LINGER
             batch += items
             awaited = awaited or any(waiting for _, waiting in items)
-            if (awaited and self._queue.empty()) or time.monotonic() > until:
+            if awaited and self._queue.empty():
                 return batch, True
 
     @override

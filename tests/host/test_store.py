@@ -5,11 +5,10 @@ import json
 
 import pytest
 
-from madplug import Completion, DebateId, Extension, Message, Sample, hookimpl, runspecs
+from madplug import Completion, Extension, Sample, hookimpl, runspecs
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.records import Caller
 from madplug.store import Call, CallRow, open_recorder, open_study
-from madplug.store.writer import LINGER
 from madplug.study.run import StudyPlan, StudyRun
 from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText, play
 from madplug.testing.play import Listed
@@ -48,23 +47,6 @@ def test_a_call_is_on_disk_before_the_debate_goes_on(tmp_path):
     asyncio.run(study(store, ["A"], decision=Look()).run())
     store.close()
     assert seen == [["A"]]
-
-
-def test_what_nobody_waits_for_is_on_disk_soon_although_more_keeps_coming(tmp_path):
-    store, id = open_recorder(tmp_path), DebateId("c", 0, "q")
-
-    async def write():
-        store.start_debate(id, Sample("q", "?"), ())
-        for i in range(200):
-            store.keep_message(id, Message(i, 1, i, 0, "improve", "A"))
-            await asyncio.sleep(LINGER / 5)
-            with open_study(tmp_path) as other:
-                if id in other.since()[0].debates:
-                    return True
-        return False
-
-    assert asyncio.run(write())
-    store.close()
 
 
 def test_what_is_written_together_is_durable_together_and_in_order(tmp_path):
