@@ -53,12 +53,6 @@ class Survey:
     """By cell, the ids of samples on record that the data set no longer has."""
 
 
-def check_rows(dataset: Dataset) -> None:
-    """Read every row once before anything is paid for. Raises `UserError` or `StudyError` for invalid data."""
-    for _ in read_rows(dataset, Ids()):
-        pass
-
-
 def read_rows(dataset: Dataset, ids: Ids) -> Iterator[Sampled]:
     """The rows of a data set, each checked, with their ids added. Raises `UserError` or `StudyError`."""
     given = f"{method_name(dataset, 'samples')} gave"

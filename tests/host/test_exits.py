@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from madplug import Dataset, Sample, StudyError
-from madplug.study.survey import check_rows
+from madplug.study.survey import Ids, read_rows
 from madplug.testing import LastRound, PlainStyle, play
 
 
@@ -106,4 +106,4 @@ class Rows(Dataset):
 
 def test_sys_exit_in_a_data_set_is_told_and_is_no_success():
     with pytest.raises(StudyError, match="samples cannot be read: SystemExit"):
-        check_rows(Rows())
+        list(read_rows(Rows(), Ids()))

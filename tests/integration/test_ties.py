@@ -7,8 +7,9 @@ import json
 import re
 
 import pytest
+from tests_support import Letter
 
-from madplug import AnswerFormat, Sample
+from madplug import Sample
 from madplug.registry.installed import Registry
 from madplug.testing import debate_from, play, wait_for
 
@@ -19,18 +20,6 @@ DRAWN = {
     "reconcile.weighted": "AACABBAABBCA", "voting.approval": "BACBACABBCCB", "voting.plurality": "AACCBBACBACC",
     "voting.simple": "BBBBBBAACCAC",
 }
-
-
-class Letter(AnswerFormat):
-    """One of the letters A to Z at the end of the text."""
-
-    name = "letter"
-
-    def instruction(self, sample):
-        return "Answer with one capital letter."
-
-    def canonical(self, text, sample):
-        return text[-1] if text and text[-1] in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" else None
 
 
 def replies(request):

@@ -1,8 +1,8 @@
-"""What the host's tests share: run files, a study's records, and a phase that reopens debates."""
+"""What tests share: run files, a study's records, an answer format, and a phase that reopens debates."""
 
 import json
 
-from madplug import Phase, Reopen, open_study
+from madplug import AnswerFormat, Phase, Reopen, open_study
 
 STUDY = """
 name = "study"
@@ -23,6 +23,21 @@ def exported(folder):
     """The recorded debates as tables, without what depends on the clock."""
     with open_study(folder) as study:
         return [{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in study.records()]
+
+
+class Letter(AnswerFormat):
+    """One of the letters A to Z at the end of the text."""
+
+    name = "letter"
+
+    def instruction(self, sample):
+        return "Answer with one capital letter."
+
+    def canonical(self, text, sample):
+        return text[-1] if text and text[-1] in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" else None
+
+    def pattern(self, sample):
+        return "[A-Z]"
 
 
 class Appeal(Phase):

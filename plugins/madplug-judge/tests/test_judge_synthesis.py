@@ -3,26 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests_support import Letter
 
-from madplug import AnswerFormat, Message, Persona, Plan
+from madplug import Message, Persona, Plan
 from madplug.testing import debate_from, play, wait_for
 from madplug_judge import Synthesis
 from madplug_judge.synthesis import read_number
-
-
-class Letter(AnswerFormat):
-    """One of the letters A to Z at the end of the text."""
-
-    name = "letter"
-
-    def instruction(self, sample):
-        return "Answer with one capital letter."
-
-    def canonical(self, text, sample):
-        return text[-1] if text and text[-1] in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" else None
-
-    def pattern(self, sample):
-        return "[A-Z]"
 
 
 def judging(verdict, answers="ABB", written="?"):

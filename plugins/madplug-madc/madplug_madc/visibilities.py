@@ -134,7 +134,7 @@ class Ordered(Arranged):
     name = "ordered"
 
     class Options(StrategyOptions):
-        """And how far back."""
+        """Options of `madc.ordered`: the strategy, and how many rounds are shown."""
 
         window: int | None = Field(default=None, ge=0, le=10_000, description=(
             "rounds before the current one that are shown; default: all"))

@@ -1,29 +1,15 @@
 """What each voter ends on."""
 
 import pytest
+from tests_support import Letter
 
-from madplug import AnswerFormat, Message, Persona, Turn
+from madplug import Message, Persona, Turn
 from madplug.testing import debate_from, wait_for
 from madplug.transcript import Transcript
 from madplug_prompting.asking import ask_for_answer
 from madplug_prompting.finals import FinalOptions, final_answers, last_message, last_messages, recorded_answers
 
 ROWS = [["A", "B"], ["C", None], [None, None]]
-
-
-class Letter(AnswerFormat):
-    """One of the letters A to Z at the end of the text."""
-
-    name = "letter"
-
-    def instruction(self, sample):
-        return "Answer with one capital letter."
-
-    def canonical(self, text, sample):
-        return text[-1] if text and text[-1] in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" else None
-
-    def pattern(self, sample):
-        return "[A-Z]"
 
 
 def debate(rows=ROWS, replies=(), **more):

@@ -38,7 +38,7 @@ class Part:
     samples: Collection[str] = ()
 
     def has(self, id: DebateId) -> bool:
-        """Whether a debate is."""
+        """Whether a debate is in the part."""
         return (not self.cells or id.cell in self.cells) and (not self.samples or id.sample in self.samples)
 
 
