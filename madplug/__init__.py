@@ -11,6 +11,7 @@ from madplug._lazy import lazy_names
 from madplug._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from madplug.aio import iterate as iterate
     from madplug.aio import maybe_await as maybe_await
     from madplug.cli.api import StudyResult as StudyResult
     from madplug.cli.api import arun as arun
@@ -62,7 +63,7 @@ _HOMES = {
         "Model", "Observer", "Paradigm", "PersonaGenerator", "Phase", "Service", "Style", "TurnOrder",
         "Visibility",
     ),
-    "aio": ("maybe_await",),
+    "aio": ("iterate", "maybe_await",),
     "cli.api": ("StudyResult", "arun", "run"),
     "component": ("Component",),
     "context": ("Answers", "CellFacts", "Debate", "Jobs", "Progress", "Run", "RunDriver", "Sampled", "Setup"),
@@ -81,7 +82,7 @@ _HOMES = {
     "events": (
         "AgentsCast", "CallAnswered", "DebateFinished", "DebateStarted", "Decided", "MessageRecorded", "StudyFinished",
         "StudyStarted", "Event"),
-    "services": ("Embedder", "ProgramResult", "Retriever", "Sandbox"),
+    "services": ("Embedder", "Passage", "ProgramResult", "Retriever", "Sandbox"),
     "store": ("Reader", "Recorder", "open_study"),
     "cli.launch": ("launch",),
     "cli.program": ("main",),

@@ -192,6 +192,8 @@ class PersonaGenerator(Component):
     count: int | None = None
     """How many personas this generator makes, if it fixes the number itself. In a study without
     `debate.agents` it may make more if the sample requires it."""
+    roles: frozenset[str] = frozenset({"participant"})
+    """The roles of the personas it makes; empty if they are not known before the debate."""
 
     @abstractmethod
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Maybe[Persona | Sequence[Persona]]:
@@ -251,8 +253,8 @@ class TurnOrder(Component):
         the debate and is not counted. Turns of agents that have left the debate are dropped.
         """
 
-    def turns(self, agents: int) -> int:
-        """The most turns in one round. agents: how many there are in the debate."""
+    def turns(self, agents: int, round: int) -> int:
+        """The most turns in a round, for `madplug check`. agents: how many there are in the debate. round: from 1."""
         return agents
 
 

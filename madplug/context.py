@@ -119,6 +119,11 @@ class CellFacts(ABC):
 
     @property
     @abstractmethod
+    def roles(self) -> frozenset[str]:
+        """The roles that personas can have; empty if a generator knows them only when it makes them."""
+
+    @property
+    @abstractmethod
     def plan(self) -> Plan:
         """The size of this cell's debates."""
 
@@ -244,6 +249,14 @@ class Debate(_Cell, ABC):
     def agent(self, id: int) -> Agent:
         """The agent with this id."""
         return self.agents[id]
+
+    @abstractmethod
+    def seen_by(self, agent: Agent | int) -> Debate:
+        """The debate as an agent may know it: with those columns of the sample that are not hidden from its role.
+
+        A style gets this debate in a turn; everything else gets the sample without any column that is hidden from
+        somebody (`Sample.hidden_from`), and asks on behalf of an agent with this.
+        """
 
     @abstractmethod
     def key(self, text: str | None) -> str | None:

@@ -13,8 +13,8 @@ What the host itself puts on record are messages without an author (`agent` is N
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 Form = Mapping[str, Any]
@@ -80,6 +80,14 @@ class Sample:
     group: str = ""
     """A stratum: a subject, a difficulty."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    hidden_from: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Which roles may not know a column: a field of the sample (`context`) or a key of its metadata. A component gets
+    it only on behalf of an agent with another role: in a turn, or by `debate.seen_by(agent)`."""
+
+    def without(self, columns: Collection[str]) -> Sample:
+        """The sample without these columns."""
+        fields: dict[str, Any] = {c: type(getattr(self, c))() for c in ("choices", "context", "images") if c in columns}
+        return replace(self, **fields, metadata={k: v for k, v in self.metadata.items() if k not in columns})
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +382,11 @@ class Plan:
     """Model calls in one turn, of the style that makes the most."""
     models: int = 1
     """How many different models the agents use."""
+    all_turns: int = 0
+    """Turns in all rounds; by default as many in each."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "all_turns", self.all_turns or self.turns * self.rounds)
 
 
 @dataclass(frozen=True, slots=True)

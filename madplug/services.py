@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from madplug.errors import ComponentError, listed, nearest
@@ -24,12 +25,21 @@ class Embedder(Protocol):
         """One vector per text, in order, all of the same length."""
 
 
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What a retriever found."""
+
+    text: str
+    source: str = ""
+    """Where it is from, as a reader would look it up: a file and its place in it, an address."""
+
+
 @runtime_checkable
 class Retriever(Protocol):
     """Finds passages about a question."""
 
-    async def retrieve(self, query: str, k: int) -> Sequence[str]:
-        """At most `k` passages as text, best first."""
+    async def retrieve(self, query: str, k: int) -> Sequence[Passage]:
+        """At most `k` passages, best first."""
 
 
 class ProgramResult(Protocol):
@@ -89,4 +99,4 @@ def find_service(services: Mapping[str, Any], name: str, protocol: type[Any] | N
     return found
 
 
-__all__ = ["Embedder", "ProgramResult", "Retriever", "Sandbox"]
+__all__ = ["Embedder", "Passage", "ProgramResult", "Retriever", "Sandbox"]

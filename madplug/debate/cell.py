@@ -133,9 +133,16 @@ class Cell(CellFacts):
 
     @cached_property
     @override
+    def roles(self) -> frozenset[str]:
+        made = [g.roles for own in self.personas for g in (own, *nested_in(own)) if isinstance(g, PersonaGenerator)]
+        return frozenset().union(*made or [PersonaGenerator.roles]) if all(made) else frozenset()
+
+    @cached_property
+    @override
     def plan(self) -> Plan:
-        plan = Plan(agents=self.wanted, rounds=self.rounds, turns=self.turns.turns(self.wanted),
-                    models=len(set(self.models)))
+        turns = [self.turns.turns(self.wanted, n) for n in range(1, self.rounds + 1)]
+        plan = Plan(agents=self.wanted, rounds=self.rounds, turns=max(turns), models=len(set(self.models)),
+                    all_turns=sum(turns))
         return replace(plan, per_turn=max((_calls(s.style, plan) for s in self.styles), default=0))
 
     @property
@@ -146,8 +153,9 @@ class Cell(CellFacts):
     def worst_calls(self) -> int:
         """The most model calls one debate can make, excluding retries."""
         plan = self.plan
-        rounds = plan.rounds + sum(phase.further_rounds(plan) for phase in self.phases)
-        styles = plan.per_turn * plan.turns * rounds
+        further = sum(phase.further_rounds(plan) for phase in self.phases)
+        turns = (self.turns.turns(plan.agents, plan.rounds + n) for n in range(1, further + 1))
+        styles = plan.per_turn * (plan.all_turns + sum(turns))
         personas = [_calls(g, plan) for g in self.personas]
         more = plan.agents - sum(g.count or 1 for g in self.personas)  # the last generator makes all the rest
         counted = [c for own in (*self.personas, *(s.style for s in self.styles)) for c in (own, *nested_in(own))]
@@ -179,5 +187,5 @@ def _calls(component: Component, plan: Plan) -> int:
 
 def _calls_of(component: Component, plan: Plan) -> int:
     """The calls of one component in a whole debate; a style in another component's options may write every turn."""
-    times = {"style": plan.turns * plan.rounds, "personas": plan.agents}.get(component.kind, 1)
+    times = {"style": plan.all_turns, "personas": plan.agents}.get(component.kind, 1)
     return component.calls(plan) * times

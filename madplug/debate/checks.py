@@ -130,13 +130,17 @@ def check_personas(values: Any, generator: Component) -> tuple[Persona, ...]:
 def check_sample(sample: Sample, given: str) -> Sample:
     """The sample, if its fields are valid. given: where it comes from, with the verb."""
     lists = sample.choices, sample.context, sample.images
-    if {*map(type, lists)} == {tuple} and type(sample.metadata) is dict and \
+    if {*map(type, lists)} == {tuple} and type(sample.metadata) is dict and not sample.hidden_from and \
             {*map(type, (sample.id, sample.question, sample.group, *chain(*lists)))} == {str}:
         return sample  # nearly every one
     _check_fields(sample, given)
     for field in ("choices", "context", "images"):
         if odd := [text for text in getattr(sample, field) if not isinstance(text, str)]:
             raise type_error(f"{given} a Sample whose {field} have", odd[0], "text")
+    for column, roles in sample.hidden_from.items():
+        if column not in ("choices", "context", "images", *sample.metadata) or isinstance(roles, str):
+            raise ComponentError(f"{given} the sample '{sample.id}', with {column!r:.80} hidden from {roles!r:.80}; "
+                                 "expected choices, context, images or a column of its metadata, and a list of roles")
     return sample
 
 

@@ -105,14 +105,15 @@ async def take_turn(state: DebateState, turn: Turn, view: Sequence[Message]) -> 
     """Take one turn; return the reply, its answer and key, and the calls (key, model) behind it."""
     calls: list[tuple[str, str]] = []
     token = turn_calls.set(calls)
+    seen = state.seen_by(turn.agent)
     try:
-        given = state.cell.hooks.madplug_reply(debate=state, turn=turn, view=view)
+        given = state.cell.hooks.madplug_reply(debate=seen, turn=turn, view=view)
         if hasattr(given, "__await__"):
             given = await given
         reply = check_reply(check_hook_result(given, Reply, "reply"), "the hook 'madplug_reply' gave")
         if calls and not reply.content.strip():
             reply = silent(reply)
-        return (reply, *await state.read(turn, reply), calls)
+        return (reply, *await seen.read(turn, reply), calls)
     except Exception:  # the message that these calls were made for is never recorded
         state.other_calls.extend(key for key, _ in calls)
         raise

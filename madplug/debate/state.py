@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
@@ -29,6 +30,7 @@ from madplug.records import (
     Message,
     Reply,
     Request,
+    Sample,
     Turn,
     Usage,
     frozen,
@@ -85,13 +87,18 @@ class DebateState(Debate):
     """Where in the notes the phases have written."""
     made: dict[int, int] = field(default_factory=dict)
     """How often each request was made, by its hash: the requests themselves would fill the memory."""
-    refused: bool = False
-    """A call was refused because the study is being stopped; a component may have caught the exception."""
+    refused: list[Caller] = field(default_factory=list)
+    """Whose calls were refused because the study is being stopped; a component may have caught the exception."""
     renumbered: dict[int, int] = field(default_factory=dict)
     """New ids of the messages of a recorded debate that is decided again, by their old ones."""
 
+    whole: Sample = field(init=False)
+    """The sample with what is hidden from some roles."""
+
     def __post_init__(self) -> None:
-        change(self, rounds=self.rounds or self.cell.rounds)
+        change(self, rounds=self.rounds or self.cell.rounds, whole=self.sample)
+        if self.sample.hidden_from:
+            change(self, sample=self.sample.without(self.sample.hidden_from))
 
     @property
     def id(self) -> DebateId:
@@ -106,6 +113,16 @@ class DebateState(Debate):
         if not self.cell.oracle:
             raise ComponentError("a component read debate.references, but the run file does not say oracle = true")
         return self.right
+
+    @override
+    def seen_by(self, agent: Agent | int) -> DebateState:
+        hidden_from = self.whole.hidden_from
+        if not hidden_from:
+            return self
+        role = self.agents[agent if isinstance(agent, int) else agent.id].persona.role
+        seen = copy(self)
+        change(seen, sample=self.whole.without([column for column, roles in hidden_from.items() if role in roles]))
+        return seen
 
     @override
     def key(self, text: str | None) -> str | None:
@@ -182,7 +199,7 @@ class DebateState(Debate):
         try:
             answered = await self.client.send(caller, request, body)
         except StudyStopped:
-            change(self, refused=True)
+            self.refused.append(caller)
             raise
         except ModelError as error:
             for key, usage in error.billed:
@@ -294,7 +311,7 @@ def to_result(state: DebateState, *, error: str | None = None, seconds: float = 
            scored_by: Mapping[str, str] | None = None) -> DebateResult:
     """The debate as it is stored. scored_by: the digest of each metric that has scored it."""
     return DebateResult(
-        cell=state.cell.slug, repeat=state.repeat, sample=state.sample, references=state.right,
+        cell=state.cell.slug, repeat=state.repeat, sample=state.whole, references=state.right,
         agents=state.agents, messages=state.transcript.record, decision=None if error else state.decision,
         metrics=metrics or {}, scored_by=scored_by or {},
         calls=state.spent.calls, retries=state.spent.retries, tokens=state.spent.usage(), seconds=seconds,

@@ -311,8 +311,8 @@ class Twice(TurnOrder):
     def waves(self, debate):
         for _ in range(2):
             yield from self.options.inner.waves(debate)
-    def turns(self, agents):
-        return 2 * self.options.inner.turns(agents)
+    def turns(self, agents, round):
+        return 2 * self.options.inner.turns(agents, round)
 class Sing(TurnOrder):
     """Asks for a song."""
     name = "sing"

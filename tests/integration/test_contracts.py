@@ -32,6 +32,7 @@ OPTIONS = {
     "litellm.chat": {"model": "openai/small"}, "files.table": {"path": RECORDED / "questions.jsonl"},
     "replay.trajectories": {"path": RECORDED / "debates.jsonl"},
     "replay.replies": {"path": RECORDED / "replies.jsonl", "questions": RECORDED / "questions.jsonl"},
+    "visibility.hidden": {"columns": {"context": ("judge",)}},
     "retrieval.bm25": {"path": RECORDED / "questions.jsonl", "column": "question"},
     "madc.order": {"inner": SeeAll()}, "serve.conversations": {"like": Ordering()},
     "shards.part": {"part": 1, "of": 1},

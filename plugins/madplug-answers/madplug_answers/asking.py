@@ -130,4 +130,4 @@ class Reading(AnswerFormat):
 
     def calls(self, plan: Plan) -> int:
         """At most one call for every reply; a debate may be decided, or voted on, in any round."""
-        return 0 if self.options.extract == "regex" else plan.turns * plan.rounds
+        return 0 if self.options.extract == "regex" else plan.all_turns

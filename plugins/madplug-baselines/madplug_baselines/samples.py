@@ -104,7 +104,7 @@ class Samples(Matchable):
         else:
             yield [self.turn(debate, i) for i in range(self.size(debate, otherwise=len(debate.agents)))]
 
-    def turns(self, agents: int) -> int:
+    def turns(self, agents: int, round: int) -> int:
         """The number, where it is known."""
         number = self.number()
         return number if isinstance(number, int) else agents
@@ -139,7 +139,7 @@ class Steps(Matchable):
         numbers = self.until_spent(debate) if self.by_tokens(debate) else range(self.size(debate, otherwise=1))
         yield from ([self.turn(debate, i)] for i in numbers)
 
-    def turns(self, agents: int) -> int:
+    def turns(self, agents: int, round: int) -> int:
         """The number, where it is known."""
         number = self.number()
         return number if isinstance(number, int) else 1

@@ -98,7 +98,7 @@ class Final(Phase):
             return ""
         retriever = debate.service(self.options.retriever, Retriever)
         found = await retriever.retrieve(debate.sample.question, self.options.passages)
-        return "\n\n".join(found)
+        return "\n\n".join(passage.text for passage in found)
 
     async def _shown(self, debate: Debate, setting: Setting, answer: str, key: str) -> Shown | None:
         """The answer that is examined; None where the challenger writes none."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from madplug import Persona, PersonaGenerator, Sample, Service
+from madplug import Passage, Persona, PersonaGenerator, Sample, Service
 from madplug.records import Plan
 from madplug.testing import play
 from madplug_challenge import Final, Outcome
@@ -15,7 +15,7 @@ class Books(Service):
 
     async def retrieve(self, query, k):
         self.asked = getattr(self, "asked", 0) + 1
-        return [f"page {i} on {query}" for i in range(k)]
+        return [Passage(f"page {i} on {query}") for i in range(k)]
 
 
 def say(verdicts, revised="new", wrong="bad", discuss="x"):

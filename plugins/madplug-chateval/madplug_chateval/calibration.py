@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from madplug import DebateResult, Extension, Metric, Sample, Setup, StudyError, hookimpl, listed
+from madplug import DebateResult, Extension, Metric, Sample, Setup, StudyError, hookimpl, iterate, listed
 from madplug_chateval.pairs import LabelOptions, pair_of
 from madplug_chateval.scores import verdict
 
@@ -37,7 +37,7 @@ class Swapped(Extension):
 
     async def _doubled(self, samples: Any) -> AsyncIterator[Sampled]:
         samples = await samples if isinstance(samples, Awaitable) else samples
-        async for sample, references in _each(samples):
+        async for sample, references in iterate(samples):
             yield sample, references
             if pair_of(sample, self.options) is not None:
                 yield self.twin(sample), tuple(self._other(sample, reference) for reference in references)
@@ -119,10 +119,3 @@ def _plain(label: str) -> str:
     return label.strip().casefold()
 
 
-async def _each(samples: Any) -> AsyncIterator[Sampled]:
-    if hasattr(samples, "__aiter__"):
-        async for sampled in samples:
-            yield sampled
-    else:
-        for sampled in samples:
-            yield sampled

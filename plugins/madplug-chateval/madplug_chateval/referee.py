@@ -72,6 +72,7 @@ class Referees(PersonaGenerator):
     """Referees with different roles: general public, critic, news author, psychologist, scientist, in turn."""
 
     name = "referees"
+    roles = frozenset({"referee"})
     source = PAPER + ".2 (diverse role prompts)"
     Options = RefereesOptions
 
@@ -92,6 +93,7 @@ class SummariserPersona(PersonaGenerator):
     """A summariser that condenses what the others say and does not vote."""
 
     name = "summariser"
+    roles = frozenset({"summariser"})
     source = PAPER + ".3"
     Options = SummariserPersonaOptions
 
@@ -163,6 +165,7 @@ class Summariser(Style):
     """Condenses what was said in a round, building on its summary of the rounds before."""
 
     name = "summariser"
+    roles = frozenset({"summariser"})
     source = PAPER + ".3 (simultaneous talk with summariser)"
     moves = frozenset({"summarise"})
     Options = SummariserOptions

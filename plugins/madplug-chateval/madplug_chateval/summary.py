@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
+from typing_extensions import override
 
 from madplug import Message, Options, Turn, TurnOrder, Visibility
 
 if TYPE_CHECKING:
-    from madplug import Debate
+    from madplug import CellFacts, Debate
 
 
 class Summarised(TurnOrder):
@@ -32,6 +33,11 @@ class Summarised(TurnOrder):
         summarisers = [Turn(a, "summarise") for a in debate.with_role("summariser")]
         if summarisers and debate.round < debate.rounds:
             yield summarisers
+
+    @override
+    def check(self, cell: CellFacts) -> Iterator[str]:
+        if cell.roles and "summariser" not in cell.roles:
+            yield "no persona has the role 'summariser'; add \"chateval.summariser\" to debate.personas"
 
 
 class SummaryOptions(Options):

@@ -53,6 +53,10 @@ class Methods(PersonaGenerator):
     source = PAPER
     Options = MethodsOptions
 
+    def __init__(self, options: Any = None, **values: Any) -> None:
+        super().__init__(options, **values)
+        self.roles = frozenset(self.options.methods)
+
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Persona:
         """The method whose turn it is."""
         again, i = divmod(len(roster), len(self.options.methods))

@@ -94,6 +94,7 @@ class Roles(PersonaGenerator):
     """
 
     name = "roles"
+    roles = frozenset({"affirmative", "negative", "moderator"})
     source = PAPER
     Options = RolesOptions
 

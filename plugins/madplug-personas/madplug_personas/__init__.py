@@ -55,6 +55,7 @@ class Fixed(PersonaGenerator):
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
         self.count = len(self.options.personas)
+        self.roles = frozenset(row.role for row in self.rows())
 
     def check(self, cell: Any) -> Iterable[str]:
         """The list must have as many personas as there are agents, unless other generators follow; names are unique."""
@@ -94,6 +95,7 @@ class Neutral(PersonaGenerator):
     """
 
     name = "neutral"
+    roles = frozenset({NEUTRAL})
     source = "Becker et al. 2025 (MALLM), section 3.1"
     Options = NeutralOptions
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from madplug import ComponentError, Options, RunPath, Service, UserError
+from madplug import ComponentError, Options, Passage, RunPath, Service, UserError
 from madplug_retrieval.passages import files_of, passages_of
 
 
@@ -37,7 +37,7 @@ class Bm25(Service):
     Options = Bm25Options
 
     _index: Any = None
-    _passages: Sequence[str] = ()
+    _passages: Sequence[Passage] = ()
 
     def check(self, cell: Any) -> Iterable[str]:
         """There are files to read."""
@@ -63,7 +63,7 @@ class Bm25(Service):
         if not self._passages:
             raise ComponentError(f"retrieval.bm25: {options.path} is empty")
         self._index = bm25s.BM25(k1=options.k1, b=options.b)
-        self._index.index(self._tokens(self._passages), show_progress=False)
+        self._index.index(self._tokens([passage.text for passage in self._passages]), show_progress=False)
 
     def _tokens(self, texts: Sequence[str]) -> Any:
         import bm25s
@@ -71,7 +71,7 @@ class Bm25(Service):
         stopwords = None if self.options.stopwords == "none" else self.options.stopwords
         return bm25s.tokenize(list(texts), stopwords=stopwords, show_progress=False)
 
-    async def retrieve(self, query: str, k: int) -> Sequence[str]:
+    async def retrieve(self, query: str, k: int) -> Sequence[Passage]:
         """At most `k` passages, best first."""
         if self._index is None:
             await self.open()
@@ -79,7 +79,7 @@ class Bm25(Service):
 
         return await to_thread(self._find, query, k)
 
-    def _find(self, query: str, k: int) -> list[str]:
+    def _find(self, query: str, k: int) -> list[Passage]:
         found, scores = self._index.retrieve(
             self._tokens([query]), k=min(k, len(self._passages)), show_progress=False, sorted=True)
         return [self._passages[i] for i, score in zip(found[0], scores[0], strict=True) if score > 0]

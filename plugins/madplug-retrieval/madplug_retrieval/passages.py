@@ -8,23 +8,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from madplug import Problem, UserError
+from madplug import Passage, Problem, UserError
 
 TEXTS = (".txt", ".md")
 LINES = ".jsonl"
 _BLANK_LINE = re.compile(r"\n\s*\n")
 
 
-def passages_of(path: Path, column: str, words: int) -> Iterator[str]:
+def passages_of(path: Path, column: str, words: int) -> Iterator[Passage]:
     """The passages of a file, or of every file in a folder, in the order of their names.
 
-    A paragraph of a text file is a passage, and so is a row of a `.jsonl` file; longer ones are cut. column: of the
-    rows. words: the most in a passage. Raises `UserError` with the file and what is wrong in it.
+    A paragraph of a text file is a passage, and so is a row of a `.jsonl` file; longer ones are cut. The source is the
+    file's name below the path, with the number of the line. column: of the rows. words: the most in a passage. Raises
+    `UserError` with the file and what is wrong in it.
     """
     for file in files_of(path):
-        texts = _rows(file, column) if file.suffix == LINES else iter(_BLANK_LINE.split(_read(file)))
-        for text in texts:
-            yield from cut(text, words)
+        name = file.relative_to(path) if path.is_dir() else file.name
+        for line, text in _rows(file, column) if file.suffix == LINES else _paragraphs(file):
+            yield from (Passage(part, f"{name}:{line}") for part in cut(text, words))
 
 
 def files_of(path: Path) -> list[Path]:
@@ -59,7 +60,15 @@ def _read(file: Path) -> str:
         raise UserError([Problem(str(file), f"cannot be read: {error.strerror}")]) from None
 
 
-def _rows(file: Path, column: str) -> Iterator[str]:
+def _paragraphs(file: Path) -> Iterator[tuple[int, str]]:
+    """The paragraphs of a text, each with the number of its first line."""
+    text, start = _read(file), 0
+    for end in (*(blank.end() for blank in _BLANK_LINE.finditer(text)), len(text)):
+        yield text.count("\n", 0, start) + 1, text[start:end]
+        start = end
+
+
+def _rows(file: Path, column: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(_read(file).split("\n"), 1):  # not splitlines: JSON may contain other line ends
         if not line.strip():
             continue
@@ -71,4 +80,4 @@ def _rows(file: Path, column: str) -> Iterator[str]:
         if not isinstance(text, str):
             has = f"it has {', '.join(map(str, row)) or 'no columns'}" if isinstance(row, dict) else "it is not a table"
             raise UserError([Problem(f"{file}: line {number}", f"has no text in the column '{column}'; {has}")])
-        yield text
+        yield number, text

@@ -6,10 +6,11 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 from pydantic import Field
 
-from madplug import ComponentError, Options, Service, Volatile
+from madplug import ComponentError, Options, Passage, Service, Volatile
 
 if TYPE_CHECKING:
     import asyncio
@@ -62,7 +63,7 @@ class Wikipedia(Service):
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
-        self._found: dict[tuple[str, int], asyncio.Task[list[str]]] = {}
+        self._found: dict[tuple[str, int], asyncio.Task[list[Passage]]] = {}
 
     async def open(self) -> None:
         """Connect."""
@@ -82,7 +83,7 @@ class Wikipedia(Service):
             await self._session.close()
             self._session = None
 
-    async def retrieve(self, query: str, k: int) -> Sequence[str]:
+    async def retrieve(self, query: str, k: int) -> Sequence[Passage]:
         """At most `k` introductions, each after its article's title, best first; `k` counts up to 20.
 
         Raises `ComponentError` if no attempt is answered.
@@ -100,7 +101,7 @@ class Wikipedia(Service):
             self._found.pop(key, None)  # another debate may try again
             raise
 
-    async def _searched(self, query: str, k: int) -> list[str]:
+    async def _searched(self, query: str, k: int) -> list[Passage]:
         from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
         if not query:
@@ -119,7 +120,7 @@ class Wikipedia(Service):
         """The address of the API."""
         return self.options.url or f"https://{self.options.language}.wikipedia.org/w/api.php"
 
-    async def _search(self, query: str, k: int) -> list[str]:
+    async def _search(self, query: str, k: int) -> list[Passage]:
         """One attempt. Raises `_AgainError` if another may succeed, `ComponentError` if none will."""
         import aiohttp
 
@@ -142,7 +143,7 @@ class Wikipedia(Service):
             raise ComponentError(f"retrieval.wikipedia: {self.url}: status {status}")
         return self._read(body, wait)
 
-    def _read(self, body: bytes, wait: float | None) -> list[str]:
+    def _read(self, body: bytes, wait: float | None) -> list[Passage]:
         """The introductions of a reply, in the order of the search."""
         try:
             found: Any = json.loads(body)
@@ -160,7 +161,12 @@ class Wikipedia(Service):
             raise ComponentError(f"retrieval.wikipedia: {self.url}: the reply has no list of pages")
         ordered = sorted((p for p in pages if isinstance(p, Mapping)), key=_place)
         texts = [(str(p.get("title") or ""), str(p.get("extract") or "").strip()) for p in ordered]
-        return [f"{title}: {text[:self.options.characters]}" for title, text in texts if text]
+        longest = self.options.characters
+        return [Passage(f"{title}: {text[:longest]}", self._page(title)) for title, text in texts if text]
+
+    def _page(self, title: str) -> str:
+        """The address of an article."""
+        return f"{self.url.removesuffix('api.php')}index.php?title={quote(title.replace(' ', '_'))}"
 
 
 def shortened(query: str) -> str:

@@ -31,14 +31,24 @@ def found(path, query, k=2, **options):
     return wait_for(both())
 
 
+def texts(*args, **options):
+    return [passage.text for passage in found(*args, **options)]
+
+
 def test_it_is_a_retriever():
     assert lacks(Bm25, Retriever) == []
 
 
 def test_the_best_passage_comes_first(books):
-    assert found(books, "What is the capital of France?", 3)[0] == "Paris is the capital of France."
-    assert found(books, "Which river is in Vienna?") == ["The Danube flows through Vienna."]
-    assert found(books, "salt", 1) == ["Bread is made of flour,\nwater and salt."]
+    assert texts(books, "What is the capital of France?", 3)[0] == "Paris is the capital of France."
+    assert texts(books, "Which river is in Vienna?") == ["The Danube flows through Vienna."]
+    assert texts(books, "salt", 1) == ["Bread is made of flour,\nwater and salt."]
+
+
+def test_a_passage_says_where_it_is_from(books):
+    assert [found(books, query, 1)[0].source for query in ("Lyon", "salt", "Danube")] == [
+        "france.md:5", "more/bread.txt:1", "rows.jsonl:1"]
+    assert found(books / "france.md", "capital", 1)[0].source == "france.md:3"
 
 
 def test_what_shares_no_word_is_not_found(books):
@@ -57,14 +67,14 @@ def test_at_most_as_many_as_there_are(books):
 
 def test_long_paragraphs_are_cut(tmp_path):
     (tmp_path / "long.txt").write_text(" ".join(f"word{i}" for i in range(25)))
-    assert sorted(len(p.split()) for p in found(tmp_path, "word3 word13 word23", 9, words=10)) == [5, 10, 10]
+    assert sorted(len(p.split()) for p in texts(tmp_path, "word3 word13 word23", 9, words=10)) == [5, 10, 10]
     assert list(cut("a b c", 2)) == ["a b", "c"]
     assert list(cut("  \n ", 2)) == []
 
 
 def test_rows_have_their_text_in_a_column(tmp_path):
     (tmp_path / "rows.jsonl").write_text(json.dumps({"body": "All about salt."}) + "\n")
-    assert found(tmp_path / "rows.jsonl", "salt", column="body") == ["All about salt."]
+    assert texts(tmp_path / "rows.jsonl", "salt", column="body") == ["All about salt."]
 
 
 @pytest.mark.parametrize(("name", "text", "problem"), [
@@ -96,8 +106,8 @@ def test_bm25s_is_imported_only_when_a_library_is_opened():
 def test_rows_may_begin_with_a_mark_and_contain_any_line_end_of_unicode(tmp_path):
     text = '\ufeff{"text": "salt\u2028and water"}\r\n{"text": "bread\x85and flour"}\n'
     (tmp_path / "rows.jsonl").write_text(text, encoding="utf-8")
-    assert found(tmp_path / "rows.jsonl", "salt") == ["salt\u2028and water"]
-    assert found(tmp_path / "rows.jsonl", "bread") == ["bread\x85and flour"]
+    assert texts(tmp_path / "rows.jsonl", "salt") == ["salt\u2028and water"]
+    assert texts(tmp_path / "rows.jsonl", "bread") == ["bread\x85and flour"]
 
 
 def test_a_row_that_is_nested_too_deep_is_told(tmp_path):

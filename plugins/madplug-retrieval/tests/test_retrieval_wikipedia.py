@@ -53,11 +53,14 @@ def found(server, *queries, k=2, **options):
         service = Wikipedia(url=server.url, **options)
         await service.open()
         try:
-            return await asyncio.gather(*(service.retrieve(query, k) for query in queries))
+            given = await asyncio.gather(*(service.retrieve(query, k) for query in queries))
+            return [[passage.text for passage in passages] for passages in given], given
         finally:
             await service.close()
 
-    return wait_for(all_of())
+    texts, given = wait_for(all_of())
+    server.sources = [passage.source for passages in given for passage in passages]
+    return texts
 
 
 def test_it_is_a_retriever():
@@ -67,6 +70,7 @@ def test_it_is_a_retriever():
 def test_introductions_come_in_the_order_of_the_search(server):
     assert found(server, "What is the capital of France?") == [[
         "Paris: Paris is the capital of France.\nIt is large.", "Lyon: Lyon is a city in France."]]
+    assert server.sources[0] == server.url.replace("api.php", "index.php?title=Paris")
     headers, asked = server.asked[0]
     assert asked["gsrsearch"] == ["What is the capital of France?"]
     assert (asked["gsrlimit"], asked["generator"], asked["prop"], asked["formatversion"]) == (

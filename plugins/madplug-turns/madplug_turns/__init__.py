@@ -168,7 +168,7 @@ class InnerDebate(Drafting):
             for agent in others:
                 yield [self.turn(debate, agent, f"inner{number}")]
 
-    def turns(self, agents: int) -> int:
+    def turns(self, agents: int, round: int) -> int:
         """The draft, and every pass of the others."""
         return 1 + int(self.options.inner) * (agents - 1)
 

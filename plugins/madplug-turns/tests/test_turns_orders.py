@@ -90,8 +90,8 @@ def test_a_neutral_agent_without_a_style_that_drafts_is_a_problem():
 @settings(max_examples=30, deadline=None)
 @given(agents=st.integers(1, 7), inner=st.integers(1, 5))
 def test_messages_per_round_are_as_declared(agents, inner):
-    assert {order.turns(agents) for order in (RoundRobin(), Simultaneous(), DrafterFirst())} == {agents}
-    assert InnerDebate(inner=inner).turns(agents) == 1 + inner * (agents - 1)
+    assert {order.turns(agents, 1) for order in (RoundRobin(), Simultaneous(), DrafterFirst())} == {agents}
+    assert InnerDebate(inner=inner).turns(agents, 1) == 1 + inner * (agents - 1)
     assert len(spoken(InnerDebate(inner=inner), "P" * agents)) == 1 + inner * (agents - 1)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from madplug import Extension, Visibility, hookimpl
 from madplug_visibility.blind import BlindFirstRound
+from madplug_visibility.hidden import Hidden
 from madplug_visibility.shown import (
     Everything,
     InnerDebate,
@@ -21,7 +22,7 @@ from madplug_visibility.shown import (
     Report,
 )
 
-__all__ = ["BlindFirstRound", "Everything", "InnerDebate", "Own", "PreviousRound", "Relay", "Report"]
+__all__ = ["BlindFirstRound", "Everything", "Hidden", "InnerDebate", "Own", "PreviousRound", "Relay", "Report"]
 
 
 @hookimpl
@@ -32,5 +33,5 @@ def madplug_register_visibilities() -> Iterable[type[Visibility]]:
 
 @hookimpl
 def madplug_register_extensions() -> Iterable[type[Extension]]:
-    """Register the extension."""
-    return [BlindFirstRound]
+    """Register two extensions."""
+    return [BlindFirstRound, Hidden]

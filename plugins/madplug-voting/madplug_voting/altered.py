@@ -62,7 +62,8 @@ async def extras(debate: Debate, slate: Sequence[Nominee], options: Any, wanted:
     passages: tuple[str, ...] = ()
     if "facts" in wanted:
         retriever = debate.service(options.retriever, Retriever)
-        passages = tuple(await retriever.retrieve(debate.sample.question, options.passages))
+        found = await retriever.retrieve(debate.sample.question, options.passages)
+        passages = tuple(passage.text for passage in found)
     confidence: dict[str, Sequence[int | None]] = {}
     if "confidence" in wanted:
         confidence["confidence"] = [100] * len(slate)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import madplug_voting
-from madplug import Completion, Persona, PersonaGenerator, Sample, Service
+from madplug import Completion, Passage, Persona, PersonaGenerator, Sample, Service
 from madplug.records import Plan
 from madplug.testing import play
 
@@ -298,7 +298,7 @@ class Books(Service):
     name = "books"
 
     async def retrieve(self, query, k):
-        return [f"{query} is answered on page {i}" for i in range(k)]
+        return [Passage(f"{query} is answered on page {i}") for i in range(k)]
 
 
 class Vectors(Service):

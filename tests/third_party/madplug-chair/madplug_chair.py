@@ -18,6 +18,7 @@ class Chair(PersonaGenerator):
     """Makes the chair, who has no vote."""
 
     name = "persona"
+    roles = frozenset({ROLE})
 
     def generate(self, debate, roster):
         """One chair; another generator makes the debaters."""
@@ -43,13 +44,13 @@ class Called(TurnOrder):
             called = debate.transcript.last(chair).data["chair"]["called"]
             yield [Turn(debate.agent(called))]
 
-    def turns(self, agents):
+    def turns(self, agents, round):
         """Two for every call."""
         return 2 * self.options.calls
 
     def check(self, cell):
         """There must be a chair."""
-        if not any(isinstance(generator, Chair) for generator in cell.personas):
+        if cell.roles and ROLE not in cell.roles:
             yield 'there is no chair; begin personas with "chair.persona"'
 
 

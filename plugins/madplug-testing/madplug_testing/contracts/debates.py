@@ -29,7 +29,7 @@ class EveryMove(SpeakAll):
         for move in sorted(self.moves):
             yield [Turn(agent, move) for agent in debate.agents]
 
-    def turns(self, agents: int) -> int:
+    def turns(self, agents: int, round: int) -> int:
         """As many waves as moves."""
         return agents * len(self.moves)
 
@@ -50,6 +50,15 @@ class PersonaContract(DebateContract):
         people = [agent.persona for agent in trial.played.result.agents]
         assert len(people) == trial.debate.cell.wanted
         assert all(isinstance(p, Persona) and p.name and p.role for p in people), people
+
+    def test_it_declares_the_roles_of_its_personas(self) -> None:
+        """Every role is in `roles`, unless that is empty.
+
+        If this fails: add it, or the check before a run cannot see that nobody plays a part that is needed.
+        """
+        trial = self.trial().ended()
+        made = {agent.persona.role for agent in trial.played.result.agents}
+        assert made <= (trial.component.roles or made), f"not declared: {', '.join(made - trial.component.roles)}"
 
 
 class CastingContract(DebateContract):
@@ -157,13 +166,13 @@ class TurnOrderContract(DebateContract):
         assert asked <= trial.component.moves, f"not declared: {', '.join(sorted(asked - trial.component.moves))}"
 
     def test_it_announces_the_turns_of_a_round(self) -> None:
-        """A round has no more turns than `turns(agents)`.
+        """A round has no more turns than `turns(agents, round)`.
 
-        If this fails: give the order `def turns(self, agents)`; the worst-case number of calls rests on it.
+        If this fails: give the order `def turns(self, agents, round)`; the worst-case number of calls rests on it.
         """
         trial = self.trial().ended()
-        most = trial.component.turns(len(trial.played.result.agents))
         for number in range(1, trial.played.result.rounds + 1):
+            most = trial.component.turns(len(trial.played.result.agents), number)
             spoken = [m for m in trial.played.transcript.of_round(number) if m.agent is not None]
             assert len(spoken) <= most, f"round {number} has {len(spoken)} turns, and {most} were announced"
 
