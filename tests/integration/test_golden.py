@@ -54,6 +54,9 @@ METHODS = {
                  'decision = {use = "consensus.majority", final = "ask"}',
     "judge": 'paradigm = "mallm.memory"\nrounds = 1\ndecision = {use = "judge.synthesis", final = "ask"}',
     "judge_select": 'paradigm = "mallm.memory"\nrounds = 1\ndecision = {use = "judge.synthesis", mode = "select"}',
+    "moa": 'paradigm = "moa.mixture"\nagents = 2',
+    "moa_ranker": 'paradigm = "moa.ranker"\nagents = 2\nrounds = 1',
+    "moa_self_seq": 'paradigm = "moa.self_seq"\nturns = {use = "baselines.samples", samples = 7}',
     "personas_expert": 'paradigm = "mallm.memory"\nagents = 2\nrounds = 1\npersonas = ["personas.expert"]',
     "personas_ipip": 'paradigm = "mallm.memory"\nagents = 2\nrounds = 1\npersonas = ["personas.ipip"]',
     "challenge": 'paradigm = "som.debate"\nrounds = 1\nmodels = ["m"]\n'
@@ -121,7 +124,8 @@ def test_every_paradigm_with_prompts_of_its_own_is_on_record():
     paradigms = set(re.findall(r'paradigm = "([\w.]+)"', "\n".join(METHODS.values())))
     offered = {o.name for o in REGISTRY.offers("paradigm") if o.distribution.startswith("madplug-")} - {"kit.pair"}
     assert offered - paradigms <= {
-        "replay.debate", "freemad.baseline1", "freemad.baseline2", "madc.cot", "madc.self_consistency"}
+        "replay.debate", "freemad.baseline1", "freemad.baseline2", "madc.cot", "madc.self_consistency", "moa.lite",
+        "moa.self"}
 
 
 def main(names):

@@ -193,6 +193,7 @@ NEVER = {
     "eot.memory": 3 * (1 + 5), "eot.report": 3 * (1 + 5), "eot.relay": 3 * (1 + 5), "eot.debate": 3 * (1 + 5),
     "mallm.memory": 3 * 7, "mallm.relay": 3 * 7, "mallm.report": 3 * 7, "mallm.debate": 7 * (1 + 2 * 2),
     "mallm.collective_refinement": 3 * 7 + 5 * 3,  # votes after rounds 3 to 7
+    "moa.mixture": 6 * 2 + 1, "moa.lite": 6 + 1, "moa.ranker": 6 * 2 + 1, "moa.self": 6 + 1, "moa.self_seq": 30 + 1 + 8,
     "metadebate.mad": 2 * 3 * 1 + 3 * 3 + 2, "metadebate.dmad": (1 + 2 + 1) + 3 + 12,
     "metadebate.dmad_vision": (1 + 2 + 2) + 3 + 3 * (1 + 2 + 2)}
 """The calls of a question on which the agents never agree."""

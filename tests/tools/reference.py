@@ -86,6 +86,10 @@ PAPERS = (
      "Yin et al. 2023", r"Yin et al\. 2023(?! \(evaluation)"),
     ("MADC", "MADC 2026", r"MADC 2026"),
     ("Meta-Debate: dynamic role assignment for multi-agent debate", "Meta-Debate", r"Meta-Debate"),
+    ("Mixture-of-Agents Enhances Large Language Model Capabilities", "Wang et al. 2024 (MoA)",
+     r"Wang et al\. 2024 \(MoA\)"),
+    ("Rethinking Mixture-of-Agents: Is Mixing Different Large Language Models Beneficial?",
+     "Li et al. 2025 (Self-MoA)", r"Li et al\. 2025 \(Self-MoA\)"),
     ("Self-Consistency Improves Chain of Thought Reasoning in Language Models", "Wang et al. 2023",
      r"Wang et al\. 2023"),
 )
