@@ -61,9 +61,10 @@ def run_study(resolved, replies):
 # The grid: one run file with a cell for each combination
 
 SHIPPED = {folder.name.removeprefix("madplug-") for folder in (Path(__file__).parents[2] / "plugins").iterdir()}
-ALONE = {"baselines.io", "baselines.cot", "baselines.self_improvement", "madc.cot"}  # one agent, who agrees with itself
+ALONE = {"baselines.io", "baselines.cot", "baselines.self_improvement", "madc.cot", "moa.self", "moa.self_seq"}
+"""One agent, who agrees with itself."""
 SAMPLES = "baselines.self_consistency"
-BLIND = {SAMPLES, "madc.self_consistency"}  # agents that do not see each other, so that none supports another
+BLIND = {SAMPLES, "madc.self_consistency", "moa.lite"}  # agents see no others, so that none supports another
 NOT_HERE = {"replay.debate", "dmad.vision", "metadebate.dmad_vision"}  # recorded answers, images
 
 

@@ -37,7 +37,9 @@ class Agents:
             given = {"preference": "Yes" if judged else "No", "answer": f"({judged})" if judged else ""}
             given = given if request.purpose in ("moderate", "judge") else {"answer": answer}
             return json.dumps(_instance(request.form["json_schema"], sum(self.times.values())) | given)
-        if request.purpose == "judge":
+        if request.purpose == "rank":
+            return "1" if self.agree else "I cannot say."
+        if request.purpose in ("judge", "aggregate"):
             return f"Final answer: ({judged})" if judged else "I cannot say."
         if request.purpose == "program":
             return f"```python\nprint('Final answer: {answer}')\n```"

@@ -20,7 +20,7 @@ class Mixture(Paradigm):
     """Two layers of six proposers, the second shown the answers of the first, and an aggregator.
 
     `rounds` counts the layers of proposers, so a mixture of L layers has L - 1 rounds; the aggregator is the last
-    layer. n proposers make n x rounds + 1 calls: 13.
+    layer. n proposers make n x rounds calls, and the aggregator one: 13.
 
     Differs from the paper: a conversation is one question here, so there is no history before the last turn. The
     temperature (0.7) and the length (2,048 tokens) are options of the models.
