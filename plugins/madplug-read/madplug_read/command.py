@@ -16,6 +16,7 @@ watch = click.Option(["--watch", "observers"], flag_value="read.watch", multiple
 @click.option("--cell", metavar="CELL", help="Only this cell.")
 @click.option("--repeat", type=click.IntRange(0), metavar="R", help="Only this repeat, from 0.")
 @click.option("--prompts", is_flag=True, help="Show what was sent to the models, and their replies, in full.")
+@click.option("--data", is_flag=True, help="Show in full what plugins recorded: sources, scores, tool calls, notes.")
 @click.option("--failed", "traits", flag_value="failed", multiple=True, help="Only debates that failed.")
 @click.option("--changed", "traits", flag_value="changed", multiple=True,
               help="Only debates in which an agent changed its mind.")
@@ -23,7 +24,7 @@ watch = click.Option(["--watch", "observers"], flag_value="read.watch", multiple
 @click.option("--wrong", "traits", flag_value="wrong", multiple=True, help="Only debates with a wrong decision.")
 @click.option("--all", "every", is_flag=True, help="List every debate, not only the first 50.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line, for every debate.")
-def read(folder: Path, sample: str | None, cell: str | None, repeat: int | None, prompts: bool,
+def read(folder: Path, sample: str | None, cell: str | None, repeat: int | None, prompts: bool, data: bool,
          traits: tuple[str, ...], every: bool, as_json: bool) -> None:
     """Read the debates on a SAMPLE of the study in DIR, or list its debates.
 
@@ -37,4 +38,4 @@ def read(folder: Path, sample: str | None, cell: str | None, repeat: int | None,
     console = Console()
     if not console.width:  # as some terminals say that do not know it
         console.width = 80
-    read_study(folder, Wanted(sample, cell, repeat, traits, prompts, as_json, every), console)
+    read_study(folder, Wanted(sample, cell, repeat, traits, prompts, data, as_json, every), console)

@@ -33,6 +33,8 @@ class Wanted:
     traits: Collection[str] = ()
     """Only debates with all of these."""
     prompts: bool = False
+    data: bool = False
+    """Show what plugins recorded in full."""
     as_json: bool = False
     all: bool = False
     """List every debate, not only the first `LISTED`; JSON is never cut short."""
@@ -119,7 +121,7 @@ def _print_in_full(study: Reader, found: Iterator[Outline], wanted: Wanted, cons
         if number > 1:
             console.print("\n" + "=" * 60, highlight=False)
         prompts = _prompts(study, debate) if wanted.prompts else None
-        for line in debate_text(debate, prompts):
+        for line in debate_text(debate, prompts, data=wanted.data):
             console.print(line, soft_wrap=not console.is_terminal)
     if not number:
         console.print("no such debates", highlight=False)

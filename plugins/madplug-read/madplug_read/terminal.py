@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
 
-from madplug import Vote, count, safe
+from madplug import Vote, count, plain, safe
 from madplug_read.records import Change, Mark, MessageCard, Outline, RoundRow
 
 COLOURS = ("bold cyan", "bold magenta", "bold yellow", "bold blue", "bold white", "bold bright_red",
            "bold bright_green", "bold bright_black")
 """By an answer's place in the order of appearance; the ninth has the first's again."""
 GRADES: Mapping[bool | None, tuple[str, str]] = {True: ("right", "green"), False: ("wrong", "red"), None: ("", "")}
+RECORDED = 100
+"""Characters of what plugins recorded that are shown unless all of it is wanted."""
 Calls = Mapping[str, Mapping[str, Any]]
 """Rows of `Reader.calls` by key."""
 
 
-def debate_text(debate: Outline, prompts: Calls | None = None) -> Iterator[Text]:
-    """The lines of a debate. prompts: the calls to show in full behind each message."""
-    page = _Page(debate)
+def debate_text(debate: Outline, prompts: Calls | None = None, *, data: bool = False) -> Iterator[Text]:
+    """The lines of a debate.
+
+    prompts: the calls to show in full behind each message. data: show in full what plugins recorded with messages and
+    with the debate, such as sources and scores; otherwise its first characters.
+    """
+    page = _Page(debate, data=data)
     yield from page.head()
     if prompts is not None:
         yield from page.calls(debate.opening_calls, prompts)
@@ -43,8 +50,9 @@ def debate_text(debate: Outline, prompts: Calls | None = None) -> Iterator[Text]
 class _Page:
     """One debate, and the names that its lines use."""
 
-    def __init__(self, debate: Outline) -> None:
+    def __init__(self, debate: Outline, *, data: bool) -> None:
         self.debate = debate
+        self.data = data
         self.by_id = {m.id: m for m in debate.messages}
         self.names = {a.id: safe(a.name) for a in debate.agents}
         self.answers = {a.key: a for a in debate.answers}
@@ -95,6 +103,18 @@ class _Page:
         for id, text in m.received.items():
             yield Text(f"    message {safe(id)} reached it as: {safe(text)}", style="yellow")
         yield from _indented(m.content.strip(), 4)
+        yield from self.recorded(m.data, "data", 4)
+
+    def recorded(self, table: Mapping[str, Any], name: str, by: int) -> Iterator[Text]:
+        """What plugins recorded, in full or on one line."""
+        if not table:
+            return
+        if self.data:
+            yield Text(f"{' ' * by}{name}:", style="dim")
+            yield from _indented(json.dumps(plain(table), indent=1, ensure_ascii=False), by + 1)
+        else:
+            text = json.dumps(plain(table), ensure_ascii=False)
+            yield Text(f"{' ' * by}{name}: {_short(text, RECORDED)}", style="dim")
 
     def authors(self, ids: Sequence[int]) -> str:
         """The authors of these messages, each once."""
@@ -133,7 +153,7 @@ class _Page:
             yield from _call(call)
 
     def table(self) -> Iterator[Text]:
-        """Answers by agent and round, and the votes they make."""
+        """Answers by agent and round, and how they stand after the last."""
         rows = [row for row in self.debate.rounds if row.marks]
         if not rows:
             return
@@ -151,7 +171,7 @@ class _Page:
                 line.append(mark)
             line.rstrip()
             yield line
-        yield Text(f"  votes after round {rows[-1].number}: {self.tally(rows[-1])}")
+        yield Text(f"  answers after round {rows[-1].number}: {self.tally(rows[-1])}")
 
     def _coloured(self, mark: Mark) -> Text:
         text = _mark(mark)
@@ -192,6 +212,7 @@ class _Page:
             yield from self._decision()
         if d.metrics:
             yield Text("  " + ", ".join(f"{safe(name)} {_number(value)}" for name, value in d.metrics.items()))
+        yield from self.recorded(d.notes, "notes", 2)
         if d.state != "running":
             yield Text(f"  {_cost(d)}", style="dim")
 

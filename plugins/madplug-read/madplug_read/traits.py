@@ -17,6 +17,8 @@ TRAITS: Mapping[str, str] = {
     "right_to_wrong": "an agent went from a right to a wrong answer",
     "wrong_to_right": "an agent went from a wrong to a right answer",
     "minority_right": "in some round most agents were wrong, and at least one was right",
+    "fallback": "the decision was chosen by a fallback",
+    "tie": "the decision was a tie that had to be broken",
     "unread": "an answer could not be read",
     "retracted": "messages were retracted",
     "altered": "an agent was shown a message in a changed form",
@@ -28,6 +30,8 @@ def traits(result: DebateResult, right: bool | None, rounds: Sequence[RoundRow],
            voters: Collection[int]) -> tuple[str, ...]:
     """The traits of a debate, in the order of `TRAITS`. right: whether its decision is right."""
     found = {*_of_the_end(result, right), *_of_changes([c for c in changes if c.agent in voters])}
+    if result.decision is not None:
+        found |= {name for name, has in (("fallback", result.decision.fallback), ("tie", result.decision.tie)) if has}
     marks = [[mark for mark in row.marks if mark.agent in voters] for row in rounds]
     if any(_minority_right(row) for row in marks):
         found.add("minority_right")

@@ -54,9 +54,23 @@ def test_a_debate_is_told_from_the_question_to_the_cost(read, study):
     for text in ("Question q1?", "A) yes", "reference: A", "Ann", "Round 1", "I say A", "[A] right",
                  "was shown round 1: Ann, Ben, Cy",
                  "round 2: Ann went from [A] right to [B] wrong, the answer of Ben and Cy, which it was shown",
-                 "votes after round 2: B 3", "Decision [B] wrong", "0 calls"):
+                 "answers after round 2: B 3", "Decision [B] wrong", "0 calls"):
         assert text in done.stdout
     assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize(("words", "lines"), [
+    ((), ['data: {"retrieve": {"sources": ["a b', 'notes: {"attack": {"dropped": [1]}}']),
+    (("--data",), ['"sources": [', '"a book"', '"dropped": ['])])
+def test_what_plugins_recorded_is_shown_on_a_line_or_in_full(read, tmp_path, words, lines):
+    recorder = open_recorder(tmp_path / "s")
+    data = {"retrieve": {"sources": ["a book"] * 40}}
+    messages = (Message(0, 1, 0, 0, "draft", "I say A", answer="A", key="A", data=data),)
+    wait_for(recorder.finish_debate(debate("q", messages=messages, notes={"attack": {"dropped": [1]}})))
+    recorder.close()
+    shown = read(tmp_path / "s", "q", *words).stdout
+    assert all(line in shown for line in lines)
+    assert (shown.count("a book") == 40) == bool(words)
 
 
 def test_a_sample_of_several_cells_and_repeats_is_told_for_each(read, study):

@@ -24,7 +24,7 @@ def debate(text, *, references=("A",), voters=None, decision="B", error=None, **
             answer={"-": None, "0": ""}.get(key, key.lower()), key=None if key in "-0" else key,
             seen=tuple(int(s.lstrip("~")) for s in seen if s.lstrip("~").isdigit()), **flags))
     agents = tuple(Agent(i, Persona(f"Agent {i + 1}", votes=voters is None or i in voters), "m") for i in range(3))
-    made = None if error or decision is None else Decision(decision)
+    made = None if error else Decision(decision) if isinstance(decision, str) else decision
     return DebateResult("c", 0, Sample("q", "Which?"), references, agents, tuple(messages), made, error=error, **more)
 
 
@@ -82,11 +82,12 @@ def test_what_was_said_before_round_one_has_a_row_without_marks():
     ("1 0 A\n1 1 -\n1 2 -", {"decision": "A"}, {"right", "minority_right", "unread"}),
     ("1 0 A\n1 1 0", {"decision": "A"}, {"right"}),
     ("1 0 A retracted\n1 0 A\n1 1 B 0 ~1", {}, {"wrong", "retracted", "altered"}),
+    ("1 0 A", {"decision": Decision("A", fallback=True, tie=True)}, {"right", "fallback", "tie"}),
     ("1 0 A", {"error": "ModelError: gone"}, {"failed"}),
     ("1 0 A", {"decision": None}, {"running"}),
     ("1 0 A\n1 1 B\n1 2 B\n2 2 C", {"voters": {0, 1}, "decision": "C"}, {"wrong"}),
-], ids=["talked out", "right", "corrected", "unread", "no answer asked for", "retracted and altered", "failed",
-        "running", "an agent without a vote"])
+], ids=["talked out", "right", "corrected", "unread", "no answer asked for", "retracted and altered",
+        "a fallback after a tie", "failed", "running", "an agent without a vote"])
 def test_the_traits_of_a_debate(text, more, wanted):
     found = outline(debate(text, **more), GRADES).traits
     assert set(found) == wanted

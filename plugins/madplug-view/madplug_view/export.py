@@ -27,6 +27,7 @@ ONE_PAGE = 8_000_000
 CHUNK = 1_000_000
 """Characters after which a chunk of debates is full."""
 _CHUNK = re.compile(r"(?:study|charts|rows|debates)-\d+(?:-\d+){0,2}\.js")
+STYLES = ("vendor/temml/temml.css", "style.css")
 MADE_BY = '<meta name="generator" content="madplug-view">'
 
 
@@ -208,7 +209,7 @@ def _page(facts: dict[str, Any], whole: dict[str, str] | None) -> str:
     """The page; its policy names its own script and style by their hashes, so that nothing else can run."""
     program = bundle(PAGE_FOLDER / "app" / "main.js", PAGE_FOLDER / "vendor" / "preact")
     script = _in_script(f"globalThis.madplugExport = {to_json(facts)};\n{program}")
-    style = (PAGE_FOLDER / "style.css").read_text(encoding="utf-8")
+    style = "".join((PAGE_FOLDER / name).read_text(encoding="utf-8") for name in STYLES)
     own = "" if whole is not None else " 'self'"
     policy = (f"default-src 'none'; script-src {_hash(script)}{own}; style-src {_hash(style)}; img-src data:; "
               "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types madplug-chunks")

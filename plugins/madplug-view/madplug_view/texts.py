@@ -11,6 +11,10 @@ LONG = 20_000
 """Characters of a text that a page shows at once."""
 
 
+END = 2_000
+"""Characters of its end that a page shows of a longer text."""
+
+
 def cut(text: str, most: int) -> str:
     """A text, or its beginning and how much there is."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
@@ -20,6 +24,7 @@ def cut_texts(debate: dict[str, Any]) -> dict[str, Any]:
     """An outline as JSON whose messages are cut, each with the length of its text."""
     for message in debate["messages"]:
         message["length"] = len(message["content"])
+        message["end"] = message["content"][-END:] if message["length"] > LONG else ""
         message["content"] = message["content"][:LONG]
         message["answer"] = None if message["answer"] is None else cut(message["answer"], LONG)
         message["received"] = {id: cut(text, LONG) for id, text in message["received"].items()}

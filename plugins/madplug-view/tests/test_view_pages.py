@@ -306,7 +306,7 @@ def test_a_debate_with_a_retraction_and_an_altered_message_says_so(kit, tmp_path
     page.evaluate("location.hash = '#/debate/0/c/0/q'")
     expect(page.locator("#m6")).to_contain_text("retracted")
     expect(page.locator("#m1")).to_contain_text("altered on the way to Ada")
-    page.locator("#m3 summary").click()
+    page.locator("#m3 .received summary").click()
     expect(page.locator("#m3 .received")).to_contain_text("say C")
 
 
@@ -357,7 +357,7 @@ def test_the_charts_of_the_report_are_drawn_on_request(show):
 
 HOSTILE = ("<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'><style>body{display:none}</style>"
            "<a href='javascript:window.hacked=1'>link</a> http://evil.example/x \x1b[31mred\x1b[0m \u202eturned\u202c"
-           " </script><svg onload='window.hacked=1'> ${window.hacked=1} [md](http://evil.example)" + " more" * 40)
+           " </script><svg onload='window.hacked=1'> ${window.hacked=1} [md](http://evil.example)" + " more" * 90)
 
 
 def hostile(kit):
@@ -409,6 +409,49 @@ def test_what_slips_in_as_markup_does_not_run(show, open_page):
             page.evaluate(f"() => {{ {code} }}")
     page.evaluate("() => { document.body.append(Object.assign(new Image(), {src: 'http://evil.example/x'})) }")
     open_page.refused("http://evil.example")
+
+
+RENDERED = {  # a text, the elements that are made of it, and what is read
+    "**bold** and `code`": ("strong, code", "bold and code"),
+    "1. one\n2. two\n\n- [x] done": ("ol, ul, li, li, li", "one"),
+    "| a | b |\n|---|--:|\n| 1 | 2 |": ("table", "1"),
+    "```python\nif x < 2:\n    go()\n```": ("pre", "if x < 2:\n    go()"),
+    "so $x^2$ and \\(y\\)": ("math, math", "so"), "so\n\\[\n\\boxed{7}\n- z\n\\]\nthen": ("math", "7"),
+    "\\begin{align}\na &= b\n\\end{align}": ("math", "="), "bad \\(\\frac{\\)": ("", r"bad \(\frac{\)"),
+    "It costs $5 or $10, or $5-$7": ("", "It costs $5 or $10, or $5-$7"), "2*3*4 ~5~": ("", "2*3*4 ~5~"),
+    "[1]: http://evil.example/hidden": ("", "[1]: http://evil.example/hidden"),
+    "[text](http://evil.example/a)": ("", "text (http://evil.example/a)"),
+    "![alt](http://evil.example/b.png)": ("", "[image alt: http://evil.example/b.png]"),
+    "<!-- hidden -->": ("", "<!-- hidden -->"), "> " * 5000: ("", "> > >")}
+
+
+def test_markdown_and_formulas_are_rendered_and_shown_as_written_on_a_click(kit, tmp_path, serve, open_page):
+    from dataclasses import replace
+
+    plain = kit.debate("c", "q", keys=(("A",) * len(RENDERED),))
+    said = [replace(m, content=text) for m, text in zip(plain.messages, RENDERED, strict=True)]
+    page = open_page(serve(kit.write(tmp_path / "s", [replace(plain, messages=said)], calls=False)))
+    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+    expect(page.locator(".card")).to_have_count(len(RENDERED))
+    for i, (text, (elements, shown)) in enumerate(RENDERED.items()):
+        body = page.locator(f"#m{i} .text").first
+        made = body.evaluate("b => [...b.querySelectorAll('strong, code, ol, ul, li, table, pre, math, a, img')]"
+                             ".filter(e => !e.closest('pre') || e.localName === 'pre').map(e => e.localName)")
+        assert sorted(made) == sorted(filter(None, elements.split(", "))), text
+        assert shown in body.inner_text(), text
+    page.get_by_role("button", name="As written").click()
+    expect(page.locator("#m0 .text")).to_have_text("**bold** and `code`")
+
+
+def test_a_long_message_shows_its_beginning_and_its_end_until_all_are_expanded(kit, tmp_path, serve, open_page):
+    text = f"It begins.\n{'word ' * 6000}\nAnswer: {{key}}"
+    folder = kit.write(tmp_path / "s", [kit.debate("c", "q", text=text)], calls=False)
+    page = open_page(serve(folder))
+    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+    for part in ("It begins.", "Answer: A"):
+        expect(page.locator("#m0").get_by_text(part)).to_be_in_viewport()
+    page.get_by_role("button", name="Expand all").click()
+    expect(page.locator(".card .folded")).to_have_count(0)
 
 
 def test_ten_megabytes_are_read_in_parts(kit, tmp_path, serve, open_page):

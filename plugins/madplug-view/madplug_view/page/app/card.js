@@ -1,12 +1,15 @@
 // A message on the page of a debate.
 
-import { useState } from '../vendor/hooks/index.js';
+import { useContext, useEffect, useMemo, useState } from '../vendor/hooks/index.js';
 import { data } from './data.js';
 import { brief, duration, listed, plural, visible, whole } from './format.js';
 import { html } from './html.js';
 import { Chip, Text } from './parts.js';
+import { Reading, Rich } from './rich.js';
 
-const LONG = 400;
+const LONG = 600; // characters of a text that is folded
+const LINES = 14;
+const ENDS = 400; // characters of its beginning and of its end
 
 export function Card({ study, debate, message: m, answers, state, show, open }) {
   const answer = m.key === null ? null : answers.get(m.key);
@@ -21,6 +24,7 @@ export function Card({ study, debate, message: m, answers, state, show, open }) 
     <${Badges} debate=${debate} message=${m} />
     <${Body} study=${study} debate=${debate} message=${m} />
     <${Received} debate=${debate} message=${m} />
+    ${m.data && html`<details><summary>data of plugins</summary><${Text} text=${m.data} /></details>`}
     ${(m.calls.length > 0 || m.seen.length > 0) && html`<footer><span class="quiet small">${spent(m, agent)}</span>
       <button type="button" class="link" onClick=${() => open(m.id)} tabindex=${state === 'later' ? -1 : 0}>${
         m.calls.length ? 'prompt and reply' : 'what it was shown'}</button></footer>`}</article>`;
@@ -39,22 +43,41 @@ function Badges({ debate, message: m }) {
   return badges.length ? html`<p class="badges">${badges.map(([kind, text]) => html`<span class=${`badge ${kind}`}>${text}</span>`)}</p>` : null;
 }
 
-// The text, folded when it is long; what the server has cut is fetched part by part.
+// The text; of a long one the beginning and the end. What the server has cut is fetched part by part.
 function Body({ study, debate, message: m }) {
-  const [unfolded, setUnfolded] = useState(false);
+  const { expanded } = useContext(Reading);
+  const [unfolded, setUnfolded] = useState(expanded);
   const [more, setMore] = useState('');
   const [error, setError] = useState(null);
+  useEffect(() => setUnfolded(expanded), [expanded]);
   const text = m.content + more;
-  const long = text.length > LONG || text.split('\n').length > 10;
+  const left = m.length - text.length;
+  const parts = useMemo(() => ends(m.content.trim(), m.end), [m]);
   const fetchMore = () => data.text(study, { cell: debate.cell, repeat: debate.repeat, sample: debate.sample.id }, m.id, text.length).then(
     (part) => setMore(more + part.text), setError);
   if (!text.trim()) return html`<p class="quiet small">(nothing was written)</p>`;
-  return html`<div class=${long && !unfolded ? 'folded' : ''}><${Text} text=${long && !unfolded ? text.slice(0, 2000).trimStart() : text.trim()} /></div>
-    ${long && html`<button type="button" class="link" aria-expanded=${String(unfolded)} onClick=${() => setUnfolded(!unfolded)}>${
-      unfolded ? 'less' : 'all of it'}</button>`}
-    ${unfolded && text.length < m.length && html`<button type="button" class="link" onClick=${fetchMore}>more: ${
-      whole(m.length - text.length)} characters are left</button>`}
+  if (!parts) return html`<${Rich} text=${text.trim()} />`;
+  const toggle = html`<button type="button" class="link" aria-expanded=${String(unfolded)} onClick=${() => setUnfolded(!unfolded)}>${
+    unfolded ? 'less' : 'all of it'}</button>`;
+  if (!unfolded) {
+    return html`<div class="folded"><${Rich} text=${parts.head} /></div><p class="gap">${toggle} <span class="quiet small">${
+      plural(m.length, 'character')}</span></p><div class="folded end"><${Rich} text=${parts.tail} /></div>`;
+  }
+  return html`<${Rich} text=${text.trim()} />${toggle}
+    ${left > 0 && html` <button type="button" class="link" onClick=${fetchMore}>more: ${whole(left)} characters are left</button>`}
     ${error && html`<p class="problem">${visible(error.message)}</p>`}`;
+}
+
+// The beginning and the end of a long text, cut between lines where there are some; null for a short one.
+function ends(text, end) {
+  if (text.length <= LONG && text.split('\n').length <= LINES) return null;
+  const last = end || text;
+  const from = last.length - Math.min(ENDS, Math.floor(text.length / 3));
+  const to = text.lastIndexOf('\n', Math.min(ENDS, Math.floor(text.length / 2)));
+  const head = text.slice(0, to > 0 ? to : Math.min(ENDS, Math.floor(text.length / 2))).trimEnd();
+  const line = last.indexOf('\n', from);
+  const tail = last.slice(line >= 0 && line < last.length - 20 ? line : from).trim();
+  return { head, tail };
 }
 
 // What an agent was shown instead of what was said.

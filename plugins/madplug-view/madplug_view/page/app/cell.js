@@ -11,7 +11,7 @@ import { useFollowed } from './study.js';
 const FILTERS = {
   wrong: 'wrong', right: 'right', changed: 'changed mind', right_to_wrong: 'right turned wrong',
   wrong_to_right: 'wrong turned right', minority_right: 'majority wrong, a minority right', undecided: 'undecided',
-  failed: 'failed', unread: 'unreadable answers', retracted: 'retracted', altered: 'altered', running: 'not ended',
+  failed: 'failed', fallback: 'decided by a fallback', tie: 'a tie', unread: 'unreadable answers', retracted: 'retracted', altered: 'altered', running: 'not ended',
 };
 const ORDERS = {
   sample: 'sample', started: 'start', rounds: 'rounds', messages: 'messages', calls: 'calls', tokens: 'tokens',

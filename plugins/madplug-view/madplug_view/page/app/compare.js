@@ -4,7 +4,7 @@ import { data } from './data.js';
 import { brief, plural, whole } from './format.js';
 import { html } from './html.js';
 import { Card } from './card.js';
-import { Changes, Question, Verdict } from './debate.js';
+import { Changes, Question, Toggles, Verdict } from './debate.js';
 import { Crumbs, Problem, Title, useAnswer } from './parts.js';
 import { toCell, toContrast, toDebate, toStudy } from './routes.js';
 import { Strip } from './strip.js';

@@ -12,6 +12,7 @@ import { Picture } from './picture.js';
 import { PromptDialog } from './prompts.js';
 import { ReplayBar, useReplay, useReplayKeys } from './replay.js';
 import { toCell, toDebate, toPair, toStudy } from './routes.js';
+import { Reading, Rich } from './rich.js';
 import { Strip } from './strip.js';
 import { useFollowed } from './study.js';
 
@@ -40,19 +41,21 @@ function Whole({ study, debate, id, query }) {
   const open = useCallback((asked) => setPrompt(typeof asked === 'object' ? asked : { message: debate.messages.find((m) => m.id === asked) }), [debate]);
   const ended = moment === replay.last;
   const columns = useMemo(() => Math.min(debate.agents.length, 20), [debate]);
-  return html`<main class="debate">
+  const [reading, setReading] = useState({ raw: false, expanded: false });
+  return html`<${Reading.Provider} value=${reading}><main class="debate">
     <div class="bar"><${Title} window=${`${id.sample}, ${id.cell}`}>${brief(id.sample, 100)}${
       id.repeat ? html`<span class="quiet"> · repeat ${id.repeat}</span>` : null}<//><${Neighbours} study=${study} id=${id} cells=${debate.cells} /></div>
     <div class="top"><div><${Question} debate=${debate} />
       <${Strip} debate=${debate} moment=${moment} answers=${answers} jump=${jumpTo(replay, debate)} /></div><div>
       <${Verdict} debate=${debate} answers=${answers} reached=${ended} open=${open} />
       <${Changes} debate=${debate} answers=${answers} moment=${moment} jump=${jumpTo(replay, debate)} open=${open} /></div></div>
-    <${Board} study=${study} debate=${debate} answers=${answers} replay=${replay} open=${open} columns=${columns} />
+    <${Board} study=${study} debate=${debate} answers=${answers} replay=${replay} open=${open} columns=${columns}
+      reading=${reading} setReading=${setReading} />
     <${Facts} debate=${debate} answers=${answers} open=${open} />
     <p class="quiet small keys"><kbd>space</kbd> plays and pauses, <kbd>←</kbd> <kbd>→</kbd> step, <kbd>Home</kbd> <kbd>End</kbd> ends, <kbd>+</kbd> <kbd>−</kbd> speed, <kbd>n</kbd> <kbd>p</kbd> next and previous debate</p>
     <${ReplayBar} debate=${debate} replay=${replay} answers=${answers} />
     ${prompt && html`<${PromptDialog} study=${study} debate=${debate} asked=${prompt} answers=${answers} close=${() => setPrompt(null)} />`}
-  </main>`;
+  </main><//>`;
 }
 
 // Goes to a message: shows it if the replay has not reached it, and brings it into view.
@@ -100,12 +103,12 @@ export function Question({ debate }) {
   const images = sample.images.filter((i) => /^data:image\/(png|jpeg|gif|webp);base64,[^…]*$/.test(i));
   return html`<section class="question-box" aria-label="Question">
     ${sample.context.length > 0 && html`<details><summary>${plural(sample.context.length, 'passage')}</summary>${
-      sample.context.map((text) => html`<${Text} text=${text} />`)}</details>`}
-    <${Text} text=${sample.question} />
+      sample.context.map((text) => html`<${Rich} text=${text} />`)}</details>`}
+    <${Rich} text=${sample.question} />
     ${images.map((source) => html`<img src=${source} alt="An image of the question" />`)}
     ${sample.images.length > images.length && html`<p class="quiet small">${plural(sample.images.length - images.length, 'image')} not shown</p>`}
     ${sample.choices.length > 0 && html`<ol class="choices">${sample.choices.map((text, i) => html`<li class=${
-      right.has(letterOf(i)) || right.has(text) ? 'reference' : ''}><b>${letterOf(i)}</b> <bdi>${brief(text, 600)}</bdi>${
+      right.has(letterOf(i)) || right.has(text) ? 'reference' : ''}><b>${letterOf(i)}</b> <${Rich} text=${text.slice(0, 600)} inline=${true} />${
       right.has(letterOf(i)) || right.has(text) ? html` <${Grade} right=${true} />` : null}</li>`)}</ol>`}
     ${references.length > 0 && html`<p class="quiet small">reference: <bdi>${brief(references.join(' | '), 300)}</bdi></p>`}
     ${debate.ungraded && html`<p class="quiet small">An answer counts as right if it is spelled like the reference: the study's answer format cannot be used (${
@@ -126,7 +129,7 @@ export function Verdict({ debate, answers, reached = true, open }) {
       debate.right ? 'right' : 'wrong'}>${debate.right ? 'right' : 'wrong'}</span>`}${debate.right === false && debate.references.length > 0 && html`<span>the reference is <bdi>${
       brief(debate.references.join(' or '), 60)}</bdi></span>`}<span class="quiet">${how.join(', ')}${
       decision.reason ? `${how.length ? ': ' : ''}${brief(decision.reason, 200)}` : ''}</span></p>
-    ${answer && decision.answer && decision.answer !== decision.key && html`<div class="folded"><${Text} text=${decision.answer.slice(0, 2000)} /></div>`}
+    ${answer && decision.answer && decision.answer !== decision.key && html`<div class="folded"><${Rich} text=${decision.answer.slice(0, 2000)} /></div>`}
     <${Votes} debate=${debate} answers=${answers} open=${open} />
     <${Behind} debate=${debate} open=${open} /></section>`;
 }
@@ -186,7 +189,7 @@ export function Changes({ debate, answers, moment = Infinity, jump, open }) {
 }
 
 // Agents as columns, rounds as rows.
-function Board({ study, debate, answers, replay, open, columns }) {
+function Board({ study, debate, answers, replay, open, columns, reading, setReading }) {
   const [shown, setShown] = useState(null);
   const board = useRef(null);
   const { moment } = replay;
@@ -211,13 +214,21 @@ function Board({ study, debate, answers, replay, open, columns }) {
     }
     return drawn.get(m.id)[1];
   };
-  return html`<section aria-labelledby="messages"><h2 id="messages">Messages</h2>
+  return html`<section aria-labelledby="messages"><div class="bar start"><h2 id="messages">Messages</h2><${Toggles} reading=${reading} set=${setReading} /></div>
     <p class="quiet small">Hover over a message, or focus it, to see what its author was shown.</p>
     <div class="wide" role="region" aria-label="Messages by agent and round" tabindex="0">
     <div class="board" ref=${board} style=${{ '--columns': columns }}>
       <div class="agents">${debate.agents.slice(0, columns).map((a) => html`<${AgentHead} key=${a.id} agent=${a} />`)}</div>
       ${debate.rounds.map((round) => html`<${Round} key=${round.number} debate=${debate} round=${round} card=${card} columns=${columns} />`)}
       <${Arrows} board=${board} message=${centre} visibleIds=${inTime} /></div></div></section>`;
+}
+
+const READINGS = { expanded: 'Expand all', raw: 'As written, without Markdown and LaTeX' };
+
+// How texts are shown.
+export function Toggles({ reading, set }) {
+  return Object.entries(READINGS).map(([name, text]) => html`<button type="button" key=${name} class="toggle" aria-pressed=${String(reading[name])}
+    onClick=${() => set({ ...reading, [name]: !reading[name] })}>${text}</button>`);
 }
 
 function AgentHead({ agent }) {
