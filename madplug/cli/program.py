@@ -270,10 +270,36 @@ def _print_hints(registry: Registry, folder: Path) -> None:
 
 
 @main.command()
-@_folder
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--sort", type=click.Choice(("study", "date", "score", "cost", "state")), default="study",
+              help="What several studies are sorted by.  [default: study]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def status(folder: Path, as_json: bool) -> None:
-    """Show the progress of a study, also while it runs."""
+def status(folders: tuple[Path, ...], sort: str, as_json: bool) -> None:
+    """Show the progress of a study, also while it runs; of several, or a folder of studies, a line for each."""
+    from madplug.store import find_studies
+
+    found = find_studies(folders)
+    if found == [folders[0]]:
+        _print_study(found[0], as_json=as_json)
+    else:
+        _print_studies(found, sort, as_json=as_json)
+
+
+def _print_studies(folders: Sequence[Path], sort: str, *, as_json: bool) -> None:
+    from madplug.cli.status import HEAD, listed_studies, study_row
+    from madplug.rows import plain
+
+    studies = listed_studies(folders, sort)
+    if as_json:
+        click.echo(json.dumps(plain(studies), indent=2, ensure_ascii=False))
+        return
+    click.echo(columns([study_row(facts) for facts in studies], HEAD))
+    for facts in studies:
+        if facts.problem:
+            click.echo(f"problem: {safe(facts.problem)}")
+
+
+def _print_study(folder: Path, *, as_json: bool) -> None:
     from madplug.cli.status import status_of
 
     facts = status_of(folder)

@@ -1,11 +1,43 @@
-"""How far a study is, from its records."""
+"""How far a study is, from its records; several in a list."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from madplug.store import open_study
+from madplug.study.listing import StudyFacts, study_facts
+from madplug.text import safe
+
+HEAD = ("study", "date (UTC)", "state", "cells", "debates", "best score", "95%", "cost", "models")
+_SORTS: dict[str, Callable[[StudyFacts], Any]] = {
+    "study": lambda facts: str(facts.folder), "date": lambda facts: facts.date, "state": lambda facts: facts.state,
+    "score": lambda facts: -facts.best.mean if facts.best else 1.0, "cost": lambda facts: -(facts.cost_usd or 0.0)}
+_MODELS = 40
+"""Characters of the models' names."""
+
+
+def listed_studies(folders: Iterable[Path], sort: str) -> list[StudyFacts]:
+    """The facts of studies in this order."""
+    return sorted(map(study_facts, folders), key=_SORTS[sort])
+
+
+def study_row(facts: StudyFacts) -> tuple[str, ...]:
+    """A study as a line of the list, below `HEAD`."""
+    ended, best = facts.done + facts.failed, facts.best
+    debates = f"{ended} of {ended + facts.left}" if facts.left else str(ended)
+    models = safe(", ".join(facts.models))
+    return (safe(str(facts.folder)), facts.date, facts.state, str(facts.cells), debates,
+            f"{best.metric} {best.mean:.3f}" if best else "-",
+            f"[{best.ci95[0]:.2f}, {best.ci95[1]:.2f}]" if best and best.ci95 else "-",
+            _money(facts.cost_usd), models if len(models) <= _MODELS else models[:_MODELS - 1] + "…")
+
+
+def _money(usd: float | None) -> str:
+    if usd is None:
+        return "unknown"
+    return f"${usd:.2f}" if usd >= 0.1 else f"${usd:.2g}" if usd else "-"
 
 
 def status_of(folder: Path) -> dict[str, Any]:

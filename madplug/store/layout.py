@@ -55,6 +55,19 @@ def has_study(folder: Path) -> bool:
     return (folder / NAME).is_file()
 
 
+def find_studies(folders: Iterable[Path]) -> list[Path]:
+    """These directories, in place of one that has no study the directories in it that have one."""
+    found: list[Path] = []
+    for folder in folders:
+        with suppress(OSError):
+            if not has_study(folder):
+                below = [path for path in sorted(folder.iterdir()) if has_study(path)]
+                found += below or [folder]
+                continue
+        found.append(folder)
+    return list(dict.fromkeys(found))
+
+
 def make_folder(folder: Path) -> None:
     """Create a directory durably (fsync its parents); SQLite does the same for the files in it."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]

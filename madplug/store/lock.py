@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from madplug.errors import UserError
 
 NAME = "study.lock"
+_ASKED = 0.05
+"""Seconds after which the lock is tried once more: `is_running` has it for a moment."""
 
 
 class StudyLock:
@@ -44,6 +48,10 @@ class StudyLock:
         self._handle = os.open(folder, os.O_RDONLY)
         os.register_at_fork(after_in_child=self._forget)
         try:
+            with suppress(BlockingIOError):
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(_ASKED)
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise _refusal(folder) from None
@@ -65,6 +73,25 @@ class StudyLock:
                 raise _refusal(folder) from None
             raise UserError(f"{folder}: cannot be used: {NAME}: {error}; remove it if no process runs this study, or "
                             "choose another directory with --output") from None
+
+
+def is_running(folder: Path) -> bool | None:
+    """Whether a process is writing to a study; None where the system cannot tell."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
 
 
 def _refusal(folder: Path) -> UserError:

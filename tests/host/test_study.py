@@ -311,6 +311,22 @@ def test_status_of_nothing_is_an_error(madplug, tmp_path):
     assert "no study here" in done.stderr
 
 
+def test_studies_in_a_folder_are_listed_and_a_live_process_is_told_from_a_dead_one(madplug, write, tmp_path):
+    from madplug.store import open_recorder
+
+    madplug("run", write(), "--output", "runs/whole", "--quiet")
+    madplug("run", write(), "--output", "runs/part", "--set", "limits.calls=4", "--quiet")
+    (tmp_path / "runs/notes").mkdir()
+    writing = open_recorder(tmp_path / "runs/whole")
+    found = {row["folder"]: row for row in json.loads(madplug("status", "runs", "--json").stdout)}
+    writing.close()
+    assert {folder: row["state"] for folder, row in found.items()} == {"runs/part": "stopped", "runs/whole": "running"}
+    lines = madplug("status", "runs", "--sort", "state").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["study", "runs/whole", "runs/part"]
+    assert "finished" in lines[1]
+    assert found["runs/whole"]["best"]["metric"] in lines[1]
+
+
 def test_an_observer_that_fails_is_shown_at_the_end_and_the_study_is_done(madplug, write, tmp_path):
     done = madplug("run", write(), "--set", 'observers=["kit.cry"]')
     assert done.returncode == 1

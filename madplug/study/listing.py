@@ -1,0 +1,140 @@
+"""Studies side by side: one row of facts for each, from its records and the files beside them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from madplug.errors import UserError
+from madplug.store import Reader, is_running, open_study
+from madplug.store.scope import of_metric
+from madplug.study.compatibility import is_cell
+from madplug.study.files import read_text
+from madplug.study.summary import figures_by_cell
+
+State = Literal["running", "stopped", "finished", "failed", "unknown"]
+
+
+@dataclass(frozen=True)
+class BestCell:
+    """The cell with the highest mean of the study's first metric."""
+
+    cell: str
+    metric: str
+    mean: float
+    ci95: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class StudyFacts:
+    """A study in a list of studies."""
+
+    folder: Path
+    date: str = ""
+    """When it was run last: `2026-11-23 05:58`, in UTC."""
+    state: State = "unknown"
+    """`running`: a process is writing to it; `stopped`: none is, and debates are left. `unknown`: it cannot be read."""
+    models: tuple[str, ...] = ()
+    cells: int = 0
+    done: int = 0
+    failed: int = 0
+    left: int | None = None
+    calls: int = 0
+    """Paid, as are tokens and cost."""
+    tokens: int = 0
+    cost_usd: float | None = None
+    best: BestCell | None = None
+    problem: str = ""
+    """Why it cannot be read."""
+
+
+def study_facts(folder: Path) -> StudyFacts:
+    """The facts of a study, also while it runs; those of one that cannot be read have the reason."""
+    try:
+        with open_study(folder) as study:
+            return _facts(study)
+    except UserError as error:
+        return StudyFacts(folder, problem=str(error))
+
+
+def _facts(study: Reader) -> StudyFacts:
+    found, totals, planned = study.overview(), study.totals(), study.fact("planned")
+    done, failed = sum(c.done for c in found), sum(c.failed for c in found)
+    left = max(0, planned - done - failed) if isinstance(planned, int) else None
+    unknown = any(c.cost_usd is None for c in found)
+    return StudyFacts(study.folder, _date(study.folder), _state(study.folder, left, failed), _models(study), len(found),
+                      done, failed, left, totals.calls, totals.tokens, None if unknown else totals.cost_usd,
+                      _best(study))
+
+
+def _state(folder: Path, left: int | None, failed: int) -> State:
+    running = is_running(folder)
+    status = _beside(folder, "summary.json").get("status")
+    if running:
+        return "running"
+    if left or (left is None and status is None):
+        return "stopped"
+    return "failed" if status == "failed" or failed else "finished"
+
+
+def _date(folder: Path) -> str:
+    runs = _beside(folder, "manifest.json").get("runs")
+    started = runs[-1].get("started") if isinstance(runs, list) and runs and isinstance(runs[-1], dict) else None
+    if isinstance(started, str):
+        return started[:16].replace("T", " ")
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime((folder / "study.db").stat().st_mtime))
+
+
+def _beside(folder: Path, name: str) -> dict[str, Any]:
+    """A file beside the records, which may be missing or anything."""
+    try:
+        found = json.loads(read_text(folder / name))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _cells(study: Reader) -> list[Mapping[str, Any]]:
+    """The cells of the study's identity that are as madplug wrote them."""
+    identity = study.fact("identity")
+    cells = identity.get("cells") if isinstance(identity, Mapping) else None
+    return [cell for cell in cells.values() if is_cell(cell)] if isinstance(cells, Mapping) else []
+
+
+def _models(study: Reader) -> tuple[str, ...]:
+    """What the endpoints call the models, or how the run file names them."""
+    tables = [(name, table) for cell in _cells(study) for name, table in (cell.get("models") or {}).items()]
+    return tuple(dict.fromkeys(str(table.get("model", name) if isinstance(table, Mapping) else name)
+                               for name, table in tables))
+
+
+def _first_metric(study: Reader) -> str:
+    used = [slot.get("use") for cell in _cells(study) for slot in cell.get("metrics") or ()]
+    return str(used[0]) if used else ""
+
+
+def _best(study: Reader) -> BestCell | None:
+    """Scores that are all 0 or 1 count as a proportion, as in `summary.json`."""
+    names: dict[str, bool] = {}
+
+    def rows() -> Iterator[Mapping[str, Any]]:
+        for row in study.figures():
+            for name, value in row["metrics"].items():
+                names[name] = names.get(name, True) and value in (0, 1, None)
+            yield row
+
+    cells = figures_by_cell(rows())
+    first = _first_metric(study)
+    for name in sorted(names, key=lambda name: of_metric(name, [first]) is None):
+        metric = {cell: found.metrics([name] if names[name] else [], [name]).get(name)
+                  for cell, found in cells.items()}
+        scored = {cell: found for cell, found in metric.items() if found}
+        if scored:
+            best = max(scored, key=lambda cell: scored[cell]["mean"])
+            low_high = scored[best]["ci95"]
+            return BestCell(best, name, scored[best]["mean"], (low_high[0], low_high[1]) if low_high else None)
+    return None
