@@ -296,6 +296,15 @@ class Debate(_Cell, ABC):
         """
 
     @abstractmethod
+    async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
+        """A value that is made once for this debate and stored with the study, such as the result of a tool: the one
+        stored under `name`, or else `value`.
+
+        name: `plugin:purpose`, and whatever tells this value from others of the debate. value: a JSON value, or a
+        function (plain or async) that makes one.
+        """
+
+    @abstractmethod
     async def ask(self, messages: str | Sequence[Mapping[str, Any]], *, purpose: str, agent: Agent | int | None = None,
                   model: str | None = None, form: Form | None = None,
                   params: Mapping[str, Any] | None = None) -> Completion:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from typing import TypeVar
 
 from madplug.aio import maybe_await
 from madplug.calls.driver import Driver, billed_key
@@ -20,11 +21,12 @@ from madplug.errors import EmptyReplyError, ModelError, RefusedError, StudyStopp
 from madplug.log import redact
 from madplug.options import ModelOptions
 from madplug.records import Answered, Caller, Completion, Ending, Request, Usage
-from madplug.rows import storable_text
+from madplug.rows import plain, storable_text
 from madplug.store.base import Call, CallRow
 from madplug.store.encode import MOST_USD, clamp_usage
 from madplug.text import count
 
+T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 """Seconds between two attempts, at random up to the first, doubled each time up to the second."""
 
@@ -68,6 +70,14 @@ class Gateway:
                 raise
             billed = attempts.billed
         return Answered(call.completion, source, call.retries, call.seconds, key.hex(), _usages(key, billed))
+
+    async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
+        """The value stored with the study under a name, or else this one, which is stored."""
+        kept = await self._driver.recall(f"kept.{name}")
+        if kept is None:
+            kept = plain(await maybe_await(value() if callable(value) else value))  # as it will be read back
+            await self._driver.remember(f"kept.{name}", kept)
+        return kept  # type: ignore[no-any-return]
 
     async def close(self) -> None:
         """Close every model that was opened."""

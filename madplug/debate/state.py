@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -51,6 +51,9 @@ class ModelClient(Protocol):
     def identity(self, cell: str, model: str) -> str:
         """What a model of a cell is, whatever the run file calls it."""
 
+    async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
+        """The value stored under a name, or else this one, which is stored."""
+
 
 class _Unconnected:
     """The client of a debate that is not connected to any model."""
@@ -60,6 +63,9 @@ class _Unconnected:
 
     def identity(self, cell: str, model: str) -> str:
         return model
+
+    async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
+        return await maybe_await(value() if callable(value) else value)  # type: ignore[no-any-return]
 
 
 turn_calls: ContextVar[list[tuple[str, str]] | None] = ContextVar("turn_calls", default=None)
@@ -158,6 +164,10 @@ class DebateState(Debate):
         kind: Any = base
         found: T = self.cell.component(kind, name)
         return found
+
+    @override
+    async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
+        return await self.client.keep(f"{to_json(self.id)}.{name}", value)
 
     @override
     async def ask(self, messages: str | Sequence[Mapping[str, Any]], *, purpose: str, agent: Agent | int | None = None,

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from typing_extensions import override
 
-from madplug.aio import maybe_await
 from madplug.component import identity_of, names_of
 from madplug.context import Sampled, Setup
 from madplug.debate.checks import check_iterable, check_sample, method_name, type_error
 from madplug.errors import ComponentError
 from madplug.records import Completion, Form, Sample
-from madplug.rows import plain, to_json
+from madplug.rows import to_json
 
 if TYPE_CHECKING:  # plugins import this module; what a study runs with is imported once one runs
     from madplug.calls.driver import Driver
@@ -35,7 +34,6 @@ class CellSetup(Setup):
                                   order=-1)
         self.cell: Cell = cell
         self.seed, self.spent = seed, self._state.spent
-        self._driver = driver
         self.training_use: dict[str, int] = {}
         """How many samples components have read with their references, by split."""
 
@@ -74,11 +72,7 @@ class CellSetup(Setup):
 
     @override
     async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
-        kept = await self._driver.recall(f"kept.{name}")
-        if kept is None:
-            kept = plain(await maybe_await(value() if callable(value) else value))  # as it will be read back
-            await self._driver.remember(f"kept.{name}", kept)
-        return kept  # type: ignore[no-any-return]
+        return await self._state.client.keep(name, value)
 
 
 def sampled(row: Any, given: str) -> Sampled:

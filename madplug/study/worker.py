@@ -57,7 +57,7 @@ class Worker:
 
     async def open(self) -> None:
         """Open the services and prepare every component; a model is opened before its first request."""
-        services = {id(s): s for cell in self.plan.cells for s in cell.services.values()}
+        services = {id(s): s for cell in self.plan.cells for s in cell.components() if isinstance(s, Service)}
         for service in services.values():
             await run_setup_step(service, "open", service.open)
             self._opened.append(service)

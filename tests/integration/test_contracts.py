@@ -15,11 +15,12 @@ from madplug.config import Resolver
 from madplug.config.shape import slots as kinds_of
 from madplug.errors import ComponentError, UserError
 from madplug.registry.installed import Registry
-from madplug.testing import SeeAll
+from madplug.testing import PlainStyle, SeeAll
 from madplug_puzzles import Ordering
 from madplug_testing import contracts
 from madplug_testing.contracts.base import DebateContract
 from madplug_testing.contracts.supplies import slots
+from madplug_tools import Calculator
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).parent / "recorded"
@@ -36,6 +37,8 @@ OPTIONS = {
     "retrieval.bm25": {"path": RECORDED / "questions.jsonl", "column": "question"},
     "madc.order": {"inner": SeeAll()}, "serve.conversations": {"like": Ordering()},
     "shards.part": {"part": 1, "of": 1},
+    "tools.with": {"style": PlainStyle(), "tools": ("calculator",)}, "tools.search": {"retriever": "library"},
+    "tools.python": {"sandbox": "sandbox"}, "tools.mcp": {"command": "server"},
     "inspect.dataset": {"source": "inspect_ai.dataset:example_dataset", "args": {"name": "theory_of_mind"}},
 }
 """Options by name, for components that can do nothing without any."""
@@ -96,6 +99,8 @@ def cell(paradigm):
 
 def around(offer):
     """What is to be around a component, as arguments of `play`."""
+    if offer.name == "tools.with":
+        return {"more": {"tools": {"calculator": Calculator()}}}
     paradigm = preset(offer)
     if paradigm is None:
         return {}
@@ -172,7 +177,7 @@ def lacking(contract):
 
 
 for found in offers():
-    globals()[name_of(found)] = type(name_of(found), (Discovered, contracts.CONTRACTS[found.kind]),
+    globals()[name_of(found)] = type(name_of(found), (Discovered, contracts.CONTRACTS.get(found.kind, contracts.ComponentContract)),
                                      {"component": found.component, "offer": found, "__module__": __name__})
 
 

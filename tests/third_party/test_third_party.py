@@ -158,32 +158,33 @@ def test_the_second_model_grades(debates_of, run, tmp_path):
 
 
 def test_a_kind_of_a_plugin_is_listed_shown_checked_and_stored(debates_of, run, endpoint, tmp_path):
-    debates_of("madplug-tools")
+    debates_of("madplug-hints")
     run("export", "study", "--calls", "--output", "calls.jsonl")
-    said = re.findall(r"A tool says: ([\w ]+)", (tmp_path / "calls.jsonl").read_text())
+    said = re.findall(r"A hint says: ([\w ]+)", (tmp_path / "calls.jsonl").read_text())
     assert "there are three runners" in said
     assert any(re.fullmatch(r"the question has \d+ words", text) for text in said)
-    assert [c["name"] for c in json.loads(run("list", "tools", "--json").stdout)["components"]] == [
-        "tools.count", "tools.fact"]
-    assert '[tools.NAME]\nuse = "tools.fact"\ntext = ...' in run("show", "tools.fact").stdout
-    assert "tool  tool name, required" in run("show", "tools.informed").stdout
+    assert [c["name"] for c in json.loads(run("list", "hints", "--json").stdout)["components"]] == [
+        "hints.count", "hints.fact"]
+    assert '[hints.NAME]\nuse = "hints.fact"\ntext = ...' in run("show", "hints.fact").stdout
+    assert "hint  hint name, required" in run("show", "hints.informed").stdout
     stored = (tmp_path / "study" / "study.toml").read_text()
-    assert "hint" in stored
+    assert "runners" in stored
     assert run("check", tmp_path / "study" / "study.toml").returncode == 0
-    again = run("run", HERE / "madplug-tools" / "study.toml", "--set", f"models.small.base_url={endpoint.url}", "--set",
-                "tools.hint.text=other", "--output", "study")
-    assert "tools.hint.text was there are three runners and is now other" in again.stderr
+    again = run("run", HERE / "madplug-hints" / "study.toml", "--set", f"models.small.base_url={endpoint.url}", "--set",
+                "hints.runners.text=other", "--output", "study")
+    assert "hints.runners.text was there are three runners and is now other" in again.stderr
 
 
 @pytest.mark.parametrize(("setting", "words"), [
-    ("tools.hint.text=3", "tools.hint.text: expected text"),
-    ("tools.hint.txt=3", "tools.hint.txt: tools.fact has no such option; did you mean 'text'?"),
-    ("tools.hint={use='fakt'}", "tools.hint: no installed plugin offers a tool 'fakt'; did you mean 'tools.fact'?"),
-    ("tools.other.text='x'", "tools.other: does not name a tool, so that it changes nothing"),
-    ("debate.styles.0.tool='hnt'", "debate.styles[0].tool: there is no [tools.hnt]; did you mean 'hint'?"),
-    ("debate.styles.1.tool='som.debate'", "'som.debate' is a paradigm, not a tool")])
+    ("hints.runners.text=3", "hints.runners.text: expected text"),
+    ("hints.runners.txt=3", "hints.runners.txt: hints.fact has no such option; did you mean 'text'?"),
+    ("hints.runners={use='fakt'}",
+     "hints.runners: no installed plugin offers a hint 'fakt'; did you mean 'hints.fact'?"),
+    ("hints.other.text='x'", "hints.other: does not name a hint, so that it changes nothing"),
+    ("debate.styles.0.hint='runers'", "debate.styles[0].hint: there is no [hints.runers]; did you mean 'runners'?"),
+    ("debate.styles.1.hint='som.debate'", "'som.debate' is a paradigm, not a hint")])
 def test_a_table_of_a_plugins_kind_is_validated_like_any_other(run, setting, words):
-    done = run("check", HERE / "madplug-tools" / "study.toml", "--set", setting)
+    done = run("check", HERE / "madplug-hints" / "study.toml", "--set", setting)
     assert done.returncode == 2
     assert words in done.stderr
 

@@ -120,7 +120,8 @@ class Chat(Model):
         cost = None if self.options.price else reply._hidden_params.get("response_cost")
         try:
             return completion_in(reply.model_dump(exclude_none=True), self.options.model, keys=self._keys,
-                                 keep_reasoning=self.options.keep_reasoning, cost=cost)
+                                 keep_reasoning=self.options.keep_reasoning, cost=cost,
+                                 tools="tools" in request.params)
         except Shapeless as found:
             raise TransientError(f"the reply {found}") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -112,13 +113,14 @@ class Chat(Model):
         """One exchange with the endpoint."""
         if (shown := begin_reply(request)) is not None:
             return await self._show(request, shown)
+        tools = "tools" in request.params
         reply = await self._client.post(_encode(self.body(request)))
         if len(reply.body) < LARGE:
-            return self.read(*reply)
+            return self.read(*reply, tools=tools)
         from asyncio import to_thread
 
         async with self._reading:  # one at a time: a thread that reads JSON keeps the interpreter to itself
-            return await to_thread(self.read, *reply)
+            return await to_thread(partial(self.read, *reply, tools=tools))
 
     async def _show(self, request: Request, shown: Callable[[str], None]) -> Completion:
         """One exchange whose reply is shown while it is written, if the endpoint streams."""
@@ -127,7 +129,8 @@ class Chat(Model):
         reply = await self._client.post(_encode({**self.body(request), **FIELDS}), pieces.feed)
         whole = pieces.reply() if reply.good else None
         text.end()
-        return self.read(reply.status, reply.headers, reply.body if whole is None else whole)
+        return self.read(reply.status, reply.headers, reply.body if whole is None else whole,
+                         tools="tools" in request.params)
 
     def body(self, request: Request) -> dict[str, Any]:
         """The request as it is sent."""
@@ -149,8 +152,8 @@ class Chat(Model):
                  options.max_tokens_field: options.max_tokens, "stop": options.stop}
         return {**{name: value for name, value in given.items() if value is not None}, **options.extra}
 
-    def read(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
-        """The completion in a response, or the error that it means."""
+    def read(self, status: int, headers: Mapping[str, str], body: bytes, *, tools: bool = False) -> Completion:
+        """The completion in a response, or the error that it means. tools: whether the request offered any."""
         reply = parse_quickly(body) if status == 200 and len(body) < LARGE else None
         text = ""
         if reply is None:
@@ -160,7 +163,7 @@ class Chat(Model):
             raise self._explained(status, failure(status, reply, text, headers, self._keys))
         try:
             return completion_in(reply, self.options.model, keys=self._keys,
-                                 keep_reasoning=self.options.keep_reasoning)
+                                 keep_reasoning=self.options.keep_reasoning, tools=tools)
         except Shapeless as found:
             raise self._unreadable(reply, text or text_of(body), headers, str(found)) from None
 

@@ -18,10 +18,11 @@ class Shapeless(Exception):
 
 
 def completion_in(reply: Any, model: str, *, keys: Collection[str] = (), keep_reasoning: bool = True,
-                  cost: float | None = None) -> Completion:
+                  cost: float | None = None, tools: bool = False) -> Completion:
     """The completion in a response of `model`, without keys, wherever an endpoint repeats what it was sent.
 
-    Raises `Shapeless`, or `EmptyReplyError` where it has no text.
+    tools: whether the request offered tools; calls of them are then in `usage.raw["tool_calls"]`. Raises `Shapeless`,
+    or `EmptyReplyError` where it has neither text nor such a call.
     """
     try:
         choice = reply["choices"][0]
@@ -33,9 +34,12 @@ def completion_in(reply: Any, model: str, *, keys: Collection[str] = (), keep_re
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     if reasoning and keep_reasoning:
         raw["reasoning"] = reasoning
+    called = message.get("tool_calls") if tools else None
+    if called:
+        raw["tool_calls"] = called
     if keys or not _is_shallow(raw):
         raw, text = _hidden(raw, keys, _MOST_LEVELS), hide(text, keys, "[key]")
-    if not text.strip():
+    if not text.strip() and not called:
         raise EmptyReplyError(_why_empty(message, raw["finish_reason"], reasoning, keys), _usage(raw, cost))
     return Completion(text, _usage(raw, cost), _logprobs(choice.get("logprobs")))
 

@@ -67,7 +67,8 @@ class Pieces:
                 added = value if isinstance(value, str) else text_in(value)  # half a character may stand alone here
                 self._message[name] += added
             elif name == "tool_calls" and isinstance(value, list):
-                self._message.setdefault(name, []).extend(value)
+                for piece in value:
+                    self._add_call(self._message.setdefault(name, []), piece)
             elif name != "role" and isinstance(value, str):
                 self._message[name] = self._message.get(name, "") + value
                 added += value if name == "refusal" else ""
@@ -75,6 +76,16 @@ class Pieces:
         self._logprobs += (logprobs.get("content") or ()) if isinstance(logprobs, dict) else ()
         self._finish = choice.get("finish_reason") or self._finish
         return added
+
+    @staticmethod
+    def _add_call(calls: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
+        """A piece of a tool call: the first has its name, and all of them have parts of its arguments."""
+        known = next((call for call in calls if call["index"] == piece.get("index", len(calls))), None)
+        function = dict(piece.get("function") or {})
+        if known is None:
+            calls.append({**piece, "index": piece.get("index", len(calls)), "function": function})
+        else:
+            known["function"]["arguments"] = known["function"].get("arguments", "") + function.get("arguments", "")
 
     def reply(self) -> bytes | None:
         """The whole reply as JSON, or None if it has not come in pieces. Raises `TransientError` if it broke off."""

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from madplug import EmptyReplyError, TransientError
+from madplug import EmptyReplyError, Request, TransientError
 from madplug.streaming import listening_to
 from madplug_testing.endpoint import running_endpoint
 
@@ -110,3 +110,21 @@ def test_a_refusal_is_shown_and_a_call_of_a_tool_is_no_empty_answer_without_reas
     error, _, _ = stream([delta(tool_calls=[{"function": {"name": "look"}}]), *PIECES[3:]])
     assert type(error) is EmptyReplyError
     assert "called the tool 'look'" in str(error)
+
+
+def test_calls_of_tools_that_were_offered_are_part_of_the_reply_in_pieces_as_at_once(ask):
+    def delta(*calls):
+        return {"choices": [{"delta": {"tool_calls": [*calls]}, "finish_reason": None}]}
+
+    look = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"at\": 1}"}}
+    see = {"id": "c2", "type": "function", "function": {"name": "see", "arguments": "{}"}}
+    pieces = [delta({**look, "index": 0, "function": {"name": "look", "arguments": "{\"at\""}}),
+              delta({"index": 0, "function": {"arguments": ": 1}"}}), delta({**see, "index": 1}), *PIECES[3:]]
+    whole = {**WHOLE, "choices": [{"message": {"content": None, "tool_calls": [look, see]}}]}
+    request = Request(({"role": "user", "content": "?"},), "discuss", "m", params={"tools": [look]})
+    for streams in (True, False):
+        with running_endpoint(lambda body: pieces if body.get("stream") else whole) as endpoint, \
+                listening_to(lambda request: str) if streams else nullcontext():
+            [completion] = ask(endpoint.url, request)
+        calls = completion.usage.raw["tool_calls"]
+        assert [(c["id"], c["function"]) for c in calls] == [("c1", look["function"]), ("c2", see["function"])]

@@ -1,4 +1,4 @@
-"""Tools for agents, a kind of component that madplug does not have, and two styles that show what a tool says."""
+"""Hints for agents, a kind of component that madplug does not have, and two styles that show what a hint says."""
 
 import re
 from abc import abstractmethod
@@ -9,13 +9,13 @@ from pydantic import Field
 from madplug import Component, Names, Nested, Options, Reply, Style, hookimpl
 
 
-class Tool(Component):
+class Hint(Component):
     """Says something about a question, from outside the debate."""
 
-    kind = "tool"
-    plural = "tools"
-    label = "tool"
-    slot = "tools.NAME"
+    kind = "hint"
+    plural = "hints"
+    label = "hint"
+    slot = "hints.NAME"
     how_many = "named"
 
     @abstractmethod
@@ -23,7 +23,7 @@ class Tool(Component):
         """What it says."""
 
 
-class Count(Tool):
+class Count(Hint):
     """Counts the words of the question."""
 
     name = "count"
@@ -33,13 +33,13 @@ class Count(Tool):
         return f"the question has {len(re.findall(r'[A-Za-z]+', question))} words"
 
 
-class Fact(Tool):
+class Fact(Hint):
     """Says what the run file gives it to say."""
 
     name = "fact"
 
     class Options(Options):
-        """Options of `tools.fact`."""
+        """Options of `hints.fact`."""
 
         text: str = Field(description="what it says")
 
@@ -49,45 +49,45 @@ class Fact(Tool):
 
 
 class Informed(Style):
-    """Shows the question and what a tool says about it."""
+    """Shows the question and what a hint says about it."""
 
     name = "informed"
     moves = frozenset({"speak", "draft", "improve"})
 
     class Options(Options):
-        """Options of `tools.informed`."""
+        """Options of `hints.informed`."""
 
-        tool: Annotated[str, Names("tool")] = Field(description="the tool to use")
+        hint: Annotated[str, Names("hint")] = Field(description="the hint to use")
 
-    def tool(self, debate):
-        """The tool that the option names."""
-        return debate.component(Tool, self.options.tool)
+    def hint(self, debate):
+        """The hint that the option names."""
+        return debate.component(Hint, self.options.hint)
 
     async def respond(self, debate, turn, view):
-        """Ask with what the tool says."""
-        said = self.tool(debate).use(debate.sample.question)
-        prompt = f"{debate.sample.question}\n\nA tool says: {said}\n\n{debate.answers.instruction(debate.sample)}"
+        """Ask with what the hint says."""
+        said = self.hint(debate).use(debate.sample.question)
+        prompt = f"{debate.sample.question}\n\nA hint says: {said}\n\n{debate.answers.instruction(debate.sample)}"
         return Reply((await debate.ask(prompt, purpose="discuss", agent=turn.agent)).text)
 
 
 class Equipped(Informed):
-    """Shows what a tool of its own says."""
+    """Shows what a hint of its own says."""
 
     name = "equipped"
 
     class Options(Options):
-        """Options of `tools.equipped`."""
+        """Options of `hints.equipped`."""
 
-        tool: Nested[Tool] = Field(description="the tool to use")
+        hint: Nested[Hint] = Field(description="the hint to use")
 
-    def tool(self, debate):
-        """The tool that is in the options."""
-        return self.options.tool
+    def hint(self, debate):
+        """The hint that is in the options."""
+        return self.options.hint
 
 
 @hookimpl
 def madplug_register_components():
-    """Register tools."""
+    """Register hints."""
     return [Count, Fact]
 
 

@@ -1,0 +1,101 @@
+"""Which functions a reply calls, and how results go back to the model: in text, or as an endpoint's own tool calls."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from madplug import Completion, parse_json
+from madplug_tools.tool import Function
+
+_BLOCK = re.compile(r"```[ \t]*tool[ \t]*\r?\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
+_LONGEST = 100_000
+"""Characters of arguments that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A call that a model asks for."""
+
+    name: str
+    arguments: Mapping[str, Any] | None
+    """None if they cannot be read."""
+    id: str = ""
+    """The endpoint's name for the call."""
+    problem: str = ""
+    """Why the arguments cannot be read."""
+
+
+def in_text(text: str) -> list[Wanted]:
+    """The calls in a text: blocks that begin with ```tool and hold `{"name": ..., "arguments": {...}}`."""
+    return [_read_block(block.strip()) for block in _BLOCK.findall(text)]
+
+
+def before_calls(text: str) -> str:
+    """What a text says before its first call."""
+    found = _BLOCK.search(text)
+    return text if found is None else text[:found.start()].rstrip()
+
+
+def native(completion: Completion) -> list[Wanted]:
+    """The tool calls of a reply, as an OpenAI-compatible endpoint gives them."""
+    given = completion.usage.raw.get("tool_calls")
+    found = [call for call in given if isinstance(call, Mapping)] if isinstance(given, list | tuple) else []
+    return [_read_native(call, f"call_{i}") for i, call in enumerate(found)]
+
+
+def as_parameters(functions: Sequence[Function]) -> dict[str, Any]:
+    """The parameters of a request that offers functions."""
+    return {"tool_choice": "auto", "tools": [
+        {"type": "function", "function": {"name": f.name, "description": f.description,
+                                          "parameters": dict(f.parameters)}} for f in functions]}
+
+
+def native_messages(text: str, wanted: Sequence[Wanted], results: Sequence[str]) -> list[dict[str, Any]]:
+    """The reply that called functions, and one message for the result of each."""
+    calls = [{"id": call.id, "type": "function", "function": {
+        "name": call.name, "arguments": json.dumps(call.arguments or {})}} for call in wanted]
+    return [{"role": "assistant", "content": text, "tool_calls": calls},
+            *({"role": "tool", "tool_call_id": call.id, "content": result}
+              for call, result in zip(wanted, results, strict=True))]
+
+
+def describe(functions: Sequence[Function]) -> str:
+    """The functions for a model that is told in text: name, description and the schema of the arguments."""
+    return "\n".join(f"- {f.name}: {f.description} Arguments: {json.dumps(f.parameters)}" for f in functions)
+
+
+def _read_block(block: str) -> Wanted:
+    table, problem = _table(block)
+    if table is None:
+        return Wanted("", None, problem=problem)
+    name = table.get("name")
+    arguments = table.get("arguments", {})
+    if not isinstance(name, str):
+        return Wanted("", None, problem="the call has no \"name\"")
+    if not isinstance(arguments, Mapping):
+        return Wanted(name, None, problem="the \"arguments\" are not an object")
+    return Wanted(name, arguments)
+
+
+def _read_native(call: Mapping[str, Any], otherwise: str) -> Wanted:
+    function = call.get("function")
+    function = function if isinstance(function, Mapping) else {}
+    id, name, given = call.get("id"), function.get("name"), function.get("arguments")
+    arguments, problem = (given, "") if isinstance(given, Mapping) else _table(given or "{}")
+    return Wanted(name if isinstance(name, str) else "", arguments, id if isinstance(id, str) and id else otherwise,
+                  problem)
+
+
+def _table(text: Any) -> tuple[Mapping[str, Any] | None, str]:
+    """The object that a text is, or None and why it is none."""
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        return None, "the arguments are not text, or too long"
+    try:
+        found = parse_json(text)
+    except (ValueError, RecursionError) as error:
+        return None, f"the arguments are not JSON: {error}"[:200]
+    return (found, "") if isinstance(found, Mapping) else (None, "the arguments are not an object")

@@ -1,0 +1,159 @@
+"""A study whose agents search, compute and ask an MCP server: real processes, a real endpoint, a real server."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from madplug import open_study
+from madplug_testing.endpoint import running_endpoint
+
+pytest.importorskip("mcp")
+pytest.importorskip("madplug_retrieval")
+pytest.importorskip("madplug_dmad")
+pytest.importorskip("madplug_openai")
+
+SERVER = """
+import sys
+from mcp.server import MCPServer
+
+server = MCPServer("numbers")
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    "Adds two numbers."
+    with open(sys.argv[1], "a") as file:
+        print(a, b, file=file)
+    return a + b
+
+@server.tool()
+def fail() -> int:
+    "Fails."
+    raise ValueError("out of numbers")
+
+server.run()
+"""
+STUDY = """
+name = "evidence"
+[dataset]
+use = "puzzles.ordering"
+size = 2
+[models.small]
+use = "openai.chat"
+model = "small"
+base_url = "{url}"
+[services.library]
+use = "retrieval.bm25"
+path = "books"
+[services.sandbox]
+use = "dmad.monty"
+[tools.search]
+use = "tools.search"
+retriever = "library"
+[tools.python]
+use = "tools.python"
+sandbox = "sandbox"
+[tools.numbers]
+use = "tools.mcp"
+command = "{python}"
+args = ["server.py", "calls.txt"]
+[debate]
+paradigm = "som.debate"
+agents = 3
+rounds = 2
+[[debate.styles]]
+use = "tools.with"
+style = "som.exchange"
+tools = ["search", "python", "numbers"]
+form = "{form}"
+[[metrics]]
+use = "tools.use"
+"""
+STEPS = [("search", {"query": "rivers"}), ("python", {"program": "print(6 * 7)"}), ("add", {"a": 20, "b": 22}),
+         ("fail", {})]
+
+
+def answer(body):
+    """One call after the other, then the answer."""
+    said = [m for m in body["messages"] if m["role"] == "tool" or "Result of " in str(m.get("content"))]
+    if len(said) == len(STEPS):
+        return "Final answer: B"
+    name, arguments = STEPS[len(said)]
+    if "tools" not in body:
+        return f"```tool\n{json.dumps({'name': name, 'arguments': arguments})}\n```"
+    call = {"id": f"c{len(said)}", "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return {"id": "1", "model": "small", "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+            "choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [call]},
+                         "finish_reason": "tool_calls"}]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the server, and with something to search."""
+    (tmp_path / "server.py").write_text(SERVER)
+    (tmp_path / "books").mkdir()
+    (tmp_path / "books" / "rivers.md").write_text("The Danube is one of the rivers of Vienna.")
+    return tmp_path
+
+
+@pytest.fixture
+def study(folder, tmp_path):
+    """Starts `madplug run` on the study in a process of its own."""
+    def start(url, form):
+        (tmp_path / "study.toml").write_text(STUDY.format(url=url, form=form, python=sys.executable))
+        command = [sys.executable, "-m", "madplug", "run", "study.toml", "--output", "out"]
+        started.append(subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+        return started[-1]
+
+    started: list[subprocess.Popen] = []
+    yield start
+    for process in started:
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("form", ["text", "native"])
+def test_a_study_with_tools_calls_nothing_twice_also_when_it_is_killed_and_resumed(study, tmp_path, form):
+    with running_endpoint(answer, latency_ms=10) as endpoint:
+        process = study(endpoint.url, form)
+        while form == "text" and endpoint.stats()["requests"] < 15 and process.poll() is None:
+            time.sleep(0.01)
+        if form == "text":
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            process = study(endpoint.url, form)
+        printed, _ = process.communicate()
+        assert process.returncode == 0, printed
+    with open_study(tmp_path / "out") as reader:
+        debates = list(reader.debates())
+        calls = sum(1 for _ in reader.calls())
+    turns = [m for d in debates for m in d.messages]
+    assert (len(turns), calls) == (12, 12 * 5)
+    made = [[(c["name"], c["result"].strip().split("\n")[-1], c["source"], c["error"])
+             for c in m.data["tools"]["calls"]] for m in turns]
+    assert all(steps[:3] == [
+        ("search", "The Danube is one of the rivers of Vienna.", "rivers.md:1", False), ("python", "42", "", False),
+        ("add", "42", "", False)] for steps in made)
+    assert all(steps[3][0] == "fail" and steps[3][3] for steps in made)
+    assert all(m.answer == "B" for m in turns)
+    # A call that was under way when the process was killed is not made again: its server may have done its work.
+    assert len((tmp_path / "calls.txt").read_text().splitlines()) == 12
+    assert {name: d.metrics[f"tools.use.{name}"] for d in debates[:1] for name in ("calls", "errors", "changed")} == {
+        "calls": 4.0, "errors": 0.25, "changed": 0.0}
+
+
+@pytest.mark.parametrize(("setting", "problem"), [
+    ('tools.numbers={use="tools.mcp"}', "give either 'command' or 'url'"),
+    ('tools.numbers={use="tools.mcp", command="no-such-program"}', "no-such-program: cannot be reached"),
+    ('tools.numbers={use="tools.mcp", url="http://127.0.0.1:9/mcp"}', "http://127.0.0.1:9/mcp: cannot be reached"),
+    ('tools.numbers.only=["ad"]', "the server has no tool 'ad'; it has add, fail"),
+    ('debate.styles.0.tools=["serch"]', "there is no [tools.serch]; did you mean 'search'?")])
+def test_a_server_that_cannot_be_used_is_told_before_anything_is_paid(program, folder, setting, problem):
+    (folder / "study.toml").write_text(STUDY.format(url="http://127.0.0.1:9/v1", form="text", python=sys.executable))
+    done = program("run", "study.toml", "--output", "out", "--set", setting)
+    assert done.exit_code != 0
+    assert problem in done.stderr + done.stdout
