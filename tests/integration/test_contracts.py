@@ -177,7 +177,8 @@ def lacking(contract):
 
 
 for found in offers():
-    globals()[name_of(found)] = type(name_of(found), (Discovered, contracts.CONTRACTS.get(found.kind, contracts.ComponentContract)),
+    contract = contracts.CONTRACTS.get(found.kind, contracts.ComponentContract)  # which a kind of a plugin has
+    globals()[name_of(found)] = type(name_of(found), (Discovered, contract),
                                      {"component": found.component, "offer": found, "__module__": __name__})
 
 
