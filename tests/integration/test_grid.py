@@ -65,7 +65,9 @@ ALONE = {"baselines.io", "baselines.cot", "baselines.self_improvement", "madc.co
 """One agent, who agrees with itself."""
 SAMPLES = "baselines.self_consistency"
 BLIND = {SAMPLES, "madc.self_consistency", "moa.lite"}  # agents see no others, so that none supports another
-NOT_HERE = {"replay.debate", "dmad.vision", "metadebate.dmad_vision"}  # recorded answers, images
+NOT_HERE = {"replay.debate", "dmad.vision", "metadebate.dmad_vision",  # recorded answers, images, two choices
+            *(f"oversight.{name}" for name in (
+                "debate", "sequential", "interactive", "consultancy", "naive", "expert"))}
 
 
 def shipped(kind):
@@ -128,7 +130,7 @@ def test_most_combinations_may_be_held(accepted, refused):
 
 
 def test_a_combination_is_refused_for_what_its_decision_needs_or_its_turns_ask_for(refused):
-    needing = {"agreement": "consensus.", "confidence": "reconcile.weighted"}
+    needing = {"agreement": "consensus.", "confidence": "reconcile.weighted", "judgement": "oversight.verdict"}
     for cell, problems in refused.items():
         decision = cell.split(" ")[1]
         for place, message in problems:

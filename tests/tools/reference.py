@@ -74,6 +74,7 @@ PAPERS = (
      r"Smit et al\. 2024"),
     ("Improving Multi-Agent Debate with Sparse Communication Topology", "Li et al. 2024", r"Li et al\. 2024"),
     ("Free-MAD: Consensus-Free Multi-Agent Debate", "Free-MAD 2025", r"Free-MAD 2025"),
+    ("Debating with More Persuasive LLMs Leads to More Truthful Answers", "Khan et al. 2024", r"Khan et al\. 2024"),
     ("Encouraging Divergent Thinking in Large Language Models through Multi-Agent Debate", "Liang et al. 2024",
      r"Liang et al\. 2024"),
     ("Breaking Mental Set to Improve Reasoning through Diverse Multi-Agent Debate (DMAD)", "Liu et al. 2025",

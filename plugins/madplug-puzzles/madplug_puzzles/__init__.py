@@ -5,12 +5,13 @@ from __future__ import annotations
 from madplug import hookimpl
 from madplug_puzzles.arithmetic import Arithmetic
 from madplug_puzzles.booleans import Booleans
+from madplug_puzzles.hidden_facts import HiddenFacts
 from madplug_puzzles.ordering import Ordering
 
-__all__ = ["Arithmetic", "Booleans", "Ordering"]
+__all__ = ["Arithmetic", "Booleans", "HiddenFacts", "Ordering"]
 
 
 @hookimpl
 def madplug_register_datasets() -> list[type]:
-    """Register the three kinds of puzzle."""
-    return [Ordering, Arithmetic, Booleans]
+    """Register the four kinds of puzzle."""
+    return [Ordering, Arithmetic, Booleans, HiddenFacts]

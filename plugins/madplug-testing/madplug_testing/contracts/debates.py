@@ -39,7 +39,8 @@ class PersonaContract(DebateContract):
 
     def slot(self, component: Any) -> dict[str, Any]:
         """As the only generator."""
-        return {"personas": [component], "agents": self.around.get("agents", component.count or 3)}
+        agents = self.around.get("agents", component.count or 3)
+        return {"personas": [component], "agents": agents and max(agents, component.count or 0)}
 
     def test_it_makes_the_personas_that_are_wanted(self) -> None:
         """A generator with a `count` makes so many at once; another makes one at a time, and each has a name.

@@ -1,0 +1,122 @@
+"""Who takes part, for which answer, when they speak, and what they see."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from madplug import Agent, ComponentError, Message, Options, Persona, PersonaGenerator, Turn, TurnOrder, Visibility
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+PAPER = "Khan et al. 2024 (arXiv 2402.06782)"
+SPEAKERS = {"debate": ("Debater A", "Debater B"), "consultancy": ("Consultant",), "none": ()}
+SPEAKER = "debater"
+FLOOR = frozenset({"argue", "ask"})
+"""The moves that everybody hears; what a judge believes after a round is for the record."""
+
+
+class RolesOptions(Options):
+    """Options of `oversight.roles`."""
+
+    speakers: Literal["debate", "consultancy", "none"] = Field(default="debate", description=(
+        "who argues: two debaters, one consultant, or nobody"))
+    judge: Literal["judge", "expert"] = Field(default="judge", description=(
+        "the role of the judge; data sets for oversight hide their passage from `judge`, and not from `expert`"))
+
+
+class Roles(PersonaGenerator):
+    """Those who argue for assigned answers, and the judge, who alone has a vote.
+
+    Debater A and Debater B argue for one of the two choices each; a consultant argues for one of them. Who argues for
+    which is drawn from the study's seed for each sample, and is exchanged from one repeat to the next: two repeats have
+    every debate with both assignments.
+    """
+
+    name = "roles"
+    source = PAPER + ", section 3"
+    Options = RolesOptions
+
+    def __init__(self, options: Any = None, **values: Any) -> None:
+        super().__init__(options, **values)
+        self.count = len(SPEAKERS[self.options.speakers]) + 1
+        self.roles = frozenset({self.options.judge, *([SPEAKER] if self.count > 1 else [])})
+
+    def generate(self, debate: Debate, roster: Sequence[Persona]) -> Sequence[Persona]:
+        """All of them, the judge last."""
+        speakers = [Persona(name, role=SPEAKER, votes=False) for name in SPEAKERS[self.options.speakers]]
+        return [*speakers, Persona("Judge", role=self.options.judge)]
+
+
+def sides(debate: Debate) -> tuple[int, int]:
+    """The positions of the choices that are called answer A and answer B. Debater A, or the consultant, argues for A.
+
+    Raises `ComponentError` unless the sample has two choices.
+    """
+    if len(debate.sample.choices) != 2:
+        raise ComponentError(f"sample '{debate.sample.id}' has {len(debate.sample.choices)} choices; a debate for "
+                             "oversight is about two")
+    drawn = random.Random(f"{debate.seed}\0{debate.sample.id}").randrange(2)
+    first = (drawn + debate.repeat) % 2
+    return first, 1 - first
+
+
+def side_of(debate: Debate, agent: Agent) -> int:
+    """The position of the choice that a speaker argues for."""
+    return sides(debate)[agent.id]
+
+
+class RoundsOptions(Options):
+    """Options of `oversight.rounds`."""
+
+    order: Literal["simultaneous", "sequential"] = Field(default="simultaneous", description=(
+        "whether Debater B reads what Debater A says in the same round, from the second round on"))
+    interactive: bool = Field(default=False, description="the judge asks a question before every round but the first")
+    judgements: Literal["every_round", "last_round"] = Field(default="every_round", description=(
+        "when the judge says what it believes; the last one decides"))
+
+
+class Rounds(TurnOrder):
+    """The judge's question, the speeches, and the judgement.
+
+    In the first round nobody reads the other's speech. Without anybody who argues, the judge judges at once.
+    """
+
+    name = "rounds"
+    source = PAPER + ", section 3"
+    moves = frozenset({"argue", "judge"})
+    Options = RoundsOptions
+
+    def __init__(self, options: Any = None, **values: Any) -> None:
+        super().__init__(options, **values)
+        self.moves = frozenset({"argue", "judge", *(["ask"] if self.options.interactive else [])})
+
+    def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
+        """One round."""
+        judge, speakers = debate.voters[0], debate.with_role(SPEAKER)
+        if self.options.interactive and debate.round > 1:
+            yield [Turn(judge, "ask")]
+        turns = [Turn(speaker, "argue") for speaker in speakers]
+        in_turn = self.options.order == "sequential" and debate.round > 1
+        yield from [[turn] for turn in turns] if in_turn else filter(None, [turns])
+        if self.options.judgements == "every_round" or debate.round == debate.rounds:
+            yield [Turn(judge, "judge")]
+
+    def turns(self, agents: int, round: int) -> int:
+        """All who argue, and the judge's judgement and question."""
+        return agents + int(self.options.interactive and round > 1)
+
+
+class Floor(Visibility):
+    """Everybody hears the speeches and the judge's questions; nobody is shown what the judge believes."""
+
+    name = "floor"
+    source = PAPER + ", section 3"
+
+    def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
+        """In the order of the record."""
+        return [m for m in debate.transcript.messages if m.move in FLOOR]
