@@ -4,11 +4,13 @@ A component is looked at in the plainest debate there is; where a preset of the 
 preset's debate; where its plugin has a data set, on a sample of that.
 """
 
+import tempfile
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+import madplug
 from madplug.component import field_of
 from madplug.components import HOST_KINDS
 from madplug.config import Resolver
@@ -16,6 +18,7 @@ from madplug.config.shape import slots as kinds_of
 from madplug.errors import ComponentError, UserError
 from madplug.registry.installed import Registry
 from madplug.testing import PlainStyle, SeeAll
+from madplug_embeddings import Hashing
 from madplug_puzzles import HiddenFacts, Ordering
 from madplug_testing import contracts
 from madplug_testing.contracts.base import DebateContract
@@ -27,7 +30,27 @@ RECORDED = Path(__file__).parent / "recorded"
 OURS = {path.parent.name for path in (*ROOT.glob("plugins/*/pyproject.toml"), *ROOT.glob("examples/*/pyproject.toml"))}
 
 ROWS = ROOT.parent / "shared" / "data" / "benchmarks"
+@cache
+def earlier_study():
+    """The options of a component that learns from an earlier study: the directory of one."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "run.toml").write_text("""
+oracle = true
+dataset = {use = "simulator.questions", size = 2}
+[debate]
+agents = 8
+personas = ["dylan.roles"]
+turns = "turns.simultaneous"
+visibility = "visibility.everything"
+styles = ["simulator.debater"]
+decision = "dylan.consensus"
+""")
+    madplug.run(folder / "run.toml", output=folder / "study", quiet=True)
+    return {"study": folder / "study"}
+
+
 OPTIONS = {
+    "dylan.team": earlier_study, "selective.embeddings": {"embedder": "words"},
     "ask.question": {"question": "What is 2 + 2?"}, "datasets.hub": {"path": RECORDED / "questions.jsonl"},
     "cassette.replay": {"path": RECORDED / "calls.jsonl"}, "openai.chat": {"model": "small"},
     "litellm.chat": {"model": "openai/small"}, "files.table": {"path": RECORDED / "questions.jsonl"},
@@ -35,13 +58,16 @@ OPTIONS = {
     "replay.replies": {"path": RECORDED / "replies.jsonl", "questions": RECORDED / "questions.jsonl"},
     "visibility.hidden": {"columns": {"context": ("judge",)}},
     "retrieval.bm25": {"path": RECORDED / "questions.jsonl", "column": "question"},
-    "madc.order": {"inner": SeeAll()}, "serve.conversations": {"like": Ordering()},
+    "madc.order": {"inner": SeeAll()}, "selective.novel": {"inner": SeeAll()},
+    "serve.conversations": {"like": Ordering()},
     "shards.part": {"part": 1, "of": 1},
     "tools.with": {"style": PlainStyle(), "tools": ("calculator",)}, "tools.search": {"retriever": "library"},
     "tools.python": {"sandbox": "sandbox"}, "tools.mcp": {"command": "server"},
     "inspect.dataset": {"source": "inspect_ai.dataset:example_dataset", "args": {"name": "theory_of_mind"}},
 }
 """Options by name, for components that can do nothing without any."""
+AROUND = {"selective.embeddings": {"services": {"words": Hashing()}}}
+"""What is to be around a component that no preset names."""
 PARTS = [field_of(base) for base in kinds_of(HOST_KINDS, "debate")]
 AGENTS_ALIKE = {"baselines.most_common", "eot.consistent", "voting.plurality"}
 ANSWERS_ALIKE = {"baselines.most_common", "baselines.last", "eot.consistent", "voting.plurality", "freemad.score"}
@@ -103,7 +129,7 @@ def around(offer):
         return {"more": {"tools": {"calculator": Calculator()}}}
     paradigm = preset(offer)
     if paradigm is None:
-        return {}
+        return AROUND.get(offer.name, {})
     there = cell(paradigm.name)
     scene = {slot: getattr(there, slot) for slot in (*PARTS, "agents", "services", "answers")}
     scene["rounds"] = min(there.rounds, 3)
@@ -132,7 +158,8 @@ class Discovered:
     @property
     def options(self):
         if self.offer.name in OPTIONS or self.offer.distribution != "madplug-benchmarks":
-            return OPTIONS.get(self.offer.name, {})
+            made = OPTIONS.get(self.offer.name, {})
+            return made() if callable(made) else made
         found = rows(self.offer)
         return {"path": found} if found else {}
 

@@ -57,6 +57,9 @@ METHODS = {
     "moa": 'paradigm = "moa.mixture"\nagents = 2',
     "moa_ranker": 'paradigm = "moa.ranker"\nagents = 2\nrounds = 1',
     "moa_self_seq": 'paradigm = "moa.self_seq"\nturns = {use = "baselines.samples", samples = 7}',
+    "dylan": 'paradigm = "dylan.debate"',
+    "groups": 'paradigm = "groups.debate"\nagents = 4\nturns = {groups = 2}',
+    "selective": 'paradigm = "selective.debate"\nagents = 4',
     "personas_expert": 'paradigm = "mallm.memory"\nagents = 2\nrounds = 1\npersonas = ["personas.expert"]',
     "personas_ipip": 'paradigm = "mallm.memory"\nagents = 2\nrounds = 1\npersonas = ["personas.ipip"]',
     "challenge": 'paradigm = "som.debate"\nrounds = 1\nmodels = ["m"]\n'

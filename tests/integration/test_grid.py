@@ -88,7 +88,7 @@ def grid(study, combined):
     """A study with a cell for each of these."""
     cells = []
     for paradigm, decision, style in combined:
-        agents = "debate.agents = 4\n" if paradigm in BLIND else ""
+        agents = "debate.agents = 4\n" if paradigm in BLIND | {"selective.debate"} else ""
         cells.append(f'[[cells]]\nname = "{paradigm} {decision} {style}"\ndebate.paradigm = "{paradigm}"\n{agents}'
                      + f'debate.decision = "{decision}"\n' + (f'debate.styles = ["{style}"]\n' if style else ""))
     return study("", "\n".join(cells))
@@ -157,6 +157,9 @@ def test_agents_that_agree_decide_in_every_combination(accepted, agreeing):
     assert len(agreeing) == len(accepted.plan.cells)
     for cell, result in agreeing.items():
         decision = result.decision
+        if cell.startswith("dylan.debate "):  # two of four act in the last round: too few where all count
+            assert decision.key == "B", (cell, decision)
+            continue
         if cell.split(" consensus.")[0] in BLIND:
             assert (decision.key, decision.agreed) == ("B", False), cell
             continue
@@ -197,6 +200,8 @@ NEVER = {
     "mallm.memory": 3 * 7, "mallm.relay": 3 * 7, "mallm.report": 3 * 7, "mallm.debate": 7 * (1 + 2 * 2),
     "mallm.collective_refinement": 3 * 7 + 5 * 3,  # votes after rounds 3 to 7
     "moa.mixture": 6 * 2 + 1, "moa.lite": 6 + 1, "moa.ranker": 6 * 2 + 1, "moa.self": 6 + 1, "moa.self_seq": 30 + 1 + 8,
+    "dylan.debate": 4 + 4 + 1 + 2, "groups.debate": 6 * 4 + 3,
+    "selective.debate": 5 * 4 + 2 - 2,  # both summaries say A, as two agents do, who are silent then
     "metadebate.mad": 2 * 3 * 1 + 3 * 3 + 2, "metadebate.dmad": (1 + 2 + 1) + 3 + 12,
     "metadebate.dmad_vision": (1 + 2 + 2) + 3 + 3 * (1 + 2 + 2)}
 """The calls of a question on which the agents never agree."""

@@ -91,6 +91,12 @@ PAPERS = (
      r"Wang et al\. 2024 \(MoA\)"),
     ("Rethinking Mixture-of-Agents: Is Mixing Different Large Language Models Beneficial?",
      "Li et al. 2025 (Self-MoA)", r"Li et al\. 2025 \(Self-MoA\)"),
+    ("Dynamic LLM-Agent Network: An LLM-agent Collaboration Framework with Agent Team Optimization (DyLAN)",
+     "Liu et al. 2023 (DyLAN)", r"Liu et al\. 2023 \(DyLAN\)"),
+    ("GroupDebate: Enhancing the Efficiency of Multi-Agent Debate Using Group Discussion",
+     "Liu et al. 2024 (GroupDebate)", r"Liu et al\. 2024 \(GroupDebate\)"),
+    ("S²-MAD: Breaking the Token Barrier to Enhance Multi-Agent Debate Efficiency", "Zeng et al. 2025 (S2-MAD)",
+     r"Zeng et al\. 2025 \(S2-MAD\)"),
     ("Self-Consistency Improves Chain of Thought Reasoning in Language Models", "Wang et al. 2023",
      r"Wang et al\. 2023"),
 )

@@ -1,0 +1,210 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from madplug import Message, open_study
+from madplug.testing import debate_from, play
+from madplug_dylan import Consensus, Importance, Order, Previous, Rating, Unread, importances, read_ratings, weights_of
+from madplug_testing.endpoint import running_endpoint
+
+SHORT = {"first": "{question}", "later": "LATER\n{answers}\nOF {count}", "item": "{number}: {content}", "system": ""}
+TRACES = Path(__file__).parents[4] / "shared" / "data" / "traces"
+
+
+def dylan(replies, agents=4, rounds=3, **options):
+    return play(styles=[Rating(**SHORT)], turns=Order(item="{number}: {content}", rank="RANK\n{answers}", **options),
+                visibility=Previous(), decision=Consensus(), replies=replies, agents=agents, rounds=rounds,
+                metrics={"unread": Unread(), "importance": Importance()})
+
+
+def listed(text):
+    """The items of a request, by number."""
+    return re.findall(r"^\d+: (.*)$", text, re.MULTILINE)
+
+
+# Ratings and importance
+
+@pytest.mark.parametrize(("text", "count", "ratings"), [
+    ("[[1,2]] and at last [[5, 3,1]]", 3, [5, 3, 1]), ("[[4, x, 2.5, -3]]", 4, [4, 0, 0, -3]),
+    ("[[5, 3]]", 3, None), ("no list", 1, None), ("[[]]", 1, [0]), ("[5, 3]", 2, None)])
+def test_the_last_list_of_the_right_length_counts(text, count, ratings):
+    assert read_ratings(text, count) == ratings
+
+
+@pytest.mark.parametrize(("ratings", "weights"), [
+    ([5, 5], [0.5, 0.5]), ([4, 4, 2], [0.4, 0.4, 0.2]), ([1, 0, 7], [1 / 6, 0, 5 / 6]), ([0, -2], [0.5, 0.5])])
+def test_ratings_become_shares(ratings, weights):
+    assert weights_of(ratings) == pytest.approx(weights)
+
+
+@pytest.mark.parametrize(("third", "first_round", "sums"), [
+    ("[[5,3]]", [0.3556, 0.3556, 0.2889], [0.6889, 0.6889, 0.6222]),
+    ("[[1,0,7]]", [0.3, 0.2444, 0.4556], [0.6333, 0.5778, 0.7889])])
+def test_importance_flows_back_along_the_ratings(third, first_round, sums):
+    messages = [Message(i, 1, i, i, "draft", key, key=key) for i, key in enumerate("AAB")]
+    for j, given in enumerate(["[[5,5,5]]", "[[4,4,2]]", third]):
+        weights = weights_of(read_ratings(given, 3) or [0, 0, 0])
+        rated = {"weights": {str(i): w for i, w in enumerate(weights)}}
+        messages.append(Message(3 + j, 2, j, j, "improve", "A", key="A", data={"dylan": rated}))
+    found = importances(messages, "A")
+    assert list(found[0].values()) == pytest.approx(first_round, abs=1e-4)
+    assert list(found[1].values()) == pytest.approx([1 / 3] * 3)
+    assert [found[0][i] + found[1][i] for i in range(3)] == pytest.approx(sums, abs=1e-4)
+
+
+def test_only_those_who_answer_as_decided_have_importance_in_the_last_round():
+    assert importances([Message(i, 1, i, i, "draft", key, key=key) for i, key in enumerate("ABA")], "A") == [
+        {0: 0.5, 1: 0.0, 2: 0.5}]
+    assert importances([], "A") == []
+
+
+# The debate
+
+def test_agents_see_the_round_before_shuffled_for_each_their_own_reply_among_it():
+    names = iter([f"r{round}n{i}" for round in (1, 2) for i in range(4)])
+    played = dylan(lambda request: "[1, 2]" if request.purpose == "rank" else next(names), rounds=2)
+    first, second = played.requests[:4], played.requests[4:]
+    assert [len(r.messages) for r in played.requests] == [1] * 8
+    assert all(r.messages[0]["content"] == "the question" for r in first)
+    assert [r.agent for r in first] != [r.agent for r in second]  # an order drawn for each round
+    shown = [listed(r.messages[0]["content"]) for r in second]
+    assert all(sorted(items) == ["r1n0", "r1n1", "r1n2", "r1n3"] for items in shown)  # nothing of the same round
+    assert len(set(map(tuple, shown))) > 1
+    assert all("OF 4" in r.messages[0]["content"] for r in second)
+
+
+def test_ratings_are_of_those_who_wrote_what_was_shown():
+    def reply(request):
+        items = listed(request.messages[0]["content"])
+        ratings = ["5" if item == "by 2" else "0" for item in items]
+        return f"by {request.agent}" if not items else f"x{request.agent} [[{', '.join(ratings)}]]"
+
+    played = dylan(reply, rounds=2)
+    rated = [m.data["dylan"]["weights"] for m in played.messages if m.round == 2]
+    assert rated == [{"0": 0, "1": 0, "2": 1, "3": 0}] * 4
+
+
+@pytest.mark.parametrize(("agents", "needed"), [(2, 2), (3, 3), (4, 3), (5, 4), (6, 5), (7, 5)])
+def test_a_round_stops_as_soon_as_more_than_two_thirds_agree(agents, needed):
+    played = dylan(lambda request: "A", agents=agents)
+    assert (played.result.calls, played.decision.agreed) == (needed, True)
+    replies = iter("B" + "A" * 12)
+    late = dylan(lambda request: next(replies), agents=agents)
+    assert late.result.calls == (needed + 1 if needed < agents else agents + needed)
+
+
+def rounds_of_four(request, ranked="[1, 2]"):
+    """Four agents that never agree before round 3, in which they do."""
+    text = request.messages[0]["content"]
+    if request.purpose == "rank":
+        return ranked
+    if "LATER" not in text:
+        return f"first {request.agent}"
+    return "same" if any("second" in item for item in listed(text)) else f"second {request.agent}"
+
+
+def test_from_round_three_on_the_two_that_the_ranker_chooses_act():
+    played = dylan(rounds_of_four)
+    [rank] = [r for r in played.requests if r.purpose == "rank"]
+    shown = listed(rank.messages[0]["content"])
+    assert sorted(shown) == [f"second {i}" for i in range(4)]
+    last = [m for m in played.messages if m.round == 3]
+    assert {f"second {m.agent}" for m in last} == set(shown[:2])
+    assert (played.result.calls, played.decision.key, played.decision.agreed) == (11, "same", True)
+    assert (played.metrics["unread.ratings"], played.metrics["unread.rankings"]) == (6, 0)
+
+
+@pytest.mark.parametrize(("ranked", "acting", "unread"), [
+    ("[4, 9]", {3}, 0), ("[2,2]", {1}, 0), ("[1, 2] then [3, 1]", {0, 2}, 0), ("none", None, 1), ("[0, 2]", None, 1)])
+def test_the_last_pair_counts_and_without_one_two_are_drawn(ranked, acting, unread):
+    played = dylan(lambda request: rounds_of_four(request, ranked))
+    shown = listed(next(r for r in played.requests if r.purpose == "rank").messages[0]["content"])
+    last = {m.agent for m in played.messages if m.round == 3}
+    assert len(last) == 2 if acting is None else {f"second {a}" for a in last} == {shown[i] for i in acting}
+    assert played.metrics["unread.rankings"] == unread
+    assert played.decision.agreed == (len(last) == 2)  # one alone does not agree with anybody
+
+
+def test_as_published_those_at_the_places_numbered_like_the_chosen_act():
+    chosen = {m.agent for m in dylan(rounds_of_four).messages if m.round == 3}
+    played = dylan(rounds_of_four, acting="as_published")
+    last = [m for m in played.messages if m.round == 3]
+    assert set(last[0].data["dylan"]["chosen"]) == chosen
+    assert {m.agent for m in last} != chosen
+    assert len(last) == 2
+
+
+def test_two_that_remain_are_not_ranked_again():
+    texts = iter(f"t{i}" for i in range(20))
+    played = dylan(lambda request: "[1, 2]" if request.purpose == "rank" else next(texts), rounds=5)
+    assert played.result.calls == 4 + 4 + 1 + 2 + 2 + 2
+    assert len({m.agent for m in played.messages if m.round > 2}) == 2
+
+
+@pytest.mark.parametrize(("agents", "rounds", "calls"), [(4, 3, 11), (7, 3, 17), (4, 5, 15), (3, 3, 9), (2, 3, 6)])
+def test_check_counts_the_calls_of_a_debate_without_agreement(run_debate, agents, rounds, calls):
+    replies = iter(f"[1, 2] Final answer: {i}" for i in range(100))
+    result, requests, plan = run_debate(f'paradigm = "dylan.debate"\nagents = {agents}\nrounds = {rounds}',
+                                        lambda request: next(replies), answers="number", choices=None, reference="1")
+    assert plan.cells[0].worst_calls() == result.calls == len(requests) == calls
+
+
+@pytest.mark.parametrize(("rows", "key", "agreed", "tie"), [
+    ("A B A A", "A", True, False), ("A B B A", "A", False, True), ("- - - B", "B", False, False),
+    ("- - - -", None, False, False)])
+def test_an_unreadable_reply_never_wins(rows, key, agreed, tie):
+    decision = Consensus().at_end(debate_from(rows))
+    assert (decision.key, decision.agreed, decision.tie) == (key, agreed, tie)
+
+
+# Teams
+
+STUDY = """
+dataset = {{use = "files.table", path = "q.jsonl", answers = "choice", columns = {{group = "subject"}}}}
+models.m = {{use = "openai.chat", model = "m", base_url = "{url}"}}
+[debate]
+paradigm = "dylan.debate"
+rounds = 1
+{more}
+"""
+
+
+def test_a_team_of_each_subject_is_chosen_by_importance_in_an_earlier_study(program):
+    subjects = {"law": ("doctor", "lawyer"), "physics": ("economist", "doctor")}  # who agree there, and so decide
+    rows = [{"id": f"q{i}", "question": f"Which, in {subject}?", "choices": ["one", "two"], "reference": "A",
+             "subject": subject} for i, subject in enumerate(["law", "law", "physics"])]
+    Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def reply(body):
+        who, question = (message["content"] for message in body["messages"])
+        agreeing = next(of for subject, of in subjects.items() if subject in question)
+        return f"Final answer: ({'A' if any(role in who for role in agreeing) else 'B'})"
+
+    def run(name, more):
+        Path(f"{name}.toml").write_text(STUDY.format(url=endpoint.url, more=more))
+        done = program("run", f"{name}.toml", "--output", name)
+        with open_study(name) as study:
+            return done, [[a.persona.name for a in r.agents] for r in study.results()]
+
+    with running_endpoint(reply) as endpoint:
+        run("first", "agents = 3")
+        team = 'personas = [{use = "dylan.team", study = "first"%s}]\nagents = %d'
+        assert run("per-group", team % ("", 2))[1] == [["Doctor", "Lawyer"]] * 2 + [["Economist", "Doctor"]]
+        assert run("per-study", team % (', per = "study"', 2))[1] == [["Doctor", "Lawyer"]] * 3
+        assert "3 personas to choose from" in run("many", team % ("", 4))[0].output
+
+
+@pytest.mark.skipif(not TRACES.is_dir(), reason="no recorded debates beside the checkout")
+@pytest.mark.parametrize(("agents", "rows", "published", "ignored"), [(3, 1385, 970, 971), (4, 1353, 963, 970)])
+def test_recorded_debates_are_decided_as_reported_except_for_ties(agents, rows, published, ignored):
+    right = {"as_published": [], "ignored": []}
+    for line in (TRACES / f"dylan_mmlu_n{agents}.trajectories.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        last = [[key] for key, spoke in zip(row["answers"][-1], row["spoke"][-1], strict=True) if spoke]
+        for unread, found in right.items():
+            found.append(Consensus(unread=unread).at_end(debate_from(last)).key == row["ref"])
+        assert row["tie"] or right["as_published"][-1] == row["reported_correct"], row["qid"]
+    assert len(right["ignored"]) == rows
+    assert (sum(right["as_published"]), sum(right["ignored"])) == (published, ignored)
