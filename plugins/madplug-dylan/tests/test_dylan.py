@@ -172,6 +172,8 @@ rounds = 1
 
 
 def test_a_team_of_each_subject_is_chosen_by_importance_in_an_earlier_study(program):
+    for plugin in ("answers", "files", "openai"):
+        pytest.importorskip(f"madplug_{plugin}")
     subjects = {"law": ("doctor", "lawyer"), "physics": ("economist", "doctor")}  # who agree there, and so decide
     rows = [{"id": f"q{i}", "question": f"Which, in {subject}?", "choices": ["one", "two"], "reference": "A",
              "subject": subject} for i, subject in enumerate(["law", "law", "physics"])]
