@@ -66,12 +66,13 @@ def _facts(study: Reader) -> StudyFacts:
     done, failed = sum(c.done for c in found), sum(c.failed for c in found)
     left = max(0, planned - done - failed) if isinstance(planned, int) else None
     unknown = any(c.cost_usd is None for c in found)
-    return StudyFacts(study.folder, _date(study.folder), _state(study.folder, left, failed), _models(study), len(found),
-                      done, failed, left, totals.calls, totals.tokens, None if unknown else totals.cost_usd,
-                      _best(study))
+    return StudyFacts(study.folder, _date(study.folder), study_state(study.folder, left, failed), _models(study),
+                      len(found), done, failed, left, totals.calls, totals.tokens,
+                      None if unknown else totals.cost_usd, _best(study))
 
 
-def _state(folder: Path, left: int | None, failed: int) -> State:
+def study_state(folder: Path, left: int | None, failed: int) -> State:
+    """Whether a study runs, or how it ended, of which so many debates are left and have failed."""
     running = is_running(folder)
     status = _beside(folder, "summary.json").get("status")
     if running:

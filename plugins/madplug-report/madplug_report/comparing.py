@@ -95,6 +95,19 @@ class Comparisons:
             "other data: no sample is in both"
 
 
+def paired_test(differences: NDArray[np.float64], *, binary: bool) -> dict[str, Any]:
+    """The test of two cells on the samples that both have, with the interval of their difference.
+
+    differences: of their scores, one for each sample. binary: each is of one right or wrong debate against another.
+    """
+    found = compared(differences, binary)
+    if binary and not intervals.enough_differ(differences):
+        gained, lost = int((differences > 0).sum()), int((differences < 0).sum())
+        return {**found, **_interval(intervals.tango(gained, lost, len(differences)))}
+    means = intervals.bootstrap_means(differences, SEED)[:, 0]
+    return {**found, **_interval(intervals.of_mean(differences, means))}
+
+
 def matched(analysis: Analysis, facts: CellFacts) -> int | None:
     """The position of the cell that a cell is matched to."""
     return next((j for j, other in enumerate(analysis.debates.cells)

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 @click.option("--sample", "samples", metavar="SAMPLE", multiple=True, help="With --export: only on this sample.")
 def view(folders: tuple[Path, ...], host: str, port: int, no_browser: bool, output: Path | None,
          cells: tuple[str, ...], samples: tuple[str, ...]) -> None:
-    """Look at the studies in DIR... in the browser: cells, debates to replay, comparisons. Works while they run."""
+    """Look at the studies in DIR... in the browser: cells, debates to replay, comparisons. Works while they run.
+
+    A DIR may also be a folder of studies.
+    """
     from madplug_view.studies import open_studies
 
     studies = open_studies(folders)

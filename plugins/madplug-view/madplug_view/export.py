@@ -6,16 +6,18 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from madplug import UserError, count, plain, to_json
-from madplug.store import DebateId, Reader, open_study
+from madplug.store import DebateId, Reader, open_study, sample_digest
 from madplug_read import Outline, outline
 from madplug_view.bundle import bundle
 from madplug_view.charts import can_draw
+from madplug_view.notes import read_notes
 from madplug_view.queries import metric_names, walk
 from madplug_view.rows import calls_behind, cut_call, row_of, texts_of
 from madplug_view.server import PAGE_FOLDER
@@ -57,7 +59,8 @@ def export(studies: Sequence[Study], output: Path, part: Part | None = None) -> 
         debates = sum(_export_study(number, study, chunks, part or Part()) for number, study in enumerate(studies))
         if not debates:
             raise UserError(f"--export {output}: there is no such debate to export")
-        facts = {"studies": [s.name for s in studies], "searches": "texts" if chunks.whole is not None else "questions"}
+        facts = {"studies": [s.name for s in studies], "list": [s.listed() for s in studies], "start": chunks.start,
+                 "searches": "texts" if chunks.whole is not None else "questions"}
         page = output if one else output / "index.html"
         if not one:
             output.mkdir(parents=True, exist_ok=True)
@@ -80,6 +83,8 @@ class _Chunks:
     written: list[str] = field(default_factory=list)
     """The names of the files of chunks."""
     problems: list[str] = field(default_factory=list)
+    start: str | None = None
+    """Where the page opens, if not on the list of studies."""
 
     def add(self, name: str, value: Any) -> None:
         """Add a chunk."""
@@ -122,6 +127,8 @@ def _export_study(number: int, study: Study, chunks: _Chunks, part: Part) -> int
             if part.cells and found.cell not in part.cells:
                 continue
             rows = list(_export_cell(study, reader, found.cell, f"debates-{number}-{nth}", chunks, part))
+            if rows and part.samples:
+                chunks.start = chunks.start or _address(number, rows[0])
             if rows:
                 cells[found.cell] = f"rows-{number}-{nth}"
                 chunks.add(cells[found.cell], rows)
@@ -134,6 +141,12 @@ def _export_study(number: int, study: Study, chunks: _Chunks, part: Part) -> int
     chunks.add(f"study-{number}", {"cells": cells, "overviews": overviews, "metric": main_metric(names),
                                    "charts": bool(charts)})
     return debates
+
+
+def _address(number: int, row: Mapping[str, Any]) -> str:
+    """The part of an address behind `#` that shows a debate."""
+    return "#/" + "/".join(quote(str(part), safe="") for part in (
+        "debate", number, row["cell"], row["repeat"], row["sample"]))
 
 
 def _charts(study: Study, chunks: _Chunks) -> list[dict[str, Any]]:
@@ -158,13 +171,15 @@ def _export_cell(study: Study, reader: Reader, cell: str, name: str, chunks: _Ch
     """The rows of a cell, after their debates."""
     full: dict[str, Any] = {}
     size = nth = 0
+    notes = read_notes(study.folder)
     for started, (_, id) in enumerate(walk(reader, cell)):
         result = reader.debate(id) if part.has(id) else None
         if result is None:
             continue
         found = outline(result, study.grade(reader, result), reader.spent)
         yield {**row_of(found), "chunk": f"{name}-{nth}", "started": started, "messages": len(found.messages),
-               "metrics": dict(found.metrics), "key": key_of(result), "search": _search_text(found, chunks)}
+               "metrics": dict(found.metrics), "key": key_of(result), "search": _search_text(found, chunks),
+               "note": notes.get(id), "digest": sample_digest(result.sample, result.references)}
         full[json.dumps(list(id), ensure_ascii=False, separators=(",", ":"))] = entry = _entry(study, reader, found)
         size += len(to_json(entry))
         if size > CHUNK:

@@ -29,6 +29,8 @@ HEADERS = {
 class Guard:
     """Answers only GET and HEAD, only for its own address, only to pages of its own origin, only with the token.
 
+    One address takes PUT: the reader's notes, and those only from a request that names its own origin.
+
     The token comes once in the address (`?token=...`), becomes a cookie that scripts cannot read, and leaves the
     address bar. names: the host names under which the server may be asked for.
     """
@@ -61,12 +63,13 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        if scope["method"] not in ("GET", "HEAD"):
+        writes = scope["method"] == "PUT" and scope["path"].endswith("/note")
+        if scope["method"] not in ("GET", "HEAD") and not writes:
             return PlainTextResponse("only GET and HEAD", 405, {"allow": "GET, HEAD"})
         host = headers.get("host", "")
         if not self._is_ours(host):
             return PlainTextResponse("this address is not served here", 421)
-        if headers.get("origin") not in (None, f"http://{host}"):
+        if headers.get("origin", "" if writes else None) not in (None, f"http://{host}"):
             return PlainTextResponse("pages of other origins are refused", 403)
         navigates = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not navigates:

@@ -23,6 +23,9 @@ ORDERS: dict[Order, str] = {
     "sample": "", "started": "number", "messages": "messages", "rounds": "rounds", "calls": "calls",
     "tokens": "prompt + completion", "cost": "cost_usd", "seconds": "seconds"}
 """The expression each order sorts by; debates with equal values come in the order of repeat and sample id."""
+BY_METRIC = "metric:"
+"""Before the name of a metric: the order by its scores; debates without one are the lowest."""
+_NO_SCORE = -1e300
 _ENDINGS: dict[Ending | None, str] = {
     None: "", "running": " AND outcome IS NULL", "failed": " AND outcome = 'failed'",
     "undecided": " AND outcome = 'done' AND NOT decided", "decided": " AND outcome = 'done' AND decided"}
@@ -38,10 +41,8 @@ _REPEATS = f"""SELECT cell, repeat, sum(score NOT IN (0, 1)), {_SUMS.format("sco
  {_SUMS.format("CASE WHEN unscored THEN 0.0 ELSE score END")} FROM {_SCORED} GROUP BY cell, repeat"""
 _SAMPLES = f"""SELECT cell, {_SUMS.format("mean")}, {_SUMS.format("strict")} FROM (SELECT cell, avg(score) AS mean,
  avg(CASE WHEN unscored THEN 0.0 ELSE score END) AS strict FROM {_SCORED} GROUP BY cell, sample) GROUP BY cell"""
-_PAIRS = """SELECT json_extract(a.metrics, ?) AS one, json_extract(b.metrics, ?) AS two, count(*) FROM debates AS a JOIN
- debates AS b ON b.cell = ? AND b.repeat = a.repeat AND b.sample = a.sample WHERE a.cell = ?
- AND a.outcome IS NOT NULL AND b.outcome IS NOT NULL AND one IS NOT NULL AND two IS NOT NULL AND {within}
- GROUP BY one, two"""
+_DEBATES = """SELECT repeat, sample, digest, json_extract(metrics, ?) AS score FROM debates WHERE cell = ?
+ AND outcome IS NOT NULL AND score IS NOT NULL AND {within}"""
 
 _SCORES = """SELECT DISTINCT cell, key, type = 'null' FROM (SELECT cell, metrics FROM debates WHERE outcome IS NOT NULL
  AND {within}{more}), json_each(coalesce(metrics, '{{}}'))"""
@@ -119,23 +120,26 @@ def metric_names(reader: Reader, of_each: int | None = None) -> list[str]:
     return sorted(names | {name for name in without if not any(part.startswith(f"{name}.") for part in names)})
 
 
-def contrast(reader: Reader, first: str, second: str, metric: str) -> dict[tuple[float, float], int]:
-    """Debates on the same sample and repeat in two cells, by their scores in the first and the second."""
-    path, scope = f"$.{json.dumps(metric, ensure_ascii=False)}", reader.scope
-    (one, values), (two, more) = (scope.condition(table) for table in ("a.", "b."))
-    found = reader.rows(_PAIRS.format(within=f"{one} AND {two}"), (path, path, second, first, *values, *more))
-    return {(row[0], row[1]): row[2] for row in found}
+Scores = dict[tuple[int, str], tuple[str, float]]
+"""By repeat and sample id, what identifies the sample's content, and a score."""
 
 
-def walk(reader: Reader, cell: str, order: Order = "sample", *, descending: bool = False, after: str | None = None,
+def scores(reader: Reader, cell: str, metric: str) -> Scores:
+    """The scores of the debates of a cell."""
+    within, values = reader.scope.condition()
+    path = f"$.{json.dumps(metric, ensure_ascii=False)}"
+    return {row[:2]: row[2:] for row in reader.rows(_DEBATES.format(within=within), (path, cell, *values))}
+
+
+def walk(reader: Reader, cell: str, order: str = "sample", *, descending: bool = False, after: str | None = None,
          ending: Ending | None = None) -> Iterator[tuple[str, DebateId]]:
     """The debates of a cell one after the other, each with a cursor; given as `after`, it continues behind it.
 
-    ending: only debates that ended so. Reads no more than it gives, a batch ahead. Raises `UserError` for a string that
-    is not a cursor.
+    order: of `ORDERS`, or `metric:NAME`. ending: only debates that ended so. Reads no more than it gives, a batch
+    ahead. Raises `UserError` for a string that is not a cursor.
     """
-    if order not in ORDERS:
-        raise UserError(f"'{order}' is not an order of debates; orders are {', '.join(ORDERS)}")
+    if order not in ORDERS and not order.startswith(BY_METRIC):
+        raise UserError(f"'{order}' is not an order of debates; orders are {', '.join(ORDERS)}, {BY_METRIC}NAME")
     last, scope = _read_cursor(after, order), reader.scope
     while True:
         batch = list(reader.rows(*_batch(cell, order, descending, last, ending)))
@@ -157,16 +161,20 @@ def _read(get: Callable[[], T]) -> T:
         raise UserError(f"the metrics cannot be read: {error}") from None
 
 
-def _batch(cell: str, order: Order, descending: bool, last: Sequence[Any] | None,
+def _batch(cell: str, order: str, descending: bool, last: Sequence[Any] | None,
            ending: Ending | None) -> tuple[str, list[Any]]:
-    by = f"coalesce({ORDERS[order]}, -1)" if ORDERS[order] else ""
+    metric = order.removeprefix(BY_METRIC) if order.startswith(BY_METRIC) else None
+    by = f"coalesce(json_extract(metrics, ?), {_NO_SCORE})" if metric is not None else \
+        f"coalesce({ORDERS[order]}, -1)" if ORDERS[order] else ""  # type: ignore[index]
+    path = [] if metric is None else [f"$.{json.dumps(metric, ensure_ascii=False)}"]
     way, than = ("DESC", "<") if descending else ("ASC", ">")
     names = [by, "repeat", "sample"] if by else ["repeat", "sample"]
-    sql, values = f"SELECT {by or 0}, repeat, sample FROM debates WHERE cell = ?{_ENDINGS[ending]}", [cell]
+    sql = f"SELECT {by or 0}, repeat, sample FROM debates WHERE cell = ?{_ENDINGS[ending]}"
+    values: list[Any] = [*path, cell]
     if last is not None:
         sql += f" AND ({', '.join(names)}) {than} ({', '.join('?' * len(names))})"
-        values += last if by else last[1:]
-    return f"{sql} ORDER BY {', '.join(f'{name} {way}' for name in names)} LIMIT {BATCH}", values
+        values += [*path, *(last if by else last[1:])]
+    return f"{sql} ORDER BY {', '.join(f'{name} {way}' for name in names)} LIMIT {BATCH}", [*values, *path]
 
 
 def _read_cursor(text: str | None, order: str) -> list[Any] | None:

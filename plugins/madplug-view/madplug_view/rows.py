@@ -58,7 +58,8 @@ def row_of(found: Outline) -> dict[str, Any]:
             "reference": cut(next(iter(found.references), ""), 60),
             "answer": None if key is None else cut(key, 60), "nth": None if key is None else places.get(key),
             "traits": found.traits, "marks": marks, "agents": [cut(a.name, 40) for a in found.agents],
-            "changes": len(found.changes), "calls": found.calls, "tokens": found.prompt + found.completion,
+            "changes": len(found.changes), "metrics": dict(found.metrics), "group": found.sample.group,
+            "calls": found.calls, "tokens": found.prompt + found.completion,
             "cost_usd": found.cost_usd, "seconds": found.seconds, "error": cut(found.error or "", 300)}
 
 

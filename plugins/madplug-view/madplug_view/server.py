@@ -1,10 +1,11 @@
-"""The server: static pages, and studies as JSON. Only GET is answered, and nothing is ever written."""
+"""The server: static pages, and studies as JSON. Nothing is written but the reader's notes on debates."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from madplug import UserError, to_json
-from madplug.store import DebateId, open_study
+from madplug.store import DebateId, is_running, open_study
+from madplug_view.notes import read_notes
 from madplug_view.studies import FIELDS, Search, Study
 
 PAGE_FOLDER = Path(__file__).parent / "page"
@@ -25,6 +27,8 @@ POLL = 0.5
 """Seconds between two looks at a study that is followed."""
 SILENCE = 15.0
 """Seconds after which a sign of life is sent."""
+MOST_BYTES = 200_000
+"""Of a note that is sent."""
 MOST_NAMED = 200
 """Changed debates that one event names; if there are more, it says so."""
 
@@ -43,7 +47,10 @@ def application(studies: Sequence[Study]) -> Starlette:
     files = [Route(path, page_file(file)) for path, file in page_files().items()]
     return Starlette(routes=[
         Route("/", page_file(PAGE_FOLDER / "index.html")), *files,
-        Route("/api/studies", api.studies), Route("/api/studies/{number}", api.overview),
+        Route("/api/studies", api.studies), Route("/api/studies/list", api.list),
+        Route("/api/studies/{number}", api.overview),
+        Route("/api/studies/{number}/counts", api.counts),
+        Route("/api/studies/{number}/note", api.note, methods=["GET", "PUT"]),
         Route("/api/studies/{number}/page", api.page), Route("/api/studies/{number}/debate", api.debate),
         Route("/api/studies/{number}/calls", api.calls), Route("/api/studies/{number}/text", api.text),
         Route("/api/studies/{number}/contrast", api.contrast),
@@ -84,13 +91,36 @@ class Api:
         """Their names, in order."""
         return Answer([study.name for study in self._studies])
 
+    async def list(self, request: Request) -> Response:
+        """The studies with their facts, in order."""
+        return Answer(await run_in_threadpool(lambda: [study.listed() for study in self._studies]))
+
     async def overview(self, request: Request) -> Response:
         """A study's cells."""
         return await self._answer(request, lambda study, q: study.overview(q.get("metric")))
 
     async def page(self, request: Request) -> Response:
         """Rows of a cell."""
-        return await self._answer(request, lambda study, q: study.page(search_of(q)))
+        return await self._answer(request, lambda study, q: study.page(self._search(q)))
+
+    async def counts(self, request: Request) -> Response:
+        """How many debates each further filter would leave."""
+        return await self._answer(request, lambda study, q: study.counts(self._search(q)))
+
+    async def note(self, request: Request) -> Response:
+        """The reader's note on a debate; PUT replaces it."""
+        study, id = self._study(request), id_of(request.query_params)
+        if request.method != "PUT":
+            return Answer(await run_in_threadpool(lambda: read_notes(study.folder).get(id)))
+        body = await request.body()
+        try:
+            note = json.loads(body[:MOST_BYTES])
+            tags_are_texts = all(isinstance(tag, str) for tag in note.get("tags") or ())
+        except (ValueError, AttributeError, TypeError, RecursionError):
+            tags_are_texts = False
+        if not tags_are_texts:
+            raise UserError("a note is a table with `text` and `tags`")
+        return Answer(await run_in_threadpool(study.keep_note, id, note))
 
     async def debate(self, request: Request) -> Response:
         """A debate."""
@@ -108,7 +138,7 @@ class Api:
     async def contrast(self, request: Request) -> Response:
         """The four-fold table of two cells."""
         return await self._answer(request, lambda study, q: study.contrast(
-            required(q, "first"), required(q, "second"), q.get("metric")))
+            required(q, "first"), required(q, "second"), q.get("metric"), self._other(q)))
 
     async def charts(self, request: Request) -> Response:
         """The charts there are; they are drawn first, which may take a while."""
@@ -130,7 +160,16 @@ class Api:
         return Answer(await run_in_threadpool(ask, study, request.query_params))
 
     def _study(self, request: Request) -> Study:
-        nth = number(request.path_params, "number")
+        return self._nth(number(request.path_params, "number"))
+
+    def _other(self, query: Mapping[str, str]) -> Study | None:
+        """The study that another cell is of, if the address names one."""
+        return self._nth(number(query, "with")) if query.get("with") else None
+
+    def _search(self, query: Mapping[str, str]) -> Search:
+        return replace(search_of(query), study=self._other(query))
+
+    def _nth(self, nth: int) -> Study:
         if nth >= len(self._studies):
             raise UserError(f"there is no study {nth}")
         return self._studies[nth]
@@ -140,7 +179,7 @@ async def follow(study: Study, request: Request) -> AsyncIterator[str]:
     """Server-sent events: which debates have changed; they end with the page that listens, or with the server."""
     ending: Callable[[], bool] = getattr(request.app.state, "ending", bool)
     cursor = await run_in_threadpool(_latest, study)
-    silent = 0.0
+    silent, running = 0.0, is_running(study.folder)
     yield "retry: 1000\n\n"
     while not ending() and not await request.is_disconnected():
         await asyncio.sleep(POLL)
@@ -150,7 +189,8 @@ async def follow(study: Study, request: Request) -> AsyncIterator[str]:
         except UserError as error:
             yield f"event: problem\ndata: {json.dumps(str(error))}\n\n"
             return
-        if changed:
+        before, running = running, is_running(study.folder)
+        if changed or running != before:  # also when its process has ended, whatever the reason
             silent = 0.0
             told = {"debates": changed[:MOST_NAMED], "more": len(changed) > MOST_NAMED}
             yield f"event: change\ndata: {to_json(told)}\n\n"
@@ -172,13 +212,22 @@ def _since(study: Study, cursor: str | None) -> tuple[list[DebateId], str]:
 
 def search_of(query: Mapping[str, str]) -> Search:
     """What a page of a cell is asked for."""
-    order: Any = query.get("order", "sample")
     chosen = query.get("field")
     if chosen is not None and chosen not in FIELDS:
         raise UserError(f"there is no field '{chosen}'; fields are {', '.join(FIELDS)}")
-    return Search(query.get("cell", ""), order, query.get("descending") == "1", query.get("after"),
-                  frozenset(filter(None, query.get("traits", "").split(","))), query.get("text", ""),
-                  query.get("other"), chosen, query.get("metric"))
+    return Search(query.get("cell", ""), names_in(query.get("cells")), query.get("order", "sample"),
+                  query.get("descending") == "1", query.get("after"),
+                  frozenset(filter(None, query.get("traits", "").split(","))), query.get("group", ""),
+                  query.get("tag", ""), query.get("text", ""), query.get("other"), None, chosen, query.get("metric"))
+
+
+def names_in(text: str | None) -> frozenset[str]:
+    """Names as a list in JSON."""
+    try:
+        found = json.loads(text or "[]")
+        return frozenset(map(str, found))
+    except (ValueError, TypeError, RecursionError):
+        raise UserError(f"{text!r:.40} is not a list of cells") from None
 
 
 def id_of(query: Mapping[str, str]) -> DebateId:

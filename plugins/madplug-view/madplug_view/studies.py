@@ -5,29 +5,38 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import merge
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from madplug import DebateResult, UserError, plain
-from madplug.store import DebateId, Reader, open_study
-from madplug.study import read_text
+from madplug.store import DebateId, Reader, find_studies, is_running, open_study
+from madplug.study import StudyFacts, read_text, study_facts, study_state
 from madplug_read import TRAITS, Grader, Grades, Outline, outline
 from madplug_view.charts import can_draw, draw
-from madplug_view.queries import Ending, Order, contrast, metric_names, overview, walk
+from madplug_view.index import ALL, Index
+from madplug_view.notes import Note, read_notes, write_note
+from madplug_view.queries import Ending, Scores, metric_names, overview, scores, walk
 from madplug_view.rows import MORE, calls_behind, cut_call, row_of, texts_of
 from madplug_view.texts import cut_texts
 
 PAGE = 50
 """Rows of a page."""
 ENDINGS: tuple[Ending, ...] = ("failed", "undecided", "running")
+CHANGES = "changes"
+"""The order by changes of mind."""
+LAST = 2**53
+"""A repeat behind all others."""
 LOOKED_AT = 100
 """Debates of each cell in which the names of scores are looked up."""
 PATIENCE = 0.25
-"""Seconds after which a search gives what it has found, and a cursor to go on from."""
+"""Seconds after which a search gives what it has found, and a cursor to go on from; and for which an index is made."""
 FIELDS = {"both": (1, 1), "first": (1, 0), "second": (0, 1), "neither": (0, 0)}
 """The fields of the four-fold table of two cells, by the scores in the first and in the second cell."""
 
@@ -37,16 +46,24 @@ class Search:
     """Which debates of a cell, and in which order."""
 
     cell: str
-    """An empty string for all cells, one after the other."""
-    order: Order = "sample"
+    """An empty string for all cells."""
+    cells: Collection[str] = ()
+    """Of all cells only these."""
+    order: str = "sample"
     descending: bool = False
     after: str | None = None
     traits: Collection[str] = ()
     """Only debates with all of these."""
+    group: str = ""
+    """Only debates on samples of this group."""
+    tag: str = ""
+    """Only debates that the reader gave this tag; `*`: that have any note or tag."""
     text: str = ""
     """Only debates in whose question, messages, answers or id this occurs, in any case."""
     other: str | None = None
     """Another cell: only debates whose decision differs from that of its debate on the same sample and repeat."""
+    study: Study | None = None
+    """The study that has the other cell, if it is another one."""
     field: str | None = None
     """With `other`: instead, only debates in this field of the four-fold table of the two cells."""
     metric: str | None = None
@@ -59,8 +76,9 @@ class Study:
     folder: Path
     name: str
     _grader: Grader | None = field(default=None, repr=False)
-    _known: dict[str | None, tuple[str, str | None, dict[str, Any]]] = field(default_factory=dict, repr=False)
+    _known: dict[str | None, tuple[Any, dict[str, Any]]] = field(default_factory=dict, repr=False)
     """The latest overview by metric, and what it is of."""
+    _facts: tuple[Any, StudyFacts] | None = field(default=None, repr=False)
     _charts: tuple[str, list[dict[str, Any]]] | None = field(default=None, repr=False)
     """The latest charts, and what they are of."""
     _drawing: Lock = field(default_factory=Lock, repr=False)
@@ -70,16 +88,66 @@ class Study:
     def overview(self, metric: str | None = None) -> dict[str, Any]:
         """The cells with their sums and the scores of a metric; added up again only if something was recorded."""
         with self._adding_up, open_study(self.folder) as reader:  # several may ask at the start
-            latest, status = reader.latest(), self._status()
-            if self._known.get(metric, (None, None, None))[:2] != (latest, status):
-                self._known[metric] = (latest, status, self._overview(reader, metric))
-            return self._known[metric][2]
+            now = self._now(reader)
+            if self._known.get(metric, (None,))[0] != now:
+                self._known[metric] = (now, self._overview(reader, metric))
+            return self._known[metric][1]
+
+    def facts(self) -> StudyFacts:
+        """The study in a list of studies."""
+        with suppress(UserError), open_study(self.folder) as reader:
+            now = self._now(reader)
+            if self._facts is None or self._facts[0] != now:
+                self._facts = (now, study_facts(self.folder))
+            return self._facts[1]
+        return study_facts(self.folder)
+
+    def listed(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {**plain(self.facts()), "folder": self.folder.name}
+
+    def _now(self, reader: Reader) -> tuple[Any, ...]:
+        """What an overview depends on."""
+        return reader.latest(), is_running(self.folder), self._read_summary().get("status")
+
+    @cached_property
+    def index(self) -> Index:
+        """What there is to see in each debate."""
+        return Index(self._outline)
+
+    def _outline(self, reader: Reader, id: DebateId) -> Outline | None:
+        result = reader.debate(id)
+        return None if result is None else outline(result, self.grade(reader, result))
 
     def prepare(self) -> None:
-        """Add up the sums and import the answer format, before a page asks for them."""
+        """Add up the sums, import the answer format and make the index, before a page asks for them."""
         with suppress(UserError):  # the page that asks shows it
             for cell in self.overview()["cells"][:1]:
                 self.page(Search(cell["cell"]))
+            whole = False
+            while not whole:  # in parts, between which a page may ask
+                with open_study(self.folder) as reader:
+                    whole = self.index.update(reader, 10 * PATIENCE)
+
+    def counts(self, search: Search) -> dict[str, Any]:
+        """How many debates would be left by each further filter, as far as they were looked at, and the tags."""
+        with open_study(self.folder) as reader:
+            whole = self.index.update(reader, PATIENCE)
+            cells = self._cells(search)
+            notes = {id: note for id, note in read_notes(self.folder).items() if id.cell in cells}
+            return {**self.index.counts(cells, search.traits, search.group), "whole": whole, "noted": len(notes),
+                    "tags": Counter(tag for note in notes.values() for tag in note["tags"])}
+
+    def _cells(self, search: Search) -> list[str]:
+        if search.cell:
+            return [search.cell]
+        return [c["cell"] for c in self.overview()["cells"] if not search.cells or c["cell"] in search.cells]
+
+    def keep_note(self, id: DebateId, note: Mapping[str, Any]) -> Note:
+        """Replace the reader's note on a debate. Raises `UserError` if there is no such debate."""
+        with open_study(self.folder) as reader:
+            self._result(reader, id)
+        return write_note(self.folder, id, note)
 
     def _overview(self, reader: Reader, metric: str | None) -> dict[str, Any]:
         names = metric_names(reader, LOOKED_AT)
@@ -89,7 +157,7 @@ class Study:
         planned = reader.fact("planned")
         return {"name": self.name, "cells": cells, "metric": chosen, "metrics": names, "traits": dict(TRAITS),
                 "planned": planned if isinstance(planned, int) else None, "problems": reader.problems(),
-                "status": self._status(), "settings": self._settings(), "charts": can_draw(),
+                "status": self._status(cells, planned), "settings": self._settings(), "charts": can_draw(),
                 "took": time.perf_counter() - started}
 
     def charts(self) -> list[dict[str, Any]]:
@@ -110,36 +178,57 @@ class Study:
 
     def page(self, search: Search) -> dict[str, Any]:
         """The next rows of a cell, the cursor of what follows or null, and how many debates were looked at."""
-        with open_study(self.folder) as reader:
+        with ExitStack() as stack:
+            reader = stack.enter_context(open_study(self.folder))
+            other = stack.enter_context(open_study(search.study.folder)) if search.study else reader
+            self.index.update(reader, ALL if search.order == CHANGES else 0)
             rows: list[dict[str, Any]] = []
             until, scanned, cursor = None, 0, search.after
-            fits = self._filter(reader, search)
+            notes = read_notes(self.folder)
+            fits = self._filter(other, search)
             for cursor, id in self._walk(reader, search):
-                result, scanned = reader.debate(id), scanned + 1
-                if result is not None:
+                scanned += 1
+                if self._may_fit(id, search, notes) and (result := reader.debate(id)) is not None:
                     found = outline(result, self.grade(reader, result))
                     if fits(found, result):
-                        rows.append(row_of(found))
+                        rows.append({**row_of(found), "note": notes.get(id)})
                 until = until or time.monotonic() + PATIENCE  # the first may have to import the answer format
                 if len(rows) == PAGE or time.monotonic() > until:
                     return {"rows": rows, "next": cursor, "scanned": scanned}
             return {"rows": rows, "next": None, "scanned": scanned}
 
+    def _may_fit(self, id: DebateId, search: Search, notes: Mapping[DebateId, Note]) -> bool:
+        """Whether a debate is worth reading, by its note and by what the index knows."""
+        note = notes.get(id)
+        if search.tag and (note is None or search.tag not in ("*", *note["tags"])):
+            return False
+        known = self.index.get(id)
+        return known is None or known.fits(search.traits, search.group)
+
     def _walk(self, reader: Reader, search: Search) -> Iterator[tuple[str, DebateId]]:
         """The debates to look at, each with the cursor of what follows."""
-        def of_cell(cell: str, after: str | None) -> Iterator[tuple[str, DebateId]]:
+        if search.cell:
+            yield from self._of_cell(reader, search, search.cell, search.after)
+            return
+        cells, descending = self._cells(search), search.descending
+        at, last = read_cursor(search.after, len(cells))
+        streams = []
+        for i, cell in enumerate(cells):
+            after = None
+            if last is not None:  # of another cell, all debates with the same value were given, or none
+                after = json.dumps(last if i == at else [last[0], LAST if i < at else -1, ""])
+            streams.append(_placed(i, self._of_cell(reader, search, cell, after)))
+        for (_, i), place, id in merge(*streams, key=lambda found: found[0], reverse=descending):
+            yield json.dumps([i, place]), id
+
+    def _of_cell(self, reader: Reader, search: Search, cell: str, after: str | None) -> Iterator[tuple[str, DebateId]]:
+        if search.order != CHANGES:
             return walk(reader, cell, search.order, descending=search.descending, after=after,
                         ending=ending_of(search.traits))
-
-        if search.cell:
-            yield from of_cell(search.cell, search.after)
-            return
-        cells = [cell["cell"] for cell in self.overview()["cells"]]
-        first, after = read_cursor(search.after, cells)
-        for cell in cells[first:]:
-            for cursor, id in of_cell(cell, after):
-                yield json.dumps([cell, cursor]), id
-            after = None
+        last = None if after is None else read_place(after)
+        found = self.index.by_changes(cell, descending=search.descending)
+        return ((json.dumps(place), id) for place, id in found
+                if last is None or (place < last if search.descending else place > last))
 
     def debate(self, id: DebateId) -> dict[str, Any]:
         """The outline of a debate, its long texts cut. Raises `UserError` if it is not on record."""
@@ -172,14 +261,24 @@ class Study:
                 raise UserError(f"{id}: there is no message {message}")
             return {"text": said.content[offset:offset + MORE], "length": len(said.content)}
 
-    def contrast(self, first: str, second: str, metric: str | None) -> dict[str, Any]:
-        """The four-fold table of two cells: debates by right and wrong in each."""
-        with open_study(self.folder) as reader:
-            names = metric_names(reader, LOOKED_AT)
+    def contrast(self, first: str, second: str, metric: str | None, other: Study | None = None) -> dict[str, Any]:
+        """Two cells on the same samples: debates by right and wrong in each, and the test of their difference.
+
+        other: the study that has the second cell, if it is another one.
+        """
+        with open_study(self.folder) as reader, open_study((other or self).folder) as reader_of_second:
+            names = [name for name in metric_names(reader, LOOKED_AT)
+                     if name in metric_names(reader_of_second, LOOKED_AT)]
             chosen = metric if metric in names else main_metric(names)
-            table = contrast(reader, first, second, chosen) if chosen is not None else {}
-            counts = {name: table.get(pair, 0) for name, pair in FIELDS.items()}
-            return {"metric": chosen, **counts, "left_out": sum(table.values()) - sum(counts.values())}
+            if chosen is None:
+                return {"metric": None, **dict.fromkeys(FIELDS, 0), "left_out": 0, "others": 0, "test": None}
+            found = [scores(reader, first, chosen), scores(reader_of_second, second, chosen)]
+        both = [key for key in found[0] if key in found[1]]
+        same = [key for key in both if found[0][key][0] == found[1][key][0]]
+        pairs = Counter((found[0][key][1], found[1][key][1]) for key in same)
+        counts = {name: pairs.get(pair, 0) for name, pair in FIELDS.items()}
+        return {"metric": chosen, **counts, "left_out": len(same) - sum(counts.values()),
+                "others": len(both) - len(same), "test": tested(found[0], found[1], same)}
 
     def _result(self, reader: Reader, id: DebateId) -> DebateResult:
         result = reader.debate(id)
@@ -197,7 +296,8 @@ class Study:
         wanted, text = set(search.traits), search.text.casefold()
 
         def fits(found: Outline, result: DebateResult) -> bool:
-            return (wanted <= set(found.traits) and (not text or any(text in t.casefold() for t in texts_of(found)))
+            return (wanted <= set(found.traits) and search.group in ("", found.sample.group)
+                    and (not text or any(text in t.casefold() for t in texts_of(found)))
                     and (search.other is None or self._differs(reader, search, result)))
 
         return fits
@@ -211,10 +311,11 @@ class Study:
         scores = tuple(r.metrics.get(search.metric or "") for r in (result, other))
         return scores == FIELDS[search.field]
 
-    def _status(self) -> str | None:
-        """How the study ended, or None while it runs or if it was killed."""
-        summary = self._read_summary()
-        return summary.get("status") if isinstance(summary.get("status"), str) else None
+    def _status(self, cells: list[dict[str, Any]], planned: Any) -> str:
+        """Whether it runs, or how it ended."""
+        failed = sum(cell["failed"] for cell in cells)
+        left = planned - failed - sum(cell["done"] for cell in cells) if isinstance(planned, int) else None
+        return study_state(self.folder, left, failed)
 
     def _settings(self) -> dict[str, Any]:
         cells = self._read_summary().get("cells")
@@ -229,15 +330,50 @@ class Study:
         return found if isinstance(found, dict) else {}
 
 
-def read_cursor(text: str | None, cells: list[str]) -> tuple[int, str | None]:
-    """Where a walk through all cells goes on: the place of the cell, and the cursor in it."""
+def tested(first: Scores, second: Scores, same: Collection[tuple[int, str]]) -> dict[str, Any] | None:
+    """The report's paired test, over the means of samples over repeats; None without the report, or without samples."""
+    if not same or not can_draw():
+        return None
+    import numpy as np
+
+    from madplug_report.comparing import paired_test
+
+    by_sample: dict[str, list[float]] = {}
+    for key in same:
+        by_sample.setdefault(key[1], []).append(first[key][1] - second[key][1])
+    binary = len(by_sample) == len(same) and all(side[key][1] in (0, 1) for side in (first, second) for key in same)
+    return paired_test(np.array([sum(found) / len(found) for found in by_sample.values()]).round(12), binary=binary)
+
+
+def _placed(i: int, found: Iterator[tuple[str, DebateId]]) -> Iterator[tuple[tuple[float, int], list[Any], DebateId]]:
+    """The debates of the i-th cell, each behind its place among those of all."""
+    for cursor, id in found:
+        place = json.loads(cursor)
+        yield (place[0], i), place, id
+
+
+def read_cursor(text: str | None, cells: int) -> tuple[int, list[Any] | None]:
+    """Where a walk through all cells goes on: the number of the cell, and the place in its order."""
     if text is None:
         return 0, None
     try:
-        cell, cursor = json.loads(text)
-        return cells.index(cell), str(cursor)
+        cell, place = json.loads(text)
+        if not 0 <= cell < cells:
+            raise ValueError
+        return cell, read_place(json.dumps(place))
     except (ValueError, TypeError, RecursionError):
         raise UserError(f"{text!r:.40} is not a cursor of debates") from None
+
+
+def read_place(text: str) -> list[Any]:
+    """A value, a repeat and a sample id."""
+    try:
+        value, repeat, sample = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        value = repeat = sample = None
+    if not (isinstance(value, int | float) and type(repeat) is int and isinstance(sample, str)):
+        raise UserError(f"{text!r:.40} is not a cursor of debates")
+    return [value, repeat, sample]
 
 
 def ending_of(traits: Collection[str]) -> Ending | None:
@@ -261,10 +397,13 @@ def main_metric(names: Collection[str]) -> str | None:
 
 
 def open_studies(folders: Collection[Path]) -> list[Study]:
-    """The studies in these directories, called after them; raises `UserError` for one that cannot be read."""
+    """The studies in these directories, or directly below them, called after their directories.
+
+    Raises `UserError` for one that cannot be read.
+    """
     found: list[Study] = []
     problems: list[str] = []
-    for folder in dict.fromkeys(Path(os.path.realpath(f)) for f in folders):
+    for folder in dict.fromkeys(Path(os.path.realpath(f)) for f in find_studies(folders)):
         try:
             open_study(folder).close()
         except UserError as error:

@@ -194,12 +194,15 @@ def request(server, path, method, headers):
     """A raw request; a header that is None is left out."""
     given = {"Host": f"127.0.0.1:{server.port}", "Cookie": f"madplug-view-{server.port}={server.token}"}
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
+    body = given.pop("body", "").encode()
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     for name, value in given.items():
         if value is not None:
             connection.putheader(name, value)
-    connection.endheaders()
+    if body:
+        connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders(body)
     answer = connection.getresponse()
     body = answer.read()
     connection.close()

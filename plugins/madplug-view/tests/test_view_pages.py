@@ -35,6 +35,19 @@ def browser():
         found.close()
 
 
+@pytest.fixture(autouse=True)
+def drawn_charts(request, monkeypatch):
+    """Pages draw no charts, which takes seconds, in tests that do not ask for them."""
+    if "with_report" not in request.fixturenames:
+        monkeypatch.setattr("madplug_view.studies.can_draw", lambda: False)
+
+
+@pytest.fixture
+def with_report():
+    """Pages have what the report adds."""
+    pytest.importorskip("madplug_report", reason="charts and tests are madplug-report's")
+
+
 @pytest.fixture
 def serve(kit):
     """Serve some studies until the test has ended, and get their address."""
@@ -185,11 +198,11 @@ def test_cells_are_sorted_and_filtered_by_name(kit, tmp_path, serve, open_page):
 def test_filters_add_up_and_stay_in_the_address(show, open_page):
     page = show("#/cell/0/plain")
     for name in ("changed mind", "wrong"):
-        page.get_by_role("button", name=name, exact=True).click()
+        page.get_by_role("button", name=re.compile(f"^{name} \\d")).click()
     expect(page.locator("a.row")).to_have_count(1)
     page.reload()
     expect(page.locator("a.row")).to_have_count(1)
-    expect(page.get_by_role("button", name="wrong", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="wrong 1", exact=True)).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="clear all").click()
     expect(page.locator("a.row")).to_have_count(5)
 
@@ -222,6 +235,48 @@ def test_the_four_fold_table_leads_to_its_debates(show):
     assert counts == ["1", "0", "1", "0"]
     page.locator(".fourfold .lost .count").click()
     expect(page.locator("a.row")).to_have_count(1)
+
+
+def test_cells_of_two_studies_are_compared_from_the_list_of_studies(kit, tmp_path, serve, open_page):
+    for name in ("one", "two"):
+        kit.small_study(tmp_path / name)
+    page = open_page(serve(tmp_path))
+    page.get_by_role("button", name="study").click()
+    page.get_by_role("button", name="study").click()
+    assert page.locator(".cells tbody a").all_inner_texts() == ["two", "one"]
+    page.get_by_role("group", name="Second").get_by_label("Cell").select_option("other way")
+    page.get_by_role("link", name="Compare on the same samples").click()
+    expect(page.locator("h1")).to_have_text("Two cells compared")
+    assert page.locator(".fourfold .count").all_inner_texts() == ["1", "0", "1", "0"]
+    page.locator(".fourfold .lost .count").click()
+    page.locator("a.row").click()
+    expect(page.locator(".half")).to_have_count(2)
+
+
+def test_cells_are_a_grid_whose_fields_open_them(kit, tmp_path, serve, open_page):
+    folder = kit.write(tmp_path / "s", [kit.debate(f"{d},{n}", "q", decision="A" if n == 3 else "B")
+                                        for d in ("x", "y") for n in (3, 5)])
+    (folder / "summary.json").write_text(json.dumps({"cells": [
+        {"cell": f"{d},{n}", "settings": {"debate.decision": d, "debate.agents": n}} for d in "xy" for n in (3, 5)]}))
+    page = open_page(serve(folder))
+    assert page.locator(".pivot td a").all_inner_texts() == ["1.000", "0.000", "1.000", "0.000"]
+    page.locator(".pivot td a").nth(1).click()
+    expect(page.locator("h1")).to_have_text("x,5")
+    page.evaluate("location.hash = '#/cell/0/'")
+    page.get_by_label("agents").select_option("3")
+    expect(page.locator("a.row")).to_have_count(2)
+
+
+def test_a_note_is_written_on_the_page_of_a_debate(kit, tmp_path, serve, open_page):
+    page = open_page(serve(kit.small_study(tmp_path / "s")))
+    page.evaluate("hash => { location.hash = hash }", TALKED_OUT)
+    page.get_by_label("Tags").fill("odd, later")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("saved in notes.json")).to_be_visible()
+    page.evaluate("location.hash = '#/cell/0/plain'")
+    page.get_by_label("My notes").select_option("odd")
+    expect(page.locator("a.row")).to_have_count(1)
+    expect(page.locator("a.row")).to_contain_text("odd later")
 
 
 def test_the_list_is_gone_through_by_keys(show):
@@ -345,10 +400,10 @@ def test_the_pages_follow_a_run_in_another_process(kit, tmp_path, serve, open_pa
     writer.stdout.close()
 
 
-def test_the_charts_of_the_report_are_drawn_on_request(show):
-    pytest.importorskip("madplug_report", reason="the charts are madplug-report's")
-    page = show()
-    page.get_by_role("button", name="draw the charts of the report").click()
+@pytest.mark.usefixtures("with_report")
+def test_the_charts_of_the_report_are_drawn_when_they_come_into_view(folder, serve, open_page):
+    page = open_page(serve(folder))
+    page.locator(".charts").scroll_into_view_if_needed()
     expect(page.get_by_role("img", name="How debates ended")).to_be_visible(timeout=60_000)
     page.wait_for_function("[...document.querySelectorAll('.charts img')].every(i => i.complete && i.naturalWidth)")
 
@@ -493,6 +548,15 @@ def test_an_export_opens_from_disk(kit, folder, tmp_path, open_page, monkeypatch
     page.locator(".fourfold .lost .count").click()
     page.locator("a.row").click()
     expect(page.locator(".half")).to_have_count(2)
+
+
+@pytest.mark.usefixtures("without_charts")
+def test_an_export_of_a_sample_opens_on_it(folder, tmp_path, open_page):
+    from madplug_view import export, studies
+
+    export.export(studies.open_studies([folder]), tmp_path / "one.html", export.Part(samples=["corrected"]))
+    page = open_page((tmp_path / "one.html").as_uri())
+    expect(page.locator("h1")).to_have_text("corrected")
 
 
 @pytest.mark.parametrize("limit", [8_000_000, 1000], ids=["one page", "chunks"])

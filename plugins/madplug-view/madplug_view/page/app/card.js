@@ -20,7 +20,7 @@ export function Card({ study, debate, message: m, answers, state, show, open }) 
     onMouseEnter=${() => show(m.id)} onMouseLeave=${() => show(null)} onFocusIn=${() => show(m.id)} onFocusOut=${() => show(null)}>
     <header><span class="who">${who}</span><span class="move quiet small">${m.agent === null ? '' : brief(m.move, 30)}${
       m.stage ? ` · ${brief(m.stage, 30)}` : ''}</span>
-      ${(answer || (m.agent !== null && m.answer !== '')) && html`<${Chip} answer=${answer} name="unreadable" />`}</header>
+      ${(answer || (m.agent !== null && m.answer !== '')) && html`<${Chip} answer=${answer} name="unread" />`}</header>
     <${Badges} debate=${debate} message=${m} />
     <${Body} study=${study} debate=${debate} message=${m} />
     <${Received} debate=${debate} message=${m} />
@@ -35,7 +35,7 @@ function Badges({ debate, message: m }) {
   const names = (ids) => listed([...new Set(ids.map((i) => debate.messages.find((n) => n.id === i)?.agent))].map(
     (id) => brief(debate.agents.find((a) => a.id === id)?.name ?? 'a note', 30)));
   if (m.changed) badges.push(['turned', 'changed its mind']);
-  if (m.retracted) badges.push(['warn', 'retracted']);
+  if (m.retracted) badges.push(['warn', 'retracted: taken back, and shown to no one since']);
   if (m.altered_for.length) badges.push(['warn', `altered on the way to ${names(m.altered_for)}`]);
   if (m.altered.length) badges.push(['warn', `was shown ${plural(m.altered.length, 'altered message')}`]);
   if (m.confidence !== null) badges.push(['', `confidence ${Math.round(m.confidence * 100)}%`]);

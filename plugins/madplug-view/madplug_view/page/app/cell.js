@@ -5,6 +5,7 @@ import { data } from './data.js';
 import { brief, money, plural, score, whole } from './format.js';
 import { html } from './html.js';
 import { Chip, Crumbs, Legend, Marks, Problem, Title, useAnswer, useKeys } from './parts.js';
+import { factorsOf } from './pivot.js';
 import { replaceQuery, toContrast, toDebate, toPair, toStudy } from './routes.js';
 import { useFollowed } from './study.js';
 
@@ -14,13 +15,13 @@ const FILTERS = {
   failed: 'failed', fallback: 'decided by a fallback', tie: 'a tie', unread: 'unreadable answers', retracted: 'retracted', altered: 'altered', running: 'not ended',
 };
 const ORDERS = {
-  sample: 'sample', started: 'start', rounds: 'rounds', messages: 'messages', calls: 'calls', tokens: 'tokens',
+  sample: 'sample', started: 'start', changes: 'changes of mind', rounds: 'rounds', messages: 'messages', calls: 'calls', tokens: 'tokens',
   cost: 'cost', seconds: 'seconds',
 };
 const FIELD_NAMES = { both: 'right in both', first: 'right only here', second: 'right only there', neither: 'wrong in both' };
 
 // The list that the reader came from, so that a debate's page can lead to the next one.
-export const list = { study: null, rows: [] };
+export const list = { study: null, rows: [], other: {} };
 
 export function CellPage({ study, cell, query }) {
   const about = useAnswer(() => data.overview(study, query.metric), [study, query.metric]);
@@ -29,14 +30,17 @@ export function CellPage({ study, cell, query }) {
   useKeys((event) => moveFocus(event), []);
   list.study = study;
   list.rows = found.rows;
+  list.other = { cell: query.other, with: query.with };
   if (about.error) return html`<${Problem} error=${about.error} />`;
   if (!overview) return html`<p class="loading">Loading…</p>`;
-  const facts = cell ? overview.cells.find((c) => c.cell === cell) : together(overview.cells);
+  const within = query.cells ? JSON.parse(query.cells) : [];
+  const facts = cell ? overview.cells.find((c) => c.cell === cell)
+    : together(overview.cells.filter((c) => !within.length || within.includes(c.cell)));
   if (!facts) return html`<${Problem} error=${`This study has no cell '${cell}'.`} />`;
   return html`<${Crumbs} links=${[[overview.name, toStudy(study)]]} /><main>
     <${Title} window=${cell || 'All debates'}>${cell ? brief(cell, 100) : 'All debates'}<//>
     <${Facts} cell=${facts} metric=${overview.metric} />
-    <${Filters} study=${study} cell=${cell} facts=${facts} query=${query} traits=${overview.traits} cells=${overview.cells.map((c) => c.cell)} />
+    <${Filters} study=${study} cell=${cell} query=${query} overview=${overview} scanned=${found.rows} />
     <${Legend} />
     <${Rows} study=${study} query=${query} found=${found} cell=${facts} named=${!cell} />
   </main>`;
@@ -65,36 +69,72 @@ function Facts({ cell, metric }) {
 
 const chosen = (query) => (query.traits ? query.traits.split(',') : []);
 
-// Filters that no debate of a cell can fit are left out: the sums of the cell say so.
-function usable(facts, on) {
-  const none = { undecided: !facts.undecided, failed: !facts.failed, running: !facts.running };
-  return (name) => on.includes(name) || !none[name];
+// How many debates each filter would leave; asked for again while they are being looked at.
+function useCounts(study, search, rows) {
+  const [again, setAgain] = useState(0);
+  const { value } = useAnswer(() => data.counts(study, search), [study, JSON.stringify(search), rows, again]);
+  useEffect(() => {
+    const timer = value && !value.whole ? setTimeout(() => setAgain(again + 1), 1000) : null;
+    return () => clearTimeout(timer);
+  }, [value]);
+  return value;
 }
 
-function Filters({ study, cell, facts, query, traits, cells }) {
+function Filters({ study, cell, query, overview, scanned }) {
   const on = chosen(query);
-  const others = cell ? cells.filter((c) => c !== cell) : [];
+  const counts = useCounts(study, searchOf(cell, query), scanned);
+  const some = (name) => on.includes(name) || !counts?.whole || counts.traits[name];
+  const others = cell ? overview.cells.map((c) => c.cell).filter((c) => c !== cell) : [];
   const set = (change) => replaceQuery({ ...query, ...change });
   const toggle = (name) => set({ traits: (on.includes(name) ? on.filter((t) => t !== name) : [...on, name]).join(',') });
   return html`<form class="filters" role="search" onSubmit=${(e) => e.preventDefault()}>
-    <div class="toggles" role="group" aria-label="Show only debates">${Object.keys(FILTERS).filter((t) => t in traits).filter(usable(facts, on)).map((name) => html`
-      <button type="button" key=${name} class="toggle" aria-pressed=${String(on.includes(name))} title=${traits[name]}
-        onClick=${() => toggle(name)}>${FILTERS[name]}</button>`)}</div>
+    <div class="toggles" role="group" aria-label="Show only debates">${Object.keys(FILTERS).filter((t) => t in overview.traits).filter(some).map((name) => html`
+      <button type="button" key=${name} class="toggle" aria-pressed=${String(on.includes(name))} title=${overview.traits[name]}
+        onClick=${() => toggle(name)}>${FILTERS[name]}${counts && html` <span class="number">${whole(counts.traits[name] ?? 0)}</span>`}</button>`)}${
+      counts && !counts.whole && html`<span class="quiet small">counting…</span>`}</div>
     <div class="bar start">
       <${SearchField} value=${query.text ?? ''} set=${(text) => set({ text })} />
       ${others.length > 0 && html`<label>Differs from <select value=${query.other ?? ''}
         onChange=${(e) => set({ other: e.target.value, field: '' })}><option value="">a cell…</option>${
         others.map((c) => html`<option value=${c}>${brief(c, 50)}</option>`)}</select></label>`}
+      ${!cell && factorsOf(overview).map((factor) => html`<${Factor} key=${factor.name} factor=${factor} query=${query} set=${set} overview=${overview} />`)}
+      <${Among} label="Group" name="group" counts=${counts?.groups} query=${query} set=${set} />
+      ${counts?.noted > 0 && html`<${Among} label="My notes" name="tag" counts=${{ '*': counts.noted, ...counts.tags }} query=${query} set=${set} />`}
       ${query.field && html`<button type="button" class="toggle" aria-pressed="true" onClick=${() => set({ field: '' })}>${
         FIELD_NAMES[query.field] ?? query.field}</button>`}
-      ${cell && html`<label>Sort by <select value=${query.order ?? 'sample'} onChange=${(e) => set({ order: e.target.value })}>${
-        Object.entries(ORDERS).map(([name, text]) => html`<option value=${name}>${text}</option>`)}</select></label>
+      ${html`<label>Sort by <select value=${query.order ?? 'sample'} onChange=${(e) => set({ order: e.target.value })}>${
+        Object.entries(ORDERS).map(([name, text]) => html`<option value=${name}>${text}</option>`)}${
+        overview.metrics.map((name) => html`<option value=${`metric:${name}`}>${name}</option>`)}</select></label>
       <button type="button" class="toggle" aria-pressed=${String(query.descending === '1')}
         onClick=${() => set({ descending: query.descending === '1' ? '' : '1' })}>descending</button>`}
-      ${(on.length > 0 || query.text || query.other) && html`<button type="button" class="link"
+      ${filtered(query) && html`<button type="button" class="link"
         onClick=${() => replaceQuery({ metric: query.metric })}>clear all</button>`}
-      ${query.other && html`<a href=${toContrast(study, cell, query.other)}>four-fold table</a>`}
+      ${query.other && html`<a href=${toContrast(study, cell, query.other, { with: query.with })}>four-fold table</a>`}
     </div></form>`;
+}
+
+const filtered = (query) => chosen(query).length > 0 || query.text || query.other || query.group || query.tag || query.cells;
+
+// A choice among values, each with how many debates it would leave.
+function Among({ label, name, counts, query, set }) {
+  const values = Object.entries(counts ?? {});
+  if (!values.length && !query[name]) return null;
+  return html`<label>${label} <select value=${query[name] ?? ''} onChange=${(e) => set({ [name]: e.target.value })}><option value="">all</option>${
+    values.map(([value, n]) => html`<option value=${value}>${value === '*' ? 'any' : brief(value, 40) || '(none)'} (${whole(n)})</option>`)}</select></label>`;
+}
+
+// A choice among the levels of a factor, which leaves the cells that have it.
+function Factor({ factor, query, set, overview }) {
+  const within = query.cells ? JSON.parse(query.cells) : overview.cells.map((c) => c.cell);
+  const levels = [...new Set(within.map((c) => factor.levels.get(c)))];
+  const pick = (level) => {
+    const others = factorsOf(overview).filter((f) => f.name !== factor.name && new Set(within.map((c) => f.levels.get(c))).size === 1);
+    const fits = (c) => (!level || factor.levels.get(c) === level) && others.every((f) => f.levels.get(c) === f.levels.get(within[0]));
+    const cells = overview.cells.map((c) => c.cell).filter(fits);
+    set({ cells: cells.length < overview.cells.length ? JSON.stringify(cells) : '' });
+  };
+  return html`<label>${brief(factor.name.split('.').pop(), 30)} <select value=${levels.length === 1 ? levels[0] : ''} onChange=${(e) => pick(e.target.value)}>
+    <option value="">all</option>${factor.values.map((v) => html`<option value=${v}>${brief(v, 40)}</option>`)}</select></label>`;
 }
 
 function SearchField({ value, set }) {
@@ -110,10 +150,13 @@ function SearchField({ value, set }) {
     value=${value} onInput=${changed} /></label>`;
 }
 
+const searchOf = (cell, query) => ({ cell, cells: query.cells ? JSON.parse(query.cells) : undefined, order: query.order,
+  descending: query.descending === '1' ? 1 : undefined, traits: chosen(query), group: query.group, tag: query.tag, text: query.text,
+  other: query.other || undefined, with: query.with, field: query.field, metric: query.metric });
+
 // The rows so far. A search that finds little goes on by itself, a part of the cell at a time.
 function useRows(study, cell, query) {
-  const search = { cell, order: query.order, descending: query.descending === '1' ? 1 : undefined, traits: chosen(query),
-    text: query.text, other: query.other || undefined, field: query.field, metric: query.metric };
+  const search = searchOf(cell, query);
   const asked = JSON.stringify([study, search]);
   const [state, setState] = useState({ rows: [], next: null, scanned: 0, busy: true, asked });
   const latest = useRef(asked);
@@ -156,9 +199,8 @@ function Rows({ study, query, found, cell, named }) {
     watch.observe(end.current);
     return () => watch.disconnect();
   });
-  const filtered = chosen(query).length > 0 || query.text || query.other;
   return html`<section aria-label="Debates" aria-busy=${String(found.busy)}>
-    <div class="bar"><p class="quiet small" role="status">${status(found, total, filtered)}</p><p class="quiet small hint"><kbd>j</kbd> <kbd>k</kbd> next and previous, <kbd>Enter</kbd> opens, <kbd>/</kbd> searches</p></div>
+    <div class="bar"><p class="quiet small" role="status">${status(found, total, filtered(query))}</p><p class="quiet small hint"><kbd>j</kbd> <kbd>k</kbd> next and previous, <kbd>Enter</kbd> opens, <kbd>/</kbd> searches</p></div>
     ${found.error && html`<${Problem} error=${found.error} />`}
     <ol class=${`list${found.fresh ? '' : ' stale'}`}>${found.rows.map((row) => html`<${Row} key=${`${row.cell} ${row.repeat} ${row.sample}`} study=${study}
       row=${row} query=${query} repeats=${cell.repeats} named=${named} />`)}</ol>
@@ -175,7 +217,8 @@ function status({ rows, next, scanned, busy }, total, filtered) {
 }
 
 function Row({ study, row, query, repeats, named }) {
-  const to = query.other ? toPair(study, row.cell, query.other, row) : toDebate(study, row);
+  const to = query.other ? toPair(study, row.cell, query.other, row, { with: query.with }) : toDebate(study, row);
+  const metric = query.order?.startsWith('metric:') ? query.order.slice(7) : null;
   const answer = row.answer === null ? null : { key: row.answer, text: row.answer, nth: row.nth ?? 0, right: row.right };
   return html`<li><a class="row" href=${to}>
     <span class="what"><span class="quiet small">${named && `${brief(row.cell, 60)} · `}${brief(row.sample, 60)}${repeats > 1 ? ` · repeat ${row.repeat}` : ''}</span>
@@ -185,8 +228,9 @@ function Row({ study, row, query, repeats, named }) {
       : row.state === 'running' ? html`<span class="chip none">not ended</span>`
         : html`<${Chip} answer=${answer} name="undecided" />`}${row.reference && row.right !== true && html` <span class="quiet small reference-of">reference <bdi>${
           brief(row.reference, 24)}</bdi></span>`}</span>
-    <span class="cost quiet small">${row.changes ? html`<span>${plural(row.changes, 'change')}</span>` : null}${
-      row.tokens ? html`<span>${whole(row.tokens)} tokens</span>` : null}</span>${row.error && html`<span class="error quiet small">${brief(row.error, 200)}</span>`}</a></li>`;
+    <span class="cost quiet small">${metric && html`<span>${brief(metric, 30)} ${score(row.metrics?.[metric])}</span>`}${row.changes ? html`<span>${plural(row.changes, 'change')} of mind</span>` : null}${
+      row.tokens ? html`<span>${whole(row.tokens)} tokens</span>` : null}</span>${row.error && html`<span class="error quiet small">${brief(row.error, 200)}</span>`}${
+    row.note && html`<span class="error small">${row.note.tags.map((tag) => html`<span class="badge tag">${brief(tag, 30)}</span> `)}${brief(row.note.text, 120)}</span>`}</a></li>`;
 }
 
 // j and k or the arrows go from row to row, / goes to the search.

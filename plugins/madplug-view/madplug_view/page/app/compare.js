@@ -1,49 +1,73 @@
 // Two cells on the same samples: the four-fold table, and one sample side by side.
 
+import { useState } from '../vendor/hooks/index.js';
 import { data } from './data.js';
 import { brief, plural, whole } from './format.js';
 import { html } from './html.js';
 import { Card } from './card.js';
-import { Changes, Question, Toggles, Verdict } from './debate.js';
-import { Crumbs, Problem, Title, useAnswer } from './parts.js';
-import { toCell, toContrast, toDebate, toStudy } from './routes.js';
+import { Changes, Neighbours, Question, Toggles, Verdict, useNeighbourKeys, useNeighbours } from './debate.js';
+import { Crumbs, Problem, Term, Title, useAnswer } from './parts.js';
+import { Reading } from './rich.js';
+import { toCell, toContrast, toDebate, toPair, toStudy } from './routes.js';
 import { Strip } from './strip.js';
 
 export function ContrastPage({ study, first, second, query }) {
   const about = useAnswer(() => data.overview(study, query.metric), [study, query.metric]);
   const metric = about.value?.metric;
   const { value: found, error } = useAnswer(
-    () => (metric === undefined ? Promise.resolve(null) : data.contrast(study, first, second, metric)), [study, first, second, metric]);
+    () => (metric === undefined ? Promise.resolve(null) : data.contrast(study, first, second, metric, query.with)), [study, first, second, metric, query.with]);
+  const names = useAnswer(() => data.studies(), []).value;
   if (error ?? about.error) return html`<${Problem} error=${error ?? about.error} />`;
-  if (!found) return html`<p class="loading">Loading…</p>`;
-  const link = (field, text) => html`<a class="count" href=${toCell(study, first, { other: second, field, metric })}>${text}</a>`;
+  if (!found || !names) return html`<p class="loading">Loading…</p>`;
+  const link = (field, text) => html`<a class="count" href=${toCell(study, first, { other: second, with: query.with, field, metric })}>${text}</a>`;
   const total = found.both + found.first + found.second + found.neither;
   const share = (n) => (total ? `${Math.round((100 * n) / total)}%` : '–');
   const field = (name, kind, text) => html`<td class=${kind}>${link(name, whole(found[name]))}<span class="quiet small block">${share(found[name])} · ${text}</span></td>`;
-  const [one, two] = [brief(first, 60), brief(second, 60)];
+  const theirs = query.with ? Number(query.with) : study;
+  const [one, two] = [[study, first], [theirs, second]].map(([s, cell]) => brief(`${query.with ? `${names[s]}: ` : ''}${cell}`, 80));
   return html`<${Crumbs} links=${[[about.value.name, toStudy(study)]]} /><main>
     <${Title} window=${`${one} and ${two}`}>Two cells compared<//>
     <p class="facts">${plural(total, 'debate')} on the same samples, by <b>${found.metric ?? 'no metric'}</b>. Every number opens its debates.</p>
+    <${Tested} test=${found.test} total=${total} one=${one} two=${two} />
     <div class="wide" role="region" aria-label="Four-fold table" tabindex="0"><table class="fourfold">
       <thead><tr><td></td><th scope="col"><span class="quiet small block">${two}</span>right</th><th scope="col"><span class="quiet small block">${two}</span>wrong</th></tr></thead>
       <tbody><tr><th scope="row"><span class="quiet small block">${one}</span>right</th>${field('both', 'same', 'both right')}${field('first', 'won', 'only the first right')}</tr>
       <tr><th scope="row"><span class="quiet small block">${one}</span>wrong</th>${field('second', 'lost', 'only the second right')}${field('neither', 'same', 'both wrong')}</tr></tbody></table></div>
+    ${found.others > 0 && html`<p class="quiet small">${plural(found.others, 'debate')} left out: the sample has the same id, but not the same content</p>`}
     ${found.left_out > 0 && html`<p class="quiet small">${plural(found.left_out, 'pair')} with a score other than 0 or 1 left out</p>`}
-    <p class="bar start after"><a class="button" href=${toCell(study, first, { other: second })}>All debates that were decided differently</a>
-      <a href=${toContrast(study, second, first, { metric })}>the other way round</a></p></main>`;
+    <p class="bar start after"><a class="button" href=${toCell(study, first, { other: second, with: query.with })}>All debates that were decided differently</a>
+      <a href=${toContrast(theirs, second, first, { metric, with: query.with && String(study) })}>the other way round</a></p></main>`;
 }
 
-export function PairPage({ study, first, second, id }) {
+const signed = (x) => `${x < 0 ? '−' : '+'}${Math.abs(x).toFixed(3)}`;
+
+// The paired test of the difference between the first and the second cell.
+function Tested({ test, total, one, two }) {
+  if (!test) return data.live && total > 0 ? html`<p class="quiet small">With madplug-report installed, this page has the paired test of the difference.</p>` : null;
+  const p = test.p < 0.0001 ? 'p < 0.0001' : `p = ${test.p.toFixed(4)}`;
+  return html`<p>${one} less ${two}: <b>${signed(test.difference)}</b>${test.ci95 && ` [${test.ci95.map(signed).join(', ')}]`}, ${p} <${Term}
+    means=${`Paired on ${plural(test.samples, 'sample')} (${test.test}). A difference of ${test.detectable?.toFixed(3) ?? '?'} would show four times in five with so many. The p-value is of this comparison alone: who looks at many finds some below 0.05 by chance.`}>${
+    test.test}<//></p>`;
+}
+
+export function PairPage({ study, first, second, id, query }) {
   const about = useAnswer(() => data.studies(), []);
-  const ask = (cell) => useAnswer(() => data.debate(study, { ...id, cell }), [study, cell, id.repeat, id.sample]);
-  const [one, two] = [ask(first), ask(second)];
+  const theirs = query.with ? Number(query.with) : study;
+  const ask = (of, cell) => useAnswer(() => data.debate(of, { ...id, cell }), [of, cell, id.repeat, id.sample]);
+  const [one, two] = [ask(study, first), ask(theirs, second)];
+  const [reading, setReading] = useState({ raw: false, expanded: false });
+  const address = (_, row) => toPair(study, first, second, row, { with: query.with });
+  const place = { ...id, cell: first };
+  const found = useNeighbours(study, place, { other: second, with: query.with }); // else those decided differently
+  useNeighbourKeys(study, place, address);
   if (one.error ?? two.error) return html`<${Problem} error=${one.error ?? two.error} />`;
   if (!one.value || !two.value) return html`<p class="loading">Loading…</p>`;
-  return html`<${Crumbs} links=${[[about.value?.[study] ?? 'study', toStudy(study)], [`${brief(first, 30)} and ${brief(second, 30)}`, toContrast(study, first, second)]]} /><main class="pair-page">
-    <${Title} window=${`${id.sample}, two cells`}>${brief(id.sample, 100)}<//>
+  return html`<${Reading.Provider} value=${reading}><${Crumbs} links=${[[about.value?.[study] ?? 'study', toStudy(study)], [`${brief(first, 30)} and ${brief(second, 30)}`, toContrast(study, first, second, { with: query.with })]]} /><main class="pair-page">
+    <div class="bar"><${Title} window=${`${id.sample}, two cells`}>${brief(id.sample, 100)}<//><${Neighbours} study=${study} id=${place} cells=${[]} found=${found} address=${address} /></div>
+    <div class="bar start"><${Toggles} reading=${reading} set=${setReading} /></div>
     <${Question} debate=${one.value} />
-    <div class="pair">${[one.value, two.value].map((debate) => html`<${Half} key=${debate.cell} study=${study} debate=${debate} id=${{ ...id, cell: debate.cell }}
-      answers=${alike([one.value, two.value], debate)} />`)}</div></main>`;
+    <div class="pair">${[[study, one.value], [theirs, two.value]].map(([of, debate]) => html`<${Half} key=${`${of} ${debate.cell}`} study=${of} debate=${debate} id=${{ ...id, cell: debate.cell }}
+      answers=${alike([one.value, two.value], debate)} />`)}</div></main><//>`;
 }
 
 // The answers of a debate, coloured alike in all of these debates: those of the first, then what the others add.

@@ -7,7 +7,8 @@ import { list } from './cell.js';
 import { data } from './data.js';
 import { brief, duration, letterOf, money, plural, score, whole } from './format.js';
 import { html } from './html.js';
-import { Chip, Crumbs, Grade, Problem, Text, Title, namesOf, useAnswer, useKeys } from './parts.js';
+import { Notes } from './notes.js';
+import { Chip, Crumbs, Grade, Problem, Term, Text, Title, namesOf, useAnswer, useKeys } from './parts.js';
 import { Picture } from './picture.js';
 import { PromptDialog } from './prompts.js';
 import { ReplayBar, useReplay, useReplayKeys } from './replay.js';
@@ -37,6 +38,7 @@ function Whole({ study, debate, id, query }) {
   const [prompt, setPrompt] = useState(null);
   useReplayKeys(replay);
   useNeighbourKeys(study, id);
+  const found = useNeighbours(study, id);
   const { moment } = replay;
   const open = useCallback((asked) => setPrompt(typeof asked === 'object' ? asked : { message: debate.messages.find((m) => m.id === asked) }), [debate]);
   const ended = moment === replay.last;
@@ -44,11 +46,12 @@ function Whole({ study, debate, id, query }) {
   const [reading, setReading] = useState({ raw: false, expanded: false });
   return html`<${Reading.Provider} value=${reading}><main class="debate">
     <div class="bar"><${Title} window=${`${id.sample}, ${id.cell}`}>${brief(id.sample, 100)}${
-      id.repeat ? html`<span class="quiet"> · repeat ${id.repeat}</span>` : null}<//><${Neighbours} study=${study} id=${id} cells=${debate.cells} /></div>
+      id.repeat ? html`<span class="quiet"> · repeat ${id.repeat}</span>` : null}<//><${Neighbours} study=${study} id=${id} cells=${debate.cells} found=${found} /></div>
     <div class="top"><div><${Question} debate=${debate} />
       <${Strip} debate=${debate} moment=${moment} answers=${answers} jump=${jumpTo(replay, debate)} /></div><div>
       <${Verdict} debate=${debate} answers=${answers} reached=${ended} open=${open} />
-      <${Changes} debate=${debate} answers=${answers} moment=${moment} jump=${jumpTo(replay, debate)} open=${open} /></div></div>
+      <${Changes} debate=${debate} answers=${answers} moment=${moment} jump=${jumpTo(replay, debate)} open=${open} />
+      <${Notes} study=${study} id=${id} /></div></div>
     <${Board} study=${study} debate=${debate} answers=${answers} replay=${replay} open=${open} columns=${columns}
       reading=${reading} setReading=${setReading} />
     <${Facts} debate=${debate} answers=${answers} open=${open} />
@@ -76,25 +79,39 @@ function neighbours(study, id) {
   return at < 0 ? {} : { at, count: list.rows.length, previous: list.rows[at - 1], next: list.rows[at + 1] };
 }
 
-function useNeighbourKeys(study, id) {
+// The neighbours in the list that the reader came from, or else in the first rows of a search in the cell.
+export function useNeighbours(study, id, search = {}) {
+  const [found, setFound] = useState(() => neighbours(study, id));
+  useEffect(() => {
+    const known = neighbours(study, id);
+    setFound(known);
+    if (known.at !== undefined) return;
+    data.page(study, { cell: id.cell, ...search }).then(({ rows }) => {
+      Object.assign(list, { study, rows, other: {} });
+      setFound(neighbours(study, id));
+    }, () => {});
+  }, [study, id.cell, id.repeat, id.sample]);
+  return found;
+}
+
+export function useNeighbourKeys(study, id, address = toDebate) {
   useKeys((event) => {
     const found = neighbours(study, id);
     const to = { n: found.next, p: found.previous }[event.key];
-    if (to) location.hash = toDebate(study, to);
+    if (to) location.hash = address(study, to);
     return Boolean(to);
   }, [study, id.cell, id.repeat, id.sample]);
 }
 
-function Neighbours({ study, id, cells }) {
-  const found = neighbours(study, id);
+export function Neighbours({ study, id, cells, found, address = toDebate }) {
   const pick = (event) => event.target.value && (location.hash = toPair(study, id.cell, event.target.value, id));
   return html`<div class="bar start neighbours">
     ${cells.length > 0 && html`<label>Side by side with <select value="" onChange=${pick}><option value="">a cell…</option>${
       cells.map((c) => html`<option value=${c}>${brief(c, 50)}</option>`)}</select></label>`}
     ${found.at !== undefined && html`<nav class="bar start" aria-label="Debates of the list">
-      ${found.previous ? html`<a class="button" href=${toDebate(study, found.previous)}>‹ previous</a>` : null}
+      ${found.previous ? html`<a class="button" href=${address(study, found.previous)}>‹ previous</a>` : null}
       <span class="quiet small">${found.at + 1} of ${found.count}</span>
-      ${found.next ? html`<a class="button" href=${toDebate(study, found.next)}>next ›</a>` : null}</nav>`}</div>`;
+      ${found.next ? html`<a class="button" href=${address(study, found.next)}>next ›</a>` : null}</nav>`}</div>`;
 }
 
 export function Question({ debate }) {
@@ -115,6 +132,12 @@ export function Question({ debate }) {
       brief(debate.ungraded, 200)}).</p>`}</section>`;
 }
 
+const HOW = [
+  ['agreed', 'agreed', 'The decision protocol\'s own condition for agreement was met, such as a majority or a threshold.'],
+  ['tie', 'a tie', 'Several answers were equally far ahead; the protocol\'s rule for ties chose among them.'],
+  ['fallback', 'chosen by a fallback', 'The protocol could not decide as intended, for instance because no ballot could be read, and used its fallback.'],
+];
+
 // How the debate ended; while a replay has not come to it, that it has not.
 export function Verdict({ debate, answers, reached = true, open }) {
   const { decision, error, state } = debate;
@@ -122,13 +145,12 @@ export function Verdict({ debate, answers, reached = true, open }) {
   if (error !== null) return html`<section class="verdict" aria-label="Decision"><h2>Failed</h2><div class="problem"><${Text} text=${error} /></div>
     <${Behind} debate=${debate} open=${open} /></section>`;
   if (state === 'running') return html`<section class="verdict"><h2>Decision</h2><p class="quiet">none yet: the debate is running, or was stopped</p></section>`;
-  const how = [decision.agreed && 'agreed', decision.tie && 'a tie', decision.fallback && 'chosen by a fallback'].filter(Boolean);
+  const how = HOW.filter(([name]) => decision[name]);
   const answer = decision.key === null ? null : answers.get(decision.key);
   return html`<section class="verdict" aria-label="Decision"><h2>Decision</h2>
     <p class="bar start"><${Chip} answer=${answer} big=${true} name="undecided" />${debate.right !== null && html`<span class=${
       debate.right ? 'right' : 'wrong'}>${debate.right ? 'right' : 'wrong'}</span>`}${debate.right === false && debate.references.length > 0 && html`<span>the reference is <bdi>${
-      brief(debate.references.join(' or '), 60)}</bdi></span>`}<span class="quiet">${how.join(', ')}${
-      decision.reason ? `${how.length ? ': ' : ''}${brief(decision.reason, 200)}` : ''}</span></p>
+      brief(debate.references.join(' or '), 60)}</bdi></span>`}${how.map(([name, text, means]) => html`<${Term} key=${name} means=${means}>${text}<//>`)}<span class="quiet">${brief(decision.reason ?? '', 200)}</span></p>
     ${answer && decision.answer && decision.answer !== decision.key && html`<div class="folded"><${Rich} text=${decision.answer.slice(0, 2000)} /></div>`}
     <${Votes} debate=${debate} answers=${answers} open=${open} />
     <${Behind} debate=${debate} open=${open} /></section>`;
@@ -150,12 +172,12 @@ function Votes({ debate, answers, open }) {
   const { votes, scores } = debate.decision;
   const most = Math.max(...Object.values(scores), 0);
   const total = Object.entries(scores).sort((a, b) => b[1] - a[1]);
-  return html`${total.length > 0 && html`<div class="scores">${total.map(([key, n]) => html`<${Chip} answer=${answers.get(key)} /><span class="track"><span
+  return html`${total.length > 0 && html`<h3>${votes.length ? 'Votes' : 'Scores'} by answer</h3><div class="scores">${total.map(([key, n]) => html`<${Chip} answer=${answers.get(key)} /><span class="track"><span
       class=${`fill a${(answers.get(key)?.nth ?? 0) % 8}`} style=${{ width: `${most > 0 ? Math.max(2, 100 * Math.max(0, n) / most) : 2}%` }}></span></span><span class="n">${
       Number(n.toPrecision(4))}</span>`)}</div>`}
-    ${votes.length > 0 && html`<details><summary>${plural(votes.length, 'ballot')}</summary><ul class="plain">${votes.map((v) => html`<li>${
+    ${votes.length > 0 && html`<details><summary>${plural(votes.length, 'ballot')}${votes.some((v) => !v.valid) ? `, ${whole(votes.filter((v) => !v.valid).length)} unread` : ''}</summary><ul class="plain">${votes.map((v) => html`<li>${
       namesOf(debate, [v.agent])}: ${v.valid ? Object.entries(v.weights).map(([key, n]) => html`<${Chip} answer=${answers.get(key)} name=${brief(key, 30)} />${
-      n === 1 ? '' : ` ${score(n)}`} `) : 'invalid'} <${Ballot} debate=${debate} vote=${v} open=${open} /></li>`)}</ul></details>`}`;
+      n === 1 ? '' : ` ${score(n)}`} `) : 'unread: no vote was found in it'} <${Ballot} debate=${debate} vote=${v} open=${open} /></li>`)}</ul></details>`}`;
 }
 
 // What the voter was asked since round 1 outside its turns.
@@ -259,6 +281,15 @@ function Round({ debate, round, card, columns }) {
     : html`<div class="line">${Array.from({ length: columns }, (_, i) => (row.cells[i] ? card(row.cells[i]) : html`<div key=${`empty ${i}`} class="empty"></div>`))}</div>`))}</div>`;
 }
 
+const STEPS = { T: 'right', F: 'wrong' };
+
+// The name of a metric; steps such as FT say what they count.
+function Metric({ name }) {
+  const step = /[._]([TF])([TF])$/.exec(name);
+  if (!step) return brief(name, 60);
+  return html`<${Term} means=${`Steps from a ${STEPS[step[1]]} answer to a ${STEPS[step[2]]} one, between rounds or as the name says; an answer that cannot be read is wrong.`}>${brief(name, 60)}<//>`;
+}
+
 // What it cost, how it was scored, who took part, and what plugins noted.
 function Facts({ debate, open }) {
   const metrics = Object.entries(debate.metrics);
@@ -266,9 +297,8 @@ function Facts({ debate, open }) {
     ${debate.state === 'running' ? html`<p class="quiet">Calls, tokens, cost and time are added up when a debate ends.</p>` : html`<dl><div><dt>calls</dt><dd>${whole(debate.calls)}${debate.retries ? `, ${whole(debate.retries)} failed attempts` : ''}</dd></div>
       <div><dt>tokens</dt><dd>${whole(debate.prompt)} + ${whole(debate.completion)}${debate.cached ? `, ${whole(debate.cached)} cached` : ''}</dd></div>
       <div><dt>cost</dt><dd>${debate.calls ? money(debate.cost_usd) : '–'}</dd></div><div><dt>time</dt><dd>${duration(debate.seconds)}</dd></div>
-      ${metrics.slice(0, 12).map(([name, value]) => html`<div><dt>${brief(name, 40)}</dt><dd>${score(value)}</dd></div>`)}</dl>`}
-    ${metrics.length > 12 && html`<details><summary>${plural(metrics.length, 'metric')}</summary><dl>${metrics.map(([name, value]) => html`<div><dt>${
-      brief(name, 60)}</dt><dd>${score(value)}</dd></div>`)}</dl></details>`}
+      ${metrics.slice(0, 12).map(([name, value]) => html`<div><dt><${Metric} name=${name} /></dt><dd>${score(value)}</dd></div>`)}</dl>`}
+    ${metrics.length > 12 && html`<details><summary>${plural(metrics.length, 'metric')}</summary><dl>${metrics.map(([name, value]) => html`<div><dt><${Metric} name=${name} /></dt><dd>${score(value)}</dd></div>`)}</dl></details>`}
     <details><summary>${plural(debate.agents.length, 'agent')}</summary><ul class="plain">${debate.agents.map((a) => html`<li><b>${brief(a.name, 60)}</b> <span class="quiet">${
       [a.role, a.model, a.votes ? '' : 'does not vote'].filter(Boolean).map((f) => brief(f, 40)).join(' · ')}</span>${a.description && html`<${Text} text=${a.description} />`}</li>`)}</ul></details>
     ${(debate.pictures ?? []).map((p, i) => html`<${Picture} key=${i} picture=${p} />`)}

@@ -39,7 +39,7 @@ globalThis.madplugChunk = (name, found) => waiting.get(name)?.(found);
 
 const nameOf = (cell, repeat, sample) => JSON.stringify([cell, repeat, sample]);
 const ORDER = {
-  sample: () => 0, started: (row) => row.started, messages: (row) => row.messages, rounds: (row) => row.marks.length,
+  sample: () => 0, changes: (row) => row.changes, started: (row) => row.started, messages: (row) => row.messages, rounds: (row) => row.marks.length,
   calls: (row) => row.calls, tokens: (row) => row.tokens, cost: (row) => row.cost_usd ?? -1, seconds: (row) => row.seconds,
 };
 
@@ -49,18 +49,35 @@ async function rowsOf(study, cell) {
 }
 
 function sorted(rows, order, descending) {
-  const by = ORDER[order] ?? ORDER.sample;
+  const metric = order.startsWith('metric:') ? order.slice(7) : null;
+  const by = metric ? (row) => row.metrics[metric] ?? -Number.MAX_VALUE : ORDER[order] ?? ORDER.sample;
   const way = descending ? -1 : 1;
   const known = rows.map((row, i) => [by(row), i, row]);
   return known.sort((a, b) => way * ((a[0] - b[0]) || (a[1] - b[1]))).map(([, , row]) => row);
 }
 
+async function rowsIn(study, search) {
+  const every = Object.keys((await chunk(`study-${study}`)).cells);
+  const cells = search.cell ? [search.cell] : every.filter((cell) => !search.cells?.length || search.cells.includes(cell));
+  return (await Promise.all(cells.map((cell) => rowsOf(study, cell)))).flat();
+}
+
+const hasAll = (row, traits) => (traits ?? []).every((t) => row.traits.includes(t));
+const inGroup = (row, group) => !group || row.group === group;
+
+function tally(names) {
+  const found = {};
+  for (const name of names) found[name] = (found[name] ?? 0) + 1;
+  return found;
+}
+
 export function fileData(facts) {
-  const debates = async (study, id) => {
+  const rowFor = async (study, id) => {
     const row = (await rowsOf(study, id.cell)).find((r) => r.repeat === id.repeat && r.sample === id.sample);
     if (!row) throw new Error(`the export has no debate on sample '${id.sample}' in cell '${id.cell}'`);
-    return (await chunk(row.chunk))[nameOf(id.cell, id.repeat, id.sample)];
+    return row;
   };
+  const debates = async (study, id) => (await chunk((await rowFor(study, id)).chunk))[nameOf(id.cell, id.repeat, id.sample)];
   const scoreOf = (row, metric) => row.metrics[metric];
   return {
     live: false,
@@ -70,17 +87,26 @@ export function fileData(facts) {
       const found = await chunk(`study-${study}`);
       return { ...(found.overviews[metric] ?? found.overviews[found.metric ?? '']), charts: found.charts };
     },
+    list: async () => facts.list,
+    note: async (study, id) => (await rowFor(study, id)).note,
+    async counts(study, search) {
+      const rows = await rowsIn(study, search);
+      const fits = (row) => hasAll(row, search.traits);
+      const groups = tally(rows.filter(fits).map((row) => row.group));
+      const noted = rows.filter((row) => row.note);
+      return { whole: true, traits: tally(rows.filter((row) => fits(row) && inGroup(row, search.group)).flatMap((row) => row.traits)),
+        groups: Object.keys(groups).length > 1 ? groups : {}, noted: noted.length, tags: tally(noted.flatMap((row) => row.note.tags)) };
+    },
     async page(study, search) {
-      const cells = search.cell ? [search.cell] : Object.keys((await chunk(`study-${study}`)).cells);
-      const found = await Promise.all(cells.map((cell) => rowsOf(study, cell)));
-      let rows = found.flatMap((part) => sorted(part, search.order ?? 'sample', search.descending));
-      rows = rows.filter((row) => (search.traits ?? []).every((t) => row.traits.includes(t)));
+      let rows = sorted(await rowsIn(study, search), search.order ?? 'sample', search.descending);
+      rows = rows.filter((row) => hasAll(row, search.traits) && inGroup(row, search.group)
+        && (!search.tag || (row.note && (search.tag === '*' || row.note.tags.includes(search.tag)))));
       if (search.text) {
         const text = search.text.toLowerCase();
         rows = rows.filter((row) => row.search.includes(text));
       }
       if (search.other !== undefined) {
-        const others = new Map((await rowsOf(study, search.other)).map((r) => [nameOf('', r.repeat, r.sample), r]));
+        const others = new Map((await rowsOf(search.with ?? study, search.other)).map((r) => [nameOf('', r.repeat, r.sample), r]));
         const fields = { both: [1, 1], first: [1, 0], second: [0, 1], neither: [0, 0] };
         rows = rows.filter((row) => {
           const other = others.get(nameOf('', row.repeat, row.sample));
@@ -102,13 +128,17 @@ export function fileData(facts) {
     charts: (study) => chunk(`charts-${study}`),
     chartAddress: (study, chart) => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(chart.svg)}`,
     text: () => Promise.reject(new Error('the export has only the beginning of this text')),
-    async contrast(study, first, second, metric) {
-      const others = new Map((await rowsOf(study, second)).map((r) => [nameOf('', r.repeat, r.sample), r]));
-      const found = { metric, both: 0, first: 0, second: 0, neither: 0, left_out: 0 };
+    async contrast(study, first, second, metric, other) {
+      const others = new Map((await rowsOf(other ?? study, second)).map((r) => [nameOf('', r.repeat, r.sample), r]));
+      const found = { metric, both: 0, first: 0, second: 0, neither: 0, left_out: 0, others: 0, test: null };
       const names = { '1,1': 'both', '1,0': 'first', '0,1': 'second', '0,0': 'neither' };
       for (const row of await rowsOf(study, first)) {
         const other = others.get(nameOf('', row.repeat, row.sample));
         if (!other) continue;
+        if (other.digest !== row.digest) {
+          found.others += 1;
+          continue;
+        }
         const scores = [scoreOf(row, metric), scoreOf(other, metric)];
         if (scores.some((s) => s === undefined || s === null)) continue;
         found[names[scores.join()] ?? 'left_out'] += 1;

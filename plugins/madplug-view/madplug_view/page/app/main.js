@@ -8,7 +8,8 @@ import { DebatePage } from './debate.js';
 import { html } from './html.js';
 import { Problem } from './parts.js';
 import { readRoute } from './routes.js';
-import { StartPage, StudyPage } from './study.js';
+import { StartPage } from './studies.js';
+import { StudyPage } from './study.js';
 
 const PAGES = { start: StartPage, study: StudyPage, cell: CellPage, debate: DebatePage, compare: ContrastPage, pair: PairPage };
 
@@ -28,6 +29,8 @@ function Program() {
   return html`<${Page} ...${route} key=${path} />`;
 }
 
+const { start } = globalThis.madplugExport ?? {};
+if (start && !location.hash) history.replaceState(null, '', start); // an export of one sample opens on it
 const root = document.getElementById('app');
 root.textContent = '';
 render(html`<${Program} />`, root);

@@ -63,7 +63,7 @@ export function Legend() {
   const row = (code, text) => html`<span class="key"><svg class="marks" width="11" height="14" aria-hidden="true">${
     mark(code, '0', 0)}</svg> ${text}</span>`;
   return html`<p class="legend">${row('r', 'right')}${row('w', 'wrong')}${row('a', 'not graded')}${
-    row('u', 'unreadable')}${row('n', 'no answer asked for')}${row('R', 'changed its mind')}
+    row('u', 'unreadable: no answer was found in the text')}${row('n', 'no answer asked for')}${row('R', 'changed its mind')}
     <span class="quiet">one group per round, one mark per agent</span></p>`;
 }
 
@@ -121,4 +121,36 @@ export function useKeys(handle, on) {
     addEventListener('keydown', pressed);
     return () => removeEventListener('keydown', pressed);
   }, on);
+}
+
+// A setting in words: a component by its name, with its options in brackets; a file without its folders.
+export function told(value) {
+  if (typeof value === 'string') return value.startsWith('/') ? value.split('/').pop() : value;
+  if (Array.isArray(value)) return value.map(told).join(', ');
+  if (!value?.use) return JSON.stringify(value);
+  const { use, ...options } = value;
+  const words = Object.entries(options).map(([k, v]) => `${k}=${told(v)}`).join(', ');
+  return words ? `${use} (${words})` : use;
+}
+
+// Rows in the order of what `by` gives of each; without it, as they are.
+export function sortedBy(rows, by, descending) {
+  if (!by) return rows;
+  const way = descending === '1' ? -1 : 1;
+  const compare = (a, b) => (typeof a === 'string' ? a.localeCompare(b, 'en', { numeric: true }) : a - b);
+  return [...rows].sort((a, b) => way * compare(by(a), by(b)));
+}
+
+// A column's heading: pressed, it sorts; pressed again, the other way round; a third time, no more.
+export function Heading({ name, text, query, set, n, colspan, first }) {
+  const way = query.order === name ? query.descending ?? '' : null;
+  const next = way === null ? { order: name, descending: first } : way === first ? { order: name, descending: first ? '' : '1' } : { order: '', descending: '' };
+  return html`<th scope="col" class=${n ? 'n' : ''} colspan=${colspan} aria-sort=${way === null ? undefined : way ? 'descending' : 'ascending'}>
+    <button type="button" class="sort" onClick=${() => set(next)} title=${`sort by ${text}`}>${text}<span aria-hidden="true" class="way">${
+      way === null ? '' : way ? ' ▼' : ' ▲'}</span></button></th>`;
+}
+
+// A word that says what it means when it is pressed.
+export function Term({ children, means }) {
+  return html`<details class="term"><summary>${children}</summary><span>${means}</span></details>`;
 }

@@ -11,7 +11,7 @@ export const toStudy = (study, query) => `#/${parts('study', study)}${asked(quer
 export const toCell = (study, cell, query) => `#/${parts('cell', study, cell)}${asked(query)}`;
 export const toDebate = (study, id, query) => `#/${parts('debate', study, id.cell, id.repeat, id.sample)}${asked(query)}`;
 export const toContrast = (study, first, second, query) => `#/${parts('compare', study, first, second)}${asked(query)}`;
-export const toPair = (study, first, second, id) => `#/${parts('pair', study, first, second, id.repeat, id.sample)}`;
+export const toPair = (study, first, second, id, query) => `#/${parts('pair', study, first, second, id.repeat, id.sample)}${asked(query)}`;
 
 // {page, study, cell, ..., query} of an address.
 export function readRoute(hash) {

@@ -1,4 +1,4 @@
-// The answers of a debate by round, and the vote that grows under them.
+// The answers of a debate by round, and how many agents stand by each of them.
 
 import { brief, plural } from './format.js';
 import { html } from './html.js';
@@ -15,7 +15,7 @@ export function Strip({ debate, moment, answers, jump }) {
     <tbody>${debate.agents.map((agent, i) => html`<tr key=${agent.id}><th scope="row">${brief(agent.name, 26)}${
       !agent.votes && html`<span class="quiet small"> no vote</span>`}</th>${rows.map((r) => html`<td key=${r.number}><${Cell}
         mark=${r.marks[i]} debate=${debate} said=${said} answers=${answers} jump=${jump} /></td>`)}</tr>`)}</tbody>
-    <tfoot><tr><th scope="row">votes</th>${rows.map((r) => html`<td key=${r.number}><${Votes} debate=${debate} round=${r} said=${said}
+    <tfoot><tr><th scope="row">agents with<br />each answer</th>${rows.map((r) => html`<td key=${r.number}><${Votes} debate=${debate} round=${r} said=${said}
       answers=${answers} /></td>`)}</tr></tfoot></table></div></section>`;
 }
 
@@ -32,7 +32,7 @@ function Cell({ mark, debate, said, answers, jump }) {
       changed && html`<span class="sr"> changed</span>`}</button>`;
 }
 
-// Votes as a stack of bars, the largest at the bottom, each with its number.
+// How many agents gave each answer last, as a stack of bars, the largest at the bottom, each with its number.
 function Votes({ debate, round, said, answers }) {
   const ids = round.messages.filter((id) => said.has(id));
   if (!ids.length) return null;
@@ -42,6 +42,6 @@ function Votes({ debate, round, said, answers }) {
   const sorted = [...counts].sort((a, b) => a[1] - b[1]);
   return html`<div class="votes">${sorted.map(([key, n]) => {
     const answer = answers.get(key);
-    return html`<span key=${key} class=${`vote a${answer.nth % 8}`} style=${{ '--n': n }} title=${`${brief(answer.key, 60)}: ${plural(n, 'vote')}`}>${n}</span>`;
+    return html`<span key=${key} class=${`vote a${answer.nth % 8}`} style=${{ '--n': n }} title=${`${brief(answer.key, 60)}: ${plural(n, 'agent')}`}>${n}</span>`;
   })}</div>`;
 }

@@ -4,25 +4,9 @@ import { useEffect, useRef, useState } from '../vendor/hooks/index.js';
 import { data } from './data.js';
 import { brief, duration, money, plural, score, visible, whole } from './format.js';
 import { html } from './html.js';
-import { Crumbs, Interval, Problem, Title, breakable, useAnswer } from './parts.js';
-import { replaceQuery, toCell, toContrast, toStudy } from './routes.js';
-
-export function StartPage({ query }) {
-  const { value: names, error } = useAnswer(() => data.studies(), []);
-  if (error) return html`<${Problem} error=${error} />`;
-  if (!names) return html`<p class="loading">Loading…</p>`;
-  if (names.length === 1) return html`<${StudyPage} study=${0} query=${query} />`;
-  return html`<${Crumbs} links=${[]} /><main><${Title} window="Studies">Studies<//><ul class="plain">${names.map((name, i) => html`
-    <li><${Tile} study=${i} name=${name} /></li>`)}</ul></main>`;
-}
-
-// A study among several.
-function Tile({ study, name }) {
-  const { value: found, error } = useAnswer(() => data.overview(study), [study]);
-  const facts = found && [plural(found.cells.length, 'cell'), plural(found.cells.reduce((n, c) => n + ended(c), 0), 'debate'), found.status ?? ''];
-  return html`<a class="tile" href=${toStudy(study)}>${brief(name, 80)} <span class="quiet small block">${
-    error ? visible(error.message) : found ? facts.filter(Boolean).join(' · ') : '…'}</span></a>`;
-}
+import { Crumbs, Heading, Interval, Problem, Title, breakable, sortedBy, told, useAnswer } from './parts.js';
+import { Pivot } from './pivot.js';
+import { replaceQuery, toCell, toContrast } from './routes.js';
 
 export function StudyPage({ study, query }) {
   const [count, setCount] = useState(0);
@@ -40,9 +24,9 @@ export function StudyPage({ study, query }) {
     <${Progress} found=${found} ended=${all} pace=${pace} />
     ${found.problems.map((text) => html`<p class="problem">${visible(text)}</p>`)}
     ${long && more}
-    ${found.cells.length ? html`<${Cells} study=${study} found=${found} query=${query} />` : html`<p>No debate has started yet.</p>`}
+    ${found.cells.length ? html`<${Cells} study=${study} found=${found} query=${query} /><${Pivot} study=${study} found=${found} query=${query} />` : html`<p>No debate has started yet.</p>`}
     ${!long && more}
-    ${found.charts && all > 0 && html`<${Charts} study=${study} />`}
+    ${found.charts && all > 0 && html`<${Charts} study=${study} many=${all > MOST_DRAWN} />`}
   </main>`;
 }
 
@@ -77,8 +61,7 @@ function Progress({ found, ended, pace }) {
   if (running) facts.push(`${whole(running)} not ended`);
   if (failed) facts.push(`${whole(failed)} failed`);
   if (pace && left) facts.push(`about ${duration(left / pace)} left`);
-  const state = found.status ?? (running || left ? 'running or stopped' : 'all debates ended');
-  return html`<div class="progress" aria-live="polite"><p><span class=${`state ${found.status ?? 'open'}`}>${state}</span> ${
+  return html`<div class="progress" aria-live="polite"><p><span class=${`state ${found.status}`}>${found.status}</span> ${
     facts.join(' · ')}</p>${left ? html`<progress max=${found.planned} value=${ended} aria-label="Debates ended" />` : null}</div>`;
 }
 
@@ -90,25 +73,6 @@ const SORTS = {
   calls: (c) => c.calls / (ended(c) || 1), tokens: (c) => (c.prompt + c.completion) / (ended(c) || 1), cost: (c) => c.cost_usd ?? -1,
 };
 
-// Cells in the order that is asked for; otherwise in the order of the run file.
-function sorted(cells, { order, descending }) {
-  const by = SORTS[order];
-  if (!by) return cells;
-  const way = descending === '1' ? -1 : 1;
-  const compare = (a, b) => (typeof a === 'string' ? a.localeCompare(b, 'en', { numeric: true }) : a - b);
-  return [...cells].sort((a, b) => way * compare(by(a), by(b)));
-}
-
-// A column's heading: pressed, it sorts; pressed again, the other way round; a third time, no more.
-function Heading({ name, text, query, set, n, colspan }) {
-  const first = name === 'cell' ? '' : '1';
-  const way = query.order === name ? query.descending ?? '' : null;
-  const next = way === null ? { order: name, descending: first } : way === first ? { order: name, descending: first ? '' : '1' } : { order: '', descending: '' };
-  return html`<th scope="col" class=${n ? 'n' : ''} colspan=${colspan} aria-sort=${way === null ? undefined : way ? 'descending' : 'ascending'}>
-    <button type="button" class="sort" onClick=${() => set(next)} title=${`sort by ${text}`}>${text}<span aria-hidden="true" class="way">${
-      way === null ? '' : way ? ' ▼' : ' ▲'}</span></button></th>`;
-}
-
 function Cells({ study, found, query }) {
   const scores = found.cells.filter((c) => c.score);
   const high = Math.max(1, ...scores.map((c) => c.score.ci95?.[1] ?? c.score.mean));
@@ -116,8 +80,8 @@ function Cells({ study, found, query }) {
   const costs = found.cells.some((c) => c.cost_usd);
   const set = (change) => replaceQuery({ ...query, ...change });
   const words = (query.named ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = sorted(found.cells.filter((c) => words.every((w) => c.cell.toLowerCase().includes(w))), query);
-  const head = (name, text, more) => html`<${Heading} name=${name} text=${text} query=${query} set=${set} ...${more} />`;
+  const shown = sortedBy(found.cells.filter((c) => words.every((w) => c.cell.toLowerCase().includes(w))), SORTS[query.order], query.descending);
+  const head = (name, text, more) => html`<${Heading} name=${name} text=${text} query=${query} set=${set} first=${name === 'cell' ? '' : '1'} ...${more} />`;
   return html`<section><div class="bar"><h2>Cells</h2><div class="bar start">
     ${found.cells.length > 1 && html`<a class="button" href=${toCell(study, '')}>All debates</a>`}
     ${found.cells.length >= MANY && html`<label><span class="sr">Cells whose name contains</span><input type="search" placeholder="Filter by name"
@@ -135,16 +99,6 @@ function Cells({ study, found, query }) {
       Undecided debates count as wrong. Open a cell to see its debates.</p></section>`;
 }
 
-// A setting in words: a component by its name, with its options in brackets; a file without its folders.
-function told(value) {
-  if (typeof value === 'string') return value.startsWith('/') ? value.split('/').pop() : value;
-  if (Array.isArray(value)) return value.map(told).join(', ');
-  if (!value?.use) return JSON.stringify(value);
-  const { use, ...options } = value;
-  const words = Object.entries(options).map(([k, v]) => `${k}=${told(v)}`).join(', ');
-  return words ? `${use} (${words})` : use;
-}
-
 function CellRow({ study, cell, costs, low, high, settings }) {
   const each = (sum) => (ended(cell) ? whole(sum / ended(cell)) : '–');
   const values = Object.entries(settings ?? {}).map(([k, v]) => [k, told(v)]);
@@ -160,15 +114,27 @@ function CellRow({ study, cell, costs, low, high, settings }) {
       costs && html`<td class="n" data-label="cost">${money(cell.cost_usd)}</td>`}</tr>`;
 }
 
-// The charts of `madplug report`, as pictures; large studies take a while, so they are drawn when asked for.
-function Charts({ study }) {
+const MOST_DRAWN = 20_000; // debates of a study whose charts are drawn without being asked for
+
+// The charts of `madplug report`, as pictures, drawn once they come into view.
+function Charts({ study, many }) {
   const [state, setState] = useState({});
   const draw = () => {
     setState({ busy: true });
     data.charts(study).then((charts) => setState({ charts: charts.map((c) => ({ ...c, at: Date.now() })) }), (error) => setState({ error }));
   };
-  useEffect(() => { if (!data.live) draw(); }, []); // an export has them
-  return html`<section aria-busy=${String(Boolean(state.busy))}><div class="bar start"><h2>Charts</h2>
+  const box = useRef(null);
+  useEffect(() => {
+    if (many && data.live) return undefined;
+    let timer = null; // who only passes by does not wait for them
+    const watch = new IntersectionObserver(([entry]) => {
+      clearTimeout(timer);
+      if (entry.isIntersecting) timer = setTimeout(() => { watch.disconnect(); draw(); }, 1000);
+    });
+    watch.observe(box.current);
+    return () => { clearTimeout(timer); watch.disconnect(); };
+  }, []);
+  return html`<section ref=${box} aria-busy=${String(Boolean(state.busy))}><div class="bar start"><h2>Charts</h2>
     ${data.live && html`<button type="button" class="button" onClick=${draw} disabled=${state.busy}>${
       state.busy ? 'drawing…' : state.charts ? 'draw them again' : 'draw the charts of the report'}</button>`}</div>
     ${state.error && html`<${Problem} error=${state.error} />`}
@@ -179,7 +145,7 @@ function Charts({ study }) {
 const PLACES = [
   ['a right minority was talked out of its answer', 'wrong,right_to_wrong,minority_right'],
   ['a wrong majority was put right', 'right,wrong_to_right,minority_right'], ['an agent changed its mind', 'changed'],
-  ['nothing was decided', 'undecided'], ['something failed', 'failed'],
+  ['nothing was decided', 'undecided'], ['a fallback decided', 'fallback'], ['something failed', 'failed'],
 ];
 
 // What people come for: searches through the debates of all cells.
