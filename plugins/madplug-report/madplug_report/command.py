@@ -40,12 +40,16 @@ from madplug import UserError
 def report(folders: tuple[Path, ...], as_json: bool, output: Path | None, baseline: str | None, rows: str,
            columns: str, by: str, tokenizer: str | None, published: Path | None, figures: bool, fit: str | None,
            **more: tuple[str, ...]) -> None:
-    """Report on the studies in DIR...: figures with intervals, tests between cells, charts. Works while they run."""
+    """Report on the studies in DIR...: figures with intervals, tests between cells, charts. Works while they run.
+
+    A DIR may also be a folder of studies.
+    """
+    from madplug.store import find_studies
     from madplug_report.building import Wanted, build
 
     if figures and not output:
         raise UserError("--figures: needs --output DIR")
-    found = build(folders, Wanted(baseline, rows=_names(rows), columns=_names(columns), by=_names(by),
+    found = build(find_studies(folders), Wanted(baseline, rows=_names(rows), columns=_names(columns), by=_names(by),
                                   tokenizer=tokenizer, published=published, **more))
     written = _write(found, output, fit, figures=figures) if output else []
     if as_json:

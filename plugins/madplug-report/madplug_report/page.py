@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +13,7 @@ from madplug_report.charts.style import css
 from madplug_report.escape import in_html
 from madplug_report.texts import headline, method
 
+METHOD = "How these figures were made"
 STYLE = """
 body{margin:0 auto;padding:1.5rem;max-width:76rem;font:15px/1.5 system-ui,sans-serif}
 body{background:var(--page);color:var(--text)}
@@ -28,26 +31,77 @@ th[colspan]{text-align:center}td.best{font-weight:700}
 figure{margin:1rem 0 2.5rem}figcaption{color:var(--quiet);font-size:13px;max-width:60rem}
 svg{width:100%;max-width:60rem;min-width:38rem;height:auto;display:block}
 svg text{font-family:'DejaVu Sans',Verdana,sans-serif}
+nav{font-size:13px;columns:14rem;margin:1rem 0;padding:.6rem 1rem;border:1px solid var(--grid);border-radius:8px}
+nav a{display:block;padding:.1rem 0;color:inherit;overflow-wrap:anywhere}
+h2{scroll-margin-top:1rem}th button{all:unset;cursor:pointer}th button:hover{text-decoration:underline}
+th button:focus-visible{outline:2px solid var(--blue);outline-offset:2px}
+th[aria-sort=ascending] button::after{content:" ▲";font-size:.7em}
+th[aria-sort=descending] button::after{content:" ▼";font-size:.7em}
+.wide{scrollbar-color:var(--quiet) var(--grid)}
+@property --more{syntax:"<length>";inherits:false;initial-value:0px}@keyframes edge{from{--more:4rem}to{--more:0px}}
+@supports (animation-timeline:scroll()){.wide{mask-image:linear-gradient(to left,rgb(0 0 0/15%),#000 var(--more));
+animation:edge linear both;animation-timeline:scroll(self inline)}}
+@media(min-width:100rem){body{max-width:94rem;padding-left:18rem}
+nav{position:fixed;box-sizing:border-box;left:1rem;top:1rem;width:15rem;max-height:calc(100vh - 4rem);
+overflow:auto;columns:auto}}
+@media print{nav{display:none}.wide{mask-image:none}}
 footer,.method{color:var(--quiet);font-size:13px;max-width:60rem}
+"""
+
+# A heading that is pressed sorts its table: the highest first, then the lowest, then as the report has it.
+SCRIPT = """
+const value = (row, i) => {
+  const text = row.cells[i].textContent.replace(/\u2212/g, '-');
+  const number = parseFloat(text.replace(/^[^\\d.+-]*/, '').replace(/,/g, ''));
+  return Number.isNaN(number) || i === 0 ? text : number;
+};
+const compare = (a, b) => typeof a === 'number' && typeof b === 'number' ? b - a
+  : typeof a === typeof b ? b.localeCompare(a, 'en', { numeric: true }) : typeof a === 'number' ? -1 : 1;
+for (const table of document.querySelectorAll('table')) {
+  const body = table.tBodies[0], rows = [...body.rows];
+  const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+  heads.forEach((head, i) => {
+    const button = document.createElement('button');
+    button.append(...head.childNodes);
+    head.append(button);
+    button.onclick = () => {
+      const next = { null: 'descending', descending: 'ascending', ascending: null }[head.getAttribute('aria-sort')];
+      heads.forEach((other) => other.removeAttribute('aria-sort'));
+      if (next) head.setAttribute('aria-sort', next);
+      const sorted = next ? [...rows].sort((a, b) => compare(value(a, i), value(b, i))) : rows;
+      body.append(...(next === 'ascending' ? sorted.reverse() : sorted));
+    };
+  });
+}
 """
 
 
 def page(report: Mapping[str, Any], made: Sequence[Chart]) -> str:
-    """The whole page with these charts. Nothing in it can run or load anything: its own policy forbids both."""
+    """The whole page with these charts. Its own policy lets it load nothing, and run only what sorts its tables."""
     title = in_html(headline(report))
+    sheets = [(f"table-{i}", table) for i, table in enumerate(contents.more_tables(report), 1)]
+    hashed = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'"
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <title>{title}</title><style>{css()}{STYLE}</style></head><body>
 <h1>{title}</h1>
 {"".join(_notes(report))}
-{"".join(f"<h2>{in_html(t.title)}</h2>{tables.html(t)}" for t in contents.more_tables(report))}
+{_contents([*((id, t.title) for id, t in sheets), *((c.name, c.title) for c in made), ("method", METHOD)])}
+{"".join(f'<h2 id="{id}">{in_html(t.title)}</h2>{tables.html(t)}' for id, t in sheets)}
 {"".join(_charts(made))}
-<h2>How these figures were made</h2><div class="method">{"".join(f"<p>{in_html(s)}</p>" for s in method(report))}</div>
+<h2 id="method">{METHOD}</h2><div class="method">{"".join(f"<p>{in_html(s)}</p>" for s in method(report))}</div>
 <footer>{"".join(f"<p>{in_html(s)}</p>" for s in _provenance(report))}</footer>
+<script>{SCRIPT}</script>
 </body></html>
 """
+
+
+def _contents(parts: Sequence[tuple[str, str]]) -> str:
+    links = "".join(f'<a href="#{id}">{in_html(title)}</a>' for id, title in parts)
+    return f'<nav aria-label="Contents">{links}</nav>'
 
 
 def _notes(report: Mapping[str, Any]) -> Iterator[str]:

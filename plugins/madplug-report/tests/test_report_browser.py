@@ -1,5 +1,6 @@
 """Long and wide tables of the page, as a browser lays them out."""
 
+import re
 import shutil
 
 import pytest
@@ -35,3 +36,23 @@ def test_names_and_headings_of_a_long_table_stay_in_sight(study, kit, width):
     assert places["name"] < 0.6
     assert places["high"] < 0.9
     assert places["page"] <= 1
+
+
+def test_a_heading_sorts_its_table_and_the_contents_lead_to_it(study, kit):
+    cells = [kit.Drawn(f"agents={i}", skill=skill) for i, skill in ((3, 0.2), (5, 0.95), (9, 0.5))]
+    text = page(build([study(cells, samples=40)]), [])
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        shown = browser.new_page()
+        shown.set_content(text)
+        shown.get_by_role("navigation").get_by_role("link", name="Cells", exact=True).click()
+        table = shown.locator("h2", has_text=re.compile("^Cells$")).locator("+ .wide table")
+        found = []
+        for _ in range(3):
+            table.get_by_role("button", name="qa.accuracy").click()
+            found.append(table.locator("tbody th").all_inner_texts())
+        browser.close()
+    best, worst, asked = found
+    assert best == worst[::-1] != asked
+    assert [name.split("=")[-1] for name in asked] == ["3", "5", "9"]
+    assert best[0].endswith("5")
