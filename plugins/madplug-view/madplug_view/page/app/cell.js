@@ -6,6 +6,7 @@ import { brief, money, plural, score, whole } from './format.js';
 import { html } from './html.js';
 import { Chip, Crumbs, Legend, Marks, Problem, Title, useAnswer, useKeys } from './parts.js';
 import { factorsOf } from './pivot.js';
+import { Rich } from './rich.js';
 import { replaceQuery, toContrast, toDebate, toPair, toStudy } from './routes.js';
 import { useFollowed } from './study.js';
 
@@ -222,7 +223,7 @@ function Row({ study, row, query, repeats, named }) {
   const answer = row.answer === null ? null : { key: row.answer, text: row.answer, nth: row.nth ?? 0, right: row.right };
   return html`<li><a class="row" href=${to}>
     <span class="what"><span class="quiet small">${named && `${brief(row.cell, 60)} · `}${brief(row.sample, 60)}${repeats > 1 ? ` · repeat ${row.repeat}` : ''}</span>
-      <span class="question"><bdi>${brief(row.question, 160)}</bdi></span></span>
+      <span class="question"><${Rich} text=${brief(row.question, 160)} inline=${true} /></span></span>
     <span class="how"><${Marks} marks=${row.marks} agents=${row.agents} /></span>
     <span class="end">${row.state === 'failed' ? html`<span class="chip failed">failed</span>`
       : row.state === 'running' ? html`<span class="chip none">not ended</span>`

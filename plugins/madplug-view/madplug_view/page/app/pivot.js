@@ -33,7 +33,7 @@ export function Pivot({ study, found, query }) {
     <thead><tr><td></td>${columns.values.map((v) => html`<th scope="col">${brief(v, 40)}</th>`)}</tr></thead>
     <tbody>${rows.values.map((row) => html`<tr><th scope="row">${brief(row, 60)}</th>${columns.values.map((column) => html`<${Field}
       study=${study} cells=${field(row, column)} low=${low} high=${high} />`)}</tr>`)}</tbody></table></div>
-    <p class="quiet small">Means of ${found.metric}; darker is higher, from ${score(low)} to ${score(high)}. A field of several cells has the mean of their means.</p></section>`;
+    <p class="quiet small">Means of ${found.metric}; the stronger the colour, the higher, from ${score(low)} to ${score(high)}. A field of several cells has the mean of their means.</p></section>`;
 }
 
 function Field({ study, cells, low, high }) {

@@ -39,8 +39,8 @@ function Studies({ names, query }) {
     <thead><tr>${head('study')}${head('date', 'date (UTC)')}${head('state')}${head('cells', 'cells', true)}${head('debates', 'debates', true)}${
       head('score', 'best score', true)}${head('cost', 'cost', true)}${head('models')}</tr></thead>
     <tbody>${rows.map((s) => html`<${StudyRow} key=${s.number} study=${s} />`)}</tbody></table></div>
-    <p class="quiet small">The best score is that of the cell with the highest mean, with its 95% interval: of many cells the best looks better than it is.
-      <i>stopped</i>: debates are left, and no process is running them.</p>
+    <p class="quiet small">The best score is that of the cell with the highest mean, with its 95% interval: of many cells the best looks better than it is. A study is${' '}
+      <i>stopped</i> if debates are left and no process is running them.</p>
     <${Compare} names=${names} /></main>`;
 }
 
@@ -48,7 +48,7 @@ function StudyRow({ study: s }) {
   const { best } = s;
   return html`<tr><th scope="row"><a href=${toStudy(s.number)}>${breakable(brief(s.name, 60))}</a>${
     s.problem && html`<span class="quiet small block">${visible(s.problem)}</span>`}</th>
-    <td data-label="date">${s.date}</td><td><span class=${`state ${s.state}`}>${s.state}</span></td><td class="n" data-label="cells">${whole(s.cells)}</td>
+    <td data-label="date" class="when">${s.date}</td><td><span class=${`state ${s.state}`}>${s.state}</span></td><td class="n" data-label="cells">${whole(s.cells)}</td>
     <td class="n" data-label="debates">${whole(s.done + s.failed)}${s.left ? html`<span class="quiet small"> of ${whole(s.done + s.failed + s.left)}</span>` : null}${
       s.failed ? html`<span class="small wrong block">${whole(s.failed)} failed</span>` : null}</td>
     <td class="n" data-label="best score">${best ? html`${score(best.mean)}${best.ci95 && html`<span class="quiet small"> [${
