@@ -61,6 +61,7 @@ for (const table of document.querySelectorAll('table')) {
   const body = table.tBodies[0], rows = [...body.rows];
   const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
   heads.forEach((head, i) => {
+    if (!head.textContent) return;
     const button = document.createElement('button');
     button.append(...head.childNodes);
     head.append(button);

@@ -45,6 +45,7 @@ def test_a_heading_sorts_its_table_and_the_contents_lead_to_it(study, kit):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         shown = browser.new_page()
         shown.set_content(text)
+        assert not shown.locator("th button:empty").count()
         shown.get_by_role("navigation").get_by_role("link", name="Cells", exact=True).click()
         table = shown.locator("h2", has_text=re.compile("^Cells$")).locator("+ .wide table")
         found = []

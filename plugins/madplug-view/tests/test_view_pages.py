@@ -243,7 +243,7 @@ def test_cells_of_two_studies_are_compared_from_the_list_of_studies(kit, tmp_pat
     page = open_page(serve(tmp_path))
     page.get_by_role("button", name="study").click()
     page.get_by_role("button", name="study").click()
-    assert page.locator(".cells tbody a").all_inner_texts() == ["two", "one"]
+    expect(page.locator(".cells tbody a")).to_have_text(["two", "one"])
     page.get_by_role("group", name="Second").get_by_label("Cell").select_option("other way")
     page.get_by_role("link", name="Compare on the same samples").click()
     expect(page.locator("h1")).to_have_text("Two cells compared")
@@ -259,7 +259,7 @@ def test_cells_are_a_grid_whose_fields_open_them(kit, tmp_path, serve, open_page
     (folder / "summary.json").write_text(json.dumps({"cells": [
         {"cell": f"{d},{n}", "settings": {"debate.decision": d, "debate.agents": n}} for d in "xy" for n in (3, 5)]}))
     page = open_page(serve(folder))
-    assert page.locator(".pivot td a").all_inner_texts() == ["1.000", "0.000", "1.000", "0.000"]
+    expect(page.locator(".pivot td a")).to_have_text(["1.000", "0.000", "1.000", "0.000"])
     page.locator(".pivot td a").nth(1).click()
     expect(page.locator("h1")).to_have_text("x,5")
     page.evaluate("location.hash = '#/cell/0/'")

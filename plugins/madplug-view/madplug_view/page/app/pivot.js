@@ -42,6 +42,6 @@ function Field({ study, cells, low, high }) {
   const mean = means.reduce((a, b) => a + b, 0) / means.length;
   const range = cells.length === 1 && cells[0].score.ci95;
   const to = cells.length === 1 ? toCell(study, cells[0].cell) : toCell(study, '', { cells: JSON.stringify(cells.map((c) => c.cell)) });
-  return html`<td style=${{ '--share': `${5 + 55 * (high > low ? (mean - low) / (high - low) : 0)}%` }}><a href=${to}>${score(mean)}</a><span class="quiet small block">${
+  return html`<td style=${{ '--share': `${5 + 35 * (high > low ? (mean - low) / (high - low) : 0)}%` }}><a href=${to}>${score(mean)}</a><span class="quiet small block">${
     range ? `[${range.map((x) => x.toFixed(2)).join(', ')}]` : cells.length > 1 ? `${cells.length} cells` : ''}</span></td>`;
 }

@@ -103,5 +103,5 @@ function Formula({ source, display, raw }) {
       box.current.textContent = raw;
     }
   }, [source, display]);
-  return html`<span class=${display ? 'formula display' : 'formula'} ref=${box}></span>`;
+  return html`<span class=${display ? 'formula display' : 'formula'} tabindex=${display ? 0 : undefined} ref=${box}></span>`;
 }
