@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from madplug_report.tables import (
 )
 
 STAR = "*"
+_STEP = re.compile(r"[._][TF][TF]$")
 FULL = 6
 """Of more columns a terminal shows means alone."""
 
@@ -228,7 +230,10 @@ def other_metrics(report: Mapping[str, Any]) -> Table:
         texts = [mean_std(found) + (f" (n={found['n']})" if found and found["n"] < cell["samples"] else "")
                  for found in (cell["metrics"].get(name) for name in names)]
         rows.append([label(cell), *texts, percent(cell["undecided"]), percent(cell["failed"])])
-    return Table("Other metrics", ["cell", *names, "undecided", "failed"], rows)
+    steps = any(_STEP.search(name) for name in names)
+    return Table("Other metrics", ["cell", *names, "undecided", "failed"], rows, notes=[
+        "TT TF FT FF: steps of answers from right (T) or wrong (F), the first letter, to right or wrong, the second"]
+        if steps else ())
 
 
 def of_cells(report: Mapping[str, Any]) -> Table:

@@ -45,11 +45,11 @@ def view(folders: tuple[Path, ...], host: str, port: int, no_browser: bool, outp
         return
     if cells or samples:
         raise UserError("--cell and --sample choose what --export writes; the pages show everything")
-    serve(studies, host, port, browser=not no_browser)
+    serve(studies, host, port, browser=not no_browser, folders=folders)
 
 
-def serve(studies: Sequence[Study], host: str, port: int, *, browser: bool) -> None:
-    """Serve until interrupted."""
+def serve(studies: Sequence[Study], host: str, port: int, *, browser: bool, folders: Sequence[Path] = ()) -> None:
+    """Serve until interrupted. folders: where studies that begin meanwhile are found."""
     import uvicorn
 
     from madplug_view.guard import Guard, host_names
@@ -58,7 +58,7 @@ def serve(studies: Sequence[Study], host: str, port: int, *, browser: bool) -> N
     listener = listen(host, port)
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(24)
-    pages = application(studies)
+    pages = application(studies, folders)
     app: Any = Guard(pages, token, port, host_names(host))
     config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off",
                             timeout_graceful_shutdown=10, ws="none")

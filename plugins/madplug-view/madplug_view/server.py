@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,9 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from madplug import UserError, to_json
-from madplug.store import DebateId, is_running, open_study
+from madplug.store import DebateId, find_studies, is_running, open_study
 from madplug_view.notes import read_notes
-from madplug_view.studies import FIELDS, Search, Study
+from madplug_view.studies import FIELDS, Search, Study, open_studies
 
 PAGE_FOLDER = Path(__file__).parent / "page"
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -41,9 +43,12 @@ class Answer(JSONResponse):
         return to_json(content).encode()
 
 
-def application(studies: Sequence[Study]) -> Starlette:
-    """The pages and the data of some studies. Nothing outside their directories can be asked for."""
-    api = Api(studies)
+def application(studies: Sequence[Study], folders: Sequence[Path] = ()) -> Starlette:
+    """The pages and the data of some studies. Nothing outside their directories can be asked for.
+
+    folders: where they were found; studies that begin there later are added.
+    """
+    api = Api(studies, folders)
     files = [Route(path, page_file(file)) for path, file in page_files().items()]
     return Starlette(routes=[
         Route("/", page_file(PAGE_FOLDER / "index.html")), *files,
@@ -53,7 +58,7 @@ def application(studies: Sequence[Study]) -> Starlette:
         Route("/api/studies/{number}/note", api.note, methods=["GET", "PUT"]),
         Route("/api/studies/{number}/page", api.page), Route("/api/studies/{number}/debate", api.debate),
         Route("/api/studies/{number}/calls", api.calls), Route("/api/studies/{number}/text", api.text),
-        Route("/api/studies/{number}/contrast", api.contrast),
+        Route("/api/studies/{number}/contrast", api.contrast), Route("/api/studies/{number}/test", api.test),
         Route("/api/studies/{number}/charts", api.charts),
         Route("/api/studies/{number}/charts/{name}.svg", api.chart),
         Route("/api/studies/{number}/events", api.events)],
@@ -84,11 +89,20 @@ async def refuse(request: Request, error: Exception) -> Response:
 class Api:
     """The studies as JSON."""
 
-    def __init__(self, studies: Sequence[Study]) -> None:
-        self._studies = studies
+    def __init__(self, studies: Sequence[Study], folders: Sequence[Path] = ()) -> None:
+        self._studies = list(studies)
+        self._folders = folders
+
+    def _look(self) -> None:
+        """Add the studies that have begun since; what cannot be read is looked at again the next time."""
+        known = {study.folder for study in self._studies}
+        new = [folder for folder in find_studies(self._folders) if Path(os.path.realpath(folder)) not in known]
+        with suppress(UserError):
+            self._studies += open_studies(new)
 
     async def studies(self, request: Request) -> Response:
         """Their names, in order."""
+        await run_in_threadpool(self._look)
         return Answer([study.name for study in self._studies])
 
     async def list(self, request: Request) -> Response:
@@ -137,8 +151,15 @@ class Api:
 
     async def contrast(self, request: Request) -> Response:
         """The four-fold table of two cells."""
-        return await self._answer(request, lambda study, q: study.contrast(
-            required(q, "first"), required(q, "second"), q.get("metric"), self._other(q)))
+        return await self._answer(request, lambda study, q: study.contrast(*self._two(q)))
+
+    async def test(self, request: Request) -> Response:
+        """The paired test of two cells."""
+        return await self._answer(request, lambda study, q: study.test(*self._two(q)))
+
+    def _two(self, q: Mapping[str, str]) -> tuple[str, str, str | None, Study | None]:
+        """The cells and the metric that are compared, and the study of the second cell if it is another one."""
+        return required(q, "first"), required(q, "second"), q.get("metric"), self._other(q)
 
     async def charts(self, request: Request) -> Response:
         """The charts there are; they are drawn first, which may take a while."""

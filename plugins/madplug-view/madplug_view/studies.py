@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import merge
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 from madplug import DebateResult, UserError, plain
@@ -84,6 +84,7 @@ class Study:
     _drawing: Lock = field(default_factory=Lock, repr=False)
     _adding_up: Lock = field(default_factory=Lock, repr=False)
     _grading: Lock = field(default_factory=Lock, repr=False)
+    _indexing: Lock = field(default_factory=Lock, repr=False)
 
     def overview(self, metric: str | None = None) -> dict[str, Any]:
         """The cells with their sums and the scores of a metric; added up again only if something was recorded."""
@@ -120,19 +121,25 @@ class Study:
         return None if result is None else outline(result, self.grade(reader, result))
 
     def prepare(self) -> None:
-        """Add up the sums, import the answer format and make the index, before a page asks for them."""
+        """Add up the sums and import the answer format, before a page asks for them."""
         with suppress(UserError):  # the page that asks shows it
             for cell in self.overview()["cells"][:1]:
                 self.page(Search(cell["cell"]))
+
+    def _make_index(self) -> None:
+        """Look at every debate, in parts between which pages can ask."""
+        with suppress(UserError), self._indexing:
             whole = False
-            while not whole:  # in parts, between which a page may ask
+            while not whole:
                 with open_study(self.folder) as reader:
-                    whole = self.index.update(reader, 10 * PATIENCE)
+                    whole = self.index.update(reader, PATIENCE)
 
     def counts(self, search: Search) -> dict[str, Any]:
         """How many debates would be left by each further filter, as far as they were looked at, and the tags."""
         with open_study(self.folder) as reader:
             whole = self.index.update(reader, PATIENCE)
+            if not whole and not self._indexing.locked():
+                Thread(target=self._make_index, daemon=True).start()
             cells = self._cells(search)
             notes = {id: note for id, note in read_notes(self.folder).items() if id.cell in cells}
             return {**self.index.counts(cells, search.traits, search.group), "whole": whole, "noted": len(notes),
@@ -181,7 +188,8 @@ class Study:
         with ExitStack() as stack:
             reader = stack.enter_context(open_study(self.folder))
             other = stack.enter_context(open_study(search.study.folder)) if search.study else reader
-            self.index.update(reader, ALL if search.order == CHANGES else 0)
+            if search.traits or search.group or search.order == CHANGES:
+                self.index.update(reader, ALL if search.order == CHANGES else 0)
             rows: list[dict[str, Any]] = []
             until, scanned, cursor = None, 0, search.after
             notes = read_notes(self.folder)
@@ -202,7 +210,7 @@ class Study:
         note = notes.get(id)
         if search.tag and (note is None or search.tag not in ("*", *note["tags"])):
             return False
-        known = self.index.get(id)
+        known = self.index.get(id) if search.traits or search.group else None
         return known is None or known.fits(search.traits, search.group)
 
     def _walk(self, reader: Reader, search: Search) -> Iterator[tuple[str, DebateId]]:
@@ -262,23 +270,32 @@ class Study:
             return {"text": said.content[offset:offset + MORE], "length": len(said.content)}
 
     def contrast(self, first: str, second: str, metric: str | None, other: Study | None = None) -> dict[str, Any]:
-        """Two cells on the same samples: debates by right and wrong in each, and the test of their difference.
+        """The four-fold table of two cells: debates on the same samples by right and wrong in each.
 
         other: the study that has the second cell, if it is another one.
         """
-        with open_study(self.folder) as reader, open_study((other or self).folder) as reader_of_second:
-            names = [name for name in metric_names(reader, LOOKED_AT)
-                     if name in metric_names(reader_of_second, LOOKED_AT)]
-            chosen = metric if metric in names else main_metric(names)
-            if chosen is None:
-                return {"metric": None, **dict.fromkeys(FIELDS, 0), "left_out": 0, "others": 0, "test": None}
-            found = [scores(reader, first, chosen), scores(reader_of_second, second, chosen)]
-        both = [key for key in found[0] if key in found[1]]
-        same = [key for key in both if found[0][key][0] == found[1][key][0]]
+        chosen, found = self._scores(first, second, metric, other)
+        same = in_both(*found)
         pairs = Counter((found[0][key][1], found[1][key][1]) for key in same)
         counts = {name: pairs.get(pair, 0) for name, pair in FIELDS.items()}
-        return {"metric": chosen, **counts, "left_out": len(same) - sum(counts.values()),
-                "others": len(both) - len(same), "test": tested(found[0], found[1], same)}
+        others = len(found[0].keys() & found[1].keys()) - len(same)
+        return {"metric": chosen, **counts, "left_out": len(same) - sum(counts.values()), "others": others,
+                "tests": can_draw()}
+
+    def test(self, first: str, second: str, metric: str | None, other: Study | None = None) -> dict[str, Any] | None:
+        """The report's paired test of the same cells, or None without samples that both have; it may take seconds."""
+        return tested(*self._scores(first, second, metric, other)[1])
+
+    def _scores(self, first: str, second: str, metric: str | None,
+                other: Study | None) -> tuple[str | None, tuple[Scores, Scores]]:
+        """The metric that both cells have, and the scores of their debates."""
+        with open_study(self.folder) as reader, open_study((other or self).folder) as reader_of_second:
+            theirs = metric_names(reader_of_second, LOOKED_AT)
+            names = [name for name in metric_names(reader, LOOKED_AT) if name in theirs]
+            chosen = metric if metric in names else main_metric(names)
+            if chosen is None:
+                return None, ({}, {})
+            return chosen, (scores(reader, first, chosen), scores(reader_of_second, second, chosen))
 
     def _result(self, reader: Reader, id: DebateId) -> DebateResult:
         result = reader.debate(id)
@@ -330,8 +347,14 @@ class Study:
         return found if isinstance(found, dict) else {}
 
 
-def tested(first: Scores, second: Scores, same: Collection[tuple[int, str]]) -> dict[str, Any] | None:
-    """The report's paired test, over the means of samples over repeats; None without the report, or without samples."""
+def in_both(first: Scores, second: Scores) -> list[tuple[int, str]]:
+    """The debates that both have on the same content."""
+    return [key for key, (content, _) in first.items() if key in second and second[key][0] == content]
+
+
+def tested(first: Scores, second: Scores) -> dict[str, Any] | None:
+    """The report's test of the samples' means over repeats."""
+    same = in_both(first, second)
     if not same or not can_draw():
         return None
     import numpy as np

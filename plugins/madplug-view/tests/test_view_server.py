@@ -99,11 +99,14 @@ def test_a_folder_of_studies_is_listed_and_cells_of_two_studies_are_compared(kit
     with kit.serving(tmp_path / "runs") as server:
         listed = server.api("/list")
         found = server.api("/0/contrast?first=plain&second=plain&with=1")
+        test = server.api("/0/test?first=plain&second=plain&with=1")
         rows = server.api("/0/page?cell=plain&other=plain&with=1&field=second&metric=qa.accuracy")["rows"]
+        kit.small_study(tmp_path / "runs" / "a third")
+        assert server.api("") == ["one", "two", "a third"]
     assert [(row["folder"], row["state"], row["best"]["mean"]) for row in listed] == [
         ("one", "stopped", 1.0), ("two", "finished", pytest.approx(2 / 3))]
     assert (found["both"], found["second"], found["others"]) == (1, 1, 1)
-    assert (found["test"]["difference"], found["test"]["p"], found["test"]["samples"]) == (-0.5, 1.0, 2)
+    assert (test["difference"], test["p"], test["samples"]) == (-0.5, 1.0, 2)
     assert [row["sample"] for row in rows] == ["talked-out"]
 
 

@@ -4,7 +4,7 @@ import { useContext, useEffect, useMemo, useState } from '../vendor/hooks/index.
 import { data } from './data.js';
 import { brief, duration, listed, plural, visible, whole } from './format.js';
 import { html } from './html.js';
-import { Chip, Text } from './parts.js';
+import { Chip, Term, Text } from './parts.js';
 import { Reading, Rich } from './rich.js';
 
 const LONG = 600; // characters of a text that is folded
@@ -20,7 +20,7 @@ export function Card({ study, debate, message: m, answers, state, show, open }) 
     onMouseEnter=${() => show(m.id)} onMouseLeave=${() => show(null)} onFocusIn=${() => show(m.id)} onFocusOut=${() => show(null)}>
     <header><span class="who">${who}</span><span class="move quiet small">${m.agent === null ? '' : brief(m.move, 30)}${
       m.stage ? ` · ${brief(m.stage, 30)}` : ''}</span>
-      ${(answer || (m.agent !== null && m.answer !== '')) && html`<${Chip} answer=${answer} name="unread" />`}</header>
+      ${(answer || (m.agent !== null && m.answer !== '')) && html`<${answer ? Chip : Unread} answer=${answer} />`}</header>
     <${Badges} debate=${debate} message=${m} />
     <${Body} study=${study} debate=${debate} message=${m} />
     <${Received} debate=${debate} message=${m} />
@@ -29,6 +29,9 @@ export function Card({ study, debate, message: m, answers, state, show, open }) 
       <button type="button" class="link" onClick=${() => open(m.id)} tabindex=${state === 'later' ? -1 : 0}>${
         m.calls.length ? 'prompt and reply' : 'what it was shown'}</button></footer>`}</article>`;
 }
+
+// A text in which the study's answer format found no answer.
+const Unread = () => html`<span class="chip none"><${Term} means="The study's answer format found no answer in this text.">unread<//></span>`;
 
 function Badges({ debate, message: m }) {
   const badges = [];

@@ -35,6 +35,7 @@ const serverData = {
   charts: (study) => get(`/${study}/charts`),
   chartAddress: (study, chart) => `${ROOT}/${study}/charts/${encodeURIComponent(chart.name)}.svg?${chart.at}`,
   contrast: (study, first, second, metric, other) => get(`/${study}/contrast`, { first, second, metric, with: other }),
+  test: (study, first, second, metric, other) => get(`/${study}/test`, { first, second, metric, with: other }),
 
   // Calls `changed` with the debates that something was recorded of; returns a function that stops it.
   follow(study, changed) {

@@ -130,7 +130,7 @@ export function fileData(facts) {
     text: () => Promise.reject(new Error('the export has only the beginning of this text')),
     async contrast(study, first, second, metric, other) {
       const others = new Map((await rowsOf(other ?? study, second)).map((r) => [nameOf('', r.repeat, r.sample), r]));
-      const found = { metric, both: 0, first: 0, second: 0, neither: 0, left_out: 0, others: 0, test: null };
+      const found = { metric, both: 0, first: 0, second: 0, neither: 0, left_out: 0, others: 0, tests: false };
       const names = { '1,1': 'both', '1,0': 'first', '0,1': 'second', '0,0': 'neither' };
       for (const row of await rowsOf(study, first)) {
         const other = others.get(nameOf('', row.repeat, row.sample));

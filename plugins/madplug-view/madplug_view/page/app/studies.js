@@ -11,10 +11,11 @@ import { StudyPage } from './study.js';
 const OFTEN = 3000; // milliseconds between two looks at studies that may run
 
 export function StartPage({ query }) {
-  const { value: names, error } = useAnswer(() => data.studies(), []);
+  const [count, setCount] = useState(0);
+  const { value: names, error } = useAnswer(() => data.studies(), [count]); // a study may begin meanwhile
   if (error) return html`<${Problem} error=${error} />`;
   if (!names) return html`<p class="loading">Loading…</p>`;
-  return names.length === 1 ? html`<${StudyPage} study=${0} query=${query} />` : html`<${Studies} names=${names} query=${query} />`;
+  return names.length === 1 ? html`<${StudyPage} study=${0} query=${query} />` : html`<${Studies} names=${names} query=${query} count=${count} again=${() => setCount((n) => n + 1)} />`;
 }
 
 const SORTS = {
@@ -22,16 +23,15 @@ const SORTS = {
   score: (s) => s.best?.mean ?? -Infinity, cost: (s) => s.cost_usd ?? -1, models: (s) => s.models.join(),
 };
 
-function Studies({ names, query }) {
-  const [count, setCount] = useState(0);
+function Studies({ names, query, count, again }) {
   const { value, error } = useAnswer(() => data.list(), [count]);
   useEffect(() => {
-    const timer = data.live ? setInterval(() => setCount((n) => n + 1), OFTEN) : null;
+    const timer = data.live ? setInterval(again, OFTEN) : null;
     return () => clearInterval(timer);
   }, []);
   if (error) return html`<${Problem} error=${error} />`;
   if (!value) return html`<p class="loading">Loading…</p>`;
-  const rows = sortedBy(value.map((s, i) => ({ ...s, number: i, name: names[i] })), SORTS[query.order], query.descending);
+  const rows = sortedBy(value.map((s, i) => ({ ...s, number: i, name: names[i] ?? s.folder })), SORTS[query.order], query.descending);
   const head = (name, text, n) => html`<${Heading} name=${name} text=${text ?? name} query=${query} set=${(change) => replaceQuery({ ...query, ...change })} n=${n}
     first=${['study', 'state', 'models'].includes(name) ? '' : '1'} />`;
   return html`<${Crumbs} links=${[]} /><main><${Title} window="Studies">Studies<//>
