@@ -65,7 +65,7 @@ def find_studies(folders: Iterable[Path]) -> list[Path]:
                 found += below or [folder]
                 continue
         found.append(folder)
-    return list(dict.fromkeys(found))
+    return found
 
 
 def make_folder(folder: Path) -> None:
