@@ -95,11 +95,13 @@ class Comparisons:
             "other data: no sample is in both"
 
 
-def paired_test(differences: NDArray[np.float64], *, binary: bool) -> dict[str, Any]:
+def paired_test(scores: Sequence[float], *, binary: bool) -> dict[str, Any]:
     """The test of two cells on the samples that both have, with the interval of their difference.
 
-    differences: of their scores, one for each sample. binary: each is of one right or wrong debate against another.
+    scores: one for each sample, that of the first cell less that of the second. binary: each is of one right or wrong
+    debate against another.
     """
+    differences = np.round(np.asarray(scores, float), _DIGITS)
     found = compared(differences, binary)
     if binary and not intervals.enough_differ(differences):
         gained, lost = int((differences > 0).sum()), int((differences < 0).sum())

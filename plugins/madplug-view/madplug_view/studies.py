@@ -357,15 +357,13 @@ def tested(first: Scores, second: Scores) -> dict[str, Any] | None:
     same = in_both(first, second)
     if not same or not can_draw():
         return None
-    import numpy as np
-
     from madplug_report.comparing import paired_test
 
     by_sample: dict[str, list[float]] = {}
     for key in same:
         by_sample.setdefault(key[1], []).append(first[key][1] - second[key][1])
     binary = len(by_sample) == len(same) and all(side[key][1] in (0, 1) for side in (first, second) for key in same)
-    return paired_test(np.array([sum(found) / len(found) for found in by_sample.values()]).round(12), binary=binary)
+    return paired_test([sum(found) / len(found) for found in by_sample.values()], binary=binary)
 
 
 def _placed(i: int, found: Iterator[tuple[str, DebateId]]) -> Iterator[tuple[tuple[float, int], list[Any], DebateId]]:
