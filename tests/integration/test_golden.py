@@ -26,6 +26,9 @@ TEXT = {"id": "q1", "question": "Who sang there?", "context": ["A choir sang in 
 WORDS = "The task in words."
 CAST = 'models = ["m", "x", "y"]\n'
 VOTE = 'paradigm = "mallm.memory"\nrounds = 1\ndecision = {use = "voting.%s", final = "ask"%s}'
+OVERSIGHT = """paradigm = "oversight.%s"
+rounds = %d
+styles = [{use = "oversight.speech", attempts = 1}, "oversight.judge"]"""
 STYLE = 'paradigm = "mallm.memory"\nagents = 2\nrounds = 2\nstyles = ["styles.%s"]'
 
 METHODS = {
@@ -60,6 +63,8 @@ METHODS = {
     "dylan": 'paradigm = "dylan.debate"',
     "groups": 'paradigm = "groups.debate"\nagents = 4\nturns = {groups = 2}',
     "selective": 'paradigm = "selective.debate"\nagents = 4',
+    **{f"oversight_{name}": OVERSIGHT % (name, rounds) for name, rounds in (
+        ("interactive", 2), ("consultancy", 2), ("expert", 1))},
     "personas_expert": 'paradigm = "mallm.memory"\nagents = 2\nrounds = 1\npersonas = ["personas.expert"]',
     "personas_ipip": 'paradigm = "mallm.memory"\nagents = 2\nrounds = 1\npersonas = ["personas.ipip"]',
     "challenge": 'paradigm = "som.debate"\nrounds = 1\nmodels = ["m"]\n'
@@ -69,7 +74,9 @@ METHODS = {
     "metadebate_dmad_vision": CAST + 'paradigm = "metadebate.dmad_vision"\nrounds = 1',
 }
 """The debate of each method, as in a run file."""
-ROWS = {"dmad_vision": CHOICE | {"images": [IMAGE]}, "metadebate_dmad_vision": CHOICE | {"images": [IMAGE]},
+TWO = TEXT | {"choices": ["the choir", "nobody"], "reference": "A"}
+ROWS = {**{name: TWO for name in METHODS if name.startswith("oversight")},
+        "dmad_vision": CHOICE | {"images": [IMAGE]}, "metadebate_dmad_vision": CHOICE | {"images": [IMAGE]},
         "voting_text": TEXT}
 """The question of a method, if another than `CHOICE`."""
 
@@ -128,7 +135,7 @@ def test_every_paradigm_with_prompts_of_its_own_is_on_record():
     offered = {o.name for o in REGISTRY.offers("paradigm") if o.distribution.startswith("madplug-")} - {"kit.pair"}
     assert offered - paradigms <= {
         "replay.debate", "freemad.baseline1", "freemad.baseline2", "madc.cot", "madc.self_consistency", "moa.lite",
-        "moa.self"}
+        "moa.self", "oversight.debate", "oversight.sequential", "oversight.naive"}
 
 
 def main(names):

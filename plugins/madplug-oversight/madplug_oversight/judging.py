@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, Message, Options, Plan, Reply, Style, Turn
-from madplug_oversight.seats import PAPER, sides
+from madplug_oversight.seats import PAPER, sides, task
 from madplug_oversight.speeches import transcript
 from madplug_prompting.prompts import fill, letter
 from madplug_prompting.replies import spoken
@@ -114,7 +114,7 @@ class Judge(Style):
             self.options.consulted, side="answer B" if exchanged else "answer A") if speakers else ""
         passage = "Passage:\n" + "\n\n".join(debate.sample.context) + "\n\n" if debate.sample.context else ""
         said = transcript(debate, view, first=int(exchanged), exchanged=exchanged)
-        return {"about": about, "question": debate.sample.question, "a": a, "b": b, "passage": passage, "said": said}
+        return {"about": about, "question": task(debate), "a": a, "b": b, "passage": passage, "said": said}
 
 
 def read(text: str, exchanged: bool) -> tuple[str | None, float | None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from madplug import Agent, ComponentError, Message, Options, Persona, PersonaGenerator, Turn, TurnOrder, Visibility
+from madplug_prompting.prompts import instruction
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -63,6 +64,11 @@ def sides(debate: Debate) -> tuple[int, int]:
     drawn = random.Random(f"{debate.seed}\0{debate.sample.id}").randrange(2)
     first = (drawn + debate.repeat) % 2
     return first, 1 - first
+
+
+def task(debate: Debate) -> str:
+    """The question after the data set's instruction; the choices have their own place in prompts."""
+    return "\n\n".join(filter(None, (instruction(debate.sample), debate.sample.question)))
 
 
 def side_of(debate: Debate, agent: Agent) -> int:

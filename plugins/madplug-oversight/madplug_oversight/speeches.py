@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from madplug import Message, Options, Plan, Reply, Style, Turn
 from madplug_oversight.quotes import cut, has_quote, mark
-from madplug_oversight.seats import PAPER, side_of, sides
+from madplug_oversight.seats import PAPER, side_of, sides, task
 from madplug_prompting.prompts import fill
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Speech(Style):
         shown = {"name": turn.agent.persona.name, "mine": mine, "other": other}
         said = transcript(debate, view, first=turn.agent.id) or self.options.nothing
         chat = [{"role": "system", "content": fill(self.options.role, **shown)},
-                {"role": "user", "content": fill(self.options.prompt, passage=passage, question=debate.sample.question,
+                {"role": "user", "content": fill(self.options.prompt, passage=passage, question=task(debate),
                                                  said=said, words=self.options.words, **shown)}]
         argument = ""
         drawn = 0

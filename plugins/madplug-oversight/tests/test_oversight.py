@@ -140,6 +140,13 @@ def test_a_judgement_without_a_letter_is_wrong_and_leaves_the_debate_undecided()
     assert (played.decision.key, played.result.metrics["oversight.judged.accuracy"]) == (None, 0.0)
 
 
+@pytest.mark.parametrize(("speakers", "order", "calls"), [
+    ("debate", {}, 3 * (2 + 2)), ("debate", {"judgements": "last_round"}, 3 * 2 + 2), ("none", {}, 3 * 2),
+    ("debate", {"interactive": True}, 3 * (2 + 2) + 2), ("consultancy", {"interactive": True}, 3 * (1 + 2) + 2)])
+def test_calls_are_those_of_the_arithmetic(speakers, order, calls):
+    assert len(held(speakers=speakers, order=order, rounds=3).requests) == calls
+
+
 def test_an_argument_is_drawn_until_it_keeps_the_rules_and_a_speaker_without_one_is_silent():
     drawn = []
 
