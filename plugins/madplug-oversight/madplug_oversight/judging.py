@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, Message, Options, Plan, Reply, Style, Turn
-from madplug_oversight.seats import PAPER, sides, task
+from madplug_oversight.seats import EXPERT, PAPER, sides, task
 from madplug_oversight.speeches import transcript
 from madplug_prompting.prompts import fill, letter
 from madplug_prompting.replies import spoken
@@ -87,7 +87,7 @@ class Judge(Style):
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """A question, or a judgement."""
         if turn.move == "ask":
-            prompt = fill(self.options.question, words=self.options.question_words, **self._shown(debate, view))
+            prompt = fill(self.options.question, words=self.options.question_words, **self._shown(debate, turn, view))
             text = spoken((await debate.ask(prompt, agent=turn.agent, purpose="ask")).text)
             return Reply(text, answers=False)
         orders = (False, True) if self.options.orders == "both" else (False,)
@@ -103,16 +103,17 @@ class Judge(Style):
         return Reply(texts[0], letter(chosen), confidence=max(mean, 1 - mean), data={"oversight": data})
 
     async def _judge(self, debate: Debate, turn: Turn, view: Sequence[Message], exchanged: bool) -> str:
-        prompt = fill(self.options.prompt, **self._shown(debate, view, exchanged))
+        prompt = fill(self.options.prompt, **self._shown(debate, turn, view, exchanged))
         return (await debate.ask(prompt, agent=turn.agent, purpose="judge")).text
 
-    def _shown(self, debate: Debate, view: Sequence[Message], exchanged: bool = False) -> dict[str, Any]:
-        """What stands in the prompt."""
+    def _shown(self, debate: Debate, turn: Turn, view: Sequence[Message], exchanged: bool = False) -> dict[str, Any]:
+        """What stands in the prompt. The passage does for an expert only, also where the data set does not hide it."""
         a, b = (debate.sample.choices[i] for i in sides(debate)[::-1 if exchanged else 1])
         speakers = [agent for agent in debate.agents if not agent.persona.votes]
         about = self.options.debated if len(speakers) > 1 else fill(
             self.options.consulted, side="answer B" if exchanged else "answer A") if speakers else ""
-        passage = "Passage:\n" + "\n\n".join(debate.sample.context) + "\n\n" if debate.sample.context else ""
+        shows = debate.sample.context and turn.agent.persona.role == EXPERT
+        passage = "Passage:\n" + "\n\n".join(debate.sample.context) + "\n\n" if shows else ""
         said = transcript(debate, view, first=int(exchanged), exchanged=exchanged)
         return {"about": about, "question": task(debate), "a": a, "b": b, "passage": passage, "said": said}
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PAPER = "Khan et al. 2024 (arXiv 2402.06782)"
 SPEAKERS = {"debate": ("Debater A", "Debater B"), "consultancy": ("Consultant",), "none": ()}
-SPEAKER = "debater"
+SPEAKER, EXPERT = "debater", "expert"
 FLOOR = frozenset({"argue", "ask"})
 """The moves that everybody hears; what a judge believes after a round is for the record."""
 

@@ -111,6 +111,8 @@ def transcript(debate: Debate, view: Sequence[Message], *, first: int = 0, excha
     parts: list[str] = []
     for number in sorted({m.round for m in view}):
         said = [m for m in view if m.round == number and m.content]
+        if not said:
+            continue
         questions = [m for m in said if m.move == "ask"]
         speeches = sorted((m for m in said if m.move == "argue"), key=lambda m: m.agent != first)
         parts += [f"Round {number}", *(f"{debate.agent(m.agent or 0).persona.name}:\n{m.content}"
