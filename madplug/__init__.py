@@ -75,10 +75,9 @@ _HOMES = {
     "options": ("ModelName", "ModelOptions", "Names", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
                 "Volatile"),
     "records": (
-        "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "Form", "Frozen", "LEAVE",
-        "Message",
-        "Persona", "Picture", "Plan", "Reopen", "Reply", "Request", "Review", "Sample", "Turn", "Usage", "Vote",
-        "is_another_sample"),
+        "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "FAILED", "Form",
+        "Frozen", "LEAVE", "Message", "Persona", "Picture", "Plan", "Reopen", "Reply", "Request", "Review",
+        "Sample", "Turn", "Usage", "Vote", "is_another_sample"),
     "events": (
         "AgentsCast", "CallAnswered", "DebateFinished", "DebateStarted", "Decided", "MessageRecorded", "StudyFinished",
         "StudyStarted", "Event"),

@@ -9,6 +9,8 @@ What the host itself puts on record are messages without an author (`agent` is N
     say                 `Review.say`
     say     reopened    `Reopen.say`
     leave               `Review.leave`; the ids of the agents are in `data["madplug"]["left"]`
+    leave   failed      an agent whose model failed (`on_failed_agent`); `["failed"]` has its id and the reason
+    replace failed      likewise; the agent stays, on the model `["model"]`
 """
 
 from __future__ import annotations
@@ -61,8 +63,8 @@ class DebateId(NamedTuple):
         return f"cell '{self.cell}', repeat {self.repeat}, sample '{self.sample}'"
 
 
-SAY, LEAVE, REOPENED = "say", "leave", "reopened"
-"""The moves, and the stage, of what the host itself puts on record."""
+SAY, LEAVE, REPLACE, REOPENED, FAILED = "say", "leave", "replace", "reopened", "failed"
+"""The moves, and the stages, of what the host itself puts on record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +368,16 @@ class DebateResult:
     def rounds(self) -> int:
         """The last round with a message that was not retracted; 0 if there is none."""
         return max((m.round for m in self.messages if not m.retracted), default=0)
+
+    @property
+    def failures(self) -> dict[int, str]:
+        """What their models said, by the ids of the agents that failed and left or were replaced; else empty.
+
+        A debate with failures that has an answer is partial: whoever shows the answer says so first.
+        """
+        marks = (m.data.get("madplug") for m in self.messages if m.stage == FAILED and not m.retracted)
+        found = (mark.get("failed") for mark in marks if isinstance(mark, Mapping))
+        return {int(i): str(why) for pairs in found if isinstance(pairs, Mapping) for i, why in pairs.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -306,9 +306,9 @@ def _print_study(folder: Path, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
-    rows = [(safe(c["cell"]), str(c["done"]), str(c["failed"]), str(c["undecided"]), str(c["calls"]), str(c["tokens"]))
-            for c in facts["cells"]]
-    click.echo(columns(rows, ("cell", "done", "failed", "undecided", "calls", "tokens")))
+    head = ["cell", *(["partial"] if any(c["partial"] for c in facts["cells"]) else []), "done", "failed", "undecided",
+            "calls", "tokens"]
+    click.echo(columns([[safe(str(c[name])) for name in head] for c in facts["cells"]], head))
     left = "unknown" if facts["left"] is None else str(facts["left"])
     cost = "" if not facts["cost_usd"] else f", {facts['cost_usd']:.4f} USD"
     click.echo(f"{facts['done']} done, {facts['failed']} failed, {left} left; {facts['calls']} calls paid, "

@@ -45,8 +45,8 @@ def status_of(folder: Path) -> dict[str, Any]:
     with open_study(folder) as study:
         found = study.overview()
         cells: list[dict[str, Any]] = [
-            {"cell": f.cell, "done": f.done, "failed": f.failed, "undecided": f.undecided, "calls": f.calls,
-             "tokens": f.prompt + f.completion, "seconds": round(f.seconds, 3)}
+            {"cell": f.cell, "done": f.done, "failed": f.failed, "undecided": f.undecided, "partial": f.partial,
+             "calls": f.calls, "tokens": f.prompt + f.completion, "seconds": round(f.seconds, 3)}
             for f in sorted(found, key=lambda one: one.cell) if f.done + f.failed]
         totals, planned = study.totals(), study.fact("planned")
         done, failed = sum(c["done"] for c in cells), sum(c["failed"] for c in cells)

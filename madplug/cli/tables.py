@@ -37,7 +37,8 @@ def summary_rows(summary: Mapping[str, Any]) -> tuple[list[dict[str, str]], list
 def _row(cell: Mapping[str, Any], metrics: Sequence[str], *, costs: bool) -> dict[str, str]:
     debates = max(1, cell["done"] + cell["failed"])
     tokens = (cell["tokens"]["prompt"] + cell["tokens"]["completion"]) / debates
-    row = {"cell": safe(cell["cell"]) + (" (oracle)" if cell["oracle"] else ""),
+    row = {"cell": safe(cell["cell"]) + (" (oracle)" if cell["oracle"] else "")
+           + (f" ({cell['partial']} partial)" if cell.get("partial") else ""),
            **{name: figure(cell["metrics"].get(name)) for name in metrics}, "debates": str(cell["done"]),
            "undecided": str(cell["undecided"]), "failed": str(cell["failed"]),
            "calls": f"{cell['calls'] / debates:.1f}", "tokens": f"{tokens:.0f}"}

@@ -26,6 +26,9 @@ def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str
     if len(cell.personas) > cell.wanted:
         yield Problem("debate.personas", f"{len(cell.personas)} generators for {cell.wanted} agents; each makes at "
                       "least one persona")
+    if cell.quorum > (cell.wanted if cell.on_failed_agent != "fail" else 1):
+        yield Problem("debate.quorum", f"{cell.quorum} of {count(cell.wanted, 'agent')} can never be left" if
+                      cell.on_failed_agent != "fail" else "changes nothing unless on_failed_agent is drop or replace")
     yield from _moves(cell)
     if not cell.channels and cell.agents_ask and (calls := cell.worst_calls()):
         yield Problem("models", f"a debate may make {count(calls, 'call')}, but there is no model; add [models.NAME]")

@@ -125,6 +125,8 @@ def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Tabl
     debate = of_host("debate")
     for table, style in zip(debate["styles"], cell.styles, strict=True):
         table |= {"for": list(style.only)} if style.only is not None else {}
+    if cell.on_failed_agent != "fail":  # so that studies from before this setting stay the same studies
+        debate |= {"on_failed_agent": cell.on_failed_agent, "quorum": cell.quorum}
     table = {"debate": debate | {"agents": cell.wanted, "rounds": cell.rounds, "models": list(cell.models)},
              **of_host(""), "models": {name: spell(plan.models[line]) for name, line in cell.channels.items()},
              "services": {name: spell(s) for name, s in cell.services.items()}}
@@ -255,7 +257,8 @@ class CellResolver:
         cell = Cell(slug=self.slug, dataset_key=to_json(self._table.dataset or {}), models=models,
                     channels={k: v for k, v in lines.items() if v}, services=self.builder.named.get("services", {}),
                     settings=self.settings, oracle=self.oracle, match=match.model_dump() if match else None,
-                    agents=self._table.debate.agents, rounds=self._table.debate.rounds or 1, **parts)
+                    agents=self._table.debate.agents, rounds=self._table.debate.rounds or 1,
+                    on_failed_agent=self._table.debate.on_failed_agent, quorum=self._table.debate.quorum, **parts)
         self.builder.problems += check_cell(cell, self.parent.made.models, self.builder.places)
         return None if self.problems else cell
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -97,6 +97,11 @@ class DebateSettings(Shape):
         "generators fix the number"))
     rounds: int | None = Field(default=None, ge=1, le=MOST_ROUNDS, description=(
         "the most rounds in which agents speak, the first included; 1 unless the paradigm says otherwise"))
+    on_failed_agent: Literal["fail", "drop", "replace"] = Field(default="fail", description=(
+        "an agent whose model fails or is silent fails the debate (`fail`), or leaves and the others decide (`drop`), "
+        "or goes on with the next of `models` that answers (`replace`). Such a debate is shown as partial"))
+    quorum: int = Field(default=1, ge=1, le=MOST_AGENTS, description=(
+        "the debate fails if fewer agents that vote are left"))
     models: list[str] | None = Field(
         default=None, description="names of the models that agents use, in turn; not needed if there is only one")
 

@@ -75,6 +75,8 @@ class Cell(CellFacts):
     styles: Sequence[BoundStyle]
     rounds: int
     agents: int | None = None
+    on_failed_agent: str = "fail"
+    quorum: int = 1
     personas: Sequence[PersonaGenerator] = ()
     casting: Casting | None = None
     phases: Sequence[Phase] = ()

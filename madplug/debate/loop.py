@@ -21,13 +21,29 @@ from madplug.debate.checks import (
     check_returned_all,
     check_review,
     check_wave,
+    describe_error,
     method_name,
     type_error,
 )
-from madplug.debate.state import DebateState, change, changed_paths, record, retract, seat, tell, turn_calls
-from madplug.errors import ComponentError
+from madplug.debate.state import DebateState, change, changed_paths, record, retract, seat, tell, to_result, turn_calls
+from madplug.errors import ComponentError, EmptyReplyError, ModelError
 from madplug.events import Decided
-from madplug.records import LEAVE, REOPENED, SAY, Agent, Decision, Message, Persona, Reopen, Reply, Review, Turn, frozen
+from madplug.records import (
+    FAILED,
+    LEAVE,
+    REOPENED,
+    REPLACE,
+    SAY,
+    Agent,
+    Decision,
+    Message,
+    Persona,
+    Reopen,
+    Reply,
+    Review,
+    Turn,
+    frozen,
+)
 
 MOST_REDOS = 20
 """If a round is retracted more often than this, the extension that requests it is at fault."""
@@ -89,19 +105,60 @@ async def run_round(state: DebateState) -> Decision | None:
 async def run_wave(state: DebateState, number: int, turns: Sequence[Turn]) -> None:
     """Take all turns of a wave on the same transcript, and record their messages in the wave's order."""
     views = [await state.view(turn) for turn in turns]
-    taken = await gather_all(take_turn(state, turn, view) for turn, view in zip(turns, views, strict=True))
+    taken = await gather_all(attempt(state, turn, view) for turn, view in zip(turns, views, strict=True))
     before = state.transcript.record
-    for i, (turn, view, (reply, answer, key, calls)) in enumerate(zip(turns, views, taken, strict=True)):
+    for turn, (_, failures, model) in zip(turns, taken, strict=True):
+        if failures:
+            give_up(state, turn.agent, failures, model)
+    for turn, view, (said, _, _) in zip(turns, views, taken, strict=True):
+        if said is None:
+            continue
+        reply, answer, key, calls = said
         record(state, Message(
-            len(before) + i, state.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer, key,
+            0, state.round, number, turn.agent.id, turn.move, reply.content, turn.stage, answer, key,
             reply.agreement, reply.confidence, tuple([m.id for m in view]),
             tuple([m.id for m in view if m is not before[m.id] and m != before[m.id]]), False,
             calls[-1][1] if calls else None, tuple([key for key, _ in calls]),
             frozen({**turn.data, **reply.data} if turn.data else reply.data)))
 
 
-async def take_turn(state: DebateState, turn: Turn, view: Sequence[Message]) -> tuple[
-        Reply, str | None, str | None, list[tuple[str, str]]]:
+Said = tuple[Reply, str | None, str | None, list[tuple[str, str]]]
+"""A reply, its answer and key, and the calls (key, model) behind it."""
+
+
+async def attempt(state: DebateState, turn: Turn, view: Sequence[Message]) -> tuple[Said | None, list[str], str | None]:
+    """Take one turn, on other models where the run file says so; without a reply, the agent has failed.
+
+    Returns what was said, the reason of each failure, and the model that took the turn.
+    """
+    policy, failures = state.cell.on_failed_agent, list[str]()
+    agent = state.agents[turn.agent.id]
+    others = state.cell.models if policy == "replace" else ()
+    for model in dict.fromkeys([agent.model, *others]):
+        try:
+            taken = turn if model == turn.agent.model else replace(turn, agent=replace(agent, model=model))
+            return await take_turn(state, taken, view), failures, model
+        except ModelError as error:
+            if policy == "fail":
+                raise
+            failures.append(describe_error(error))
+    return None, failures, None
+
+
+def give_up(state: DebateState, agent: Agent, failures: Sequence[str], model: str | None) -> None:
+    """Record that an agent has failed: it goes on with another model, or leaves, as long as enough voters are left."""
+    data: dict[str, Any] = {"failed": {str(agent.id): "; ".join(failures)}}
+    if model is not None:
+        change(state, agents=tuple(replace(a, model=model) if a.id == agent.id else a for a in state.agents))
+    record(state, Message(0, state.round, 0, None, REPLACE if model else LEAVE, "", FAILED,
+                          data={"madplug": {**data, **({"model": model} if model else {"left": [agent.id]})}}))
+    if len(state.voters) < state.cell.quorum:
+        said = "; ".join(to_result(state).failures.values())
+        raise ModelError(f"{len(state.voters)} of {len(state.agents)} agents are left, and the quorum is "
+                         f"{state.cell.quorum}: {said}")
+
+
+async def take_turn(state: DebateState, turn: Turn, view: Sequence[Message]) -> Said:
     """Take one turn; return the reply, its answer and key, and the calls (key, model) behind it."""
     calls: list[tuple[str, str]] = []
     token = turn_calls.set(calls)
@@ -112,6 +169,8 @@ async def take_turn(state: DebateState, turn: Turn, view: Sequence[Message]) -> 
             given = await given
         reply = check_reply(check_hook_result(given, Reply, "reply"), "the hook 'madplug_reply' gave")
         if calls and not reply.content.strip():
+            if state.cell.on_failed_agent != "fail":
+                raise EmptyReplyError(f"model '{calls[-1][1]}' answered with no text")
             reply = silent(reply)
         return (reply, *await seen.read(turn, reply), calls)
     except Exception:  # the message that these calls were made for is never recorded

@@ -17,7 +17,7 @@ from madplug.debate.state import (
     without_paths,
 )
 from madplug.events import Decided
-from madplug.records import REOPENED, DebateResult, Decision, Message, Usage
+from madplug.records import FAILED, REOPENED, DebateResult, Decision, Message, Usage
 
 Spent = Callable[[str], tuple[Usage, int]]
 """The usage of a recorded call, by its key, and its retries."""
@@ -105,6 +105,8 @@ class _Record:
             decision = decision or await decide(state, "after_wave")
             if decision is not None and last:
                 return decision
+        while others and others[0].stage == FAILED:
+            self._put([others.pop(0)])
         for key in (key for m in spoken if m.retracted for key in m.calls):
             self._count(key)
         if any(not m.retracted for m in spoken):  # not where an extension retracted the last round for good

@@ -73,6 +73,8 @@ class CellOverview:
     running: int
     """Debates that have started and not ended; they count in none of the sums."""
     undecided: int
+    partial: int
+    """Decided after an agent had failed."""
     calls: int
     prompt: int
     """Tokens."""

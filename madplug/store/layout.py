@@ -28,7 +28,7 @@ _TABLES = {
     # `request` is compressed; `base` is the number of the request that is its dictionary.
     "contents": "CREATE TABLE contents (number INTEGER PRIMARY KEY, base INTEGER, raw TEXT, logprobs TEXT,"
                 " text TEXT NOT NULL, request BLOB NOT NULL)",
-    # `outcome` is NULL while a debate runs.
+    # `outcome` is NULL while a debate runs; `decided` is 2 if agents failed in a debate that has an answer.
     "debates": "CREATE TABLE debates (number INTEGER PRIMARY KEY, cell TEXT NOT NULL,"
                " repeat INTEGER NOT NULL, sample TEXT NOT NULL, digest TEXT NOT NULL, outcome TEXT, error TEXT,"
                " decided INTEGER, agreed INTEGER, rounds INTEGER, messages INTEGER, calls INTEGER, retries INTEGER,"

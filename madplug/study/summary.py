@@ -26,7 +26,7 @@ class CellFigures:
     """The sums over the debates of one cell, added one at a time."""
 
     def __init__(self) -> None:
-        self.done = self.failed = self.undecided = self.calls = self.retries = 0
+        self.done = self.failed = self.undecided = self.partial = self.calls = self.retries = 0
         self.prompt = self.completion = self.cached = 0
         self.cost: float | None = 0.0
         self.seconds = 0.0
@@ -40,6 +40,7 @@ class CellFigures:
         if row["error"] is None:
             self.done += 1
             self.undecided += not row["decided"]
+            self.partial += row["decided"] == 2
         else:
             self.failed += 1
             if not metrics:
@@ -81,6 +82,7 @@ class CellFigures:
         """The figures as in `summary.json`."""
         return {
             "done": self.done, "failed": self.failed, "undecided": self.undecided,
+            **({"partial": self.partial} if self.partial else {}),
             "metrics": self.metrics(proportions, only),
             "calls": self.calls, "retries": self.retries,
             "tokens": {"prompt": self.prompt, "completion": self.completion, "cached": self.cached},

@@ -159,7 +159,8 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
          models: Sequence[str] = ("model",), dataset: Dataset | None = None, oracle: bool = False, seed: int = 0,
          matched: DebateResult | None = None, repeats: int = 1, observers: Sequence[Observer] = (),
          more: Mapping[str, Mapping[str, Component]] | None = None,
-         store: MemoryStore | None = None, expect_failure: bool = False) -> Played:
+         on_failed_agent: str = "fail", quorum: int = 1, store: MemoryStore | None = None,
+         expect_failure: bool = False) -> Played:
     """Run a debate with the given components, and the plainest ones for all other slots.
 
     With several samples or repeats, all debates are run and the last one is returned; `store` has the others.
@@ -176,6 +177,7 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
         agents=agents if agents is not None or any(g.count for g in personas) else max(len(personas), 3),
         personas=personas, casting=casting, phases=phases, metrics=metrics or {}, extensions=extensions,
         models=tuple(models), services=services or {}, more=more or {}, dataset=dataset or Listed(rows), oracle=oracle,
+        on_failed_agent=on_failed_agent, quorum=quorum,
         channels={name: name for name in models}, match={"cell": "matched", "by": "calls"} if matched else None)
     scripted = Scripted(replies, model)
     store = MemoryStore() if store is None else store

@@ -18,8 +18,8 @@ from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message
 
 BATCH = 500
 What = Literal["debates", "messages", "calls"]
-COLUMNS = ("question", "reference", "answer", "key", "undecided", "rounds", "first_answers", "last_answers", "flips",
-           "flipped")
+COLUMNS = ("question", "reference", "partial", "answer", "key", "undecided", "rounds", "first_answers", "last_answers",
+           "flips", "flipped")
 """The columns of `DEBATE` that Parquet has beside the parts of a debate."""
 _FREE = {"metadata", "data", "scores", "weights", "notes", "metrics", "raw", "request"}
 """Parts of a row whose keys are not fixed; in Parquet, whose columns are, they become JSON text."""
@@ -195,7 +195,7 @@ def _schemas(pa: Any) -> dict[str, Any]:
         "cell": text, "repeat": whole, "sample": sample, "references": texts, "agents": pa.list_(agent),
         "messages": pa.list_(message), "decision": decision, "metrics": text, "calls": whole, "retries": whole,
         "tokens": tokens, "seconds": number, "error": text, "notes": text, "question": text, "reference": text,
-        "answer": text, "key": text, "undecided": truth, "rounds": whole, "first_answers": texts,
+        "partial": truth, "answer": text, "key": text, "undecided": truth, "rounds": whole, "first_answers": texts,
         "last_answers": texts, "flips": whole, "flipped": whole})
     messages = pa.schema({
         "cell": text, "repeat": whole, "sample": text, "message": whole, "round": whole, "wave": whole, "agent": whole,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
-from madplug import DebateId, UserError, parse_json
+from madplug import FAILED, DebateId, UserError, parse_json
 
 if TYPE_CHECKING:
     from madplug.store import Reader
@@ -25,6 +25,7 @@ DEBATE: Mapping[str, str] = {
     "question": "its text",
     "reference": "the first reference",
     "references": "all references (list)",
+    "partial": "whether an agent had failed before the others decided",
     "answer": "the debate's answer as text; missing if it is undecided or failed",
     "key": "its canonical form",
     "agreed": "whether the protocol's own rule was met",
@@ -109,7 +110,8 @@ def debate_row(record: Mapping[str, Any]) -> Row:
     return {
         "cell": record["cell"], "repeat": record["repeat"], "sample": sample["id"], "group": sample["group"],
         "question": sample["question"], "reference": next(iter(record["references"]), None),
-        "references": record["references"], "answer": made.get("answer"), "key": made.get("key"),
+        "references": record["references"], "partial": any(m["stage"] == FAILED for m in said),
+        "answer": made.get("answer"), "key": made.get("key"),
         **{name: made.get(name) for name in ("agreed", "fallback", "tie")},
         "undecided": record["error"] is None and made.get("key") is None, "reason": made.get("reason"),
         "error": record["error"],

@@ -154,6 +154,7 @@ def _line(debate: Outline) -> Text:
     end: str = debate.state if debate.state != "done" else "undecided"
     if decision is not None and decision.key is not None and debate.state == "done":
         end = " ".join(safe(decision.key).split())[:40]
+    end = f"partial: {end}" if debate.missing else end
     word, style = GRADES[debate.right]
     changes = f", {count(len(debate.changes), 'change')} of mind" if debate.changes else ""
     error = f": {safe(' '.join(debate.error.split()))}" if debate.error else ""

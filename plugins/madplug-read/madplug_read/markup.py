@@ -40,7 +40,9 @@ def reader_page(study: Reader) -> str:
     cells, planned, folder = study.overview(), study.fact("planned"), getattr(study, "folder", None)
     left = planned - sum(c.done + c.failed for c in cells) if isinstance(planned, int) else 0
     more = f": {count(left, 'debate')} left" if left else ""
-    rows = [[c.cell, c.done, c.undecided, c.failed, c.calls, c.prompt + c.completion] for c in cells]
+    names = [f"{c.cell} ({c.partial} partial)" if c.partial else c.cell for c in cells]
+    rows = [[name, c.done, c.undecided, c.failed, c.calls, c.prompt + c.completion]
+            for name, c in zip(names, cells, strict=True)]
     return (f"<div><p><b>{text(folder.name if folder is not None else 'study')}</b>"
             f"{text(more)}</p>"
             f"{table(['cell', 'debates', 'undecided', 'failed', 'calls', 'tokens'], rows)}</div>")
@@ -77,7 +79,8 @@ def _end(debate: Outline) -> str:
         return "not decided yet"
     answer = "no answer" if decision.key is None else text(decision.answer or decision.key)
     reference = f"; reference: {text(', '.join(debate.references))}" if debate.references else ""
-    return f"Decision: <b>{answer}</b>{' (agreed)' if decision.agreed else ''}{reference}; " \
+    partial = "".join(f"partial: {text(missing)}<br>" for missing in debate.missing)
+    return f"{partial}Decision: <b>{answer}</b>{' (agreed)' if decision.agreed else ''}{reference}; " \
            f"{text(count(debate.calls, 'call'))}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from madplug import LEAVE, Agent, DebateResult, Message, is_another_sample
+from madplug import FAILED, LEAVE, Agent, DebateResult, Message, is_another_sample
 from madplug.store import Spent
 from madplug_read.checking import check_result
 from madplug_read.grading import Grades
@@ -52,8 +52,8 @@ def outline(result: DebateResult, grades: Grades, spending: Spending | None = No
         decision=decision, right=right, traits=traits(result, right, rounds, changes, counted),
         metrics=result.metrics, calls=result.calls, retries=result.retries, prompt=tokens.prompt,
         completion=tokens.completion, cached=tokens.cached, cost_usd=tokens.cost_usd, seconds=result.seconds,
-        notes=result.notes, opening_calls=result.opening_calls,
-        other_calls=result.other_calls)
+        missing=tuple(missing_names(result.agents, result.messages)), notes=result.notes,
+        opening_calls=result.opening_calls, other_calls=result.other_calls)
 
 
 def _state(result: DebateResult) -> State:
@@ -147,10 +147,24 @@ def _cards(messages: Sequence[Message], agents: Sequence[Agent], grades: Grades,
 
 def _who_left(message: Message, agents: Sequence[Agent]) -> str:
     """What a message without words says if agents leave the debate with it."""
+    if message.stage == FAILED:
+        return "; ".join(missing_names(agents, (message,)))
     mark = message.data.get("madplug")
     left = mark.get("left", ()) if isinstance(mark, Mapping) and message.move == LEAVE else ()
     names = [agent.persona.name for agent in agents if agent.id in left]
     return f"left the debate: {', '.join(names)}" if names else ""
+
+
+def missing_names(agents: Sequence[Agent], messages: Iterable[Message]) -> Iterator[str]:
+    """The agents that failed, each with what its model said and, where another model took its place, which."""
+    names = {agent.id: agent.persona.name for agent in agents}
+    for m in messages:
+        mark: Any = m.data.get("madplug")
+        if m.stage != FAILED or m.retracted or not isinstance(mark, Mapping):
+            continue
+        instead = f" (model '{mark['model']}' took its place)" if "model" in mark else ""
+        for id, why in dict(mark.get("failed") or {}).items():
+            yield f"{names.get(int(id), id)} failed{instead}: {why}"
 
 
 def _received(message: Message) -> Mapping[str, str]:

@@ -151,6 +151,8 @@ class Outline:
     cached: int
     cost_usd: float | None
     seconds: float
+    missing: tuple[str, ...] = ()
+    """The agents that failed, each with what its model said; a debate that has any and a decision is partial."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     opening_calls: tuple[str, ...] = ()
     """Keys of the calls made before round 1."""

@@ -204,6 +204,8 @@ class _Page:
         """The decision, the votes and the cost."""
         d, decision = self.debate, self.debate.decision
         yield Text()
+        for missing in d.missing:
+            yield Text.assemble(("Partial", "bold yellow"), f": {safe(missing)}")
         if d.error is not None:
             yield Text.assemble(("Failed", "bold red"), f": {safe(d.error)}")
         elif decision is None:

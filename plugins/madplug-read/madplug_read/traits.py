@@ -12,6 +12,7 @@ TRAITS: Mapping[str, str] = {
     "wrong": "the decision is wrong",
     "undecided": "there is no decision",
     "failed": "the debate failed",
+    "partial": "an agent failed, and the others decided",
     "running": "the debate has not ended",
     "changed": "an agent changed its mind",
     "right_to_wrong": "an agent went from a right to a wrong answer",
@@ -45,6 +46,8 @@ def traits(result: DebateResult, right: bool | None, rounds: Sequence[RoundRow],
 
 
 def _of_the_end(result: DebateResult, right: bool | None) -> Iterator[str]:
+    if result.failures:
+        yield "partial"
     if result.error is not None:
         yield "failed"
     elif result.decision is None:

@@ -97,8 +97,9 @@ def _study(study: Study, debates: int, *, complete: bool) -> dict[str, Any]:
     """What is said of a study; how much of it is left only if all of its cells are in the report."""
     left = None if study.planned is None or not complete else max(0, study.planned - debates)
     return {"name": study.name, "folder": str(study.folder), "status": study.status, "debates": debates, "left": left,
-            "planned": study.planned, "oracle": study.oracle, "problems": list(study.problems),
-            "madplug": study.manifest.get("madplug"), "data": study.manifest.get("data") or {}}
+            "planned": study.planned, "oracle": study.oracle, "partial": study.partial,
+            "problems": list(study.problems), "madplug": study.manifest.get("madplug"),
+            "data": study.manifest.get("data") or {}}
 
 
 def pareto(cells: Sequence[Mapping[str, Any]], cost: str, metric: str | None) -> list[str]:

@@ -71,6 +71,8 @@ class Study:
     manifest: Mapping[str, Any]
     cells: list[CellFacts]
     oracle: bool = False
+    partial: int = 0
+    """Debates that were decided after an agent had failed."""
 
 
 def open_studies(folders: Sequence[Path]) -> list[Study]:
@@ -87,6 +89,7 @@ def _open(number: int, folder: Path) -> Study:
     with open_study(folder) as study:
         identity, planned = _table(study.fact("identity")), study.fact("planned")
         problems, recorded = study.problems(), _slugs(study)
+        partial = sum(cell.partial for cell in study.overview())
     summary, manifest = _json(folder / "summary.json"), _json(folder / "manifest.json")
     of_cell = {str(c.get("cell")): c for c in summary.get("cells", ()) if isinstance(c, Mapping)}
     resolved = _table(identity.get("cells"))
@@ -101,7 +104,7 @@ def _open(number: int, folder: Path) -> Study:
     repeats = identity.get("repeats")
     return Study(folder, str(summary.get("study") or _name_of(folder)),
                  planned if isinstance(planned, int) else None, repeats if isinstance(repeats, int) else None,
-                 summary.get("status"), problems, manifest, cells, any(c.oracle for c in cells))
+                 summary.get("status"), problems, manifest, cells, any(c.oracle for c in cells), partial)
 
 
 def _figures(value: Any, problems: list[str]) -> Mapping[str, Any]:

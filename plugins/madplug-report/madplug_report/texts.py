@@ -15,7 +15,9 @@ def headline(report: Mapping[str, Any]) -> str:
     debates = sum(s["debates"] for s in report["studies"])
     mark = " (oracle)" if report["oracle"] else ""
     cells = len(report["cells"])
-    return f"{names}{mark}: {cells} cell{'s' * (cells != 1)}, {debates} debate{'s' * (debates != 1)}"
+    partial = sum(s["partial"] for s in report["studies"])
+    missing = f", {partial} of them partial (an agent failed, and the others decided)" if partial else ""
+    return f"{names}{mark}: {cells} cell{'s' * (cells != 1)}, {debates} debate{'s' * (debates != 1)}{missing}"
 
 
 def terminal(report: Mapping[str, Any], width: int = 0) -> str:

@@ -13,7 +13,7 @@ import { useFollowed } from './study.js';
 const FILTERS = {
   wrong: 'wrong', right: 'right', changed: 'changed mind', right_to_wrong: 'right turned wrong',
   wrong_to_right: 'wrong turned right', minority_right: 'majority wrong, a minority right', undecided: 'undecided',
-  failed: 'failed', fallback: 'decided by a fallback', tie: 'a tie', unread: 'unreadable answers', retracted: 'retracted', altered: 'altered', running: 'not ended',
+  failed: 'failed', partial: 'partial (an agent failed)', fallback: 'decided by a fallback', tie: 'a tie', unread: 'unreadable answers', retracted: 'retracted', altered: 'altered', running: 'not ended',
 };
 const ORDERS = {
   sample: 'sample', started: 'start', changes: 'changes of mind', rounds: 'rounds', messages: 'messages', calls: 'calls', tokens: 'tokens',
@@ -50,7 +50,7 @@ export function CellPage({ study, cell, query }) {
 // The sums of all cells, as of one.
 function together(cells) {
   const sum = (name) => cells.reduce((n, c) => n + c[name], 0);
-  const names = ['done', 'failed', 'running', 'undecided', 'calls', 'cost_usd'];
+  const names = ['done', 'failed', 'running', 'undecided', 'partial', 'calls', 'cost_usd'];
   return { ...Object.fromEntries(names.map((name) => [name, sum(name)])), repeats: Math.max(1, ...cells.map((c) => c.repeats)) };
 }
 
@@ -60,6 +60,7 @@ function Facts({ cell, metric }) {
     const range = cell.score.ci95;
     facts.push(`${metric} ${score(cell.score.mean)}${range ? ` [${range.map((x) => x.toFixed(2)).join(', ')}]` : ''}`);
   }
+  if (cell.partial) facts.unshift(`${whole(cell.partial)} partial: an agent failed`);
   if (cell.undecided) facts.push(`${whole(cell.undecided)} undecided`);
   if (cell.failed) facts.push(`${whole(cell.failed)} failed`);
   if (cell.running) facts.push(`${whole(cell.running)} not ended`);
@@ -225,7 +226,7 @@ function Row({ study, row, query, repeats, named }) {
     <span class="what"><span class="quiet small">${named && `${brief(row.cell, 60)} · `}${brief(row.sample, 60)}${repeats > 1 ? ` · repeat ${row.repeat}` : ''}</span>
       <span class="question"><${Rich} text=${brief(row.question, 160)} inline=${true} /></span></span>
     <span class="how"><${Marks} marks=${row.marks} agents=${row.agents} /></span>
-    <span class="end">${row.state === 'failed' ? html`<span class="chip failed">failed</span>`
+    <span class="end">${row.traits.includes('partial') && html`<span class="chip failed">partial</span> `}${row.state === 'failed' ? html`<span class="chip failed">failed</span>`
       : row.state === 'running' ? html`<span class="chip none">not ended</span>`
         : html`<${Chip} answer=${answer} name="undecided" />`}${row.reference && row.right !== true && html` <span class="quiet small reference-of">reference <bdi>${
           brief(row.reference, 24)}</bdi></span>`}</span>

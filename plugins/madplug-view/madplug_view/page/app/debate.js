@@ -147,7 +147,8 @@ export function Verdict({ debate, answers, reached = true, open }) {
   if (state === 'running') return html`<section class="verdict"><h2>Decision</h2><p class="quiet">none yet: the debate is running, or was stopped</p></section>`;
   const how = HOW.filter(([name]) => decision[name]);
   const answer = decision.key === null ? null : answers.get(decision.key);
-  return html`<section class="verdict" aria-label="Decision"><h2>Decision</h2>
+  return html`<section class="verdict" aria-label="Decision"><h2>Decision${debate.missing.length > 0 && ', partial'}</h2>
+    ${debate.missing.map((text) => html`<div class="problem"><${Text} text=${text} /></div>`)}
     <p class="bar start"><${Chip} answer=${answer} big=${true} name="undecided" />${debate.right !== null && html`<span class=${
       debate.right ? 'right' : 'wrong'}>${debate.right ? 'right' : 'wrong'}</span>`}${debate.right === false && debate.references.length > 0 && html`<span>the reference is <bdi>${
       brief(debate.references.join(' or '), 60)}</bdi></span>`}${how.map(([name, text, means]) => html`<${Term} key=${name} means=${means}>${text}<//>`)}<span class="quiet">${brief(decision.reason ?? '', 200)}</span></p>
