@@ -57,6 +57,11 @@ METHODS = {
                  'decision = {use = "consensus.majority", final = "ask"}',
     "judge": 'paradigm = "mallm.memory"\nrounds = 1\ndecision = {use = "judge.synthesis", final = "ask"}',
     "judge_select": 'paradigm = "mallm.memory"\nrounds = 1\ndecision = {use = "judge.synthesis", mode = "select"}',
+    "council": 'paradigm = "council.three_stages"\nagents = 2',
+    "council_dialectic": 'paradigm = "council.dialectic"\nagents = 2',
+    "council_fusion": 'paradigm = "council.fusion"\nagents = 2',
+    "council_jury": 'paradigm = "council.jury"\nagents = 1',
+    "council_selected": 'paradigm = "council.selected"\nagents = 2',
     "moa": 'paradigm = "moa.mixture"\nagents = 2',
     "moa_ranker": 'paradigm = "moa.ranker"\nagents = 2\nrounds = 1',
     "moa_self_seq": 'paradigm = "moa.self_seq"\nturns = {use = "baselines.samples", samples = 7}',
@@ -135,7 +140,8 @@ def test_every_paradigm_with_prompts_of_its_own_is_on_record():
     offered = {o.name for o in REGISTRY.offers("paradigm") if o.distribution.startswith("madplug-")} - {"kit.pair"}
     assert offered - paradigms <= {
         "replay.debate", "freemad.baseline1", "freemad.baseline2", "madc.cot", "madc.self_consistency", "moa.lite",
-        "moa.self", "oversight.debate", "oversight.sequential", "oversight.naive"}
+        "moa.self", "council.original", "council.ranked", "council.delphi", "oversight.debate", "oversight.sequential",
+        "oversight.naive"}
 
 
 def main(names):

@@ -64,10 +64,12 @@ SHIPPED = {folder.name.removeprefix("madplug-") for folder in (Path(__file__).pa
 ALONE = {"baselines.io", "baselines.cot", "baselines.self_improvement", "madc.cot", "moa.self", "moa.self_seq"}
 """One agent, who agrees with itself."""
 SAMPLES = "baselines.self_consistency"
-BLIND = {SAMPLES, "madc.self_consistency", "moa.lite"}  # agents see no others, so that none supports another
-NOT_HERE = {"replay.debate", "dmad.vision", "metadebate.dmad_vision",  # recorded answers, images, two choices
+BLIND = {SAMPLES, "madc.self_consistency", "moa.lite", "council.selected", "council.fusion"}
+"""Agents see no others, so that none supports another."""
+NOT_HERE = {"replay.debate", "dmad.vision", "metadebate.dmad_vision", "council.jury",
             *(f"oversight.{name}" for name in (
                 "debate", "sequential", "interactive", "consultancy", "naive", "expert"))}
+"""Recorded answers, images, claims, two choices."""
 
 
 def shipped(kind):
@@ -130,7 +132,8 @@ def test_most_combinations_may_be_held(accepted, refused):
 
 
 def test_a_combination_is_refused_for_what_its_decision_needs_or_its_turns_ask_for(refused):
-    needing = {"agreement": "consensus.", "confidence": "reconcile.weighted", "judgement": "oversight.verdict"}
+    needing = {"agreement": "consensus.", "confidence": "reconcile.weighted", "judgement": "oversight.verdict",
+               "ranking": "council.best", "vote": "council.jury"}
     for cell, problems in refused.items():
         decision = cell.split(" ")[1]
         for place, message in problems:
@@ -199,6 +202,10 @@ NEVER = {
     "eot.memory": 3 * (1 + 5), "eot.report": 3 * (1 + 5), "eot.relay": 3 * (1 + 5), "eot.debate": 3 * (1 + 5),
     "mallm.memory": 3 * 7, "mallm.relay": 3 * 7, "mallm.report": 3 * 7, "mallm.debate": 7 * (1 + 2 * 2),
     "mallm.collective_refinement": 3 * 7 + 5 * 3,  # votes after rounds 3 to 7
+    # reviews without a ranking are asked for it once more
+    "council.three_stages": 3 + 2 * 3 + 1, "council.original": 3 + 3 + 1, "council.ranked": 3 + 2 * 3,
+    "council.selected": 3 + 1, "council.fusion": 3 + 2, "council.delphi": 3 * 3 + 1, "council.jury": 3,
+    "council.dialectic": 2 * (3 + 2 * 3),
     "moa.mixture": 6 * 2 + 1, "moa.lite": 6 + 1, "moa.ranker": 6 * 2 + 1, "moa.self": 6 + 1, "moa.self_seq": 30 + 1 + 8,
     "dylan.debate": 4 + 4 + 1 + 2, "groups.debate": 6 * 4 + 3,
     "selective.debate": 5 * 4 + 2 - 2,  # both summaries say A, as two agents do, who are silent then

@@ -37,9 +37,11 @@ class Agents:
             given = {"preference": "Yes" if judged else "No", "answer": f"({judged})" if judged else ""}
             given = given if request.purpose in ("moderate", "judge") else {"answer": answer}
             return json.dumps(_instance(request.form["json_schema"], sum(self.times.values())) | given)
-        if request.purpose == "rank":
+        if request.purpose in ("rank", "select"):
             return "1" if self.agree else "I cannot say."
-        if request.purpose in ("judge", "aggregate"):
+        if request.purpose == "review":
+            return "FINAL RANKING: Answer A, Answer B, Answer C, Answer D" if self.agree else "I cannot say."
+        if request.purpose in ("judge", "aggregate", "chair"):
             return f"Final answer: ({judged})" if judged else "I cannot say."
         if request.purpose == "program":
             return f"```python\nprint('Final answer: {answer}')\n```"

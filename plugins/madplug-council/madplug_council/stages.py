@@ -1,0 +1,208 @@
+"""The stages of a council: who is asked for what, and how opinions and reviews are asked for and read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from madplug import Message, Options, Reply, Style, Turn, TurnOrder
+from madplug_council.ballots import HEADING, read_ranking
+from madplug_prompting.prompts import Chat, fill, letter, question_parts, user
+from madplug_prompting.replies import spoken
+
+if TYPE_CHECKING:
+    from madplug import Agent, Debate
+
+LLM_COUNCIL = "karpathy/llm-council, 2025 (after a fork's code)"
+OPINION, REVISION, REVIEW = "draft", "improve", "review"
+_LABEL = re.compile(r"\bAnswer ([A-Z]+)\b")
+
+
+class StagesOptions(Options):
+    """The stages."""
+
+    moves: tuple[Literal["draft", "review", "improve"], ...] = Field(("draft", "review"), min_length=1, description=(
+        "what all seats are asked for at the same time, a round each: `draft` an opinion, `review` those of the "
+        "others, `improve` the own one; further rounds repeat the last"))
+
+
+class Stages(TurnOrder):
+    """All seats at the same time, stage by stage: opinions, then reviews; or any other sequence of these.
+
+    As soon as fewer than two answers are left, because the other seats have failed, nothing is reviewed.
+    """
+
+    name = "stages"
+    source = LLM_COUNCIL
+    Options = StagesOptions
+
+    def __init__(self, options: Any = None, **values: Any) -> None:
+        super().__init__(options, **values)
+        self.moves = frozenset(self.options.moves)
+
+    def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
+        """One wave of all seats."""
+        if debate.round > 1 and len(opinions(debate)) < 2:
+            return
+        moves = self.options.moves
+        yield [Turn(agent, moves[min(debate.round, len(moves)) - 1]) for agent in debate.agents]
+
+
+class OpinionOptions(Options):
+    """The prompts."""
+
+    prompt: str = Field(default="{question}\n\n{format}", description=(
+        "prompt of an opinion: one user message. {question}; {format}: how the answer format asks for the answer"))
+    revise: str = Field(default=(
+        "{question}\n\nYour answer so far:\n\n{own}\n\nWhat others have answered:\n\n{answers}\n\n{critiques}"
+        "Write your answer again. Take over what convinces you, keep what still does, and say nothing about this "
+        "exchange.\n\n{format}"), description=(
+        "prompt of a revision. As `prompt`; {own}; {answers}: the others', under letters; {critiques}"))
+    critiques: str = Field(default="What reviewers have said (your answer is Answer {label}):\n\n{reviews}\n\n",
+                           description="prompt: the critiques in a revision. {label}; {reviews}")
+
+
+class Opinion(Style):
+    """A seat answers the question as it is asked, without a system message.
+
+    With an answer format that asks for nothing (`council.three_stages` has `answers.free` without an instruction), the
+    whole reply is the answer and no call extracts it. As a revision, the seat is shown its own answer, those of the
+    others under letters, without names or counts, and the reviews of the round before, if there were any.
+    """
+
+    name = "opinion"
+    source = LLM_COUNCIL
+    moves = frozenset({OPINION, REVISION})
+    shows_images = True
+    Options = OpinionOptions
+
+    async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
+        """One call."""
+        template, values = self.options.prompt, dict[str, object]()
+        if turn.move == REVISION:
+            template, values = self.options.revise, self._shown(debate, turn, view)
+        text = fill(template, question=question_parts(debate.sample), **values,
+                    format=debate.answers.instruction(debate.sample)).strip()
+        said = await debate.ask([user(debate.sample, text)], agent=turn.agent, purpose="discuss")
+        return Reply(spoken(said.text))
+
+    def _shown(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> dict[str, object]:
+        found = latest(view)
+        labels = {m.agent: letter(i) for i, m in enumerate(found)}
+        own = next((m.content for m in found if m.agent == turn.agent), "")
+        reviews = [relabelled(m, labels) for m in view if m.move == REVIEW and m.round == debate.round - 1]
+        critiques = fill(self.options.critiques, label=labels.get(turn.agent.id, ""), reviews="\n\n".join(reviews))
+        return {"own": own, "critiques": critiques if reviews else "",
+                "answers": under_letters([m for m in found if m.agent != turn.agent], labels)}
+
+
+class ReviewOptions(Options):
+    """What a reviewer sees, and the prompts."""
+
+    own: Literal["include", "exclude"] = Field(default="include", description="whether a seat reviews its own answer")
+    labels: Literal["shuffled", "fixed"] = Field(default="shuffled", description=(
+        "which letter an answer has: drawn for each reviewer, or by seat, as in the original"))
+    attempts: int = Field(default=2, ge=1, le=10, description=(
+        "calls until the ranking can be read; then the review counts as without one"))
+    prompt: str = Field(default=(
+        "{question}\n\nSeveral answers to this were given independently:\n\n{answers}\n\n"
+        "Review them. Take each in turn, call it by its full label (such as \"Answer A\"), and say what it does well "
+        "and what is wrong or missing."), description="prompt. {question}; {answers}: under letters")
+    rank: str = Field(default=(
+        "\n\nThen rank them all by how correct and helpful they are. End with a line that says \"" + HEADING + "\" and "
+        "below it a numbered list of labels and nothing else, the best first:\n1. Answer ...\n2. Answer ..."),
+        description="prompt, after `prompt` where there are at least two answers to rank")
+    again: str = Field(default=(
+        "No ranking could be read. Reply with the line \"" + HEADING + "\" and below it the numbered list of labels, "
+        "the best first."), description="prompt, after a reply whose ranking could not be read")
+
+
+class Review(Style):
+    """A seat reviews all answers under letters, without names, and ranks them.
+
+    Read is what follows the last `FINAL RANKING:`; the first mention of a letter counts, and an unknown one keeps its
+    place. What was not a complete ranking is in the message's data, with the letters of this reviewer.
+
+    Differs from the original: letters are drawn for each reviewer (`labels = "fixed"` is the original), the last
+    heading counts and not the first, repeats are dropped, and a reply without a ranking is asked for it once more. A
+    seat that failed before does not review; with `own = "exclude"`, a seat does not see its own answer.
+    """
+
+    name = "review"
+    source = LLM_COUNCIL
+    moves = frozenset({REVIEW})
+    gives = frozenset({"ranking"})
+    Options = ReviewOptions
+
+    def calls(self, plan: Any) -> int:
+        """The attempts."""
+        return int(self.options.attempts)
+
+    async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
+        """One call, and more while the ranking cannot be read."""
+        shown = [m for m in latest(view) if self.options.own == "include" or m.agent != turn.agent]
+        if self.options.labels == "shuffled":
+            debate.rng(f"council.review:{debate.round}:{turn.agent.id}").shuffle(shown)
+        labels = {letter(i): m.agent for i, m in enumerate(shown) if m.agent is not None}
+        by_id: dict[int | None, str] = {id: label for label, id in labels.items()}
+        prompt = self.options.prompt + (self.options.rank if len(labels) > 1 else "")
+        text = fill(prompt, question=question_parts(debate.sample), answers=under_letters(shown, by_id))
+        chat: list[Chat] = [user(debate.sample, text)]
+        said, ranking, odd = "", list[int | None](), list[str]()
+        for _ in range(self.options.attempts if len(labels) > 1 else 1):
+            reply = spoken((await debate.ask(chat, agent=turn.agent, purpose="review")).text)
+            said = said or reply
+            ranking, odd = read_ranking(reply, labels) if len(labels) > 1 else (list(labels.values()), [])
+            if ranking:
+                said = said if reply == said else f"{said}\n\n{reply}"
+                break
+            chat = [chat[0], {"role": "assistant", "content": reply}, {"role": "user", "content": self.options.again}]
+        return Reply(said, answers=False, data={"council": {
+            "labels": labels, "ranking": ranking if len(labels) > 1 else [], "odd": odd}})
+
+
+def latest(view: Sequence[Message]) -> list[Message]:
+    """The latest answer of each seat among these messages, by seat."""
+    found = {m.agent: m for m in view if m.move in (OPINION, REVISION) and m.content.strip() and m.agent is not None}
+    return [found[id] for id in sorted(found)]
+
+
+def opinions(debate: Debate) -> list[Message]:
+    """The latest answer of each seat, by seat; also of one that has failed since, because it was given."""
+    return latest(debate.transcript.messages)
+
+
+def reviews(debate: Debate) -> list[Message]:
+    """The reviews of the last round in which there were any."""
+    found = [m for m in debate.transcript.messages if m.move == REVIEW]
+    return [m for m in found if m.round == found[-1].round]
+
+
+def ballots(debate: Debate) -> list[list[int | None]]:
+    """The rankings of the latest reviews, as far as they could be read."""
+    return [list(ranking) for ranking in (noted(m).get("ranking") for m in reviews(debate)) if ranking]
+
+
+def noted(message: Message) -> Mapping[str, Any]:
+    """What the review has on record beside its text."""
+    found: Mapping[str, Any] = message.data.get("council") or {}
+    return found
+
+
+def under_letters(messages: Sequence[Message], labels: Mapping[int | None, str]) -> str:
+    """Answers, each below its label."""
+    return "\n\n".join(f"Answer {labels[m.agent]}:\n{m.content.strip()}" for m in messages)
+
+
+def relabelled(review: Message, labels: Mapping[int | None, str]) -> str:
+    """A review in which each answer has the letter that it has here, and not the reviewer's own."""
+    own = noted(review).get("labels") or {}
+    return _LABEL.sub(lambda found: f"Answer {labels.get(own.get(found[1]), found[1])}", review.content.strip())
+
+
+def seat(agent: Agent) -> str:
+    """What a seat is called: its model's name in the run file, else its persona's."""
+    return agent.model or agent.persona.name

@@ -1,0 +1,219 @@
+"""Councils at an endpoint: what each stage is asked, and what becomes of the replies."""
+
+import json
+import re
+
+import pytest
+
+from madplug import AccessError
+from madplug.testing import play
+from madplug_council import Best, Chair, Opinion, Review, Select, Stages
+
+RUN = """
+dataset = {use = "files.table", path = "q.jsonl"}
+answers = {use = "answers.free", instruction = "", extract = "regex"}
+models.a = {use = "openai.chat", model = "a", base_url = "{url}"}
+models.b = {use = "openai.chat", model = "b", base_url = "{url}"}
+models.c = {use = "openai.chat", model = "c", base_url = "{url}"}
+metrics = ["council.ranks", "council.reviewers", "council.missing"]
+[debate]
+agents = 3
+models = ["a", "b", "c"]
+%s
+"""
+ROW = {"id": "q1", "question": "Which way?", "reference": "north"}
+REFUSED = {"error": {"message": "the account is closed", "code": "insufficient_quota"}}
+
+
+def said(body):
+    return body["messages"][-1]["content"]
+
+
+def prefer(*answers):
+    """Ranks the answers that a review's prompt shows by their texts, best first."""
+    def reply(body):
+        labels = {text: label for label, text in re.findall(r"Answer (\w):\n(.*)", said(body))}
+        named = [labels[text] for text in answers if text in labels]
+        return "Fine.\nFINAL RANKING:\n" + "\n".join(f"{i}. Answer {x}" for i, x in enumerate(named, 1))
+    return reply
+
+
+def council(body, dead=(), orders=None):
+    """What seats and chair say: an opinion is `by NAME`; reviews rank as `orders` says."""
+    model = body["model"]
+    if model in dead:
+        return REFUSED
+    if "You chair it" in said(body):
+        return f"the council, by {model}"
+    if "Then rank them" in said(body):
+        return prefer(*(f"by {x}" for x in (orders or {}).get(model, "bac")))(body)
+    return f"by {model}"
+
+
+def test_opinions_are_the_bare_question_and_the_whole_reply(run_on_endpoint):
+    [result], bodies = run_on_endpoint(RUN % 'paradigm = "council.three_stages"', [ROW], council)
+    assert [body["messages"] for body in bodies[:3]] == [[{"role": "user", "content": "Which way?"}]] * 3
+    assert (len(bodies), result.calls) == (7, 7)
+    assert (result.decision.answer, result.decision.agreed) == ("the council, by b", True)
+    assert {k: v for k, v in result.metrics.items() if "ranks" in k} == {
+        "council.ranks.a": 2, "council.ranks.b": 1, "council.ranks.c": 3}
+
+
+def test_the_worked_example_through_a_debate(run_on_endpoint):
+    orders = {"a": "abc", "b": "bac", "c": "bca"}
+    [result], _ = run_on_endpoint(RUN % 'paradigm = "council.ranked"', [ROW], lambda b: council(b, orders=orders))
+    assert result.decision.answer == "by b"
+    assert result.notes["council"]["places"] == pytest.approx({"0": 2.0, "1": 4 / 3, "2": 8 / 3})
+    assert result.metrics["council.reviewers.agreement"] == pytest.approx(0.4444, abs=1e-4)
+    assert result.metrics["council.reviewers.self_preference"] == pytest.approx((-1.5 - 0.5 - 1.0) / 3)
+
+
+def test_letters_are_drawn_for_each_reviewer_and_the_chair_reads_one_set(run_on_endpoint):
+    def reply(body):
+        if "Then rank them" not in said(body):
+            return council(body)
+        best = re.search(r"Answer (\w):\nby b", said(body))[1]
+        return f"Answer {best} is right.\n{prefer('by b', 'by a', 'by c')(body)}"
+
+    _, bodies = run_on_endpoint(RUN % 'paradigm = "council.three_stages"', [ROW], reply)
+    orders = {tuple(re.findall(r"\nby (\w)", said(body))) for body in bodies[3:6]}
+    assert len(orders) > 1
+    chair = said(bodies[6])
+    assert chair.count("Answer B is right.") == 3
+    assert "Answer B:\nby b" in chair
+    assert "B (1), A (2), C (3)" in chair
+
+
+def test_the_original_shows_the_chair_names_and_no_ranking(run_on_endpoint):
+    _, bodies = run_on_endpoint(RUN % 'paradigm = "council.original"', [ROW], council)
+    assert all(re.findall(r"\nby (\w)", said(body)) == ["a", "b", "c"] for body in bodies[3:6])
+    assert "Answer B (b):\nby b" in said(bodies[6])
+    assert "ranking, the best first" not in said(bodies[6])
+
+
+def test_a_seat_may_be_kept_from_its_own_answer(run_on_endpoint):
+    styles = 'styles = ["council.opinion", {use = "council.review", own = "exclude"}]'
+    _, bodies = run_on_endpoint(RUN % f'paradigm = "council.ranked"\n{styles}', [ROW], council)
+    assert all(f"\nby {body['model']}" not in said(body) for body in bodies[3:6])
+
+
+def test_with_a_dead_seat_the_others_review_and_the_debate_is_partial(run_on_endpoint):
+    run = RUN % 'paradigm = "council.three_stages"\non_failed_agent = "drop"'
+    [result], bodies = run_on_endpoint(run, [ROW], lambda body: council(body, dead="a"))
+    assert "the account is closed" in result.failures[0]
+    assert (result.decision.answer, result.metrics["council.missing"]) == ("the council, by b", 1)
+    assert not any("by a" in said(body) for body in bodies)
+
+
+def test_one_answer_that_is_left_is_the_decision_without_a_review(run_on_endpoint):
+    run = RUN % 'paradigm = "council.three_stages"\non_failed_agent = "drop"'
+    [result], _ = run_on_endpoint(run, [ROW], lambda body: council(body, dead="ac"))
+    assert (result.decision.answer, result.calls) == ("by b", 1)
+    assert result.decision.reason == "the only answer, of b"
+
+
+@pytest.mark.parametrize(("dead", "answer", "reason"), [
+    ("a", "chair b", "chair 'a' failed (ModelError: 503); written by the chair, 'b', from 3 answers"),
+    ("abc", "by 1", "no chair answered (ModelError: 503; ModelError: 503; ModelError: 503): first: b")])
+def test_a_chair_that_fails_is_replaced_and_the_ranking_is_the_last_resort(dead, answer, reason):
+    from madplug import ModelError
+
+    def reply(request):
+        if request.purpose == "chair":
+            if request.model in dead:
+                raise ModelError("503")
+            return f"chair {request.model}"
+        if request.purpose == "discuss":
+            return f"by {request.agent}"
+        return prefer("by 1", "by 0", "by 2")({"messages": request.messages})
+
+    played = play(styles=[Opinion(), Review()], turns=Stages(), decision=Chair(model="a"), rounds=2, replies=reply,
+                  models=("a", "b", "c"))
+    assert (played.decision.answer, played.decision.reason) == (answer, reason)
+    assert played.decision.fallback == (dead == "abc")
+
+
+def test_a_ranking_that_cannot_be_read_is_asked_for_once_more_and_then_missing():
+    replies = {0: ["x", "No.", "FINAL RANKING:\n1. Answer A\n2. Answer B"], 1: ["y", "No.", "Never."]}
+    played = play(styles=[Opinion(), Review(labels="fixed")], turns=Stages(), decision=Best(), rounds=2, agents=2,
+                  replies=replies)
+    assert sum(r.messages[-1]["content"].startswith("No ranking") for r in played.requests) == 2
+    assert (played.result.notes["council"]["ballots"], played.decision.answer) == (1, "x")
+    assert played.messages[-1].data["council"]["odd"] == ["no ranking"]
+
+
+def test_a_shared_first_place_is_shown_as_one():
+    rankings = ["FINAL RANKING:\n1. Answer A\n2. Answer B", "FINAL RANKING:\n1. Answer B\n2. Answer A"]
+    played = play(styles=[Opinion(), Review(labels="fixed")], turns=Stages(), decision=Best(), rounds=2, agents=2,
+                  replies=["x", "y", *rankings], models=("m", "n"))
+    assert (played.decision.tie, played.decision.agreed) == (True, False)
+    assert played.decision.reason == "shared first place: m and n; taken: m"
+
+
+def test_an_analysis_comes_before_the_answer_and_stays_in_the_notes():
+    found = {"consensus": ["x"], "contradictions": [], "other": 1}
+    played = play(styles=[Opinion()], decision=Chair(analysis=True), replies=["x", "y", "z", json.dumps(found), "end"])
+    assert [r.purpose for r in played.requests[3:]] == ["analysis", "chair"]
+    assert played.result.notes["council"]["analysis"] == {"consensus": ["x"], "contradictions": []}
+    assert "An analysis of the answers:\n\n{\"consensus\": [\"x\"]" in played.prompts[-1]
+
+
+@pytest.mark.parametrize(("reply", "fallback"), [("2", False), ("neither", True)])
+def test_a_selector_picks_an_answer_or_the_lot_does(reply, fallback):
+    played = play(styles=[Opinion()], decision=Select(prompt="{answers}"), replies=["x", "y", "z", reply])
+    shown = re.findall(r"\d\. (\w)", played.prompts[-1])
+    assert (played.decision.answer, played.decision.fallback) == (shown[0 if fallback else 1], fallback)
+
+
+def test_revisions_see_the_others_and_the_reviews_of_the_own_answer(run_on_endpoint):
+    _, bodies = run_on_endpoint(RUN % 'paradigm = "council.dialectic"', [ROW], council)
+    revision = next(said(body) for body in bodies[6:9] if body["model"] == "c")
+    assert "Your answer so far:\n\nby c" in revision
+    assert "your answer is Answer C" in revision
+    assert "Answer A:\nby a\n\nAnswer B:\nby b\n" in revision
+    assert "by c" not in revision.split("others have answered")[1].split("What reviewers")[0]
+
+
+@pytest.mark.parametrize(("paradigm", "calls"), [
+    ("three_stages", 7), ("original", 7), ("ranked", 6), ("selected", 4), ("fusion", 5), ("delphi", 10),
+    ("dialectic", 12)])
+def test_the_calls_of_each_preset(run_on_endpoint, paradigm, calls):
+    [result], bodies = run_on_endpoint(RUN % f'paradigm = "council.{paradigm}"', [ROW], council)
+    assert result.calls == len(bodies) == calls
+
+
+VOTES = [{"vote": "yes", "confidence": 0.9, "reason": "r"}, {"vote": "NO", "confidence": 0.2, "reason": "s"}]
+
+
+@pytest.mark.parametrize(("third", "options", "key", "reason"), [
+    ({"vote": "yes"}, "", "yes", "2 yes, 1 no, 0 abstained"),
+    ("what?", "", None, "a tie: 1 yes, 1 no, 1 abstained"),
+    ("what?", 'tie = "no"', "no", "a tie: 1 yes, 1 no, 1 abstained"),
+    ("what?", 'tie = "chair"', "yes", "a tie: 1 yes, 1 no, 1 abstained"),
+    ("what?", "weigh = true", "yes", "0.9 yes, 0.2 no, 1 abstained"),
+    ({"vote": "abstain"}, "quorum = 3", None, "2 of 3 voted, and the quorum is 3: 1 yes, 1 no, 1 abstained")])
+def test_a_jury_with_a_quorum_a_threshold_and_ties(run_debate, third, options, key, reason):
+    votes = iter([*VOTES, third])
+    result, _, _ = run_debate(
+        f'paradigm = "council.jury"\nagents = 3\n[debate.decision]\n{options}',
+        lambda r: "yes" if r.purpose == "chair" else v if isinstance(v := next(votes), str) else json.dumps(v),
+        answers="yesno", choices=None, reference="yes")
+    assert (result.decision.key, result.decision.reason) == (key, reason)
+    assert result.notes["council"]["unread"] == (third == "what?")
+    assert result.notes["council"]["votes"][0]["reason"] == "r"
+
+
+def test_uplift_is_the_council_s_score_minus_each_seat_s(run_on_endpoint):
+    run = (RUN % 'paradigm = "council.three_stages"').replace('"council.ranks"', '"council.uplift"')
+    [result], _ = run_on_endpoint(run, [{**ROW, "reference": "by b"}],
+                                  lambda body: "by b" if "chair" in said(body) else council(body))
+    assert {k: v for k, v in result.metrics.items() if "uplift" in k} == {
+        "council.uplift.a": 1, "council.uplift.b": 0, "council.uplift.c": 1}
+
+
+def test_a_wrong_key_fails_a_study_unless_the_run_file_says_otherwise():
+    def reply(request):
+        raise AccessError("a wrong key")
+
+    with pytest.raises(AssertionError, match="a wrong key"):
+        play(styles=[Opinion()], turns=Stages(), decision=Best(), replies=reply)
