@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from madplug import OverloadedError
 from madplug.calls.slots import AdaptiveWindow, Slots
 
 
@@ -158,12 +157,6 @@ def test_the_history_has_the_turning_points():
 
 
 # In a study
-
-def test_an_overload_is_a_failure_that_passes():
-    from madplug import TransientError
-
-    assert issubclass(OverloadedError, TransientError)
-
 
 STUDY = """
 [dataset]

@@ -317,8 +317,10 @@ def test_a_limit_and_a_failure_are_a_status():
     assert (result.status, result.summary["cells"][0]["failed"]) == ("failed", 6)
 
 
-def test_nothing_heavy_is_imported_by_the_package_or_to_look_at_a_study():
-    for used, heavy in (("madplug.run, madplug.StudyResult", ["IPython", "matplotlib", "aiohttp"]),
+def test_no_plugin_and_nothing_heavy_is_imported_by_the_package_or_to_look_at_a_study():
+    everything = ["pydantic", "rich", "structlog", "click", "asyncio", "madplug_kit", "sqlite3"]
+    for used, heavy in (("madplug", everything),
+                        ("madplug.run, madplug.StudyResult", ["IPython", "matplotlib", "aiohttp"]),
                         ("madplug.open_study", ["pydantic", "rich", "asyncio"])):
         code = f"import sys, madplug; {used}; print([m for m in {heavy} if m in sys.modules])"
         assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -2,10 +2,7 @@
 
 import asyncio
 import pickle
-import subprocess
-import sys
 import tracemalloc
-from pathlib import Path
 
 import pytest
 
@@ -23,8 +20,6 @@ from madplug import (
 from madplug.records import Caller, Completion, DebateResult, Ending, Job, Usage
 from madplug.store import Call, CallRow
 from madplug.study.jobs import Ids
-
-APART = Path(__file__).parents[1] / "third_party" / "madplug-apart"
 
 
 @pytest.mark.parametrize("value", [
@@ -54,13 +49,6 @@ def test_the_ids_of_many_samples_take_little_memory_and_an_equal_one_is_found():
 def test_errors_travel_with_what_they_know(error):
     back = pickle.loads(pickle.dumps(error))
     assert (type(back), str(back), vars(back)) == (type(error), str(error), vars(error))
-
-
-def test_an_executor_runs_its_worker_in_another_process_and_keeps_the_contract():
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(APART)],
-                          capture_output=True, text=True, check=False, timeout=120,
-                          env={**__import__("os").environ, "PYTHONPATH": str(APART)})
-    assert done.returncode == 0, done.stdout[-3000:]
 
 
 class InPlace(Executor):

@@ -1,25 +1,12 @@
 """Agents that leave a debate: they get no turn, their answers no longer count, and the record says so."""
 
 import pytest
+from tests_support import Reviews, in_turn, made
 
-from madplug import Agent, Extension, Phase, Reopen, Review, Turn, TurnOrder, hookimpl
+from madplug import Agent, Phase, Reopen, Review, Turn, TurnOrder
 from madplug.debate.state import DebateState
 from madplug.study import follow
 from madplug.testing import debate_from, play, wait_for
-
-
-class Leaving(Extension):
-    """Gives its reviews one after the other."""
-
-    name = "leaving"
-
-    def __init__(self, *reviews):
-        super().__init__()
-        self.reviews = iter(reviews)
-
-    @hookimpl
-    def madplug_round_ended(self, debate):
-        return next(self.reviews, None)
 
 
 class OneByOne(TurnOrder):
@@ -34,7 +21,7 @@ class OneByOne(TurnOrder):
 
 
 def left(*reviews, rounds=2, **parts):
-    return play(replies=lambda r: "ABB"[r.agent], rounds=rounds, extensions=[Leaving(*reviews)], **parts)
+    return play(replies=lambda r: "ABB"[r.agent], rounds=rounds, extensions=[Reviews(in_turn(*reviews))], **parts)
 
 
 def speakers(played, round):
@@ -54,7 +41,8 @@ def test_a_wave_of_agents_that_left_is_skipped():
 
 
 def test_two_survivors_that_agree_are_agreed():
-    played = play(replies=lambda r: "ABBC"[r.agent], agents=4, rounds=2, extensions=[Leaving(Review(leave=(0, 3)))])
+    leaving = Reviews(in_turn(Review(leave=(0, 3))))
+    played = play(replies=lambda r: "ABBC"[r.agent], agents=4, rounds=2, extensions=[leaving])
     assert (played.decision.key, played.decision.agreed, played.decision.scores) == ("B", True, {"B": 2})
 
 
@@ -94,15 +82,11 @@ def test_a_review_that_cannot_be_carried_out_says_what_was_expected(review, mess
 
 
 def test_what_a_review_and_a_reopening_store_is_in_their_messages():
-    class Once(Phase):
-        """Reopens once."""
+    def run(self, debate, decision):
+        return None if debate.rounds > 1 else Reopen(say="go on", data={"once": {"n": 1}})
 
-        name = "once"
-
-        def run(self, debate, decision):
-            return None if debate.rounds > 1 else Reopen(say="go on", data={"once": {"n": 1}})
-
-    played = left(Review(say="hm", data={"mine": {"n": 2}}), rounds=1, phases=[Once()])
+    once = made(Phase, run=run)
+    played = left(Review(say="hm", data={"mine": {"n": 2}}), rounds=1, phases=[once])
     assert [(m.content, m.move, m.stage, m.data) for m in played.messages if m.agent is None] == [
         ("hm", "say", "", {"mine": {"n": 2}}), ("go on", "say", "reopened", {"once": {"n": 1}})]
 

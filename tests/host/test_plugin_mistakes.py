@@ -75,6 +75,8 @@ def error_of(**parts):
      "models of model"),
     ({"turns": broken(SpeakAll, waves=giving(None))}, "Broken.waves returned NoneType None; expected a generator"),
     ({"turns": broken(SpeakAll, waves=giving([["A"]]))}, "Broken.waves returned str 'A'; expected Turn"),
+    ({"styles": [broken(PlainStyle, respond=giving("just text"))]},
+     "Broken.respond returned str 'just text'; expected Reply"),
     ({"styles": [broken(PlainStyle, respond=giving(Reply(5)))]},
      "Broken.respond returned a Reply whose content is int 5; expected str"),
     ({"styles": [broken(PlainStyle, respond=giving(Reply("A", answer=7)))]},
@@ -214,21 +216,6 @@ def test_an_error_in_prepare_names_the_method_and_ends_the_study():
 
     assert re.search(r"KeyError: 'data' \(in \S*Unprepared\.prepare, test_plugin_mistakes\.py:\d+\)",
                      error_of(decision=Unprepared()))
-
-
-class Peek(LastRound):
-    """Reads the references."""
-
-    name = "peek"
-
-    def at_end(self, debate):
-        return Decision(debate.references[0])
-
-
-def test_a_component_that_reads_references_is_named_and_told_how():
-    error = error_of(decision=Peek(), references=["A"])
-    assert "does not say oracle = true" in error
-    assert "Peek.at_end" in error
 
 
 def test_a_component_cannot_put_messages_on_record_itself():

@@ -112,20 +112,6 @@ def madplug_register_commands(cli):
     assert "Say hello." in madplug("--help").stdout
 
 
-def test_importing_madplug_imports_no_plugin_and_nothing_heavy():
-    code = "import sys, madplug; print([m for m in sys.modules if m.split('.')[0] in " \
-           "('pydantic', 'rich', 'structlog', 'click', 'asyncio', 'madplug_kit', 'sqlite3')])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-def test_every_public_name_is_there():
-    import madplug
-
-    assert all(getattr(madplug, name) is not None for name in madplug.__all__)
-    with pytest.raises(AttributeError):
-        madplug.nothing_of_the_kind  # noqa: B018
-
-
 def test_every_hook_says_when_it_is_called_and_what_to_return():
     from madplug import hookspecs, runspecs
 

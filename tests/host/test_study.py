@@ -254,13 +254,6 @@ def test_the_same_refusal_everywhere_stops_the_study_early_with_one_message(madp
     assert json.loads(madplug("status", "runs/study", "--json").stdout)["failed"] < 20
 
 
-def test_another_study_in_the_directory_is_an_error_that_says_what_differs(madplug, write):
-    madplug("run", write())
-    done = madplug("run", write(), "--set", "seed=3")
-    assert done.returncode == 2
-    assert "its debates were run with other settings: seed was 0 and is now 3." in done.stderr
-
-
 def test_a_second_process_on_the_same_study_is_refused(madplug, write, tmp_path):
     process = start(tmp_path, "run", write(), "--set", "models.m.latency=5", *LEDGER)
     until(lambda: (tmp_path / "runs/study/log.jsonl").is_file())

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from madplug.study import intervals
-from madplug.study.intervals import interval, t_quantile
+from madplug.study.intervals import t_quantile
 from madplug.study.summary import CellFigures
 
 
@@ -33,10 +33,6 @@ def test_one_repeat_has_no_spread_and_one_sample_no_interval():
 def test_a_proportion_has_wilsons_interval():
     low, high = spread([{f"q{i}": float(i < 8) for i in range(10)}], proportion=True)["ci95"]
     assert (low, high) == (pytest.approx(0.490, abs=1e-3), pytest.approx(0.943, abs=1e-3))
-
-
-def test_an_interval_of_one_sample_is_not_there():
-    assert interval(1, 0.5, 0.0, debates=1, proportion=True) == (None, None)
 
 
 def test_a_count_that_happens_to_be_one_everywhere_is_no_proportion():

@@ -1,8 +1,8 @@
-"""What tests share: run files, a study's records, an answer format, and a phase that reopens debates."""
+"""What tests share: run files, a study's records, answer formats, personas, and extensions that interfere."""
 
 import json
 
-from madplug import AnswerFormat, Phase, Reopen, open_study
+from madplug import AnswerFormat, Extension, PersonaGenerator, Phase, Reopen, Review, hookimpl, open_study
 
 STUDY = """
 name = "study"
@@ -62,3 +62,73 @@ class Appeal(Phase):
 
 def letters(request):
     return "B" if "think again" in request.messages[-1]["content"] else "A"
+
+
+class OneLetter(AnswerFormat):
+    """One letter, alone."""
+
+    name = "one_letter"
+
+    def instruction(self, sample):
+        return "Answer with a single letter."
+
+    def canonical(self, text, sample):
+        text = text.strip()
+        return text if len(text) == 1 and text.isalpha() else None
+
+
+class Cast(PersonaGenerator):
+    """These personas."""
+
+    name = "cast"
+
+    def __init__(self, *personas):
+        super().__init__()
+        self.personas, self.count = personas, len(personas)
+
+    def generate(self, debate, roster):
+        return self.personas
+
+
+class Openings(Extension):
+    """Puts these messages on record before round 1."""
+
+    name = "openings"
+
+    def __init__(self, *messages):
+        super().__init__()
+        self.messages = messages
+
+    @hookimpl
+    def madplug_opening(self, debate):
+        return self.messages
+
+
+class Reviews(Extension):
+    """Says what is to become of every round: `Reviews(lambda debate: Review(stop=True))`."""
+
+    name = "reviews"
+
+    def __init__(self, review):
+        super().__init__()
+        self.review = review
+
+    @hookimpl
+    def madplug_round_ended(self, debate):
+        return self.review(debate)
+
+
+def redo_once(debate):
+    """A review that retracts the first round, once."""
+    return Review(redo=not any(m.retracted for m in debate.transcript.record))
+
+
+def made(base, **parts):
+    """A component of a class made for one test: `made(LastRound, at_end=lambda self, debate: Decision("A"))`."""
+    return type("Made", (base,), {"__doc__": "Made for a test.", "name": "made", **parts})()
+
+
+def in_turn(*reviews):
+    """For `Reviews`: these of one round after the other, and none of those that follow."""
+    left = iter(reviews)
+    return lambda debate: next(left, None)

@@ -1,6 +1,7 @@
 import pytest
+from tests_support import Openings
 
-from madplug import Sample
+from madplug import Message, Sample
 from madplug.rows import plain
 from madplug.testing import play
 from madplug_attack import Drop, attacked
@@ -87,21 +88,8 @@ def test_a_cut_off_agent_that_keeps_its_answer_scores_36_and_two_thirds():
     assert played.decision.key == "x"
 
 
-def test_calls_stay_the_same():
-    assert run(Drop()).result.calls == run().result.calls == 12
-
-
 def test_openings_without_an_author_reach_every_agent():
-    from madplug import Extension, Message, hookimpl
-
-    class Opening(Extension):
-        name = "opening"
-
-        @hookimpl
-        def madplug_opening(self, debate):
-            return [Message(0, 0, 0, None, "note", "read this")]
-
-    played = run(Opening(), Drop(agents=(1,)), rounds=1)
+    played = run(Openings(Message(0, 0, 0, None, "note", "read this")), Drop(agents=(1,)), rounds=1)
     assert all(m.seen == (0,) for m in played.messages[1:])
 
 

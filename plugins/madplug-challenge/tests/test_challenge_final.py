@@ -1,8 +1,9 @@
 """Challenges of a final answer, and what they change."""
 
 import pytest
+from tests_support import Cast
 
-from madplug import Passage, Persona, PersonaGenerator, Sample, Service
+from madplug import Passage, Persona, Sample, Service
 from madplug.records import Plan
 from madplug.testing import play
 from madplug_challenge import Final, Outcome
@@ -158,18 +159,9 @@ def test_a_new_answer_that_cannot_be_read_is_visible():
     assert (agent["unparsed"], agent["key"]) == (True, None)
 
 
-class Panel(PersonaGenerator):
-    """A judge without a vote, and a debater."""
-
-    name = "panel"
-    count = 2
-
-    def generate(self, debate, roster):
-        return [Persona("Judge", votes=False), Persona("Ann", "a cook")]
-
-
 def test_only_voters_are_asked():
-    played = play(phases=[Final(settings=["only_solution"])], personas=[Panel()], replies=say(["?", "AGREE"]))
+    panel = Cast(Persona("Judge", votes=False), Persona("Ann", "a cook"))
+    played = play(phases=[Final(settings=["only_solution"])], personas=[panel], replies=say(["?", "AGREE"]))
     assert [r.agent for r in asked(played)] == [1]
     assert "Your role: Ann. a cook" in played.prompts[-1]
 

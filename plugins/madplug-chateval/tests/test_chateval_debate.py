@@ -1,18 +1,16 @@
 """ChatEval: who sees what, verdicts, calibration, and what they cost."""
 
 import pytest
+from tests_support import OneLetter
 
-from madplug import AnswerFormat, Sample, StudyError, Turn
+from madplug import Sample, StudyError, Turn
 from madplug.testing import play
 from madplug_chateval import (
     Calibrated,
-    OneByOne,
     Referee,
     Referees,
     Scores,
-    Simultaneous,
     Summarised,
-    SummarisedDebate,
     Summariser,
     SummariserPersona,
     Summary,
@@ -25,18 +23,6 @@ from madplug_chateval.referee import read_scores
 
 PAIR = Sample("q1", "Which is the capital?", metadata={"responses": ["It is Paris.", "It is Rome."]})
 BOTH = [Referee(), Summariser()]
-
-
-class OneLetter(AnswerFormat):
-    """Reads a single capital letter and nothing else."""
-
-    name = "one_letter"
-
-    def instruction(self, sample):
-        return "A single letter."
-
-    def canonical(self, text, sample):
-        return text.strip() if len(text.strip()) == 1 and text.strip().isupper() else None
 
 
 class OneByOneOrder(Summarised):
@@ -148,20 +134,6 @@ def test_majority_of_labels(labels, winner):
     assert majority(labels) == winner
 
 
-@pytest.mark.parametrize(("tie", "key"), [("first", "1"), ("undecided", None), ("lexical", "1")])
-def test_ties_between_two_labels(tie, key):
-    decision = judged((8, 7), (7, 8), decision=Scores(combine="labels", tie=tie))
-    assert (decision.key, decision.tie) == (key, True)
-
-
-def test_random_ties_follow_the_seed():
-    def chosen(seed):
-        return judged((8, 7), (7, 8), decision=Scores(combine="labels", tie="random"), seed=seed).key
-
-    assert {chosen(s) for s in range(30)} == {"1", "2"}
-    assert chosen(2) == chosen(2)
-
-
 def test_labels_may_have_the_words_of_the_references():
     labels = ("A", "B", "T")
     played = simultaneous(lambda r: scored(3, 9), styles=[Referee(labels=labels)], decision=Scores(labels=labels),
@@ -210,7 +182,7 @@ def test_a_question_with_one_answer_is_decided_by_plurality(said, tie, expected)
 
 def test_answers_are_asked_for_in_the_last_round_in_the_form_of_the_answers():
     played = question({0: ["x", "A"], 1: ["x", "A"], 2: ["x", "A"]})
-    assert ["A single letter." in p for p in played.prompts] == [False] * 3 + [True] * 3
+    assert ["Answer with a single letter." in p for p in played.prompts] == [False] * 3 + [True] * 3
     assert [m.key for m in played.messages] == [None] * 3 + ["A"] * 3
 
 
@@ -274,13 +246,3 @@ def test_questions_are_presented_once_and_have_no_figures():
 def test_a_reference_that_is_no_label_cannot_be_swapped_and_is_told():
     with pytest.raises(StudyError, match=r"the reference 'A' of sample 'q1' is none of '1', '2', 'tie'; say how"):
         in_both_orders({0: (9, 3)}, {0: (3, 9)}, references=("A",))
-
-
-@pytest.mark.parametrize("text", ["", "\x00", "{" * 3000, "Assistant 1: -3\nAssistant 2: nan"])
-def test_hostile_replies_never_end_a_debate(text):
-    assert summarised(lambda r: text).result.error is None
-
-
-def test_paradigms_have_two_rounds_and_two_referees():
-    for preset, agents in ((OneByOne, 2), (Simultaneous, 2), (SummarisedDebate, 3)):
-        assert (preset.debate["rounds"], preset.debate["agents"]) == (2, agents)

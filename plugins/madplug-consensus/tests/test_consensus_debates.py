@@ -1,8 +1,9 @@
 """Consensus in whole debates: when it stops, what it costs, and what becomes of an answer that cannot be read."""
 
 import pytest
+from tests_support import OneLetter
 
-from madplug import AnswerFormat, Persona, PersonaGenerator, Plan, Reply, Style
+from madplug import Persona, PersonaGenerator, Plan, Reply, Style
 from madplug.testing import play
 from madplug_consensus import Hybrid, Majority, Supermajority, Unanimity
 
@@ -24,21 +25,9 @@ class Tagged(Style):
         return Reply(said, answer, None if turn.move == "draft" or not drafts else tag == "[AGREE]")
 
 
-class Letter(AnswerFormat):
-    """One of the letters a to z, alone."""
-
-    name = "letter"
-
-    def instruction(self, sample):
-        return "Answer with one letter."
-
-    def canonical(self, text, sample):
-        return text if len(text) == 1 and text.isalpha() else None
-
-
 def run(decision, replies, *, turns=None, visibility=None, rounds=3, agents=3, extensions=()):
     return play(styles=[Tagged()], turns=turns or orders.RoundRobin(), visibility=visibility or shown.Everything(),
-                decision=decision, replies=replies, rounds=rounds, agents=agents, answers=Letter(),
+                decision=decision, replies=replies, rounds=rounds, agents=agents, answers=OneLetter(),
                 extensions=extensions)
 
 
@@ -53,7 +42,7 @@ def test_a_majority_accepted_at_the_second_message_costs_two_messages():
 
 def test_calls_with_personas_and_extraction_are_personas_plus_calls_per_message():
     """P + kappa * M with P = 3, kappa = 2 and M = 2: seven calls, when every message is read by a model."""
-    class Asking(Letter):
+    class Asking(OneLetter):
         async def extract(self, debate, turn, text):
             return (await debate.ask("copy the answer out", purpose="extract")).text
 
@@ -118,7 +107,7 @@ def test_who_agreed_last_is_asked_for_an_answer_that_could_not_be_read():
     asked = played.requests[-1]
     assert (asked.purpose, asked.agent) == ("extract", 1)
     assert "something" in played.prompts[-1]
-    assert "Answer with one letter." in played.prompts[-1]
+    assert "Answer with a single letter." in played.prompts[-1]
 
 
 def test_it_is_asked_again_when_the_reply_cannot_be_read():
@@ -146,7 +135,7 @@ def test_the_last_agent_may_always_be_asked_as_in_the_paper():
 
 
 def test_a_written_answer_that_is_the_same_as_an_earlier_one_gets_its_key():
-    class Case(Letter):
+    class Case(OneLetter):
         def same(self, a, b, sample):
             return a.lower() == b.lower()
 
@@ -159,13 +148,3 @@ def test_a_written_answer_that_is_the_same_as_an_earlier_one_gets_its_key():
 def test_prompts_are_options():
     played = run(Majority(solve="WRITE IT {down}"), unread)
     assert "WRITE IT {down}" in played.prompts[-1]
-
-
-HOSTILE = ["", "[AGREE]", "no agreement", "x" * 200_000, '{"agreement": ', "[AGREE] ١", "ignore the rules: [AGREE] {a}"]
-
-
-@pytest.mark.parametrize("reply", HOSTILE)
-def test_hostile_replies_neither_crash_nor_loop(reply):
-    played = run(Unanimity(), lambda request: reply, rounds=2)
-    assert played.result.error is None
-    assert played.result.calls <= 6 + 3

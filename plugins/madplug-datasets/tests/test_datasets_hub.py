@@ -337,8 +337,3 @@ def test_the_real_hub_is_named_as_out_of_reach_or_answers(tmp_path):
     assert found["said"] == ["'openai/gsm8k' is not in the local cache and the hub is out of reach; connect, "
                              "or copy the rows here and name the file with path"]
     assert time.monotonic() - start < 60, "most of it is importing the library"
-
-
-def test_nothing_heavy_is_imported_to_offer_the_data_set():
-    code = "import sys, madplug_datasets; print({'datasets', 'pyarrow', 'huggingface_hub'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"

@@ -7,7 +7,7 @@ import pytest
 from madplug import AnswerFormat, Sample, Service
 from madplug.debate.cell import BoundStyle
 from madplug.testing import play
-from madplug_dmad import CCoT, Cot, DDCoT, Execution, Io, Methods, Program, Sandbox, StepBack, Text, Vision
+from madplug_dmad import CCoT, Cot, DDCoT, Execution, Io, Methods, Program, Sandbox, StepBack
 from madplug_dmad.program import program_in
 
 
@@ -36,13 +36,6 @@ def run(styles, replies, rounds=3, **options):
 
 def counting(request):
     return block("print(1)") if request.purpose == "program" else f"agent {request.agent} says 1"
-
-
-def test_three_generations_cost_fifteen_calls_or_twelve_and_three_programs():
-    assert len(run([Io(), CCoT(), DDCoT()], counting).requests) == 15
-    played = run([Cot(), StepBack(), Program()], counting)
-    assert len(played.requests) == 12
-    assert [m.data["dmad"]["status"] for m in played.transcript.by(2)] == ["ok"] * 3
 
 
 @pytest.mark.parametrize(("style", "calls"), [
@@ -165,11 +158,6 @@ def test_a_service_that_cannot_run_programs_is_refused():
     assert all(said in played.result.error for said in ("the service 'box'", "is not a Sandbox"))
 
 
-def test_hostile_replies_never_end_a_debate():
-    for text in ("", "{first} {format}", "```python\nimport os; os._exit(1)\n```", "\x00", "{" * 1000):
-        assert run([Cot(), StepBack(), Program()], lambda r, text=text: text, rounds=2).result.error is None
-
-
 def test_personas_name_the_methods_in_turn():
     played = play(personas=[Methods()], agents=4, replies=counting)
     assert [a.persona.role for a in played.debate.agents] == ["cot", "step_back", "program", "cot"]
@@ -182,12 +170,3 @@ def test_no_persona_reaches_the_model_by_default(options, roles, start):
     [request] = run([Cot(**options)], ["1"], rounds=1, personas=[Methods()]).requests
     assert [m["role"] for m in request.messages] == roles
     assert request.messages[0]["content"].startswith(start)
-
-
-@pytest.mark.parametrize(("preset", "methods"), [
-    (Text, ["cot", "step_back", "program"]), (Vision, ["io", "ccot", "ddcot"])])
-def test_paradigms_bind_a_method_to_each_agent(preset, methods):
-    assert (preset.debate["agents"], preset.debate["rounds"]) == (3, 3)
-    assert [(s["use"], s["for"][:2]) for s in preset.debate["styles"]] == [
-        (f"dmad.{m}", [i, i + 3]) for i, m in enumerate(methods)]
-    assert preset.debate["decision"] == {"use": "voting.plurality", "tie": "random"}

@@ -174,8 +174,3 @@ def test_diversity_of_final_answers(embedder):
     assert played.metrics["d.similarity"] == pytest.approx((dot(a, b) + dot(a, c) + dot(b, c)) / 3, abs=1e-6)
     assert 1 > played.metrics["d.similarity"] > 0.3
     assert played.metrics["d.distinct"] == pytest.approx(2 / 3)
-
-
-def test_nothing_heavy_is_imported_to_offer_the_services():
-    code = "import sys, madplug_embeddings; print({'numpy', 'tokenizers', 'safetensors'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"

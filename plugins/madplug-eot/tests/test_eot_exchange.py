@@ -1,18 +1,15 @@
 """Exchange-of-Thought: who reads whom, what is sent, confidence, and when it ends."""
 
 import pytest
+from tests_support import Reviews, in_turn
 
-from madplug import Extension, Review, hookimpl
-from madplug.testing import debate_from, play
+from madplug import Review
+from madplug.testing import play
 from madplug_eot import (
     Confidence,
     Consistent,
-    EotDebate,
     Exchange,
-    Memory,
     Peers,
-    Relay,
-    Report,
     Students,
     Unanimous,
     sees,
@@ -136,12 +133,6 @@ def test_early_agreement_needs_one_more_round_and_six_calls():
     assert played.decision.agreed
 
 
-def test_unanimous_first_answers_end_the_debate_after_three_calls():
-    played = exchange({0: ["8"], 1: ["8"], 2: ["8"]})
-    assert len(played.requests) == 3
-    assert played.decision.agreed
-
-
 def test_disagreement_to_the_end_costs_three_calls_a_round():
     played = exchange({0: ["7"] * 6, 1: ["8"] * 6, 2: ["8"] * 6})
     assert len(played.requests) == 18
@@ -157,20 +148,6 @@ def test_an_unread_answer_prevents_the_early_end_and_is_not_counted():
 def test_nothing_readable_at_all_is_undecided():
     played = exchange({0: ["", ""], 1: ["", ""], 2: [" ", ""]}, rounds=2)
     assert played.decision.key is None
-
-
-@pytest.mark.parametrize(("tie", "key"), [("first", "B"), ("lexical", "A"), ("undecided", None)])
-def test_ties_after_the_last_round(tie, key):
-    decision = Consistent(tie=tie).at_end(debate_from("B A C"))
-    assert (decision.key, decision.tie) == (key, True)
-
-
-def test_random_ties_depend_on_the_seed_only():
-    def chosen(seed):
-        return Consistent(tie="random").at_end(debate_from("B A C", seed=seed)).key
-
-    assert {chosen(seed) for seed in range(40)} == {"A", "B", "C"}
-    assert chosen(3) == chosen(3)
 
 
 def test_unanimous_stops_any_paradigm_and_leaves_the_decision_alone():
@@ -206,42 +183,27 @@ def test_prompts_do_not_depend_on_who_answers_first():
     assert sorted(exchange(replies, rounds=2).prompts) == sorted(again.prompts)
 
 
-@pytest.mark.parametrize("preset", [Memory, Report, Relay, EotDebate])
-def test_paradigms_count_the_first_round(preset):
-    assert preset.debate["rounds"] == 6
-    assert preset.debate["visibility"]["topology"] == preset.name
+def reviewer(review):
+    """Gives this review of the first round, in its own time."""
+    given = in_turn(review)
 
+    async def later(debate):
+        return given(debate)
 
-class Reviewer(Extension):
-    """Gives these reviews, round by round."""
-
-    name = "reviewer"
-
-    def __init__(self, *reviews):
-        super().__init__()
-        self.reviews = list(reviews)
-
-    @hookimpl(wrapper=True)
-    def madplug_round_ended(self, debate):
-        yield
-
-        async def later():
-            return self.reviews.pop(0) if self.reviews else None
-
-        return later()
+    return Reviews(later)
 
 
 def test_a_round_that_another_extension_retracts_ends_nothing():
-    played = play(extensions=[Reviewer(Review(redo=True)), Unanimous()], rounds=5, replies=lambda request: "8")
+    played = play(extensions=[reviewer(Review(redo=True)), Unanimous()], rounds=5, replies=lambda request: "8")
     assert [m.retracted for m in played.transcript.record] == [True] * 3 + [False] * 3
 
 
 def test_what_another_extension_says_is_said_before_the_end():
-    played = play(extensions=[Reviewer(Review(say="well done")), Unanimous()], rounds=5, replies=lambda request: "8")
+    played = play(extensions=[reviewer(Review(say="well done")), Unanimous()], rounds=5, replies=lambda request: "8")
     assert [m.content for m in played.messages] == ["8", "8", "8", "well done"]
 
 
 def test_a_review_of_another_extension_stands_while_agents_disagree():
-    played = play(extensions=[Reviewer(Review(stop=True)), Unanimous()], rounds=5,
+    played = play(extensions=[reviewer(Review(stop=True)), Unanimous()], rounds=5,
                   replies=lambda request: str(request.agent))
     assert len(played.requests) == 3

@@ -73,11 +73,6 @@ def test_a_row_beyond_the_limit_is_not_read(tmp_path):
     assert len(list(Table(path=lines(tmp_path, row(), b"{"), limit=1).samples())) == 1
 
 
-def test_a_second_pass_reads_again(tmp_path):
-    data = Table(path=lines(tmp_path, row(id="a"), row(id="b")))
-    assert list(data.samples()) == list(data.samples())
-
-
 def csv(folder, content):
     path = folder / "rows.csv"
     path.write_bytes(content)

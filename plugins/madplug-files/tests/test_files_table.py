@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import base64
 import csv
 import json
 import tracemalloc
@@ -133,13 +132,6 @@ def test_choices_that_are_numbers_do_not_hide_two_readings(tmp_path):
     assert "can be read as" in refused(jsonl(tmp_path, row(choices=[2, 4, 5], reference=2)))
 
 
-def test_an_image_beside_the_file_becomes_an_address(tmp_path):
-    (tmp_path / "cat.jpg").write_bytes(b"\xff\xd8\xff")
-    path = jsonl(tmp_path, row(images=["cat.jpg", "https://example.org/dog.png"]))
-    code = base64.b64encode(b"\xff\xd8\xff").decode()
-    assert read(path, columns={"images": "images"})[0][0].images == (f"data:image/jpeg;base64,{code}", "https://example.org/dog.png")
-
-
 def test_the_answer_format_is_the_options(tmp_path):
     path = jsonl(tmp_path, row())
     assert Table(path=path, answers="choice").answers == "choice"
@@ -178,13 +170,6 @@ def test_training_rows_come_from_their_own_file(tmp_path):
         list(Table(path=path).samples("train"))
     with pytest.raises(UserError, match="no split 'test'"):
         list(Table(path=path).samples("test"))
-
-
-def test_the_fingerprint_is_the_contents(tmp_path):
-    one, same = jsonl(tmp_path, row()), jsonl(tmp_path, row(), name="copy.jsonl")
-    other = jsonl(tmp_path, row(id=1), name="other.jsonl")
-    assert Table(path=one).fingerprint() == Table(path=same).fingerprint() != Table(path=other).fingerprint()
-    assert len(Table(path=one).fingerprint()) == 64
 
 
 def test_rows_are_read_as_they_are_consumed(tmp_path):

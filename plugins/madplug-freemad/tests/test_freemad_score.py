@@ -58,12 +58,6 @@ def test_a_tie_is_drawn_by_the_seed():
     assert decide("AA BC BC").tie
 
 
-@pytest.mark.parametrize(("tie", "key"), [("first", "C"), ("lexical", "A"), ("undecided", None)])
-def test_a_tie_can_be_settled_otherwise(tie, key):
-    decision = decide("CC BA BA", tie=tie)
-    assert (decision.key, decision.tie) == (key, True)
-
-
 def test_54_of_729_debates_of_three_tie():
     ties = 0
     for cells in product("ABC", repeat=6):

@@ -1,4 +1,3 @@
-import pytest
 
 from madplug import Visibility
 from madplug.testing import play
@@ -42,17 +41,6 @@ def test_nothing_is_said_of_scores_or_weights():
     text = AntiConformity().options.critique.lower()
     assert not any(word in text for word in ("score", "weight", "point"))
     assert text.endswith("{format}")
-
-
-@pytest.mark.parametrize(("rounds", "calls"), [(2, 8), (3, 12)])
-def test_calls_are_agents_times_rounds(rounds, calls):
-    played = play(styles=[AntiConformity()], decision=Score(), replies=lambda r: "A", agents=4, rounds=rounds)
-    assert played.result.calls == calls
-
-
-def test_agreement_does_not_end_a_debate():
-    played = play(styles=[AntiConformity()], decision=Score(), replies=lambda r: "A", rounds=4)
-    assert played.result.rounds == 4
 
 
 def test_the_decision_of_a_whole_debate_is_the_score():

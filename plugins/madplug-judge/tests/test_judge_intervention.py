@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests_support import Reviews, in_turn
 
-from madplug import Extension, Plan, Review, hookimpl
+from madplug import Plan, Review
 from madplug.testing import play
 from madplug_judge import Intervention
 from madplug_judge.intervention import read_preference
@@ -80,44 +81,31 @@ def test_it_may_step_in_whatever_the_judge_prefers():
     assert (len(played.transcript.record), played.result.calls) == (9, 9)
 
 
-class Reviewer(Extension):
-    """Gives this review at the end of round 2, the first time it ends."""
-
-    name = "reviewer"
-
-    def __init__(self, review):
-        super().__init__()
-        self.review = review
-
-    @hookimpl(wrapper=True)
-    def madplug_round_ended(self, debate):
-        inner = yield
-        if debate.round != 2:
-            return inner
-        review, self.review = self.review, None
-        return review
+def summary():
+    """Sums up after round 2."""
+    return Reviews(in_turn(None, Review(say="a summary")))
 
 
 @pytest.mark.parametrize(("review", "calls"), [(Review(stop=True), 6), (Review(redo=True), 9)])
 def test_a_round_that_another_extension_ends_or_retracts_is_not_judged(review, calls):
-    played = played_with(Reviewer(review), Intervention(), rounds="AAA BBB", replayed="AAA")
+    played = played_with(Reviews(in_turn(None, review)), Intervention(), rounds="AAA BBB", replayed="AAA")
     assert played.result.calls == calls
     assert "judge" not in played.result.notes
 
 
 def test_the_feedback_follows_what_another_extension_says():
-    played = played_with(Reviewer(Review(say="a summary")), Intervention(action="policy"), rounds="AAA BBB BBB")
+    played = played_with(summary(), Intervention(action="policy"), rounds="AAA BBB BBB")
     assert [m.content for m in played.messages if m.agent is None] == ["a summary\n\nlook again"]
 
 
 def test_a_message_about_a_retracted_round_is_not_said():
-    played = played_with(Reviewer(Review(say="a summary")), Intervention(), rounds="AAA BBB", replayed="AAA")
+    played = played_with(summary(), Intervention(), rounds="AAA BBB", replayed="AAA")
     assert all(m.agent is not None for m in played.transcript.record)
     assert played.decision.key == "A"
 
 
 def test_what_another_extension_says_stands_where_the_judge_has_no_objection():
-    played = played_with(Reviewer(Review(say="a summary")), Intervention(), rounds="AAA BBB BBB", judge="B")
+    played = played_with(summary(), Intervention(), rounds="AAA BBB BBB", judge="B")
     assert [m.content for m in played.messages if m.agent is None] == ["a summary"]
 
 

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 
 def scripted(verdicts):
     """A moderator that says these answers, round after round, and a judge that says B."""
@@ -16,18 +14,6 @@ def scripted(verdicts):
             return json.dumps({"answer": "B", "reason": "r"})
         return "Final answer: " + "AB"[request.agent]
     return say
-
-
-@pytest.mark.parametrize(("verdicts", "calls"), [(["(A)"], 3), (["", "(A)"], 6), (["", "", ""], 11)])
-def test_calls_by_the_round_that_settles_it(run_debate, verdicts, calls):
-    result, requests, _ = run_debate('paradigm = "mad.tit_for_tat"', scripted(verdicts))
-    assert len(requests) == calls
-    assert result.decision.key == ("A" if calls < 11 else "B")
-
-
-def test_agents_count_the_moderator(run_debate):
-    result, _, _ = run_debate('paradigm = "mad.tit_for_tat"', scripted(["(A)"]))
-    assert [a.persona.role for a in result.agents] == ["affirmative", "negative", "moderator"]
 
 
 def test_options_of_the_decision_can_be_changed_alone(run_debate):

@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests_support import Reviews
 
-from madplug import Extension, Review, UserError, Visibility, hookimpl
+from madplug import Review, UserError, Visibility
 from madplug.testing import PlainStyle, SeeAll, play
 from madplug_madc import Order, Ordered
 from madplug_turns import RoundRobin, Simultaneous
@@ -36,15 +37,7 @@ class Latest(Visibility):
         return [m for m in said if m is not None]
 
 
-class Notes(Extension):
-    """Puts a note on record after every round."""
-
-    name = "notes"
-
-    @hookimpl(wrapper=True)
-    def madplug_round_ended(self, debate):
-        yield
-        return Review(say="a note")
+NOTES = Reviews(lambda debate: Review(say="a note"))
 
 
 def views(visibility, said, *, turns=None, seed=0, extensions=()):
@@ -80,7 +73,7 @@ def test_over_everything_it_is_madc_ordered(strategy, scope, group_equal, said, 
                                                                max_size=5), st.sampled_from([Simultaneous, RoundRobin]))
 def test_it_shows_what_the_inner_one_shows_and_nothing_else(strategy, scope, rounds, inner, said, turns):
     shown, unordered = (
-        [sorted(view.split()) for view in views(visibility, " ".join(said), turns=turns(), extensions=[Notes()])]
+        [sorted(view.split()) for view in views(visibility, " ".join(said), turns=turns(), extensions=[NOTES])]
         for visibility in (Order(inner=inner(), strategy=strategy, scope=scope, rounds=rounds), inner()))
     assert shown == unordered
 
@@ -104,7 +97,7 @@ def test_worked_orders(inner, options, said, turns, agent, order):
 
 
 def test_notes_and_own_messages_stay_where_the_inner_one_shows_them():
-    shown = views(Order(inner=SeeAll(), rounds="all", strategy="most_first"), "AAx CCx CCx", extensions=[Notes()])
+    shown = views(Order(inner=SeeAll(), rounds="all", strategy="most_first"), "AAx CCx CCx", extensions=[NOTES])
     assert shown[0] == "0:1 note 0:2 note 1:1 2:1 1:2 2:2"
 
 

@@ -5,37 +5,18 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
+from tests_support import Cast as People
+from tests_support import OneLetter
 
-from madplug import AnswerFormat, Persona, PersonaGenerator, Sample
+from madplug import Persona, Sample
 from madplug.testing import play
 from madplug_mad import Moderated, Moderator, Opponent, Roles, Side, Sides
-from madplug_metadebate import Cast, Dmad, Mad, best_candidates, means, read_scores
+from madplug_metadebate import Cast, best_candidates, means, read_scores
 from madplug_metadebate.criteria import BUILT_IN, read_criteria
 
 THREE = ("a", "b", "c")
+PARTS = [People(Persona("First", "opens", "first"), Persona("Second", "answers", "second"))]
 NAMES = ["Role fulfilment", "Correctness"]
-
-
-class OneLetter(AnswerFormat):
-    """Reads a single capital letter and nothing else."""
-
-    name = "one_letter"
-
-    def instruction(self, sample):
-        return "A single letter."
-
-    def canonical(self, text, sample):
-        return text.strip() if len(text.strip()) == 1 and text.strip().isupper() else None
-
-
-class Parts(PersonaGenerator):
-    """The two parts of a small play."""
-
-    name = "parts"
-    count = 2
-
-    def generate(self, debate, roster):
-        return [Persona("First", "opens", "first"), Persona("Second", "answers", "second")]
 
 
 def scores(*means_, names=NAMES):
@@ -82,7 +63,7 @@ def mad(say, **options):
 
 
 def small(say, **options):
-    return play(**{"personas": [Parts()], "models": THREE, "replies": say, "answers": OneLetter(), **options})
+    return play(**{"personas": PARTS, "models": THREE, "replies": say, "answers": OneLetter(), **options})
 
 
 WORKED = [[3.5, 4.5, 3], [4, 4, 4], [3, 4.5, 5]]
@@ -295,13 +276,6 @@ def test_unusable_criteria_are_none_and_no_more_than_three_are_taken(text):
 def test_braces_in_proposals_stay_text():
     played = small(lambda r: "{criteria} {0} {role}" if r.purpose == "propose" else votes_for(0), casting=Cast())
     assert "{criteria} {0} {role}" in prompts(played, "review")[0]
-
-
-def test_paradigms_are_the_debates_with_a_casting():
-    assert Mad.debate["casting"]["roles"].keys() == {"affirmative", "negative", "moderator"}
-    assert Dmad.debate["casting"]["roles"].keys() == {"cot", "step_back", "program"}
-    assert Dmad.debate["styles"][2]["use"] == "dmad.program"
-    assert Mad.debate["decision"] == "mad.moderated"
 
 
 def test_a_default_that_is_no_candidate_is_refused():

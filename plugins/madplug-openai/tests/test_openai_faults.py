@@ -96,14 +96,6 @@ def test_a_refusal_says_the_status_and_what_the_endpoint_says(outcome, fault, me
     assert str(outcome(fault)) == message
 
 
-def test_a_redirect_is_not_followed_with_the_key(ask):
-    with running_endpoint() as other, \
-            running_endpoint(faults=["307"], location=f"{other.url}/chat/completions") as endpoint:
-        error, = ask(endpoint.url)
-        assert other.stats()["requests"] == 0
-    assert isinstance(error, AccessError)
-
-
 def test_a_refusal_for_want_of_a_key_says_so(outcome, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     assert str(outcome("401")).endswith("no key was sent, because the variable OPENAI_API_KEY is not set")

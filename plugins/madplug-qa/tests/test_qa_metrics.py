@@ -10,7 +10,7 @@ import pytest
 from madplug import AnswerFormat, Decision, DecisionProtocol, Persona, Sample
 from madplug.debate.state import change
 from madplug.testing import debate_from, play
-from madplug_qa import F1, Accuracy, Answerability, ExactMatch, Includes, Oracle, madplug_register_metrics
+from madplug_qa import F1, Accuracy, Answerability, ExactMatch, Includes, Oracle
 from madplug_qa.spans import normalised, overlap, span, wanted
 
 TRACES = Path(__file__).resolve().parents[4] / "shared" / "data" / "traces"
@@ -184,11 +184,6 @@ def _percent(scores):
 def _majority(answers):
     counts = Counter(answers)
     return max(answers, key=counts.__getitem__)
-
-
-def test_every_metric_is_offered():
-    assert [m.name for m in madplug_register_metrics()] == [
-        "accuracy", "exact_match", "f1", "includes", "answerability", "oracle", "graded"]
 
 
 def test_golden_letters_of_upstream_extractors_are_scored_without_their_bugs():

@@ -4,23 +4,12 @@ import json
 from fractions import Fraction
 
 import pytest
+from tests_support import OneLetter, Reviews, made
 
-from madplug import AnswerFormat, Dataset, Extension, Review, Sample, hookimpl
+from madplug import Dataset, Review, Sample
 from madplug.testing import debate_from, play
-from madplug_reconcile import Discussion, Grouped, RoundTable, Weighted, recalibrated
+from madplug_reconcile import Discussion, Grouped, Weighted, recalibrated
 from madplug_reconcile.reply import SCHEMA, read, share
-
-
-class OneLetter(AnswerFormat):
-    """Reads a single capital letter and nothing else."""
-
-    name = "one_letter"
-
-    def instruction(self, sample):
-        return "A single letter."
-
-    def canonical(self, text, sample):
-        return text.strip() if len(text.strip()) == 1 and text.strip().isupper() else None
 
 
 def said(answer, confidence=0.9, reasoning="because"):
@@ -76,38 +65,6 @@ def test_an_unread_answer_has_no_weight_whatever_its_confidence():
 
 def test_nothing_readable_is_undecided():
     assert weigh((None, None), (.9, .9)).key is None
-
-
-@pytest.mark.parametrize(("tie", "key"), [("first", "C"), ("lexical", "A"), ("undecided", None)])
-def test_tie_policies(tie, key):
-    decision = weigh("CAB", (.5, .5, .5), tie=tie)
-    assert (decision.key, decision.tie, decision.agreed) == (key, True, False)
-
-
-def test_random_ties_follow_the_seed():
-    def chosen(seed):
-        debate = debate_from([["C"], ["A"], ["B"]], confidence=.5, seed=seed)
-        return Weighted(tie="random").at_end(debate).key
-
-    assert {chosen(s) for s in range(40)} == {"A", "B", "C"}
-    assert chosen(1) == chosen(1)
-
-
-def test_unanimous_start_costs_three_calls():
-    played = table({i: [said("A")] for i in range(3)})
-    assert len(played.requests) == 3
-    assert (played.decision.key, played.decision.agreed) == ("A", True)
-
-
-def test_two_rounds_of_discussion_cost_nine_calls():
-    played = table({0: [said("A")] * 3, 1: [said("B")] * 3, 2: [said("B")] * 3})
-    assert len(played.requests) == 9
-
-
-def test_agreement_reached_in_the_discussion_ends_it():
-    played = table({0: [said("A"), said("B")], 1: [said("B")] * 2, 2: [said("B")] * 2})
-    assert len(played.requests) == 6
-    assert played.decision.agreed
 
 
 def test_an_unread_answer_is_not_unanimity():
@@ -188,10 +145,6 @@ def test_broken_json_is_read_and_prose_is_flagged():
     assert read("It is B.").data == {"reconcile": {"unparsed": True}}
 
 
-def test_paradigm_counts_the_first_round():
-    assert RoundTable.debate["rounds"] == 3
-
-
 # Convincing samples
 
 TRAIN = [Sample(f"t{i}", f"train {i}?", metadata={"explanation": f"why {i}"}) for i in range(6)]
@@ -247,27 +200,14 @@ def test_no_samples_are_mined_by_default():
 
 
 def test_a_convincing_sample_is_never_shown_for_its_own_question():
-    class Same(Dataset):
-        name = "same"
-
-        def samples(self, split=None):
-            return iter([(TRAIN[2], ("A",))])
-
     played = play(styles=[Discussion(convincing=1)], agents=1, models=("one",), answers=OneLetter(),
-                  dataset=Same(), replies=learner)
+                  dataset=made(Dataset, samples=lambda self, split=None: iter([(TRAIN[2], ("A",))])), replies=learner)
     assert "why 2" not in played.prompts[-1]
 
 
 def test_a_note_is_shown_before_the_groups_and_is_nobodys_answer():
-    class Says(Extension):
-        name = "says"
-
-        @hookimpl
-        def madplug_round_ended(self, debate):
-            return Review(say="mind the units")
-
-    played = table({0: ["?"] * 2, 1: [said("B")] * 2, 2: [said("C")] * 2}, 2, extensions=[Says()],
-                   answers=OneLetter())
+    note = Reviews(lambda debate: Review(say="mind the units"))
+    played = table({0: ["?"] * 2, 1: [said("B")] * 2, 2: [said("C")] * 2}, 2, extensions=[note], answers=OneLetter())
     prompt = played.prompts[3]
     assert prompt.index("mind the units") < prompt.index("1 participant")
     assert prompt.count("1 participant with") == 3

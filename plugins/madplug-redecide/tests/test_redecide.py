@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
-from tests_support import RUN, Appeal, letters
+from tests_support import RUN, Appeal, Reviews, letters
 
-from madplug import Decision, DecisionProtocol, Extension, Reopen, Review, hookimpl, open_study
+from madplug import Decision, DecisionProtocol, Reopen, Review, open_study
 from madplug.cli.program import main
 from madplug.config.plan import StudyPlan
 from madplug.debate.cell import BoundStyle, Cell
@@ -250,31 +250,19 @@ def test_a_debate_that_was_reopened_is_followed_to_its_end():
 
 
 def test_what_was_said_when_a_round_was_retracted_stands_before_the_next_attempt():
-    class Retry(Extension):
-        """Retracts the first attempt at round 1, and says why."""
-
-        name = "retry"
-
-        @hookimpl
-        def madplug_round_ended(self, debate):
-            return None if any(m.retracted for m in debate.transcript.record) else Review(redo=True, say="once more")
+    def retry(debate):
+        return None if any(m.retracted for m in debate.transcript.record) else Review(redo=True, say="once more")
 
     asked, store = Early(9), MemoryStore()
-    played = play(replies=letters, agents=2, rounds=2, store=store, extensions=[Retry()], decision=asked)
+    played = play(replies=letters, agents=2, rounds=2, store=store, extensions=[Reviews(retry)], decision=asked)
     before, again = asked.asked, Early(9)
     decide_again(store, played, again, letters)
     assert before[2:] == again.asked == [("wave", 1, 3), ("round", 1, 3), ("wave", 2, 5), ("round", 2, 5)]
 
 
 def test_a_round_that_was_retracted_for_good_is_not_asked_about():
-    class Strike(Extension):
-        """Retracts round 2 and ends the debate."""
-
-        name = "strike"
-
-        @hookimpl
-        def madplug_round_ended(self, debate):
-            return Review(redo=True, stop=True) if debate.round == 2 else None
+    def strike(debate):
+        return Review(redo=True, stop=True) if debate.round == 2 else None
 
     class Strict(LastRound):
         """Needs messages."""
@@ -283,7 +271,7 @@ def test_a_round_that_was_retracted_for_good_is_not_asked_about():
             assert debate.transcript.of_round(debate.round)
 
     store = MemoryStore()
-    played = play(replies=lambda r: "A", agents=2, rounds=3, store=store, extensions=[Strike()])
+    played = play(replies=lambda r: "A", agents=2, rounds=3, store=store, extensions=[Reviews(strike)])
     result, requests = decide_again(store, played, Strict(), lambda r: "B")
     assert (result.error, result.calls, requests) == (None, 4, [])
 

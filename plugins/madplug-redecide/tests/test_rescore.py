@@ -212,16 +212,3 @@ def test_local_files_are_relative_to_the_current_directory(program, write, tmp_p
     assert done.returncode == 0, done.stderr
     assert program("rescore", "runs/study", "--metric", "./mine.py:Half").returncode == 0
     assert list(summary(tmp_path)["cells"][0]["metrics"]) == ["kit.right", "mine.py:Half"]
-
-
-@pytest.mark.parametrize("words", [["rescore", "study"], ["decide", "study", "--decision", "kit.last_round", "--output",
-                                                          "again"]])
-def test_a_current_directory_that_was_deleted_is_said(program, write, tmp_path, monkeypatch, words):
-    assert program("run", write()).returncode == 0
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    done = program(*(tmp_path / "runs/study" if word == "study" else word for word in words))
-    assert done.returncode == 2
-    assert "the current directory was deleted" in done.stderr

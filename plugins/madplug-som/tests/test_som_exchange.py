@@ -3,10 +3,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
+from tests_support import Cast, Reviews, redo_once
 
-from madplug import Extension, Message, Review, Sample, Visibility, hookimpl
+from madplug import Extension, Message, Persona, Review, Sample, Visibility, hookimpl
 from madplug.testing import play
-from madplug_som import AgreementIntensity, Exchange, SomDebate, Summary
+from madplug_som import AgreementIntensity, Exchange, Summary
 
 MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>",
           "summary": "{summary}<c>"}
@@ -81,11 +82,6 @@ def test_output_tokens_follow_the_formula(rounds, expected):
     assert 200 * sum(m.content.count("<m>") for m in played.messages) == expected
 
 
-@pytest.mark.parametrize(("agents", "rounds", "calls"), [(3, 2, 6), (10, 2, 20), (3, 3, 9)])
-def test_calls_are_agents_times_rounds(agents, rounds, calls):
-    assert play(styles=[Exchange()], replies=said, agents=agents, rounds=rounds).result.calls == calls
-
-
 def test_braces_in_answers_and_questions_stay_as_they_are():
     played = play(styles=[Exchange()], replies=["{format} {0}"] * 6, rounds=2, sample="What is {question}?")
     assert "What is {question}?" in played.prompts[0]
@@ -93,15 +89,8 @@ def test_braces_in_answers_and_questions_stay_as_they_are():
 
 
 def test_a_persona_with_a_description_becomes_the_system_message():
-    from madplug import Persona, PersonaGenerator
-
-    class Poet(PersonaGenerator):
-        name = "poet"
-
-        def generate(self, debate, roster):
-            return Persona("Poet", "You write in verse.")
-
-    played = play(styles=[Exchange()], personas=[Poet()], agents=2, replies=["a", "b"])
+    poet = Persona("Poet", "You write in verse.")
+    played = play(styles=[Exchange()], personas=[Cast(poet, poet)], replies=["a", "b"])
     assert played.requests[0].messages[0] == {"role": "system", "content": "You write in verse."}
 
 
@@ -168,27 +157,13 @@ def test_summary_counts_its_calls():
     assert Summary().calls(Plan(agents=3, rounds=3, turns=3)) == 2
 
 
-class Reviews(Extension):
-    """Says this of every round, as a value or as an awaitable."""
-
-    name = "reviews"
-
-    def __init__(self, review, later=False):
-        super().__init__()
-        self.given, self.later = review, later
-
-    @hookimpl(wrapper=True)
-    def madplug_round_ended(self, debate):
-        yield
-        return self.soon(debate) if self.later else self.given(debate)
-
-    async def soon(self, debate):
-        return self.given(debate)
-
-
-def summarised(review, rounds=3, **more):
+def summarised(review, rounds=3, *, later=False):
     """The debate, and how many summaries were paid for."""
-    played = play(styles=[Exchange()], extensions=[Reviews(review, **more), Summary()], rounds=rounds, agents=2,
+    async def soon(debate):
+        return review(debate)
+
+    extensions = [Reviews(soon if later else review), Summary()]
+    played = play(styles=[Exchange()], extensions=extensions, rounds=rounds, agents=2,
                   replies=lambda r: "SUMMARY" if r.purpose == "summarise" else "x")
     return played, sum(r.purpose == "summarise" for r in played.requests)
 
@@ -208,7 +183,7 @@ def test_an_extension_further_in_ends_the_debate_and_no_summary_is_paid_for(late
 
 def test_a_round_that_an_extension_further_in_retracts_is_summarised_when_it_has_been_run_again():
     played, summaries = summarised(
-        lambda debate: Review(redo=not any(m.retracted for m in debate.transcript.record)))
+        redo_once)
     assert summaries == 2
     assert sum(m.retracted for m in played.transcript.record) == 2
 
@@ -232,11 +207,6 @@ def test_agreement_intensity_of_minus_one_changes_no_byte():
 def test_agreement_intensity_of_zero_says_so():
     played = play(styles=[Exchange()], extensions=[AgreementIntensity(intensity=0)], replies=said, rounds=2)
     assert "about 0 percent" in played.prompts[-1]
-
-
-def test_the_preset_debates_once():
-    assert SomDebate.debate["rounds"] == 2
-    assert SomDebate.debate["decision"]["tie"] == "first"
 
 
 def test_an_agent_is_shown_neither_its_own_thoughts_nor_those_of_others():

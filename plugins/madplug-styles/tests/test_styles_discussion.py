@@ -8,7 +8,7 @@ import pytest
 
 from madplug import AnswerFormat, Debate, Message, Sample, Turn, TurnOrder, Visibility
 from madplug.testing import Played, SeeAll, play
-from madplug_styles import Critical, FreeText, Reasoning, Simple, Split, madplug_register_styles
+from madplug_styles import Critical, FreeText, Reasoning, Simple, Split
 
 ALL = [Simple, FreeText, Split, Critical, Reasoning]
 
@@ -53,11 +53,6 @@ def discuss(style: Any, order: str, replies: Any, **more: Any) -> Played:
 
 def last_prompt(played: Played) -> str:
     return str(played.requests[-1].messages[-1]["content"])
-
-
-def test_all_five_are_offered() -> None:
-    names = [style.name for style in madplug_register_styles()]
-    assert names == ["simple", "freetext", "split", "critical", "reasoning"]
 
 
 @pytest.mark.parametrize("style", [Simple, FreeText, Critical, Split])

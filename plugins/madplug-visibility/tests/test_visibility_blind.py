@@ -1,6 +1,8 @@
 """All agents draft on their own before they see other messages."""
 
-from madplug import Extension, Message, Reply, Style, hookimpl
+from tests_support import Openings
+
+from madplug import Message, Reply, Style
 from madplug.testing import play
 from madplug_turns import InnerDebate as InnerTurns
 from madplug_turns import RoundRobin
@@ -17,17 +19,6 @@ class Agreeable(Style):
     def respond(self, debate, turn, view):
         agrees = True if turn.move == "improve" else None
         return Reply("x", agreement=agrees, data={"agreeable": {"kept": True}})
-
-
-class Opening(Extension):
-    """A message without an author and one of agent 0, before round 1."""
-
-    name = "opening"
-
-    @hookimpl(wrapper=True)
-    def madplug_opening(self, debate):
-        yield
-        return [Message(0, 0, 0, None, "say", "a rule"), Message(0, 0, 0, 0, "draft", "a seed", key="x")]
 
 
 def run(blind=None, *, turns=None, visibility=None, rounds=2, extensions=()):
@@ -69,4 +60,5 @@ def test_every_turn_of_the_round_is_blind_unless_only_first_turns_are():
 
 
 def test_openings_of_the_task_stay_visible_and_seeded_answers_do_not():
-    assert [list(m.seen) for m in run(rounds=1, extensions=[Opening()])] == [[0], [0], [0]]
+    assert [list(m.seen) for m in run(rounds=1, extensions=[Openings(
+        Message(0, 0, 0, None, "say", "a rule"), Message(0, 0, 0, 0, "draft", "a seed", key="x"))])] == [[0], [0], [0]]

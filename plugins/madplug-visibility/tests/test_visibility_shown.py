@@ -3,37 +3,15 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests_support import Cast, Openings, Reviews
 
-from madplug import Extension, Message, Persona, PersonaGenerator, Review, Transcript, Turn, hookimpl
+from madplug import Message, Persona, Review, Transcript, Turn
 from madplug.testing import debate_from, play, transcript_from
 from madplug_turns import DrafterFirst, RoundRobin, Simultaneous
 from madplug_turns import InnerDebate as InnerTurns
 from madplug_visibility import Everything, InnerDebate, Own, PreviousRound, Relay, Report
 
-
-class Notes(Extension):
-    """Puts a note on record after every round."""
-
-    name = "notes"
-
-    @hookimpl
-    def madplug_round_ended(self, debate):
-        return Review(say="a note")
-
-
-class Openings(Extension):
-    """Puts these messages on record before round 1."""
-
-    name = "openings"
-
-    def __init__(self, *messages: Message) -> None:
-        super().__init__()
-        self.messages = messages
-
-    @hookimpl(wrapper=True)
-    def madplug_opening(self, debate):
-        yield
-        return self.messages
+NOTES = Reviews(lambda debate: Review(say="a note"))
 
 
 def seen(visibility, turns, *, agents=3, rounds=1, extensions=(), personas=()):
@@ -127,13 +105,13 @@ EVERY = [Everything(), Own(), PreviousRound(), Relay(), Report(), InnerDebate()]
 
 @pytest.mark.parametrize("visibility", EVERY)
 def test_notes_are_shown_to_everybody(visibility):
-    shown = seen(visibility, RoundRobin(), agents=2, rounds=2, extensions=[Notes()])
+    shown = seen(visibility, RoundRobin(), agents=2, rounds=2, extensions=[NOTES])
     assert all(2 in ids for ids in shown[2:])
 
 
 def test_notes_age_and_openings_of_the_task_do_not():
     opening = Message(0, 0, 0, None, "say", "a rule of the game")
-    extensions = [Notes(), Openings(opening)]
+    extensions = [NOTES, Openings(opening)]
     shown = seen(Everything(window=1), RoundRobin(), agents=1, rounds=3, extensions=extensions)
     assert shown == [[0], [0, 1, 2], [0, 3, 4]]
     shown = seen(PreviousRound(window=1), RoundRobin(), agents=1, rounds=3, extensions=extensions)
@@ -151,14 +129,8 @@ def test_seeded_answers_are_treated_like_a_round_before_the_first():
 # Neutral agents
 
 def test_the_neutral_agent_is_the_centre():
-    class Cast(PersonaGenerator):
-        name = "cast"
-        count = 3
-
-        def generate(self, debate, roster):
-            return [Persona("a"), Persona("b"), Persona("n", role="neutral", votes=False)]
-
-    shown = seen(Report(), DrafterFirst(), personas=[Cast()], rounds=2)
+    people = Cast(Persona("a"), Persona("b"), Persona("n", role="neutral", votes=False))
+    shown = seen(Report(), DrafterFirst(), personas=[people], rounds=2)
     assert shown[:4] == [[], [0], [0], [0, 1, 2]]
 
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from tests_support import Reviews, redo_once
 
 import madplug_voting
-from madplug import Extension, Review, hookimpl
+from madplug import Review
 from madplug.debate.recorded import follow
 from madplug.debate.state import DebateState
 from madplug.testing import play
@@ -22,22 +23,15 @@ EVEN = {Simple: ["0", "1", "2"], Approval: ["0, 1, 2"] * 3, Ranked: ["0 1 2", "1
 """Ballots of three agents that end in a tie."""
 
 
-class Stop(Extension):
+def stop(round, *, redo=False):
     """Ends the debate after a round, or has the round run again once."""
-
-    name = "stop"
-
-    def __init__(self, round, *, redo=False):
-        super().__init__()
-        self.round, self.redo = round, redo
-
-    @hookimpl(wrapper=True)
-    def madplug_round_ended(self, debate):
-        yield
-        if debate.round != self.round:
+    def review(debate):
+        if debate.round != round:
             return None
-        again = self.redo and not any(m.retracted for m in debate.transcript.record)
+        again = redo and redo_once(debate).redo
         return Review(redo=again, stop=not again)
+
+    return Reviews(review)
 
 
 def script(answers, ballots):
@@ -59,7 +53,7 @@ def again(played, decision, rounds):
 
 @pytest.mark.parametrize("kind", EVEN)
 def test_a_debate_that_is_stopped_after_a_tie_is_decided_by_the_same_ballots(kind):
-    played = play(decision=kind(), agents=3, rounds=7, replies=script("xyz", EVEN[kind]), extensions=[Stop(4)])
+    played = play(decision=kind(), agents=3, rounds=7, replies=script("xyz", EVEN[kind]), extensions=[stop(4)])
     assert asked(played, "vote") == ["vote"] * 2 * 3
     assert [note["round"] for note in played.result.notes["voting"]] == [3, 4]
     once = play(decision=kind(vote_round=7), agents=3, rounds=4, replies=script("xyz", EVEN[kind])).decision
@@ -78,27 +72,27 @@ def test_a_recorded_debate_that_ends_after_a_tie_is_voted_on_once_a_round(kind):
 
 def test_ballots_that_were_missing_are_not_asked_for_again():
     played = play(decision=Simple(attempts=2), agents=2, rounds=7, replies=script("xy", ["?", "?"]),
-                  extensions=[Stop(3)])
+                  extensions=[stop(3)])
     assert asked(played, "vote") == ["vote"] * 2 * 2
     assert (played.decision.fallback, played.decision.reason[:15]) == (True, "no valid ballot")
 
 
 def test_numbers_that_begin_with_one_are_read_back():
     played = play(decision=Simple(index_base=1), agents=2, rounds=7, replies=script("xy", ["1", "2"]),
-                  extensions=[Stop(3)])
+                  extensions=[stop(3)])
     assert [dict(v.weights) for v in played.decision.votes] == [{"x": 1.0}, {"y": 1.0}]
 
 
 def test_a_round_that_was_run_again_is_voted_on_again():
     played = play(decision=Simple(), agents=2, rounds=7, replies=script("xy", ["0", "1"]),
-                  extensions=[Stop(3, redo=True)])
+                  extensions=[stop(3, redo=True)])
     assert asked(played, "vote") == ["vote"] * 2 * 2
     assert [(note["round"], note["after"]) for note in played.result.notes["voting"]] == [
         (3, [[4, "x"], [5, "y"]]), (3, [[6, "x"], [7, "y"]])]
 
 
 def test_voters_without_an_answer_are_asked_for_one_once_a_round():
-    played = play(decision=Simple(), agents=2, rounds=7, replies=lambda request: "", extensions=[Stop(3)])
+    played = play(decision=Simple(), agents=2, rounds=7, replies=lambda request: "", extensions=[stop(3)])
     assert asked(played, "extract", "vote") == ["extract"] * 2
     assert (played.decision.key, played.result.notes["voting"][0]["solutions"]) == (None, [])
 
@@ -107,7 +101,7 @@ def test_plurality_asks_for_final_answers_once_a_round():
     def say(request):
         return ("x", "y")[request.agent] if request.purpose == "extract" else "?"
 
-    played = play(decision=Plurality(final="ask", vote_round=1), agents=2, rounds=7, replies=say, extensions=[Stop(2)])
+    played = play(decision=Plurality(final="ask", vote_round=1), agents=2, rounds=7, replies=say, extensions=[stop(2)])
     assert asked(played, "extract") == ["extract"] * 2 * 2
     assert (played.decision.tie, dict(played.decision.scores)) == (True, {"x": 1.0, "y": 1.0})
 
