@@ -13,7 +13,7 @@ from copy import deepcopy
 from pathlib import Path
 
 import pytest
-from tests_support import RUN
+from tests_support import RUN, paid
 
 import madplug
 from madplug import (
@@ -190,13 +190,8 @@ def test_observers_receive_the_events():
     assert count.finished == 6
 
 
-def ledger(tmp_path):
-    path = tmp_path / "calls.txt"
-    return len(path.read_text().splitlines()) if path.is_file() else 0
-
-
 def until_asked(tmp_path):
-    wait_until(lambda: ledger(tmp_path) >= 4)
+    wait_until(lambda: paid(tmp_path) >= 4)
 
 
 def wait_until(holds):
@@ -270,7 +265,7 @@ def test_an_interrupt_keeps_every_call_in_flight_and_is_raised(tmp_path, inside)
         asyncio.run(cell()) if inside else madplug.run(STUDY, settings=SLOW)
     assert signal.getsignal(signal.SIGINT) is handler
     with madplug.open_study("runs/study") as study:
-        assert study.totals().calls == ledger(tmp_path)
+        assert study.totals().calls == paid(tmp_path)
 
 
 @pytest.mark.parametrize("limit", [{"limits.calls": 5}, {"limits.tokens": 60}, {"limits.seconds": 0.3}])
@@ -279,7 +274,7 @@ def test_what_a_limited_run_says_it_paid_is_what_the_record_and_the_model_have(t
     result = madplug.run(STUDY, settings={**slow, **limit})
     assert result.status == "stopped"
     with result.open() as study:
-        assert result.summary["paid"]["calls"] == study.totals().calls == ledger(tmp_path)
+        assert result.summary["paid"]["calls"] == study.totals().calls == paid(tmp_path)
 
 
 def test_a_program_may_change_its_directory_while_a_study_runs(tmp_path):

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from tests_support import made
 
 from madplug import Dataset, Sample, StudyError
 from madplug.study.survey import Ids, read_rows
@@ -30,28 +31,6 @@ def leaves(request):
     if request.purpose == "vote" and "q1" in str(request.messages):
         sys.exit(0)
     return "A"
-
-
-@pytest.mark.parametrize("components", [{"styles": [Leaves()]}, {"decision": Votes()}])
-@pytest.mark.parametrize("agents", [2, 3])
-def test_sys_exit_fails_the_debate_and_no_other(components, agents):
-    samples = [Sample(f"q{i}", f"q{i}?") for i in range(4)]
-    played = play(replies=leaves, sample=samples, agents=agents, expect_failure=True, **components)
-    cell = played.summary["cells"][0]
-    assert (cell["done"], cell["failed"]) == (3, 1)
-    failed = [r.error for r in played.store.results() if r.error]
-    assert "a component called sys.exit" in failed[0]
-
-
-def test_sys_exit_in_prepare_names_the_component():
-    class Unprepared(LastRound):
-        """Leaves before it begins."""
-
-        def prepare(self, setup):
-            sys.exit(0)
-
-    with pytest.raises(StudyError, match="prepare failed: SystemExit"):
-        play(replies=lambda r: "A", decision=Unprepared())
 
 
 class Panic(BaseException):
@@ -82,13 +61,21 @@ class Unspeakable(Exception):
 
 
 @pytest.mark.parametrize(("components", "said"), [
+    ({"styles": [Leaves()]}, "a component called sys.exit"), ({"decision": Votes()}, "a component called sys.exit"),
     ({"styles": [Panics()]}, "Panic: index out of bounds"), ({"decision": Counts()}, "Unspeakable")])
-def test_an_error_that_is_no_exception_fails_the_debate_and_no_other(components, said):
+@pytest.mark.parametrize("agents", [2, 3])
+def test_an_exit_or_an_error_that_is_no_exception_fails_the_debate_and_no_other(components, said, agents):
     samples = [Sample(f"q{i}", f"q{i}?") for i in range(4)]
-    played = play(replies=lambda r: "A", sample=samples, expect_failure=True, **components)
+    played = play(replies=leaves, sample=samples, agents=agents, expect_failure=True, **components)
     cell = played.summary["cells"][0]
     assert (cell["done"], cell["failed"]) == (3, 1)
     assert said in next(r.error for r in played.store.results() if r.error)
+
+
+def test_sys_exit_in_prepare_names_the_component():
+    unprepared = made(LastRound, prepare=lambda self, setup: sys.exit(0))
+    with pytest.raises(StudyError, match="prepare failed: SystemExit"):
+        play(replies=lambda r: "A", decision=unprepared)
 
 
 class Rows(Dataset):

@@ -4,20 +4,13 @@ import json
 import re
 
 import pytest
-from tests_support import RUN, exported
+from tests_support import RUN, exported, paid, summary
 
 from madplug.store import open_study
 from madplug.study.compatibility import brief, conflicts, differences
 
 LEDGER = ("--set", "models.m.ledger=calls.txt")
 SWEEP = RUN + '\n[sweep]\n"debate.rounds" = [1, 2]\n'
-
-def paid(folder):
-    ledger = folder / "calls.txt"
-    return len(ledger.read_text().splitlines()) if ledger.is_file() else 0
-
-def summary(folder, study="study"):
-    return json.loads((folder / "runs" / study / "summary.json").read_text())
 
 @pytest.mark.parametrize(("text", "words", "new"), [
     (RUN, ("--set", "repeats=2"), 24), (RUN, ("--set", "dataset.size=9"), 12),

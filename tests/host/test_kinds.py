@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests_support import RUN
+from tests_support import RUN, problems
 
 import madplug
 from madplug import (
@@ -15,7 +15,6 @@ from madplug import (
     Observer,
     Options,
     Reply,
-    UserError,
     Visibility,
     hookimpl,
     hookspecs,
@@ -32,13 +31,6 @@ from madplug.registry.describe import listing, options, page
 from madplug.registry.installed import Registry
 from madplug.registry.offers import RESERVED
 from madplug.testing import SeeAll, play
-
-
-def problems(path, *settings):
-    with pytest.raises(UserError) as caught:
-        load(path, settings)
-    return [str(p) for p in caught.value.problems]
-
 
 # A new kind
 

@@ -5,7 +5,7 @@ import os
 from hashlib import sha256
 
 import pytest
-from tests_support import RUN
+from tests_support import RUN, summary
 
 from madplug import UserError, open_study, run
 from madplug.config import load
@@ -52,15 +52,11 @@ def mine(tmp_path):
     return path
 
 
-def summary(tmp_path, study="study"):
-    return json.loads((tmp_path / "runs" / study / "summary.json").read_text())["cells"][0]
-
-
 def test_a_class_in_a_file_is_a_component_of_any_kind(program, write, mine, tmp_path):
     styles = '[debate]\nstyles = [{use = "./mine.py:Loud", for = "participant"}]'
     done = program("run", write(TEXT.replace("[debate]", styles, 1)))
     assert done.returncode == 0, done.stderr
-    assert summary(tmp_path)["metrics"]["mine.py:Half"]["mean"] == 0.5
+    assert summary(tmp_path)["cells"][0]["metrics"]["mine.py:Half"]["mean"] == 0.5
     manifest = json.loads((tmp_path / "runs/study/manifest.json").read_text())
     version = f"sha256 {sha256(MINE.encode()).hexdigest()}"
     assert manifest["components"]["decision mine.py:Firmest"] == {"distribution": "mine.py", "version": version}
@@ -70,7 +66,7 @@ def test_a_class_in_a_file_is_a_component_of_any_kind(program, write, mine, tmp_
 def test_the_expanded_run_file_finds_it_again(program, write, mine, tmp_path):
     program("run", write(TEXT))
     assert program("run", "runs/study/study.toml", "--output", "runs/again").returncode == 0
-    assert summary(tmp_path, "again")["metrics"] == summary(tmp_path)["metrics"]
+    assert summary(tmp_path, "again")["cells"][0]["metrics"] == summary(tmp_path)["cells"][0]["metrics"]
 
 
 def test_an_edited_metric_scores_again_and_an_edited_decision_is_pointed_out(program, write, mine, tmp_path):
@@ -79,7 +75,7 @@ def test_an_edited_metric_scores_again_and_an_edited_decision_is_pointed_out(pro
     done = program("run", write(TEXT))
     assert done.returncode == 0
     assert "decision mine.py:Firmest was mine.py sha256" in done.stderr
-    assert summary(tmp_path)["metrics"]["mine.py:Half"]["mean"] == 0.75
+    assert summary(tmp_path)["cells"][0]["metrics"]["mine.py:Half"]["mean"] == 0.75
 
 
 def test_the_study_is_the_same_wherever_the_folder_is(program, write, mine, tmp_path):

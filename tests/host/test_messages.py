@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from tests_support import made
 
 from madplug import DecisionProtocol, Extension, Reply, Style, Turn, TurnOrder, hookimpl
 from madplug.store import MemoryStore
-from madplug.testing import LastRound, play
+from madplug.testing import LastRound, StrippedText, play
 from madplug.testing.defaults import AnyMove, PlainStyle
 
 
@@ -72,18 +73,10 @@ class Briefed(TurnOrder):
         yield [Turn(agent, data={"briefed": {"nth": agent.id}}) for agent in debate.agents]
 
 
-class Noting(Style):
-    """Replies with data of its own."""
-
-    name = "noting"
-    moves = AnyMove()
-
-    def respond(self, debate, turn, view):
-        return Reply("A", data={"noting": turn.data["briefed"]["nth"] + 10})
-
-
 def test_what_a_turn_carries_goes_into_the_message_it_causes():
-    played = play(turns=Briefed(), styles=[Noting()], agents=2)
+    noting = made(Style, moves=AnyMove(), respond=lambda self, debate, turn, view: Reply(
+        "A", data={"noting": turn.data["briefed"]["nth"] + 10}))
+    played = play(turns=Briefed(), styles=[noting], agents=2)
     assert [dict(m.data) for m in played.messages] == [{"briefed": {"nth": i}, "noting": i + 10} for i in (0, 1)]
 
 
@@ -96,27 +89,11 @@ def test_an_agent_equals_its_id_and_nothing_else_that_is_a_number():
 
 
 def test_the_answer_is_the_text_that_first_gave_the_key():
-    class Lower(LastRound):
-        """Decides by key alone."""
-
-    class Folded(Style):
-        """Says the same in three spellings."""
-
-        name = "folded"
-        moves = AnyMove()
-
-        def respond(self, debate, turn, view):
-            return Reply("x", answer=("1.5 km", "1.5 KM", " 1.5 km ")[turn.agent.id])
-
-    from madplug.testing import StrippedText
-
-    class Loose(StrippedText):
-        """Capitals do not matter."""
-
-        def canonical(self, text, sample):
-            return text.strip().lower().replace(" ", "") or None
-
-    played = play(styles=[Folded()], agents=3, answers=Loose(), decision=Lower())
+    spellings = ("1.5 km", "1.5 KM", " 1.5 km ")
+    folded = made(Style, moves=AnyMove(),
+                  respond=lambda self, debate, turn, view: Reply("x", answer=spellings[turn.agent.id]))
+    loose = made(StrippedText, canonical=lambda self, text, sample: text.strip().lower().replace(" ", "") or None)
+    played = play(styles=[folded], agents=3, answers=loose)
     assert (played.decision.key, played.decision.answer) == ("1.5km", "1.5 km")
 
 
@@ -147,22 +124,12 @@ def test_a_decision_cannot_write_into_the_record():
     (Reply("A"), "A", True),
 ])
 def test_a_turn_that_gives_no_answer_by_design_is_told_from_one_whose_answer_cannot_be_read(reply, answer, asked):
-    class Given(PlainStyle):
-        """Gives one reply."""
-
-        def respond(self, debate, turn, view):
-            return reply
-
-    message = play(styles=[Given()], agents=1).messages[0]
+    given = made(PlainStyle, respond=lambda self, debate, turn, view: reply)
+    message = play(styles=[given], agents=1).messages[0]
     assert (message.answer, message.key, message.answers) == (answer, answer or None, asked)
 
 
 def test_whether_a_reply_answers_is_true_or_false():
-    class Odd(PlainStyle):
-        """Says neither."""
-
-        def respond(self, debate, turn, view):
-            return Reply("A", answers=None)
-
-    error = play(styles=[Odd()], agents=1, expect_failure=True).result.error
+    odd = made(PlainStyle, respond=lambda self, debate, turn, view: Reply("A", answers=None))
+    error = play(styles=[odd], agents=1, expect_failure=True).result.error
     assert "respond returned a Reply whose answers is NoneType None; expected bool" in error

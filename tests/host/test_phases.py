@@ -1,7 +1,7 @@
 """A phase may reopen a debate: further rounds with the cell's turn order, and the decision is asked again."""
 
 import pytest
-from tests_support import Appeal, letters
+from tests_support import Appeal, letters, made
 
 from madplug import Decision, Phase, Reopen
 from madplug.testing import LastRound, play
@@ -40,16 +40,9 @@ def test_a_phase_that_never_stops_reopening_fails_the_debate():
     (Reopen(rounds=0), "rounds is 0; expected at least 1"), (Reopen(rounds="2"), "rounds is str '2'; expected int"),
     (Reopen(say=5), "say is int 5; expected str or None")])
 def test_a_reopening_that_makes_no_sense_is_named(reopen, message):
-    class Odd(Phase):
-        """Returns what it should not."""
-
-        name = "odd"
-
-        def run(self, debate, decision):
-            return reopen
-
-    error = play(replies=letters, phases=[Odd()], expect_failure=True).result.error
-    assert f"Odd.run returned a Reopen whose {message}" in error
+    odd = made(Phase, run=lambda self, debate, decision: reopen)
+    error = play(replies=letters, phases=[odd], expect_failure=True).result.error
+    assert f"Made.run returned a Reopen whose {message}" in error
 
 
 def test_further_rounds_are_counted_before_the_run():
@@ -59,12 +52,7 @@ def test_further_rounds_are_counted_before_the_run():
 
 
 def test_an_early_decision_leaves_its_unused_rounds_unused():
-    class Early(LastRound):
-        """Decides after every round."""
-
-        def after_round(self, debate):
-            return self.at_end(debate)
-
-    played = play(replies=letters, agents=1, rounds=5, decision=Early(), phases=[Appeal(rounds=1)])
+    early = made(LastRound, after_round=lambda self, debate: self.at_end(debate))
+    played = play(replies=letters, agents=1, rounds=5, decision=early, phases=[Appeal(rounds=1)])
     assert [m.round for m in played.messages if m.agent is not None] == [1, 2]
     assert played.decision == Decision("B", answer="B", agreed=True, scores={"B": 1})

@@ -1,7 +1,7 @@
 """Data that changes under a study: rows are read before anything is paid for, and samples count by id and content."""
 
 import pytest
-from tests_support import exported
+from tests_support import exported, paid
 
 LINES = '''
 from madplug import Dataset, Options, RunPath, Sample, hookimpl
@@ -38,11 +38,6 @@ def lines(madplug_plugin, write, tmp_path):
     return put
 
 
-def calls(tmp_path):
-    path = tmp_path / "calls.txt"
-    return len(path.read_text().splitlines()) if path.is_file() else 0
-
-
 RUN_IT = ("run", "study.toml", "--set", "models.m.ledger=calls.txt")
 
 
@@ -54,10 +49,10 @@ def test_a_bad_row_far_down_costs_no_call_and_mending_it_resumes_the_study(madpl
     done = madplug(*RUN_IT)
     assert done.returncode == 1
     assert "two samples have the id 'q7'" in done.stderr
-    assert calls(tmp_path) == 0
+    assert paid(tmp_path) == 0
     lines(**good)
     assert madplug(*RUN_IT).returncode == 0
-    assert calls(tmp_path) == 300 * 4
+    assert paid(tmp_path) == 300 * 4
 
 
 def test_a_changed_sample_is_run_again_and_the_others_are_not(madplug, lines, tmp_path):
@@ -67,7 +62,7 @@ def test_a_changed_sample_is_run_again_and_the_others_are_not(madplug, lines, tm
     done = madplug(*RUN_IT)
     assert done.returncode == 0, done.stderr
     assert "1 sample" in done.stderr
-    assert calls(tmp_path) == 4 * 4
+    assert paid(tmp_path) == 4 * 4
     assert [(r["sample"]["id"], r["sample"]["question"]) for r in exported(tmp_path / "runs/study")] == [
         ("a", "one?"), ("b", "another?"), ("c", "three?")]
 

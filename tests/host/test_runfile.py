@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests_support import RUN
+from tests_support import RUN, problems
 
 from madplug import run
 from madplug.config import load
@@ -11,12 +11,6 @@ from madplug.config.check import notes
 from madplug.config.read import cells, overlay, read
 from madplug.config.shape import tables
 from madplug.errors import UserError
-
-
-def problems(path, *settings):
-    with pytest.raises(UserError) as caught:
-        load(path, settings)
-    return [str(p) for p in caught.value.problems]
 
 
 def test_a_correct_file_resolves_to_one_cell(write):

@@ -4,19 +4,13 @@ import os
 import time
 
 import pytest
-from tests_support import RUN
+from tests_support import RUN, problems
 
 from madplug import Options, UserError
 from madplug.config import load
 from madplug.config.problems import secret_part, secrets
 from madplug.errors import listed, message_of
 from madplug.options import path_digest
-
-
-def problems(path, *settings):
-    with pytest.raises(UserError) as caught:
-        load(path, settings)
-    return [str(p) for p in caught.value.problems]
 
 
 def top(line, text=RUN):

@@ -10,12 +10,7 @@ import sys
 import time
 
 import pytest
-from tests_support import exported
-
-
-def paid(folder):
-    ledger = folder / "calls.txt"
-    return len(ledger.read_text().splitlines()) if ledger.is_file() else 0
+from tests_support import exported, paid
 
 
 def start(tmp_path, *words):

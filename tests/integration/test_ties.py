@@ -35,21 +35,22 @@ def component(kind, name, **options):
 
 
 def decided(name, seed, tie="random"):
-    """The answer of a debate whose three agents end on C, A and B, which tie in every count."""
+    """What is decided on three agents that end on C, A and B, which tie in every count."""
     debate = debate_from("C A B", seed=seed, replies=replies, answers=Letter(), confidence=0.5)
     more = {"fallback": "none"} if name.startswith("voting.") else {}
-    return wait_for(component("decision", name, tie=tie, **more).at_end(debate)).key
+    return wait_for(component("decision", name, tie=tie, **more).at_end(debate))
 
 
 @pytest.mark.parametrize("name", sorted(DRAWN))
 def test_a_tie_drawn_at_random_is_drawn_as_ever(name):
-    assert "".join(decided(name, seed) for seed in SEEDS) == DRAWN[name]
+    assert "".join(decided(name, seed).key for seed in SEEDS) == DRAWN[name]
 
 
 @pytest.mark.parametrize("name", sorted(DRAWN))
 @pytest.mark.parametrize(("tie", "key"), [("first", "C"), ("lexical", "A"), ("undecided", None)])
 def test_the_other_policies_mean_the_same_everywhere(name, tie, key):
-    assert decided(name, 0, tie) == key
+    decision = decided(name, 0, tie)
+    assert (decision.key, decision.tie, decision.agreed) == (key, True, False)
 
 
 class Worded(Letter):

@@ -2,7 +2,10 @@
 
 import json
 
-from madplug import AnswerFormat, Extension, PersonaGenerator, Phase, Reopen, Review, hookimpl, open_study
+import pytest
+
+from madplug import AnswerFormat, Extension, PersonaGenerator, Phase, Reopen, Review, UserError, hookimpl, open_study
+from madplug.config import load
 
 STUDY = """
 name = "study"
@@ -23,6 +26,24 @@ def exported(folder):
     """The recorded debates as tables, without what depends on the clock."""
     with open_study(folder) as study:
         return [{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in study.records()]
+
+
+def paid(folder):
+    """How many calls the model `kit.hash` has noted in its ledger, `calls.txt`."""
+    ledger = folder / "calls.txt"
+    return len(ledger.read_text().splitlines()) if ledger.is_file() else 0
+
+
+def summary(folder, study="study"):
+    """What was written at the end of a study in `runs`."""
+    return json.loads((folder / "runs" / study / "summary.json").read_text())
+
+
+def problems(path, *settings):
+    """What is wrong with a run file, line by line."""
+    with pytest.raises(UserError) as caught:
+        load(path, settings)
+    return [str(problem) for problem in caught.value.problems]
 
 
 class Letter(AnswerFormat):

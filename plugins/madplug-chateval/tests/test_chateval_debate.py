@@ -134,6 +134,11 @@ def test_majority_of_labels(labels, winner):
     assert majority(labels) == winner
 
 
+@pytest.mark.parametrize(("tie", "key"), [("first", "1"), ("undecided", None), ("lexical", "1")])
+def test_ties_between_two_labels(tie, key):
+    assert judged((8, 7), (7, 8), decision=Scores(combine="labels", tie=tie)).key == key
+
+
 def test_labels_may_have_the_words_of_the_references():
     labels = ("A", "B", "T")
     played = simultaneous(lambda r: scored(3, 9), styles=[Referee(labels=labels)], decision=Scores(labels=labels),

@@ -58,6 +58,11 @@ def test_a_tie_is_drawn_by_the_seed():
     assert decide("AA BC BC").tie
 
 
+@pytest.mark.parametrize(("tie", "key"), [("first", "C"), ("lexical", "A"), ("undecided", None)])
+def test_a_tie_can_be_settled_otherwise(tie, key):
+    assert decide("CC BA BA", tie=tie).key == key
+
+
 def test_54_of_729_debates_of_three_tie():
     ties = 0
     for cells in product("ABC", repeat=6):
