@@ -63,35 +63,6 @@ def whole(tmp_path_factory):
     return studies.debates(folder), studies.summary(folder), requests
 
 
-def lines(folder):
-    """The study as it is exported, but for times."""
-    with studies.open_study(folder) as study:
-        return [json.dumps({**json.loads(line), "seconds": None}) for line in study.records()]
-
-
-def test_two_processes_end_as_one_and_pay_for_as_many_calls(tmp_path):
-    found = []
-    with running_endpoint(text="{letter}") as endpoint:
-        for name, more in (("one", ()), ("two", (POOL,))):
-            endpoint.reset()
-            assert studies.run(tmp_path / name, endpoint.url, "dataset.size=40", "repeats=2", *more) == 0
-            keys = sorted(call["key"] for call in studies.calls(tmp_path / name))
-            found.append((lines(tmp_path / name), studies.summary(tmp_path / name), endpoint.stats()["requests"], keys))
-    assert found[0] == found[1]
-
-
-def test_cells_that_share_requests_in_two_processes_pay_for_them_once(tmp_path):
-    with running_endpoint(text="{letter}", latency_ms=20) as endpoint:
-        cells = 'sweep={"debate.rounds"=[1, 2]}'
-        counts = []
-        for name, more in (("one", ()), ("two", (POOL,))):
-            endpoint.reset()
-            assert studies.run(tmp_path / name, endpoint.url, "dataset.size=20", cells, *more) == 0
-            counts.append(endpoint.stats()["requests"])
-    assert counts[0] == counts[1]
-    assert lines(tmp_path / "one") == lines(tmp_path / "two")
-
-
 def test_a_limit_is_kept_across_processes(tmp_path):
     with running_endpoint(text="{letter}") as endpoint:
         assert studies.run(tmp_path / "study", endpoint.url, *SETTINGS, "limits.calls=50") == 3

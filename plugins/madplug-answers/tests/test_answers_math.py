@@ -1,11 +1,14 @@
 """Expressions in LaTeX."""
 
 import importlib.util
+import sys
+from contextlib import suppress
 
 import pytest
 
 from madplug import Sample
 from madplug_answers import Math
+from madplug_answers.equivalence import Checker
 
 ANY = Sample("q1", "What is it?")
 needs_math_verify = pytest.mark.skipif(importlib.util.find_spec("math_verify") is None,
@@ -101,3 +104,16 @@ def test_a_missing_math_verify_is_said_before_the_run(monkeypatch):
     monkeypatch.setattr("madplug_answers.mathematics.find_spec", lambda name: None)
     assert list(Math().check(None)) == []
     assert "pip install" in "".join(Math(equality="symbolic").check(None))
+
+
+MARK = "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n"
+
+
+def test_a_module_in_the_current_directory_is_not_executed(tmp_path, monkeypatch):
+    for name in ("math_verify", "sympy", "json"):
+        (tmp_path / f"{name}.py").write_text(MARK)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    with suppress(RuntimeError):  # without math-verify the process ends at once, which is enough here
+        Checker(20).equal("1/2", r"\frac{1}{2}")
+    assert not list(tmp_path.glob("*.ran"))

@@ -3,7 +3,7 @@
 import pytest
 from tests_support import OneLetter
 
-from madplug import Persona, PersonaGenerator, Plan, Reply, Style
+from madplug import Plan, Reply, Style
 from madplug.testing import play
 from madplug_consensus import Hybrid, Majority, Supermajority, Unanimity
 
@@ -38,31 +38,6 @@ def agreeing(request):
 def test_a_majority_accepted_at_the_second_message_costs_two_messages():
     played = run(Majority(), agreeing)
     assert (played.decision.key, played.decision.agreed, len(played.messages), played.result.calls) == ("a", True, 2, 2)
-
-
-def test_calls_with_personas_and_extraction_are_personas_plus_calls_per_message():
-    """P + kappa * M with P = 3, kappa = 2 and M = 2: seven calls, when every message is read by a model."""
-    class Asking(OneLetter):
-        async def extract(self, debate, turn, text):
-            return (await debate.ask("copy the answer out", purpose="extract")).text
-
-    class Prose(Tagged):
-        async def respond(self, debate, turn, view):
-            reply = await super().respond(debate, turn, view)
-            return Reply(reply.content, None, reply.agreement)
-
-    class Invented(PersonaGenerator):
-        name = "invented"
-
-        async def generate(self, debate, roster):
-            return Persona((await debate.ask("who?", purpose="persona")).text)
-
-    def replies(request):
-        return "a" if request.purpose == "extract" else agreeing(request)
-
-    played = play(styles=[Prose()], turns=orders.RoundRobin(), visibility=shown.Everything(), decision=Majority(),
-                  rounds=3, replies=replies, answers=Asking(), personas=[Invented()], agents=3)
-    assert played.result.calls == 3 + 2 * 2 == 7
 
 
 @pytest.mark.parametrize("decision", [Majority(), Supermajority(), Unanimity(), Hybrid()])

@@ -262,13 +262,6 @@ def test_a_debate_without_candidates_or_reviewers_fails(mark, message):
     assert "content policy" in error
 
 
-def test_the_spread_over_repeats_is_that_over_random_assignments(run_on_endpoint):
-    study = STUDY % ("repeats = 6\nmetrics = [\"qa.accuracy\"]", "", "mad", 'assignment = "random"')
-    results, _ = run_on_endpoint(study, ROWS, replies)
-    casts = [tuple(a.model for a in result.agents) for result in results]
-    assert len(set(casts)) > 2
-
-
 NAMES = ["Role fulfilment", "Correctness"]
 
 

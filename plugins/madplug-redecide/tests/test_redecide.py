@@ -8,11 +8,9 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
 from tests_support import RUN, Appeal, Reviews, letters
 
 from madplug import Decision, DecisionProtocol, Reopen, Review, open_study
-from madplug.cli.program import main
 from madplug.config.plan import StudyPlan
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.debate.recorded import follow
@@ -72,21 +70,15 @@ def test_deciding_again_as_before_gives_what_was_decided():
     assert again(played, LastRound())[0] == played.decision
 
 
-def program(*words):
-    return CliRunner().invoke(main, list(map(str, words)))
-
-
 @pytest.fixture
-def study(tmp_path, monkeypatch):
+def study(tmp_path, program):
     """A study in `first`, and what its model was asked in `calls.txt`."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "study.toml").write_text(RUN)
     done = program("run", "study.toml", "--set", "models.m.ledger=calls.txt", "--output", "first", "--quiet")
     assert done.exit_code == 0, done.stderr
     return tmp_path
 
 
-def test_the_command_makes_a_study_like_any_other_without_a_call(study):
+def test_the_command_makes_a_study_like_any_other_without_a_call(program, study):
     calls = (study / "calls.txt").read_text()
     done = program("decide", "first", "--decision", '{use = "kit.last_round", keep = 2}', "--output", "again",
                    "--quiet")
@@ -101,19 +93,19 @@ def test_the_command_makes_a_study_like_any_other_without_a_call(study):
     (("--set", "debat.rounds=2", "--output", "again"), "did you mean 'debate'?"),
     (("--cell", "other", "--output", "again"), "no cell has such a name"),
     (("--output", "first"), "is the study itself")])
-def test_mistakes_on_the_command_line_are_named(study, words, text):
+def test_mistakes_on_the_command_line_are_named(program, study, words, text):
     done = program("decide", "first", *words)
     assert done.exit_code == 2
     assert text in done.stderr
 
 
-def test_any_value_of_a_cell_can_be_changed(study):
+def test_any_value_of_a_cell_can_be_changed(program, study):
     assert program("decide", "first", "--set", "debate.rounds=1", "--output", "again", "--quiet").exit_code == 0
     with open_study("again") as again:
         assert {debate.rounds for debate in again.debates()} == {1}
 
 
-def test_a_model_that_cannot_be_made_is_not_needed(study):
+def test_a_model_that_cannot_be_made_is_not_needed(program, study):
     path = study / "first" / "study.toml"
     path.write_text(path.read_text().replace('"kit.hash"', '"gone.model"'))
     done = program("decide", "first", "--decision", "kit.last_round", "--output", "again", "--yes", "--quiet")
@@ -121,7 +113,7 @@ def test_a_model_that_cannot_be_made_is_not_needed(study):
     assert "redecide.absent" in (study / "again" / "study.toml").read_text()
 
 
-def test_a_model_whose_name_begins_like_that_of_a_missing_one_is_kept(study):
+def test_a_model_whose_name_begins_like_that_of_a_missing_one_is_kept(program, study):
     path = study / "study.toml"
     path.write_text(RUN + '\n[models.m-large]\nuse = "kit.hash"\n')
     done = program("run", "study.toml", "--set", 'debate.models=["m", "m-large"]', "--output", "two", "--quiet")
@@ -152,7 +144,7 @@ def madplug_register_decisions():
 """
 
 
-def test_a_call_that_is_not_on_record_is_made_only_with_pay(study, madplug_plugin):
+def test_a_call_that_is_not_on_record_is_made_only_with_pay(program, study, madplug_plugin):
     madplug_plugin("asking", ASKING)
     words = ("decide", "first", "--decision", "asking.judge", "--output", "again")
     calls = (study / "calls.txt").read_text()

@@ -1,32 +1,16 @@
 """Recorded debates scored again, and studies decided again from the command line, as they grow."""
 
 import json
-import subprocess
 
 import pytest
-from click.testing import CliRunner
-from tests_support import RUN
+from tests_support import RUN, exported, paid, summary
 
-from madplug.cli.program import main
 from madplug.config import load
 from madplug.store import open_study
 
 LEDGER = ("--set", "models.m.ledger=calls.txt")
 SWEEP = RUN + '\n[sweep]\n"debate.rounds" = [1, 2]\n'
 GRADED = ("--set", 'metrics=["kit.right", "kit.graded"]')
-
-
-@pytest.fixture
-def program(tmp_path, monkeypatch):
-    """Runs the program in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    def program(*words):
-        done = CliRunner().invoke(main, list(map(str, words)))
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
-
-    return program
 
 
 @pytest.fixture
@@ -37,21 +21,6 @@ def write(tmp_path):
         return tmp_path / "study.toml"
 
     return write
-
-
-def paid(folder):
-    ledger = folder / "calls.txt"
-    return len(ledger.read_text().splitlines()) if ledger.is_file() else 0
-
-
-def summary(folder, study="study"):
-    return json.loads((folder / "runs" / study / "summary.json").read_text())
-
-
-def exported(program, folder, tmp_path):
-    with open_study(tmp_path / folder) as study:
-        rows = [json.loads(line) for line in study.records()]
-    return [{k: v for k, v in row.items() if k != "seconds"} for row in rows]
 
 
 FLAKY = """
@@ -76,9 +45,9 @@ def test_rescore_computes_the_metrics_again_in_place(program, write, tmp_path, m
     before = paid(tmp_path)
     monkeypatch.setattr(madplug_kit.Right, "score", lambda self, debate, references: 0.25)
     done = program("rescore", "runs/study")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert paid(tmp_path) == before
-    after = exported(program, "runs/study", tmp_path)
+    after = exported(tmp_path / "runs/study")
     assert {row["metrics"]["kit.right"] for row in after} == {0.25}
     monkeypatch.undo()
 
@@ -87,7 +56,7 @@ def test_rescore_with_another_metric_adds_it_to_the_study(program, write, tmp_pa
     program("run", write(), "--set", "limits.calls=13", "--set", "models.m.max_in_flight=1", *LEDGER)
     half = json.loads(program("status", "runs/study", "--json").stdout)
     done = program("rescore", "runs/study", "--metric", '{use = "kit.graded", rubric = "strictly"}')
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     [cell] = summary(tmp_path)["cells"]
     assert list(cell["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
     status = json.loads(program("status", "runs/study", "--json").stdout)
@@ -98,7 +67,7 @@ def test_rescore_with_another_metric_adds_it_to_the_study(program, write, tmp_pa
     assert "strictly" in (tmp_path / "runs/study/study.toml").read_text()
     same = ("--set", 'metrics=["kit.right", {use="kit.graded", rubric="strictly"}]')
     before = paid(tmp_path)
-    assert program("run", write(), *same, *LEDGER).returncode == 0
+    assert program("run", write(), *same, *LEDGER).exit_code == 0
     assert paid(tmp_path) - before == 24 + 6 - half["calls"] - half["done"]
 
 
@@ -109,7 +78,7 @@ def test_rescore_keeps_the_other_metrics_of_the_same_name(program, write, tmp_pa
     two = 'metrics=[{use = "kit.graded", rubric = "a"}, "kit.right", {use = "kit.graded", rubric = "b"}]'
     program("run", write(), "--set", two)
     names = list(summary(tmp_path)["cells"][0]["metrics"])
-    assert program("rescore", "runs/study", "--metric", metric).returncode == 0
+    assert program("rescore", "runs/study", "--metric", metric).exit_code == 0
     assert list(summary(tmp_path)["cells"][0]["metrics"]) == names
     cell, = load(tmp_path / "runs/study/study.toml").plan.cells
     assert [m.options.rubric for m in cell.metrics.values() if m.full_name == "kit.graded"] == rubrics
@@ -120,18 +89,18 @@ def test_rescore_keeps_the_other_metrics_of_the_same_name(program, write, tmp_pa
 def test_a_wrong_metric_is_refused(program, write, metric, words):
     program("run", write())
     done = program("rescore", "runs/study", "--metric", metric)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert words in done.stderr
 
 
 def test_a_decided_study_has_its_own_name_and_the_cells_asked_for(program, write, tmp_path):
     program("run", write(SWEEP))
     done = program("decide", "runs/study", "--decision", "kit.last_round", "--cell", "*=2", "--output", "runs/again")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     found = summary(tmp_path, "again")
     assert (found["study"], [cell["cell"] for cell in found["cells"]]) == ("again", ["rounds=2"])
     done = program("decide", "runs/study", "--decision", "kit.last_round", "--cell", "rounds=3", "--output", "runs/x")
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "--cell rounds=3: no cell has such a name" in done.stderr
 
 
@@ -141,7 +110,7 @@ def test_a_decided_study_grows_with_the_one_it_was_decided_from(program, write, 
     program(*again)
     program("run", write(), "--set", "repeats=2")
     done = program(*again)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert summary(tmp_path, "again")["cells"][0]["done"] == 12
 
 
@@ -153,11 +122,11 @@ def test_rescoring_keeps_failed_debates_and_scores_them_as_a_run_does(program, w
     [whole], [before] = summary(tmp_path, "all")["cells"], summary(tmp_path, "one")["cells"]
     assert before["failed"] == 4
     done = program("rescore", "runs/one", "--metric", "kit.graded")
-    assert done.returncode == 1, "as of a run in which debates failed"
+    assert done.exit_code == 1, "as of a run in which debates failed"
     [after] = summary(tmp_path, "one")["cells"]
     assert (after["done"], after["failed"], after["samples"]) == (before["done"], before["failed"], before["samples"])
     assert after["metrics"] == whole["metrics"]
-    assert len(exported(program, "runs/one", tmp_path)) == before["done"] + 4
+    assert len(exported(tmp_path / "runs/one")) == before["done"] + 4
 
 
 EXAMPLES = """
@@ -175,20 +144,20 @@ class Shown(madplug_kit.Style):
 
 def test_a_study_whose_components_looked_at_its_data_can_be_decided_again(program, write, tmp_path):
     (tmp_path / "mine.py").write_text(EXAMPLES)
-    assert program("run", write(), "--set", 'debate.styles=["./mine.py:Shown"]').returncode == 0
+    assert program("run", write(), "--set", 'debate.styles=["./mine.py:Shown"]').exit_code == 0
     done = program("decide", "runs/study", "--decision", "kit.last_round", "--output", "runs/again")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert summary(tmp_path, "again")["cells"][0]["done"] > 5
 
 
 def test_what_is_dropped_stays_so_when_scored_again(program, write, tmp_path):
     program("run", write())
-    assert program("run", write(), "--set", "dataset.size=4").returncode == 0
-    before = exported(program, "runs/study", tmp_path)
-    assert program("rescore", "runs/study").returncode == 0
-    assert exported(program, "runs/study", tmp_path) == before
-    assert program("run", write()).returncode == 0
-    assert len(exported(program, "runs/study", tmp_path)) == 6
+    assert program("run", write(), "--set", "dataset.size=4").exit_code == 0
+    before = exported(tmp_path / "runs/study")
+    assert program("rescore", "runs/study").exit_code == 0
+    assert exported(tmp_path / "runs/study") == before
+    assert program("run", write()).exit_code == 0
+    assert len(exported(tmp_path / "runs/study")) == 6
 
 
 MINE = """
@@ -209,6 +178,6 @@ def test_local_files_are_relative_to_the_current_directory(program, write, tmp_p
     (tmp_path / "mine.py").write_text(MINE)
     program("run", write())
     done = program("decide", "runs/study", "--decision", "./mine.py:Firmest", "--output", "runs/d")
-    assert done.returncode == 0, done.stderr
-    assert program("rescore", "runs/study", "--metric", "./mine.py:Half").returncode == 0
+    assert done.exit_code == 0, done.stderr
+    assert program("rescore", "runs/study", "--metric", "./mine.py:Half").exit_code == 0
     assert list(summary(tmp_path)["cells"][0]["metrics"]) == ["kit.right", "mine.py:Half"]

@@ -95,14 +95,6 @@ def test_a_path_without_texts_is_refused_before_the_run(tmp_path):
     assert "does not end in" in next(iter(Bm25(path=tmp_path / "a.pdf").check(None)))
 
 
-def test_bm25s_is_imported_only_when_a_library_is_opened():
-    import subprocess
-    import sys
-
-    code = "import madplug_retrieval, sys; print([m for m in ('bm25s', 'numpy', 'aiohttp') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
 def test_rows_may_begin_with_a_mark_and_contain_any_line_end_of_unicode(tmp_path):
     text = '\ufeff{"text": "salt\u2028and water"}\r\n{"text": "bread\x85and flour"}\n'
     (tmp_path / "rows.jsonl").write_text(text, encoding="utf-8")

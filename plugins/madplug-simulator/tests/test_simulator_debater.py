@@ -127,20 +127,6 @@ def test_first_answers_do_not_depend_on_the_protocol():
     assert [m.key for m in plain.transcript.of_round(1)] == [m.key for m in other.transcript.of_round(1)]
 
 
-def test_the_same_seed_holds_the_same_debates():
-    def keys(seed):
-        return {r.sample.id: [m.key for m in r.messages] for r in run(seed=seed).store.results()}
-
-    assert keys(3) == keys(3)
-    assert keys(4) != keys(3)
-
-
-def test_it_needs_the_references():
-    assert Debater().needs == {"references"}
-    failed = run(oracle=False, size=1, expect_failure=True)
-    assert "oracle = true" in failed.result.error
-
-
 def test_references_reach_no_message_but_as_an_answer():
     sample = Sample("q", "?")
     played = play(styles=[Debater(competence=0.01)], sample=sample, references=("SECRET",), oracle=True, models=(),

@@ -1,11 +1,10 @@
-import asyncio
 from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
 from tests_support import Cast, Reviews, redo_once
 
-from madplug import Extension, Message, Persona, Review, Sample, Visibility, hookimpl
+from madplug import Message, Persona, Review, Sample, Visibility
 from madplug.testing import play
 from madplug_som import AgreementIntensity, Exchange, Summary
 
@@ -99,35 +98,6 @@ def test_images_come_with_the_question_once():
     played = play(styles=[Exchange()], replies=said, rounds=2, sample=sample)
     kinds = [[type(m["content"]) for m in r.messages] for r in played.requests]
     assert kinds == [[list]] * 3 + [[list, str, str]] * 3
-
-
-class Slow(Extension):
-    """Lets some agents' replies arrive later than others'."""
-
-    name = "slow"
-
-    def __init__(self, waits):
-        super().__init__()
-        self.waits = waits
-
-    @hookimpl(wrapper=True)
-    def madplug_complete(self, debate, request):
-        answered = yield
-
-        async def late():
-            for _ in range(self.waits[request.agent]):
-                await asyncio.sleep(0)
-            return await answered
-
-        return late()
-
-
-@pytest.mark.parametrize("waits", [(0, 0, 0), (20, 0, 10), (0, 10, 20)])
-def test_the_order_of_execution_is_irrelevant(waits):
-    played = play(styles=[Exchange(**MARKED)], replies=said, rounds=3, extensions=[Slow(waits)])
-    assert [m.content for m in played.messages] == [f"<m>{i}{k}" for k in range(3) for i in range(3)]
-    last = {r.agent: [m["content"] for m in r.messages] for r in played.requests}
-    assert last[1] == ["<q>", "<m>10", "<m>00\n\n<m>20<c>", "<m>11", "<m>01\n\n<m>21<c>"]
 
 
 # Extensions
