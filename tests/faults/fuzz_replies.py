@@ -6,8 +6,6 @@
 Any reply is read or refused, within the time limit; anything else ends the run with the reply that did it.
 """
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 

@@ -13,7 +13,9 @@ from click.testing import CliRunner
 from tests_support import RUN
 
 from madplug import UserError, run
+from madplug.cli.launch import launch
 from madplug.cli.program import main
+from madplug.config import load
 from madplug.study.files import read_text
 from madplug.study.trust import remember
 
@@ -24,9 +26,6 @@ MAGIC = bytes.fromhex("d9d505f920a163d7")
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A finished study."""
-    from madplug.cli.launch import launch
-    from madplug.config import load
-
     folder = tmp_path_factory.mktemp("finished")
     (folder / "study.toml").write_text(RUN)
     assert launch(load(folder / "study.toml"), folder / "study", quiet=True) == 0

@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
+from madplug import ModelOptions
 from madplug.calls.slots import AdaptiveWindow, Slots
+from madplug.options import is_volatile
 
 
 def window(start=2, most=64, clock=lambda: 0.0):
@@ -212,7 +214,4 @@ def test_without_an_overload_it_grows_as_far_as_there_is_work(run):
 
 
 def test_the_option_is_not_part_of_the_study(tmp_path):
-    from madplug import ModelOptions
-    from madplug.options import is_volatile
-
     assert is_volatile(ModelOptions, "start_in_flight")

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 
 import pytest
+from tests_support import RUN
 
 from madplug import UserError
 from madplug.store import open_study
@@ -52,8 +53,6 @@ def test_a_manifest_that_is_none_is_a_message(program, write, tmp_path, text):
 
 @pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "a/b", "..", ".", "a\\\\b", "", "x" * 200, "a\\u0000b"])
 def test_the_name_of_a_study_stays_below_runs(program, write, name):
-    from tests_support import RUN
-
     done = program("run", write(RUN.replace('name = "study"', f'name = "{name}"')))
     assert done.returncode == 2
     assert "name" in done.stderr

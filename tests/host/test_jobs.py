@@ -3,6 +3,7 @@
 import asyncio
 import pickle
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 
@@ -17,9 +18,13 @@ from madplug import (
     StudyStopped,
     TransientError,
 )
+from madplug.config.plan import StudyPlan
 from madplug.records import Caller, Completion, DebateResult, Ending, Job, Usage
-from madplug.store import Call, CallRow
+from madplug.store import Call, CallRow, MemoryStore
 from madplug.study.jobs import Ids
+from madplug.study.run import StudyRun
+from madplug.study.worker import Worker
+from madplug.testing import Scripted, play, wait_for
 
 
 @pytest.mark.parametrize("value", [
@@ -63,8 +68,6 @@ class InPlace(Executor):
         return ()
 
     async def run(self, jobs, driver):
-        from madplug.study.worker import Worker
-
         worker = Worker.from_file(driver.folder / "study.toml", driver)
         await worker.open()
         await self.run_with(worker, jobs)
@@ -108,13 +111,6 @@ def test_the_contract_finds_executors_that_leave_debates_out(run, sound, tmp_pat
 
 def test_cells_matched_crosswise_whose_debates_all_failed_before_do_not_wait_for_each_other(monkeypatch):
     """Two queues must not each put off what the other one waits for."""
-    from dataclasses import replace
-
-    from madplug.config.plan import StudyPlan
-    from madplug.store import MemoryStore
-    from madplug.study.run import StudyRun
-    from madplug.testing import Scripted, play, wait_for
-
     monkeypatch.setattr("madplug.study.jobs.WAITING", 2)
     samples = [Sample(f"q{i}", f"question {i}") for i in range(8)]
     base = play(replies=lambda r: "A", agents=1, sample=samples).debate.cell

@@ -30,6 +30,8 @@ from madplug.registry.describe import component as described
 from madplug.registry.describe import listing, options, page
 from madplug.registry.installed import Registry
 from madplug.registry.offers import RESERVED
+from madplug.rows import plain
+from madplug.study.directory import _without_none
 from madplug.testing import SeeAll, play
 
 # A new kind
@@ -229,9 +231,6 @@ def test_what_a_component_within_an_option_needs_names_and_calls_counts(framed, 
 
 def test_a_study_with_components_in_options_is_stored_in_full_and_read_back_as_equal(framed, write):
     import tomli_w
-
-    from madplug.rows import plain
-    from madplug.study.directory import _without_none
 
     resolved = load(framed('{use = "frames.default"}'))
     visibility = resolved.expanded()["cells"][0]["debate"]["visibility"]

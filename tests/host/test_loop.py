@@ -3,6 +3,7 @@
 import asyncio
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from tests_support import Openings, Reviews, made, redo_once
 
@@ -285,8 +286,6 @@ def test_random_choices_do_not_depend_on_what_ran_before():
 
 def test_no_method_is_known_to_the_host():
     """If this fails: a name of a paper, a paradigm or a protocol has slipped into the host."""
-    from pathlib import Path
-
     import madplug
 
     words = re.compile(r"freemad|mallm|madc|reconcile|chateval|dmad|metadebate|\bsom\b|consensus|voting|plurality|"

@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import subprocess
 import sys
 import threading
 import time
@@ -10,7 +11,8 @@ from collections import defaultdict
 import pytest
 from tests_support import made
 
-from madplug import ModelError, Observer, Persona, PersonaGenerator
+from madplug import ModelError, Observer, Persona, PersonaGenerator, Sample, StudyError
+from madplug.config.plan import StudyPlan
 from madplug.events import (
     METHODS,
     AgentsCast,
@@ -21,8 +23,12 @@ from madplug.events import (
     StudyFinished,
     StudyStarted,
 )
+from madplug.records import Ending
+from madplug.store import MemoryStore
 from madplug.study.observers import CAPACITY, Observers
+from madplug.study.run import StudyRun
 from madplug.testing import play
+from madplug.testing.play import Scripted
 
 
 class Notebook(Observer):
@@ -87,8 +93,6 @@ def failing(request):
 
 
 def test_every_debate_that_starts_finishes_once_and_in_order():
-    from madplug import Sample
-
     book = Notebook()
     samples = [Sample(f"q{i}", f"question q{i}") for i in range(4)]
     play(replies=failing, sample=samples, personas=[Caster()], agents=2, observers=[book], expect_failure=True)
@@ -108,12 +112,6 @@ def test_every_debate_that_starts_finishes_once_and_in_order():
 
 
 def test_a_stopped_debate_finishes_as_stopped():
-    from madplug.config.plan import StudyPlan
-    from madplug.records import Ending
-    from madplug.store import MemoryStore
-    from madplug.study.run import StudyRun
-    from madplug.testing.play import Scripted
-
     cell = play(replies=lambda r: "A", rounds=3).debate.cell
     book, runs = Notebook(), []
 
@@ -199,9 +197,6 @@ def outcomes(book):
 
 
 def test_a_study_that_breaks_off_finishes_its_debates_and_closes_its_observers():
-    from madplug import Sample, StudyError
-    from madplug.store import MemoryStore
-
     class Full(MemoryStore):
         """Has room for three debates."""
 
@@ -219,11 +214,6 @@ def test_a_study_that_breaks_off_finishes_its_debates_and_closes_its_observers()
 
 
 def test_a_study_that_is_cancelled_finishes_its_debates_and_closes_its_observers():
-    from madplug.config.plan import StudyPlan
-    from madplug.store import MemoryStore
-    from madplug.study.run import StudyRun
-    from madplug.testing.play import Scripted
-
     class Silent(Scripted):
         """Never answers."""
 
@@ -287,8 +277,6 @@ print(play(replies=lambda r: "A", observers=[Stuck()]).problems)
 
 
 def test_an_observer_that_never_returns_does_not_keep_the_program_from_ending():
-    import subprocess
-
     done = subprocess.run([sys.executable, "-c", HANGS.format(method="decided")], timeout=30, text=True, check=False,
                           capture_output=True)
     assert "still busy 0.3 s after the end of the study" in done.stdout, done.stderr

@@ -1,7 +1,5 @@
 """Every reply that an endpoint bills counts, whatever it says, and is not paid for without end."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

@@ -1,11 +1,14 @@
 """Errors that plugin authors meet: each names the component, and says what was expected and what to do."""
 
+import copy
 import json
+import pickle
 import re
 import sys
 from dataclasses import replace
 
 import pytest
+from tests_support import RUN
 
 from madplug import (
     Agent,
@@ -29,6 +32,7 @@ from madplug import (
     hookimpl,
     run,
 )
+from madplug.registry.installed import Registry
 from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText, debate_from, play
 
 
@@ -269,9 +273,6 @@ def test_a_transcript_of_ones_own_can_be_written():
 
 
 def test_data_on_record_reads_pickles_and_copies_like_any_table():
-    import copy
-    import pickle
-
     played = play(styles=[broken(PlainStyle, respond=giving(Reply("A", data={"a": {"b": [1]}})))], agents=1)
     data = played.messages[0].data
     assert data == {"a": {"b": [1]}} == pickle.loads(pickle.dumps(data)) == copy.deepcopy(data)
@@ -304,7 +305,6 @@ def madplug_register_extensions():
 ])
 def test_a_hook_that_would_never_be_called_is_a_problem_of_the_run_file(madplug, madplug_plugin, write, body, message):
     madplug_plugin("hooked", HOOKED.format(body=body))
-    from tests_support import RUN
 
     done = madplug("check", write(RUN + '[[extensions]]\nuse = "hooked.x"'))
     assert (done.returncode, done.stderr) == (2, f"madplug: {message}\n")
@@ -346,7 +346,6 @@ def test_a_component_that_cannot_work_says_so_before_a_run(madplug, madplug_plug
     assert ("Loose.Options is <class 'madplug_odd_under_test.Loose.Options'>; expected a subclass of madplug.Options"
             in listed)
     assert "Deaf.debate_finish is called by no event; did you mean 'debate_finished'?" in listed
-    from tests_support import RUN
 
     file = write(RUN + '[debate.visibility]\nuse = "odd.bare"\ninner = "odd.bare"\n')
     for refused in (madplug("check", file), madplug("show", "odd.bare")):
@@ -357,8 +356,6 @@ def test_a_component_that_cannot_work_says_so_before_a_run(madplug, madplug_plug
 
 
 def test_a_trace_shows_every_hook_call_and_who_was_heard(madplug, write, tmp_path):
-    from tests_support import RUN
-
     file = write(RUN.replace("size = 6", "size = 1") + '[[extensions]]\nuse = "kit.shout"')
     assert madplug("run", file, "--output", "o", "--trace", "--quiet").returncode == 0
     lines = [json.loads(line) for line in (tmp_path / "o" / "log.jsonl").read_text().splitlines()]
@@ -390,8 +387,6 @@ def test_a_plugin_built_for_another_madplug_gets_a_clear_answer(madplug, madplug
 
 
 def test_a_plugin_built_for_this_madplug_is_loaded(madplug_plugin):
-    from madplug.registry.installed import Registry
-
     folder = madplug_plugin("good", HOOKED.format(body="@hookimpl\n    def madplug_view(self, debate): pass"))
     metadata = folder / "madplug_good-1.0.dist-info" / "METADATA"
     needs = "Requires-Dist: madplug>=0.1,<0.2\nRequires-Dist: madplug-x; extra == 'x'\n"
@@ -409,7 +404,6 @@ def test_a_plugin_built_for_this_madplug_is_loaded(madplug_plugin):
 ])
 def test_hooks_are_checked_as_pluggy_calls_them(madplug, madplug_plugin, write, body, problem):
     madplug_plugin("hooked", HOOKED.format(body=body))
-    from tests_support import RUN
 
     done = madplug("check", write(RUN + '[[extensions]]\nuse = "hooked.x"'))
     assert done.stderr == (f"madplug: {problem}\n" if problem else ""), done.stderr

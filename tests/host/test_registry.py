@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from madplug import hookspecs, runspecs
 from madplug.errors import UserError
 from madplug.registry.installed import Registry
 
@@ -113,8 +114,6 @@ def madplug_register_commands(cli):
 
 
 def test_every_hook_says_when_it_is_called_and_what_to_return():
-    from madplug import hookspecs, runspecs
-
     for module in (hookspecs, runspecs):
         hooks = {n: f for n, f in vars(module).items() if n.startswith("madplug_")}
         assert hooks

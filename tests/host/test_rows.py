@@ -1,7 +1,7 @@
 """Data that changes under a study: rows are read before anything is paid for, and samples count by id and content."""
 
 import pytest
-from tests_support import exported, paid
+from tests_support import RUN, exported, paid
 
 LINES = '''
 from madplug import Dataset, Options, RunPath, Sample, hookimpl
@@ -27,8 +27,6 @@ def madplug_register_datasets():
 @pytest.fixture
 def lines(madplug_plugin, write, tmp_path):
     """A study of questions in a file, and a way to write the file."""
-    from tests_support import RUN
-
     madplug_plugin("lines", LINES)
     write(RUN.replace('use = "kit.numbered"\nsize = 6', 'use = "lines.lines"\npath = "q.txt"'))
 

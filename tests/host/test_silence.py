@@ -1,7 +1,5 @@
 """A model that answers with no text: the agent is silent in that turn, and the debate goes on."""
 
-from __future__ import annotations
-
 import pytest
 
 from madplug import EmptyReplyError, Usage

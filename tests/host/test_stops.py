@@ -1,5 +1,6 @@
 """However a study is stopped: what the endpoint has answered is kept, and none of it is asked for again."""
 
+import asyncio
 import json
 import os
 import signal
@@ -9,6 +10,13 @@ import sys
 import time
 
 import pytest
+
+from madplug import Metric, Reply, Sample, StudyStopped
+from madplug.config.plan import Limits, StudyPlan
+from madplug.store import MemoryStore
+from madplug.study.run import StudyRun
+from madplug.study.stream import JobQueue, run_all
+from madplug.testing import PlainStyle, Scripted, play
 
 WIDE = ("--set", "models.m.ledger=calls.txt", "--set", "models.m.latency=0.4", "--set", "dataset.size=60", "--set",
         "models.m.max_in_flight=40")
@@ -131,10 +139,6 @@ debate.models = ["shut"]
 
 
 def test_the_first_exception_ends_the_jobs_under_way():
-    import asyncio
-
-    from madplug.study.stream import JobQueue, run_all
-
     ended = []
 
     async def jobs():
@@ -154,9 +158,6 @@ def test_the_first_exception_ends_the_jobs_under_way():
 
 
 def test_a_metric_that_says_the_study_was_stopped_fails_its_debate():
-    from madplug import Metric, StudyStopped
-    from madplug.testing import play
-
     class Quitter(Metric):
         """Gives up."""
 
@@ -172,14 +173,6 @@ def test_a_metric_that_says_the_study_was_stopped_fails_its_debate():
 
 def test_a_component_that_makes_do_without_an_answer_spoils_no_debate_when_the_study_stops():
     """Whoever catches every exception must not have a debate stored as done that a limit has cut short."""
-    import asyncio
-
-    from madplug import Reply, Sample
-    from madplug.config.plan import Limits, StudyPlan
-    from madplug.store import MemoryStore
-    from madplug.study.run import StudyRun
-    from madplug.testing import PlainStyle, Scripted, play
-
     class Robust(PlainStyle):
         """Says something whatever happens."""
 

@@ -8,6 +8,7 @@ import pytest
 from madplug import Completion, Extension, Sample, hookimpl, runspecs
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.records import Caller
+from madplug.rows import from_row, to_json
 from madplug.store import Call, CallRow, open_recorder, open_study
 from madplug.study.run import StudyPlan, StudyRun
 from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText, play
@@ -63,8 +64,6 @@ def test_what_is_written_together_is_durable_together_and_in_order(tmp_path):
 
 
 def test_a_row_reads_back_as_the_result_it_was(tmp_path):
-    from madplug.rows import from_row, to_json
-
     played = play(replies={0: ["A", "B"], 1: ["B", "B"]}, agents=2, rounds=2, references=["A"])
     assert from_row(json.loads(to_json(played.result))) == played.result
 

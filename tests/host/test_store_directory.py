@@ -15,6 +15,7 @@ import pytest
 from damage import HOSTILE, HOSTILE_ROWS
 
 from madplug import Completion, DebateResult, Decision, Message, Sample, StudyError, UserError
+from madplug.cli.program import main
 from madplug.records import Caller
 from madplug.store import Call, CallRow, DebateId, open_recorder, open_study
 
@@ -148,8 +149,6 @@ def run(write, madplug, tmp_path):
 def command(tmp_path, monkeypatch):
     """A command in this process: its exit status and what it said; what it raises is raised."""
     from click.testing import CliRunner
-
-    from madplug.cli.program import main
 
     monkeypatch.chdir(tmp_path)
 

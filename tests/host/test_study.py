@@ -1,5 +1,6 @@
 """Studies as processes: resuming, killing, limits, interrupts, and directories that cannot be used."""
 
+import asyncio
 import json
 import os
 import random
@@ -10,7 +11,14 @@ import sys
 import time
 
 import pytest
-from tests_support import exported, paid
+from tests_support import RUN, exported, paid
+
+from madplug import Sample
+from madplug.debate.cell import BoundStyle, Cell
+from madplug.store import MemoryStore, open_recorder
+from madplug.study.run import StudyPlan, StudyRun
+from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText
+from madplug.testing.play import Listed
 
 
 def start(tmp_path, *words):
@@ -95,15 +103,6 @@ def madplug_register_extensions():
 
 
 def test_two_runs_in_one_process_do_not_see_each_other():
-    import asyncio
-
-    from madplug import Sample
-    from madplug.debate.cell import BoundStyle, Cell
-    from madplug.store import MemoryStore
-    from madplug.study.run import StudyPlan, StudyRun
-    from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText
-    from madplug.testing.play import Listed
-
     def study(name):
         cell = Cell(slug=name, answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=LastRound(),
                     styles=[BoundStyle(PlainStyle())], rounds=2, agents=2, models=("m",), channels={"m": "m"},
@@ -149,8 +148,6 @@ def test_killed_at_twenty_random_moments_it_ends_equal_to_the_undisturbed_study(
 
 
 def test_identical_requests_of_two_cells_share_one_completion(madplug, write, tmp_path):
-    from tests_support import RUN
-
     text = RUN + '[sweep]\n"debate.rounds" = [1, 2]\n'
     madplug("run", write(text), *LEDGER)
     assert paid(tmp_path) == 24  # round 1 is paid once: 12 + 12
@@ -300,8 +297,6 @@ def test_status_of_nothing_is_an_error(madplug, tmp_path):
 
 
 def test_studies_in_a_folder_are_listed_and_a_live_process_is_told_from_a_dead_one(madplug, write, tmp_path):
-    from madplug.store import open_recorder
-
     madplug("run", write(), "--output", "runs/whole", "--quiet")
     madplug("run", write(), "--output", "runs/part", "--set", "limits.calls=4", "--quiet")
     (tmp_path / "runs/notes").mkdir()
@@ -365,7 +360,6 @@ class Cost(Metric):
 def madplug_register_metrics():
     return [Cost]
 ''')
-    from tests_support import RUN
 
     text = RUN.replace('[[metrics]]', '[[metrics]]\nuse = "cost.matched"\n[[metrics]]')
     done = madplug("run", write(text + '''

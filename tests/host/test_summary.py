@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from madplug.cli.tables import summary_table
 from madplug.study import intervals
 from madplug.study.intervals import t_quantile
 from madplug.study.summary import CellFigures
@@ -110,8 +111,6 @@ def test_the_metrics_of_a_cell_whose_debates_all_failed_are_there():
 
 
 def test_a_metric_of_many_figures_does_not_widen_the_table():
-    from madplug.cli.tables import summary_table
-
     parts = {f"m.flips.{i}": {"mean": 0.5} for i in range(20)}
     several = {f"qa.m{i}": {"mean": 0.5} for i in range(7)}
     cell = {"cell": "c", "oracle": False, "metrics": {**several, **parts},

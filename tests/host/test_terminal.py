@@ -1,15 +1,17 @@
 """What a run shows: progress and what it waits for, and a table with a conclusion."""
 
 import errno
+import time
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
+from madplug.cli import terminal
 from madplug.cli.progress import ProgressText, clock_text
 from madplug.cli.tables import conclusion, summary_table
 from madplug.cli.terminal import Terminal
-from madplug.context import Progress
+from madplug.context import Progress, Run
 
 
 class Clock:
@@ -85,11 +87,6 @@ def test_elapsed_and_remaining_time_failures_cost_and_retries(line):
 
 
 def test_elsewhere_than_on_a_terminal_a_line_comes_when_nothing_was_printed_for_a_while(clock, monkeypatch):
-    import time
-
-    from madplug.cli import terminal
-    from madplug.context import Run
-
     monkeypatch.setattr(terminal, "PLAIN_EVERY", 0.05)
     text = StringIO()
     shown = terminal.Terminal(console=Console(file=text, width=200))

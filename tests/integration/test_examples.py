@@ -1,7 +1,5 @@
 """Every run file in `examples/` runs, as a process, from the first call to the table."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """MALLM and "Voting or Consensus", seen from the endpoint: what agents are really sent."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

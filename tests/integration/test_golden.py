@@ -4,8 +4,6 @@ A change of any prompt shows in review as a change of these files. After one, `p
 writes them again; names of methods after it write only those.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

@@ -4,8 +4,6 @@ Agents that agree decide; agents that cannot decide fall back, which never count
 the arithmetic; and what makes no sense is refused, with the reason, before a model is asked.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

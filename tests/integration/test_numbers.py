@@ -1,7 +1,5 @@
 """A figure has the same value wherever it is shown: by `run`, in `summary.json`, in `report` and in an export."""
 
-from __future__ import annotations
-
 import csv
 import json
 

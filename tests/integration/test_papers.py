@@ -1,7 +1,5 @@
 """The run files that paste a paper's wording: they load, and what is pasted is what is sent."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from madplug import hookspecs
+from madplug.cli.program import DISTRIBUTIONS
 from madplug.components import HOST_KINDS
+from madplug.config import load
 from madplug.errors import UserError
 from madplug.registry.installed import Registry
 
@@ -104,8 +107,6 @@ def test_every_component_tells_what_it_is_and_what_its_options_mean():
 
 
 def test_names_are_unique_within_a_kind_and_every_kind_has_its_hook():
-    from madplug import hookspecs
-
     assert {f"madplug_register_{base.plural}" for base in HOST_KINDS} <= set(vars(hookspecs))
     offers = Registry().offers()
     assert len({(o.kind, o.name) for o in offers}) == len(offers)
@@ -190,8 +191,6 @@ def test_listing_every_component_imports_and_builds_only_what_that_takes():
 def test_every_preset_and_its_pasted_expansion_are_equal_studies(tmp_path):
     import tomli_w
 
-    from madplug.config import load
-
     head = {"name": "same", "dataset": {"use": "puzzles.arithmetic"},
             "models": {"m": {"use": "openai.chat", "model": "m"}}, "oracle": True}
     for offer in Registry().offers("paradigm"):
@@ -265,8 +264,6 @@ def test_a_missing_sibling_would_be_noticed():
 
 def test_a_command_or_option_that_is_missing_is_said_to_be_in_the_distribution_that_adds_it():
     import click
-
-    from madplug.cli.program import DISTRIBUTIONS
 
     found = {}
     for path in PLUGINS:

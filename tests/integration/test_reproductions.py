@@ -3,8 +3,6 @@
 The layout is that of the index in docs/reproductions/README.md: rows and columns by name, and a value in every field.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

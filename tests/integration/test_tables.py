@@ -1,7 +1,5 @@
 """The tables of docs/tables.md come out as it says, from its run file, its commands and its lines of pandas."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

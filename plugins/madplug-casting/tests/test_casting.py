@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from madplug import Sample
+from madplug import Reply, Sample, Style
 from madplug.testing import play
 from madplug_casting import Central, Random
 
@@ -63,8 +63,6 @@ def test_where_all_seats_are_equal_the_strongest_comes_first():
 
 @pytest.mark.parametrize("casting", [Random(), Random(draw="independent"), Central()])
 def test_a_debate_without_models_is_cast_without_models(casting):
-    from madplug import Reply, Style
-
     class Silent(Style):
         name = "silent"
         moves = frozenset({"improve"})

@@ -1,7 +1,5 @@
 """Files that are not what they seem: nothing is taken silently for something else."""
 
-from __future__ import annotations
-
 import pytest
 
 from madplug import UserError

@@ -1,7 +1,5 @@
 """Images of untrusted rows: what is sent to a model, and what is not."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """A file with mistakes: all of them are named in one pass, before anything is paid for."""
 
-from __future__ import annotations
-
 import json
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal

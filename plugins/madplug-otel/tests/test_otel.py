@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from madplug import Completion, ModelError, Persona, PersonaGenerator, Sample, Usage
+from madplug import Completion, Metric, ModelError, Persona, PersonaGenerator, Sample, Usage
 from madplug.testing import play
 from madplug_otel import Metrics, Traces
 from madplug_otel.conventions import SCHEMA
@@ -170,8 +170,6 @@ def test_calls_that_belong_to_no_turn_are_the_debates(receiver):
 
 
 def test_scores_are_evaluation_results_and_a_failure_is_an_error(receiver):
-    from madplug import Metric
-
     class Length(Metric):
         """Counts."""
 

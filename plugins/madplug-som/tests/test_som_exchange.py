@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 from tests_support import Cast, Reviews, redo_once
 
-from madplug import Message, Persona, Review, Sample, Visibility
+from madplug import Message, Persona, Plan, Review, Sample, Visibility
 from madplug.testing import play
 from madplug_som import AgreementIntensity, Exchange, Summary
 
@@ -122,8 +122,6 @@ def test_a_summary_sees_all_answers_and_is_asked_of_the_first_agents_model():
 
 
 def test_summary_counts_its_calls():
-    from madplug import Plan
-
     assert Summary().calls(Plan(agents=3, rounds=3, turns=3)) == 2
 
 

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from madplug import Metric
+from madplug import Metric, Sample
 from madplug.testing import debate_from, play
 from madplug_som import Exchange
 from madplug_sparse import SparseGraph, Topology
@@ -69,8 +69,6 @@ def test_a_random_graph_may_stay():
 
 
 def test_a_random_graph_depends_on_the_sample_and_the_seed():
-    from madplug import Sample
-
     graph = SparseGraph(topology="random_k", k=2)
     drawn = {graph.graph(debate_from("A " * 8, sample=Sample(str(i), "?"), seed=s), 1)
              for i in range(5) for s in (1, 2)}

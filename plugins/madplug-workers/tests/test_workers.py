@@ -13,7 +13,7 @@ from madplug.config import load
 from madplug.errors import AccessError, ComponentError
 from madplug.records import Caller, Completion, DebateResult, Decision, Message, Persona, Usage, frozen
 from madplug.rows import to_json
-from madplug.store import Call, CallRow, DebateId, MemoryStore, open_recorder
+from madplug.store import Call, CallRow, DebateId, MemoryStore, Recorder, open_recorder
 from madplug.study.run import StudyRun
 from madplug.testing.clock import on_virtual_clock
 from madplug_testing.contracts import ExecutorContract
@@ -173,8 +173,6 @@ def test_a_worker_with_other_versions_is_refused_by_name(tmp_path):
 
 @pytest.mark.parametrize("what", ["keep_message", "start_debate", "keep_agents"])
 def test_a_study_ends_when_nothing_can_be_recorded_any_more(what, tmp_path, monkeypatch):
-    from madplug.store import Recorder
-
     def refuse(*_):
         raise StudyError("cannot write: disk full")
 
