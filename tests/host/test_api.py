@@ -321,13 +321,14 @@ def test_no_plugin_and_nothing_heavy_is_imported_by_the_package_or_to_look_at_a_
         assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_studies_that_run_at_the_same_time_log_what_is_theirs(tmp_path):
+def test_studies_that_run_at_the_same_time_have_and_log_what_is_theirs(tmp_path):
     async def both():
-        await asyncio.gather(*(madplug.arun(STUDY, settings={"name": f"s{i}", "models.m.latency": 0.01 * i},
-                                            output=tmp_path / f"s{i}", quiet=True) for i in range(3)))
+        return await asyncio.gather(*(madplug.arun(
+            STUDY, settings={"name": f"s{i}", "models.m.latency": 0.01 * i, "models.m.letters": "ABC"[i]},
+            output=tmp_path / f"s{i}", quiet=True) for i in range(3)))
 
-    asyncio.run(both())
-    for i in range(3):
+    for i, result in enumerate(asyncio.run(both())):
+        assert [debate.decision.key for debate in result.debates()] == ["ABC"[i]] * 6
         logged = [json.loads(line) for line in (tmp_path / f"s{i}" / "log.jsonl").read_text().splitlines()]
         assert [(line["event"], line.get("study")) for line in logged] == [("run", f"s{i}"), ("ended", None)]
 

@@ -5,21 +5,11 @@ import json
 
 import pytest
 
-from madplug import Completion, Extension, Sample, hookimpl, runspecs
-from madplug.debate.cell import BoundStyle, Cell
+from madplug import Completion, Extension, hookimpl, runspecs
 from madplug.records import Caller
 from madplug.rows import from_row, to_json
 from madplug.store import Call, CallRow, open_recorder, open_study
-from madplug.study.run import StudyPlan, StudyRun
-from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText, play
-from madplug.testing.play import Listed
-
-
-def study(store, replies, decision=None):
-    cell = Cell(slug="c", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(),
-                decision=decision or LastRound(), styles=[BoundStyle(PlainStyle())], rounds=1, agents=1,
-                models=("m",), channels={"m": "m"}, dataset=Listed([(Sample("q", "?"), ())]))
-    return StudyRun(StudyPlan("s", [cell], {"m": Scripted(replies)}), store)
+from madplug.testing import LastRound, play
 
 
 @pytest.mark.parametrize("text", [
@@ -27,8 +17,7 @@ def study(store, replies, decision=None):
                                   "\u202egnp.exe", ""])
 def test_hostile_text_is_kept_and_read_back(tmp_path, text):
     store = open_recorder(tmp_path)
-    summary = asyncio.run(study(store, lambda request: text).run())
-    assert summary["cells"][0]["done"] == 1
+    play(replies=lambda request: text, agents=1, store=store)
     store.close()
     kept = next(open_study(tmp_path).debates())
     assert kept.messages[0].content == text.encode("utf-8", "replace").decode()
@@ -45,7 +34,7 @@ def test_a_call_is_on_disk_before_the_debate_goes_on(tmp_path):
             with open_study(tmp_path) as other:
                 seen.append([row["text"] for row in other.calls()])
 
-    asyncio.run(study(store, ["A"], decision=Look()).run())
+    play(replies=["A"], agents=1, decision=Look(), store=store)
     store.close()
     assert seen == [["A"]]
 

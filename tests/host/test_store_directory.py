@@ -63,69 +63,47 @@ def read_all(folder):
 
 # What is found
 
-def no_file(folder):
-    (folder / "study.db").unlink()
+def rewritten(made):
+    """Puts other bytes in the place of the database's."""
+    def found(folder):
+        (folder / "study.db").write_bytes(made((folder / "study.db").read_bytes()))
+    return found
 
 
-def random_bytes(folder):
-    (folder / "study.db").write_bytes(os.urandom(50_000))
+def changed(*statements):
+    return lambda folder: change(folder, *statements)
 
 
-def a_picture(folder):
-    (folder / "study.db").write_bytes(b"\x89PNG\r\n\x1a\n" + b"text " * 3000)
+def replaced(make):
+    """Puts something else in the place of the database."""
+    def found(folder):
+        (folder / "study.db").unlink()
+        make(folder)
+    return found
 
 
-def truncated(folder):
-    data = (folder / "study.db").read_bytes()
-    (folder / "study.db").write_bytes(data[:len(data) // 2])
-
-
-def truncated_header(folder):
-    (folder / "study.db").write_bytes((folder / "study.db").read_bytes()[:50])
-
-
-def zeroed_pages(folder):
-    data = (folder / "study.db").read_bytes()
-    (folder / "study.db").write_bytes(data[:4096] + bytes(len(data) - 4096))
-
-
-def newer(folder):
-    change(folder, "PRAGMA user_version = 99")
-
-
-def older(folder):
-    change(folder, "PRAGMA user_version = 1")
-
-
-def another_program(folder):
-    no_file(folder)
-    change(folder, "CREATE TABLE guests (name TEXT)")
-
-
-def a_folder(folder):
-    no_file(folder)
-    (folder / "study.db").mkdir()
-
-
-def missing_table(folder):
-    change(folder, "DROP TABLE messages")
-
-
-FOUND = [no_file, random_bytes, a_picture, truncated, truncated_header, zeroed_pages, newer, older, another_program,
-         a_folder, missing_table]
+FOUND = {
+    "no file": replaced(lambda folder: None), "random bytes": rewritten(lambda data: os.urandom(50_000)),
+    "a picture": rewritten(lambda data: b"\x89PNG\r\n\x1a\n" + b"text " * 3000),
+    "half of it": rewritten(lambda data: data[:len(data) // 2]), "its first bytes": rewritten(lambda data: data[:50]),
+    "zeroed pages": rewritten(lambda data: data[:4096] + bytes(len(data) - 4096)),
+    "newer": changed("PRAGMA user_version = 99"), "older": changed("PRAGMA user_version = 1"),
+    "another program": replaced(changed("CREATE TABLE guests (name TEXT)")),
+    "a folder": replaced(lambda folder: (folder / "study.db").mkdir()),
+    "a missing table": changed("DROP TABLE messages")}
 
 
 @pytest.mark.parametrize("found", FOUND)
 def test_what_is_not_a_study_is_a_message_when_it_is_opened_or_read(folder, found):
-    found(folder)
+    FOUND[found](folder)
     with pytest.raises(UserError) as refused:
         read_all(folder)
     assert str(folder) in str(refused.value)
 
 
-@pytest.mark.parametrize("found", [f for f in FOUND if f not in (no_file, truncated, zeroed_pages)])
+@pytest.mark.parametrize("found", sorted(FOUND.keys() - {"no file", "half of it", "zeroed pages"}))
 def test_what_is_not_a_study_is_not_written_to(folder, found):
-    found(folder)
+    FOUND[found](folder)
     before = (folder / "study.db").read_bytes() if (folder / "study.db").is_file() else None
     with pytest.raises(UserError, match="study"):
         open_recorder(folder)
@@ -163,17 +141,17 @@ def command(tmp_path, monkeypatch):
 
 def test_the_status_is_a_message_for_what_is_not_a_study(run, command, tmp_path):
     shutil.copytree(run, tmp_path / "whole")
-    for found in FOUND[:8]:
+    for found in list(FOUND)[:8]:
         shutil.rmtree(run)
         shutil.copytree(tmp_path / "whole", run)
-        found(run)
+        FOUND[found](run)
         status, said = command("status")
         assert (status, "runs/study: " in said) == (2, True), (found, said)
 
 
-@pytest.mark.parametrize("found", [random_bytes, truncated, newer])
+@pytest.mark.parametrize("found", ["random bytes", "half of it", "newer"])
 def test_running_has_a_message_for_what_is_not_a_study(run, madplug, found):
-    found(run)
+    FOUND[found](run)
     done = madplug(*COMMANDS["run"])
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     assert "runs/study" in done.stderr
