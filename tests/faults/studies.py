@@ -39,6 +39,14 @@ def run(folder: Path, url: str, *settings: str, text: str = RUN, **options: Any)
     return launch(load(file, (*given, *settings)), folder, quiet=True)
 
 
+def start(folder: Path, url: str, *settings: str) -> subprocess.Popen[str]:
+    """`madplug run` of the study, as a process."""
+    folder.with_suffix(".toml").write_text(RUN, encoding="utf-8")
+    words = [word for setting in (f'models.m.base_url="{url}"', *settings) for word in ("--set", setting)]
+    return subprocess.Popen([sys.executable, "-m", "madplug", "run", folder.with_suffix(".toml"), *words, "--output",
+                             folder], cwd=folder.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 def debates(folder: Path) -> dict[str, dict[str, Any]]:
     """The debates that ended, by sample and repeat, without what differs from run to run."""
     with open_study(folder) as study:

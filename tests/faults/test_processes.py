@@ -7,8 +7,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -22,14 +20,6 @@ POOL = 'execution={use="processes.pool", workers=2}'
 IN_FLIGHT = 20
 KILLS = int(os.environ.get("KILLS", "1"))
 SETTINGS = ("dataset.size=40", f"models.m.max_in_flight={IN_FLIGHT}", POOL)
-
-
-def start(folder, url, *settings):
-    """`madplug run` of the study with two workers, as a process."""
-    folder.with_suffix(".toml").write_text(studies.RUN, encoding="utf-8")
-    words = [word for setting in (f'models.m.base_url="{url}"', *SETTINGS, *settings) for word in ("--set", setting)]
-    return subprocess.Popen([sys.executable, "-m", "madplug", "run", folder.with_suffix(".toml"), *words, "--output",
-                             folder], cwd=folder.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def workers_of(process):
@@ -77,7 +67,7 @@ def test_the_debates_of_killed_workers_are_run_again_and_calls_in_flight_at_most
     endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 40, "--text", "{letter}")
     endpoint.start()
     try:
-        study = start(tmp_path / "study", endpoint.url)
+        study = studies.start(tmp_path / "study", endpoint.url, *SETTINGS)
         for moment in (10 + number, 90 + 3 * number):  # a debate that is lost three times fails
             studies.wait_until(lambda moment=moment: len(endpoint.answered()) > moment)
             studies.wait_until(lambda: len(workers_of(study)) == 2)
@@ -100,7 +90,7 @@ def test_no_worker_outlives_a_killed_driver_and_the_study_is_resumed(tmp_path, w
     endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 40, "--text", "{letter}")
     endpoint.start()
     try:
-        study = start(tmp_path / "study", endpoint.url)
+        study = studies.start(tmp_path / "study", endpoint.url, *SETTINGS)
         studies.wait_until(lambda: len(endpoint.answered()) > 40 + 5 * number)
         workers = workers_of(study)
         assert len(workers) == 2
@@ -109,7 +99,7 @@ def test_no_worker_outlives_a_killed_driver_and_the_study_is_resumed(tmp_path, w
         study.communicate()
         studies.wait_until(lambda: not any(map(is_alive, workers)))
         print(f"the last worker ended {time.monotonic() - killed:.2f} s after the driver")
-        study = start(tmp_path / "study", endpoint.url)
+        study = studies.start(tmp_path / "study", endpoint.url, *SETTINGS)
         _, errors = study.communicate(timeout=120)
     finally:
         endpoint.kill()
@@ -123,7 +113,7 @@ def test_an_interrupt_waits_for_calls_in_flight_and_loses_none(tmp_path, whole):
     endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 100, "--text", "{letter}")
     endpoint.start()
     try:
-        study = start(tmp_path / "study", endpoint.url)
+        study = studies.start(tmp_path / "study", endpoint.url, *SETTINGS)
         studies.wait_until(lambda: len(endpoint.answered()) > 40)
         workers = workers_of(study)
         for pid in (study.pid, *workers):  # as a terminal does
@@ -132,7 +122,7 @@ def test_an_interrupt_waits_for_calls_in_flight_and_loses_none(tmp_path, whole):
         assert study.returncode == 130
         assert not any(map(is_alive, workers))
         assert len(studies.calls(tmp_path / "study")) == len(endpoint.answered()) < whole[2]
-        study = start(tmp_path / "study", endpoint.url)
+        study = studies.start(tmp_path / "study", endpoint.url, *SETTINGS)
         _, errors = study.communicate(timeout=120)
     finally:
         endpoint.kill()
@@ -143,7 +133,7 @@ def test_an_interrupt_waits_for_calls_in_flight_and_loses_none(tmp_path, whole):
 
 def test_a_second_interrupt_ends_every_process(tmp_path):
     with running_endpoint(latency_ms=60_000) as endpoint:
-        study = start(tmp_path / "study", endpoint.url)
+        study = studies.start(tmp_path / "study", endpoint.url, *SETTINGS)
         studies.wait_until(lambda: endpoint.stats()["requests"] > 5)
         workers = workers_of(study)
         for _ in range(2):

@@ -1,27 +1,17 @@
 """Endpoints that go away and come back, refuse some and serve others: over real HTTP, with real processes."""
 
 import json
-import subprocess
-import sys
 import time
 
 from madplug_testing.endpoint import running_endpoint
 from tests.faults import studies
 
 
-def program(folder, url, *settings):
-    """`madplug run` of the study, as a process."""
-    folder.with_suffix(".toml").write_text(studies.RUN, encoding="utf-8")
-    words = [word for setting in (f'models.m.base_url="{url}"', *settings) for word in ("--set", setting)]
-    return subprocess.Popen([sys.executable, "-m", "madplug", "run", folder.with_suffix(".toml"), *words, "--output",
-                             folder], cwd=folder.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 def test_an_endpoint_that_is_down_for_seconds_fails_no_debate(tmp_path):
     endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 150, "--text", "{letter}")
     endpoint.start()
     try:
-        study = program(tmp_path / "study", endpoint.url, "dataset.size=100")
+        study = studies.start(tmp_path / "study", endpoint.url, "dataset.size=100")
         studies.wait_until(lambda: len(endpoint.answered()) > 100)
         endpoint.kill()
         before = len(endpoint.answered())
@@ -44,7 +34,7 @@ def test_an_endpoint_that_never_comes_back_fails_the_study_with_a_message(tmp_pa
     with running_endpoint() as endpoint:
         url = endpoint.url
     folder = tmp_path / "study"
-    study = program(folder, url, "models.m.deadline=2", "dataset.size=20")
+    study = studies.start(folder, url, "models.m.deadline=2", "dataset.size=20")
     output, errors = study.communicate(timeout=120)
     assert study.returncode == 1
     assert "Traceback" not in output + errors

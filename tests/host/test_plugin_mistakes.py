@@ -27,7 +27,6 @@ from madplug import (
     Reply,
     Sample,
     Turn,
-    Visibility,
     Vote,
     hookimpl,
     run,
@@ -236,23 +235,11 @@ def test_a_component_cannot_put_messages_on_record_itself():
 
 
 def test_a_component_cannot_take_messages_back_itself():
-    class Censor(LastRound):
-        """Takes a message back."""
-
-        def at_end(self, debate):
-            debate.transcript.retract([0])
-            return Decision("A")
-
-    assert "return Review(redo=True) from `madplug_round_ended`" in error_of(decision=Censor())
+    censor = broken(LastRound, at_end=lambda self, debate: debate.transcript.retract([0]))
+    assert "return Review(redo=True) from `madplug_round_ended`" in error_of(decision=censor)
 
 
 def test_a_component_cannot_change_what_a_message_holds():
-    class Scribe(PlainStyle):
-        """Keeps data."""
-
-        async def respond(self, debate, turn, view):
-            return Reply("A", data={"scribe": {"n": 1}})
-
     class Editor(LastRound):
         """Changes it."""
 
@@ -260,7 +247,8 @@ def test_a_component_cannot_change_what_a_message_holds():
             debate.transcript.messages[0].data["scribe"]["n"] = 2
             return Decision("A")
 
-    error = error_of(styles=[Scribe()], decision=Editor())
+    scribe = broken(PlainStyle, respond=giving(Reply("A", data={"scribe": {"n": 1}})))
+    error = error_of(styles=[scribe], decision=Editor())
     assert "a component changed the data of a message on record; make a new one: {**data, ...}" in error
     assert "Editor.at_end" in error
 
@@ -437,12 +425,8 @@ def samples_of(rows):
 
 
 def test_a_visibility_may_be_asynchronous():
-    class Later(Visibility):
-        """Everything, in time."""
+    async def view(self, debate, turn):
+        return debate.transcript.messages
 
-        name = "later"
-
-        async def view(self, debate, turn):
-            return debate.transcript.messages
-
-    assert len(play(replies=lambda request: "A", visibility=Later(), agents=2).messages[1].seen) <= 1
+    played = play(replies=lambda request: "A", visibility=broken(SeeAll, view=view), agents=2, rounds=2)
+    assert played.messages[3].seen == (0, 1)

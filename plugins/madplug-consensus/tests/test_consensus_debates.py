@@ -58,6 +58,11 @@ def test_agents_that_never_agree_fall_back_on_the_latest_proposal(decision):
     assert (played.result.rounds, played.result.calls) == (3, 9)
 
 
+def test_an_agent_that_says_nothing_supports_and_opposes_nothing():
+    played = run(Majority(), {0: ["- a"], 1: [""], 2: ["[AGREE] a"]}, rounds=1)
+    assert (played.decision.key, played.decision.agreed, len(played.decision.votes)) == ("a", True, 2)
+
+
 def test_blind_drafts_need_a_second_round():
     played = run(Majority(), agreeing, extensions=[shown.BlindFirstRound()])
     assert (played.decision.agreed, played.result.rounds, len(played.messages)) == (True, 2, 4)

@@ -1,17 +1,22 @@
+import asyncio
 import json
 import re
 from collections import defaultdict
+from dataclasses import replace
 from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests_support import Cast
+from tests_support import Cast, Reviews, redo_once
 
 import madplug_voting
-from madplug import Completion, Passage, Persona, Sample, Service
+from madplug import Completion, Passage, Persona, Review, Sample, Service
+from madplug.debate.recorded import follow
+from madplug.debate.state import DebateState
 from madplug.records import Plan
 from madplug.testing import play
+from madplug_voting import Plurality
 
 # The worked cases number solutions from 0.
 Simple, Approval, Ranked, Cumulative = (
@@ -450,6 +455,97 @@ def test_a_huge_answer_is_cut_on_the_list():
 def test_images_come_with_the_task():
     played = vote(Simple(), ["x", "y"], ["0", "0"], sample=Sample("q", "what?", images=("data:image/png;base64,AA",)))
     assert played.requests[-1].messages[1]["content"][1]["image_url"]["url"].startswith("data:")
+
+
+# A round is voted on once, however often it is decided
+
+def stop(round, *, redo=False):
+    """Ends the debate after a round, or has the round run again once."""
+    def review(debate):
+        if debate.round != round:
+            return None
+        again = redo and redo_once(debate).redo
+        return Review(redo=again, stop=not again)
+
+    return Reviews(review)
+
+
+def asked(played, *purposes):
+    return [r.purpose for r in played.requests if r.purpose in purposes]
+
+
+def again(played, decision, rounds):
+    """The recorded debate decided by another protocol, in a study that allows more rounds."""
+    cell = replace(played.debate.cell, decision=decision, rounds=rounds)
+    debate = DebateState(cell, played.result.sample, client=played.debate.client)
+    return asyncio.run(follow(debate, played.result)), debate
+
+
+@pytest.mark.parametrize("kind", EVEN)
+def test_a_debate_that_is_stopped_after_a_tie_is_decided_by_the_same_ballots(kind):
+    played = play(decision=kind(), agents=3, rounds=7, replies=script("xyz", EVEN[kind]), extensions=[stop(4)])
+    assert asked(played, "vote") == ["vote"] * 2 * 3
+    assert [note["round"] for note in played.result.notes["voting"]] == [3, 4]
+    once = play(decision=kind(vote_round=7), agents=3, rounds=4, replies=script("xyz", EVEN[kind])).decision
+    assert played.decision == once
+
+
+@pytest.mark.parametrize("kind", EVEN)
+def test_a_recorded_debate_that_ends_after_a_tie_is_voted_on_once_a_round(kind):
+    played = play(agents=3, rounds=4, replies=script("xyz", EVEN[kind]))
+    decision, debate = again(played, kind(), rounds=7)
+    assert asked(played, "vote") == ["vote"] * 2 * 3
+    assert [note["round"] for note in debate.notes["voting"]] == [3, 4]
+    assert (decision.key, decision.fallback, decision.tie) == ("x", True, True)
+    assert [v.valid for v in decision.votes] == [True] * 3
+
+
+def test_ballots_that_were_missing_are_not_asked_for_again():
+    played = play(decision=Simple(attempts=2), agents=2, rounds=7, replies=script("xy", ["?", "?"]),
+                  extensions=[stop(3)])
+    assert asked(played, "vote") == ["vote"] * 2 * 2
+    assert (played.decision.fallback, played.decision.reason[:15]) == (True, "no valid ballot")
+
+
+def test_numbers_that_begin_with_one_are_read_back():
+    played = play(decision=Simple(index_base=1), agents=2, rounds=7, replies=script("xy", ["1", "2"]),
+                  extensions=[stop(3)])
+    assert [dict(v.weights) for v in played.decision.votes] == [{"x": 1.0}, {"y": 1.0}]
+
+
+def test_a_round_that_was_run_again_is_voted_on_again():
+    played = play(decision=Simple(), agents=2, rounds=7, replies=script("xy", ["0", "1"]),
+                  extensions=[stop(3, redo=True)])
+    assert asked(played, "vote") == ["vote"] * 2 * 2
+    assert [(note["round"], note["after"]) for note in played.result.notes["voting"]] == [
+        (3, [[4, "x"], [5, "y"]]), (3, [[6, "x"], [7, "y"]])]
+
+
+def test_voters_without_an_answer_are_asked_for_one_once_a_round():
+    played = play(decision=Simple(), agents=2, rounds=7, replies=lambda request: "", extensions=[stop(3)])
+    assert asked(played, "extract", "vote") == ["extract"] * 2
+    assert (played.decision.key, played.result.notes["voting"][0]["solutions"]) == (None, [])
+
+
+def test_plurality_asks_for_final_answers_once_a_round():
+    def say(request):
+        return ("x", "y")[request.agent] if request.purpose == "extract" else "?"
+
+    played = play(decision=Plurality(final="ask", vote_round=1), agents=2, rounds=7, replies=say, extensions=[stop(2)])
+    assert asked(played, "extract") == ["extract"] * 2 * 2
+    assert (played.decision.tie, dict(played.decision.scores)) == (True, {"x": 1.0, "y": 1.0})
+
+
+def test_plurality_leaves_no_notes_where_it_asks_no_voter():
+    assert "voting" not in play(decision=Plurality(), agents=2, rounds=1, replies=["x", "y"]).result.notes
+
+
+@pytest.mark.parametrize("decision", [Plurality(final="ask"), Simple(final="ask")])
+def test_an_answer_that_only_stands_in_a_final_reply_keeps_its_wording(decision):
+    def say(request):
+        return {"extract": "  the  Nile ", "vote": "0"}.get(request.purpose, "")
+
+    assert play(decision=decision, agents=1, rounds=1, replies=say).decision.answer == "the  Nile"
 
 
 # Properties
