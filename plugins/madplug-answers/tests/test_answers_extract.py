@@ -1,6 +1,7 @@
 """Reading a reply by rule, by a model, or by a model where the rule finds nothing."""
 
 import pytest
+from tests_support import made
 
 from madplug import Decision, DecisionProtocol, Plan, Reply, Sample, Style, Turn
 from madplug.testing import play
@@ -75,14 +76,9 @@ def test_the_request_has_question_options_reply_and_form_and_its_prompt_is_an_op
 
 
 def test_without_models_the_rule_reads():
-    class Says(Style):
-        name = "says"
-        moves = frozenset({"improve"})
-
-        def respond(self, debate, turn, view):
-            return Reply("Final answer: (A)")
-
-    played = play(answers=Choice(extract="llm"), styles=[Says()], models=(), agents=1, sample=CITIES)
+    says = made(Style, moves=frozenset({"improve"}),
+                respond=lambda self, debate, turn, view: Reply("Final answer: (A)"))
+    played = play(answers=Choice(extract="llm"), styles=[says], models=(), agents=1, sample=CITIES)
     assert answers_of(played) == ["A"]
 
 

@@ -26,7 +26,7 @@ def run(*extensions, rounds=3, agents=3, **settings):
     return play(styles=[Exchange(**MARKED)], extensions=extensions, agents=agents, rounds=rounds, **settings)
 
 
-@pytest.mark.parametrize("attack", [Alter, Inject])
+@pytest.mark.parametrize("attack", [Alter, Drop, Inject])
 def test_share_zero_changes_no_byte(attack):
     with_it, without = run(attack(share=0)), run()
     assert with_it.requests == without.requests

@@ -2,7 +2,6 @@ import pytest
 from tests_support import Openings
 
 from madplug import Message, Sample
-from madplug.rows import plain
 from madplug.testing import play
 from madplug_attack import Drop, attacked
 
@@ -35,13 +34,6 @@ def test_it_is_asked_to_verify_its_own_answer():
     played = run(Drop(agents=(1,)))
     last = [r for r in played.requests if r.agent == 1][-1]
     assert [m["content"] for m in last.messages] == ["<q>", "1,1", "<verify>", "1,2", "<verify>"]
-
-
-def test_share_zero_changes_no_byte():
-    with_it, without = run(Drop(share=0)), run()
-    assert with_it.requests == without.requests
-    same = {**plain(without.result), "seconds": 0}
-    assert {**plain(with_it.result), "seconds": 0} == same
 
 
 @pytest.mark.parametrize(("share", "agents", "expected"), [

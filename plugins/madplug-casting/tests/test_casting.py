@@ -1,6 +1,7 @@
 from collections import Counter
 
 import pytest
+from tests_support import made
 
 from madplug import Reply, Sample, Style
 from madplug.testing import play
@@ -63,14 +64,8 @@ def test_where_all_seats_are_equal_the_strongest_comes_first():
 
 @pytest.mark.parametrize("casting", [Random(), Random(draw="independent"), Central()])
 def test_a_debate_without_models_is_cast_without_models(casting):
-    class Silent(Style):
-        name = "silent"
-        moves = frozenset({"improve"})
-
-        def respond(self, debate, turn, view):
-            return Reply("A")
-
-    assert cast(casting, agents=2, models=(), styles=[Silent()])[0] == (None, None)
+    silent = made(Style, moves=frozenset({"improve"}), respond=lambda self, debate, turn, view: Reply("A"))
+    assert cast(casting, agents=2, models=(), styles=[silent])[0] == (None, None)
 
 
 def test_an_order_of_models_that_do_not_play_is_a_problem():

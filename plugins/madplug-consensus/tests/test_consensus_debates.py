@@ -1,7 +1,7 @@
 """Consensus in whole debates: when it stops, what it costs, and what becomes of an answer that cannot be read."""
 
 import pytest
-from tests_support import OneLetter
+from tests_support import OneLetter, made
 
 from madplug import Plan, Reply, Style
 from madplug.testing import play
@@ -115,13 +115,10 @@ def test_the_last_agent_may_always_be_asked_as_in_the_paper():
 
 
 def test_a_written_answer_that_is_the_same_as_an_earlier_one_gets_its_key():
-    class Case(OneLetter):
-        def same(self, a, b, sample):
-            return a.lower() == b.lower()
-
     replies = {0: ["- a"], 1: ["[DISAGREE] B"], 2: ["[AGREE] long", "b"]}
+    folded = made(OneLetter, same=lambda self, a, b, sample: a.lower() == b.lower())
     played = play(styles=[Tagged()], turns=orders.RoundRobin(), visibility=shown.Everything(),
-                  decision=Majority(final="ask"), replies=replies, answers=Case())
+                  decision=Majority(final="ask"), replies=replies, answers=folded)
     assert played.decision.key == "B"
 
 

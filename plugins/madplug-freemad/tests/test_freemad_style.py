@@ -1,19 +1,12 @@
 
+from tests_support import made
+
 from madplug import Visibility
 from madplug.testing import play
 from madplug_freemad import AntiConformity, Baseline1, Baseline2, C, N, Score
 from madplug_som import Exchange
 
 MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>", "critique": "<x>"}
-
-
-class OnlyOwn(Visibility):
-    """No agent sees another."""
-
-    name = "only_own"
-
-    def view(self, debate, turn):
-        return debate.transcript.by(turn.agent)
 
 
 def test_the_critique_follows_the_exchange():
@@ -33,7 +26,8 @@ def test_first_answers_are_those_of_the_plain_exchange():
 
 
 def test_an_agent_that_sees_no_one_is_not_asked_to_examine_others():
-    played = play(styles=[AntiConformity(**MARKED)], replies=list("abcdef"), rounds=2, visibility=OnlyOwn())
+    own = made(Visibility, view=lambda self, debate, turn: debate.transcript.by(turn.agent))
+    played = play(styles=[AntiConformity(**MARKED)], replies=list("abcdef"), rounds=2, visibility=own)
     assert played.requests[3].messages[-1]["content"] == "<verify>"
 
 

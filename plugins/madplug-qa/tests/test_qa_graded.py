@@ -4,6 +4,7 @@ import json
 
 import pytest
 from pydantic import ValidationError
+from tests_support import made
 
 from madplug import Decision, run
 from madplug.debate.state import change
@@ -13,13 +14,6 @@ from madplug_qa.graded import read_grade
 from madplug_qa.labels import Label, agreement, read_labels
 
 GRADES = {"good": 1.0, "fair": 0.5, "poor": 0.0}
-
-
-class Undecided(LastRound):
-    """Never decides."""
-
-    def at_end(self, debate):
-        return Decision.undecided("nobody agreed")
 
 
 def grader(*grades):
@@ -60,7 +54,8 @@ def test_a_reply_without_a_grade_is_asked_about_once_more():
 
 
 def test_an_undecided_debate_gets_the_lowest_grade_without_a_call():
-    played, score = graded(metric=Graded(grades=GRADES), decision=Undecided())
+    undecided = made(LastRound, at_end=lambda self, debate: Decision.undecided("nobody agreed"))
+    played, score = graded(metric=Graded(grades=GRADES), decision=undecided)
     assert score == 0.0
     assert [r.purpose for r in played.requests] != ["grade"]
     assert "figures" not in played.summary["cells"][0]

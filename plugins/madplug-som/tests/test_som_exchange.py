@@ -1,10 +1,9 @@
-from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from tests_support import Cast, Reviews, redo_once
+from tests_support import Cast, Reviews, made, redo_once
 
-from madplug import Message, Persona, Plan, Review, Sample, Visibility
+from madplug import Persona, Plan, Review, Sample, Visibility
 from madplug.testing import play
 from madplug_som import AgreementIntensity, Exchange, Summary
 
@@ -13,13 +12,7 @@ MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "ver
 """Prompts whose parts can be counted."""
 
 
-class LastRoundOnly(Visibility):
-    """What was said in the round before."""
-
-    name = "last_round_only"
-
-    def view(self, debate, turn) -> Sequence[Message]:
-        return debate.transcript.of_round(debate.round - 1)
+LAST_ROUND = made(Visibility, view=lambda self, debate, turn: debate.transcript.of_round(debate.round - 1))
 
 
 def said(request) -> str:
@@ -66,7 +59,7 @@ def test_one_agent_verifies_itself():
 
 
 @pytest.mark.parametrize(("rounds", "visibility", "expected"), [
-    (2, None, 2490), (3, None, 6570), (2, LastRoundOnly(), 2490), (3, LastRoundOnly(), 4680)])
+    (2, None, 2490), (3, None, 6570), (2, LAST_ROUND, 2490), (3, LAST_ROUND, 4680)])
 def test_input_tokens_follow_the_formula(rounds, visibility, expected):
     played = play(styles=[Exchange(**MARKED)], replies=said, rounds=rounds, visibility=visibility)
     n, r, q, m, c = 3, rounds - 1, 100, 200, 30
