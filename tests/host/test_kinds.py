@@ -415,11 +415,11 @@ def test_observers_are_resolved_at_the_top_of_the_file_and_only_there(write, wat
     assert found.startswith("observers: a cell has no such key")
 
 
-def test_observers_are_listed_and_shown(madplug, watch, write):
-    assert "watch.tape" in madplug("list", "observers").stdout
-    assert '[[observers]]\nuse = "watch.tape"' in madplug("show", "watch.tape").stdout
+def test_observers_are_listed_and_shown(program, watch, write):
+    assert "watch.tape" in program("list", "observers").stdout
+    assert '[[observers]]\nuse = "watch.tape"' in program("show", "watch.tape").stdout
     path = write('observers = ["watch.tape"]\n' + RUN)
-    assert "observers: watch.tape" in madplug("check", path).stdout
+    assert "observers: watch.tape" in program("check", path).stdout
 
 
 # Identity

@@ -291,10 +291,10 @@ def madplug_register_extensions():
     ("@hookimpl\n    def madplug_view(self, debate, trun): pass",
      "extensions[0]: hooked.x: the hook 'madplug_view' has no argument 'trun'; it has debate, turn"),
 ])
-def test_a_hook_that_would_never_be_called_is_a_problem_of_the_run_file(madplug, madplug_plugin, write, body, message):
+def test_a_hook_that_would_never_be_called_is_a_problem_of_the_run_file(program, madplug_plugin, write, body, message):
     madplug_plugin("hooked", HOOKED.format(body=body))
 
-    done = madplug("check", write(RUN + '[[extensions]]\nuse = "hooked.x"'))
+    done = program("check", write(RUN + '[[extensions]]\nuse = "hooked.x"'))
     assert (done.returncode, done.stderr) == (2, f"madplug: {message}\n")
 
 
@@ -365,11 +365,11 @@ def test_a_trace_shows_every_hook_call_and_who_was_heard(madplug, write, tmp_pat
     ("madplug>=0.9", "is built for madplug >=0.9, and this is 0.1.0; pip install --upgrade madplug"),
     ("madplug~=1.0", "is built for madplug ~=1.0, and this is 0.1.0; pip install --upgrade madplug"),
 ])
-def test_a_plugin_built_for_another_madplug_gets_a_clear_answer(madplug, madplug_plugin, needs, answer):
+def test_a_plugin_built_for_another_madplug_gets_a_clear_answer(program, madplug_plugin, needs, answer):
     folder = madplug_plugin("old", "raise SystemError('never imported')", version="3.1")
     metadata = folder / "madplug_old-3.1.dist-info" / "METADATA"
     metadata.write_text(metadata.read_text() + f"Requires-Dist: {needs}\n")
-    done = madplug("list", "--problems")
+    done = program("list", "--problems")
     assert done.returncode == 1
     assert f"madplug-old 3.1: plugin 'old': {answer}" in " ".join((done.stdout + done.stderr).split())
 
@@ -390,10 +390,10 @@ def test_a_plugin_built_for_this_madplug_is_loaded(madplug_plugin):
      "did you mean 'madplug_view'?"),
     ("@hookimpl(specname='madplug_view')\n    def madplug_told(self, debate, turn, sink=print): pass", ""),
 ])
-def test_hooks_are_checked_as_pluggy_calls_them(madplug, madplug_plugin, write, body, problem):
+def test_hooks_are_checked_as_pluggy_calls_them(program, madplug_plugin, write, body, problem):
     madplug_plugin("hooked", HOOKED.format(body=body))
 
-    done = madplug("check", write(RUN + '[[extensions]]\nuse = "hooked.x"'))
+    done = program("check", write(RUN + '[[extensions]]\nuse = "hooked.x"'))
     assert done.stderr == (f"madplug: {problem}\n" if problem else ""), done.stderr
 
 

@@ -39,25 +39,25 @@ def lines(madplug_plugin, write, tmp_path):
 RUN_IT = ("run", "study.toml", "--set", "models.m.ledger=calls.txt")
 
 
-def test_a_bad_row_far_down_costs_no_call_and_mending_it_resumes_the_study(madplug, lines, tmp_path):
+def test_a_bad_row_far_down_costs_no_call_and_mending_it_resumes_the_study(program, lines, tmp_path):
     good = {f"q{i}": f"question {i}?" for i in range(300)}
     lines(**good)
     with (tmp_path / "q.txt").open("a") as file:
         file.write("q7\tagain?\n")
-    done = madplug(*RUN_IT)
+    done = program(*RUN_IT)
     assert done.returncode == 1
     assert "two samples have the id 'q7'" in done.stderr
     assert paid(tmp_path) == 0
     lines(**good)
-    assert madplug(*RUN_IT).returncode == 0
+    assert program(*RUN_IT).returncode == 0
     assert paid(tmp_path) == 300 * 4
 
 
-def test_a_changed_sample_is_run_again_and_the_others_are_not(madplug, lines, tmp_path):
+def test_a_changed_sample_is_run_again_and_the_others_are_not(program, lines, tmp_path):
     lines(a="one?", b="two?")
-    assert madplug(*RUN_IT).returncode == 0
+    assert program(*RUN_IT).returncode == 0
     lines(a="one?", b="another?", c="three?")
-    done = madplug(*RUN_IT)
+    done = program(*RUN_IT)
     assert done.returncode == 0, done.stderr
     assert "1 sample" in done.stderr
     assert paid(tmp_path) == 4 * 4
@@ -65,12 +65,12 @@ def test_a_changed_sample_is_run_again_and_the_others_are_not(madplug, lines, tm
         ("a", "one?"), ("b", "another?"), ("c", "three?")]
 
 
-def test_debates_that_failed_before_are_run_last(madplug, lines, tmp_path):
+def test_debates_that_failed_before_are_run_last(program, lines, tmp_path):
     lines(a="1?", b="2?", c="3?")
     narrow = ("--set", "models.m.max_in_flight=1")
-    first = madplug(*RUN_IT, *narrow, "--set", "models.m.fault=refuse", "--set", "limits.calls=100")
+    first = program(*RUN_IT, *narrow, "--set", "models.m.fault=refuse", "--set", "limits.calls=100")
     assert first.returncode == 1
     lines(a="1?", b="2?", c="3?", d="4?")
-    done = madplug(*RUN_IT, *narrow, "--observe", "kit.starts")
+    done = program(*RUN_IT, *narrow, "--observe", "kit.starts")
     assert done.returncode == 0, done.stderr
     assert [line.split()[1] for line in done.stderr.splitlines() if line.startswith("started ")] == ["d", "a", "b", "c"]

@@ -116,10 +116,10 @@ COMMANDS = {"run": ("run", "study.toml"), "status": ("status", "runs/study")}
 
 
 @pytest.fixture
-def run(write, madplug, tmp_path):
+def run(write, program, tmp_path):
     """The directory of a study that was run."""
     write()
-    assert madplug("run", "study.toml", "--quiet").returncode == 0
+    assert program("run", "study.toml", "--quiet").returncode == 0
     return tmp_path / "runs/study"
 
 
@@ -150,9 +150,9 @@ def test_the_status_is_a_message_for_what_is_not_a_study(run, command, tmp_path)
 
 
 @pytest.mark.parametrize("found", ["random bytes", "half of it", "newer"])
-def test_running_has_a_message_for_what_is_not_a_study(run, madplug, found):
+def test_running_has_a_message_for_what_is_not_a_study(run, program, found):
     FOUND[found](run)
-    done = madplug(*COMMANDS["run"])
+    done = program(*COMMANDS["run"])
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     assert "runs/study" in done.stderr
 
@@ -197,18 +197,18 @@ def test_the_status_shows_no_traceback_for_a_hostile_study(run, command, tmp_pat
 
 
 @pytest.mark.parametrize("part", ["services", "debate", "debate.styles", "debate.models", "metrics"])
-def test_a_recorded_cell_of_another_shape_is_a_message(run, madplug, write, part):
+def test_a_recorded_cell_of_another_shape_is_a_message(run, program, write, part):
     change(run, f"UPDATE facts SET value = json_set(value, '$.cells.main.{part}', 7) WHERE name = 'identity'")
-    done = madplug("run", write(), "--output", "runs/study")
+    done = program("run", write(), "--output", "runs/study")
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     assert "the fact 'identity' cannot be read" in done.stderr
 
 
-def test_a_version_that_is_no_text_is_a_message(run, madplug, write):
+def test_a_version_that_is_no_text_is_a_message(run, program, write):
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["components"] = {name: {**facts, "version": 7} for name, facts in manifest["components"].items()}
     (run / "manifest.json").write_text(json.dumps(manifest))
-    done = madplug("run", write(), "--output", "runs/study")
+    done = program("run", write(), "--output", "runs/study")
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
 
 

@@ -51,23 +51,23 @@ def test_a_study_is_run_kept_and_shown(madplug, write, tmp_path):
                                 "calls", "tokens", "error"}
 
 
-def test_a_finished_study_runs_again_without_a_call(madplug, write, tmp_path):
-    madplug("run", write(), *LEDGER)
+def test_a_finished_study_runs_again_without_a_call(program, write, tmp_path):
+    program("run", write(), *LEDGER)
     assert paid(tmp_path) == 24
-    again = madplug("run", write(), *LEDGER)
+    again = program("run", write(), *LEDGER)
     assert (again.returncode, paid(tmp_path)) == (0, 24)
 
 
-def test_the_expanded_run_file_is_a_run_file(madplug, write, tmp_path):
-    madplug("run", write())
-    done = madplug("run", tmp_path / "runs" / "study" / "study.toml", "--output", "again")
+def test_the_expanded_run_file_is_a_run_file(program, write, tmp_path):
+    program("run", write())
+    done = program("run", tmp_path / "runs" / "study" / "study.toml", "--output", "again")
     assert done.returncode == 0, done.stderr
     assert exported(tmp_path / "again") == exported(tmp_path / "runs/study")
 
 
-def test_results_do_not_depend_on_scheduling(madplug, write, tmp_path):
+def test_results_do_not_depend_on_scheduling(program, write, tmp_path):
     for wide in (1, 100):
-        madplug("run", write(), "--output", f"wide{wide}", "--set", f"models.m.max_in_flight={wide}", "--set",
+        program("run", write(), "--output", f"wide{wide}", "--set", f"models.m.max_in_flight={wide}", "--set",
                 "models.m.latency=0.01")
     assert exported(tmp_path / "wide1") == exported(tmp_path / "wide100")
 
@@ -124,16 +124,16 @@ def test_killed_at_twenty_random_moments_it_ends_equal_to_the_undisturbed_study(
     assert 240 <= paid(tmp_path) <= 240 + 20 * 4
 
 
-def test_identical_requests_of_two_cells_share_one_completion(madplug, write, tmp_path):
+def test_identical_requests_of_two_cells_share_one_completion(program, write, tmp_path):
     text = RUN + '[sweep]\n"debate.rounds" = [1, 2]\n'
-    madplug("run", write(text), *LEDGER)
+    program("run", write(text), *LEDGER)
     assert paid(tmp_path) == 24  # round 1 is paid once: 12 + 12
-    madplug("run", write("share_completions = false\n" + text), "--output", "apart", *LEDGER)
+    program("run", write("share_completions = false\n" + text), "--output", "apart", *LEDGER)
     assert paid(tmp_path) == 24 + 36
 
 
-def test_repeats_and_agents_draw_independently(madplug, write, tmp_path):
-    madplug("run", write("repeats = 2\n" + __import__("tests_support").RUN), "--set", "models.m.letters=ABCDEFGH")
+def test_repeats_and_agents_draw_independently(program, write, tmp_path):
+    program("run", write("repeats = 2\n" + __import__("tests_support").RUN), "--set", "models.m.letters=ABCDEFGH")
     found = exported(tmp_path / "runs/study")
     first = {(r["repeat"], m["agent"]): m["content"] for r in found if r["sample"]["id"] == "q0000"
              for m in r["messages"] if m["round"] == 1}
@@ -142,28 +142,28 @@ def test_repeats_and_agents_draw_independently(madplug, write, tmp_path):
 
 
 @pytest.mark.parametrize(("limit", "most"), [("calls=7", 7), ("tokens=50", 5 + 4)])
-def test_a_limit_stops_cleanly_and_the_same_command_continues(madplug, write, tmp_path, limit, most):
+def test_a_limit_stops_cleanly_and_the_same_command_continues(program, write, tmp_path, limit, most):
     more = (*LEDGER, "--set", "models.m.max_in_flight=4", "--set", "models.m.latency=0.01")
-    done = madplug("run", write(), "--set", f"limits.{limit}", *more)
+    done = program("run", write(), "--set", f"limits.{limit}", *more)
     assert done.returncode == 3, done.stderr
     assert f"limits.{limit.split('=')[0]}" in done.stderr
     assert 0 < paid(tmp_path) <= most
     assert json.loads((tmp_path / "runs/study/summary.json").read_text())["status"] == "stopped"
-    again = madplug("run", write(), *more)
+    again = program("run", write(), *more)
     assert (again.returncode, paid(tmp_path)) == (0, 24)
 
 
-def test_a_limit_of_seconds_stops_the_run(madplug, write, tmp_path):
-    done = madplug("run", write(), "--set", "limits.seconds=0.3", "--set", "models.m.latency=0.3", "--set",
+def test_a_limit_of_seconds_stops_the_run(program, write, tmp_path):
+    done = program("run", write(), "--set", "limits.seconds=0.3", "--set", "models.m.latency=0.3", "--set",
                    "models.m.max_in_flight=1")
     assert done.returncode == 3
     assert "limits.seconds: 0.3 reached" in done.stderr
 
 
 @pytest.mark.parametrize(("price", "calls"), [("1e6", 4), ("1e20", 1)])
-def test_a_cost_limit_counts_the_price_however_absurd_it_is(madplug, write, tmp_path, price, calls):
+def test_a_cost_limit_counts_the_price_however_absurd_it_is(program, write, tmp_path, price, calls):
     price = ("--set", f"models.m.price={{prompt = {price}, completion = 0}}", "--set", "models.m.max_in_flight=1")
-    done = madplug("run", write(), "--set", "limits.cost_usd=35", *price, *LEDGER)
+    done = program("run", write(), "--set", "limits.cost_usd=35", *price, *LEDGER)
     assert (done.returncode, paid(tmp_path)) == (3, calls)
 
 
@@ -210,12 +210,12 @@ def test_a_model_that_stays_silent_fails_the_debate_and_the_next_run_retries_it(
     assert madplug("run", write()).returncode == 0
 
 
-def test_the_same_refusal_everywhere_stops_the_study_early_with_one_message(madplug, write, tmp_path):
-    done = madplug("run", write(), "--set", "models.m.fault=no_access", "--set", "dataset.size=500", "--set",
+def test_the_same_refusal_everywhere_stops_the_study_early_with_one_message(program, write, tmp_path):
+    done = program("run", write(), "--set", "models.m.fault=no_access", "--set", "dataset.size=500", "--set",
                    "models.m.max_in_flight=4")
     assert done.returncode == 1
     assert "stopped: model 'm' refuses every request: 401 no such key" in done.stderr
-    assert json.loads(madplug("status", "runs/study", "--json").stdout)["failed"] < 20
+    assert json.loads(program("status", "runs/study", "--json").stdout)["failed"] < 20
 
 
 def test_a_second_process_on_the_same_study_is_refused(madplug, write, tmp_path):
@@ -229,20 +229,20 @@ def test_a_second_process_on_the_same_study_is_refused(madplug, write, tmp_path)
     process.communicate()
 
 
-def test_a_study_of_a_newer_madplug_is_refused(madplug, write, tmp_path):
-    madplug("run", write())
+def test_a_study_of_a_newer_madplug_is_refused(program, write, tmp_path):
+    program("run", write())
     db = sqlite3.connect(tmp_path / "runs/study/study.db")
     db.execute("PRAGMA user_version = 99")
     db.close()
-    for done in (madplug("run", write()), madplug("status", "runs/study")):
+    for done in (program("run", write()), program("status", "runs/study")):
         assert done.returncode == 2
         assert "made by a newer madplug" in done.stderr
 
 
 @pytest.mark.parametrize("place", ["/proc/nowhere/study", "file/study"])
-def test_a_directory_that_cannot_be_written_is_a_clear_message(madplug, write, tmp_path, place):
+def test_a_directory_that_cannot_be_written_is_a_clear_message(program, write, tmp_path, place):
     (tmp_path / "file").write_text("")
-    done = madplug("run", write(), "--output", place)
+    done = program("run", write(), "--output", place)
     assert done.returncode == 2
     assert "cannot be used" in done.stderr
     assert "Traceback" not in done.stderr
@@ -262,28 +262,28 @@ def test_a_full_disk_loses_nothing(madplug, write, tmp_path):
     assert paid(tmp_path) == 1600 - kept
 
 
-def test_status_of_nothing_is_an_error(madplug, tmp_path):
-    done = madplug("status", tmp_path)
+def test_status_of_nothing_is_an_error(program, tmp_path):
+    done = program("status", tmp_path)
     assert done.returncode == 2
     assert "no study here" in done.stderr
 
 
-def test_studies_in_a_folder_are_listed_and_a_live_process_is_told_from_a_dead_one(madplug, write, tmp_path):
-    madplug("run", write(), "--output", "runs/whole", "--quiet")
-    madplug("run", write(), "--output", "runs/part", "--set", "limits.calls=4", "--quiet")
+def test_studies_in_a_folder_are_listed_and_a_live_process_is_told_from_a_dead_one(program, write, tmp_path):
+    program("run", write(), "--output", "runs/whole", "--quiet")
+    program("run", write(), "--output", "runs/part", "--set", "limits.calls=4", "--quiet")
     (tmp_path / "runs/notes").mkdir()
     writing = open_recorder(tmp_path / "runs/whole")
-    found = {row["folder"]: row for row in json.loads(madplug("status", "runs", "--json").stdout)}
+    found = {row["folder"]: row for row in json.loads(program("status", "runs", "--json").stdout)}
     writing.close()
     assert {folder: row["state"] for folder, row in found.items()} == {"runs/part": "stopped", "runs/whole": "running"}
-    lines = madplug("status", "runs", "--sort", "state").stdout.splitlines()
+    lines = program("status", "runs", "--sort", "state").stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["study", "runs/whole", "runs/part"]
     assert "finished" in lines[1]
     assert found["runs/whole"]["best"]["metric"] in lines[1]
 
 
-def test_an_observer_that_fails_is_shown_at_the_end_and_the_study_is_done(madplug, write, tmp_path):
-    done = madplug("run", write(), "--set", 'observers=["kit.cry"]')
+def test_an_observer_that_fails_is_shown_at_the_end_and_the_study_is_done(program, write, tmp_path):
+    done = program("run", write(), "--set", 'observers=["kit.cry"]')
     assert done.returncode == 1
     assert "no pencil" in done.stderr
     assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0]["done"] == 6
@@ -320,7 +320,7 @@ def madplug_register_observers():
     assert b"[secret]" in kept
 
 
-def test_a_matched_cell_waits_for_the_other_and_sees_its_cost(madplug, write, tmp_path, madplug_plugin):
+def test_a_matched_cell_waits_for_the_other_and_sees_its_cost(program, write, tmp_path, madplug_plugin):
     madplug_plugin("cost", '''
 from madplug import Metric, hookimpl
 class Cost(Metric):
@@ -334,7 +334,7 @@ def madplug_register_metrics():
 ''')
 
     text = RUN.replace('[[metrics]]', '[[metrics]]\nuse = "cost.matched"\n[[metrics]]')
-    done = madplug("run", write(text + '''
+    done = program("run", write(text + '''
 [[cells]]
 name = "after"
 debate.rounds = 1
