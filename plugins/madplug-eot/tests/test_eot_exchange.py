@@ -4,7 +4,7 @@ import pytest
 from tests_support import Reviews, in_turn
 
 from madplug import Review
-from madplug.testing import play
+from madplug.testing import debate_from, play
 from madplug_eot import (
     Confidence,
     Consistent,
@@ -148,6 +148,11 @@ def test_an_unread_answer_prevents_the_early_end_and_is_not_counted():
 def test_nothing_readable_at_all_is_undecided():
     played = exchange({0: ["", ""], 1: ["", ""], 2: [" ", ""]}, rounds=2)
     assert played.decision.key is None
+
+
+@pytest.mark.parametrize(("tie", "key"), [("first", "B"), ("lexical", "A"), ("undecided", None)])
+def test_ties_after_the_last_round(tie, key):
+    assert Consistent(tie=tie).at_end(debate_from("B A C")).key == key
 
 
 def test_unanimous_stops_any_paradigm_and_leaves_the_decision_alone():
