@@ -174,6 +174,7 @@ BROKEN = [
     ("personas", "test_a_debate_with_it_comes_to_its_end", methods(generate=lambda self, debate, roster: "Ada")),
     ("personas", "test_it_makes_the_personas_that_are_wanted",
      methods(generate=lambda self, debate, roster: Persona(""))),
+    ("personas", "test_it_declares_the_roles_of_its_personas", methods(roles=frozenset({"judge"}))),
     ("casting", "test_every_persona_is_played_once_in_its_place",
      methods(cast=lambda self, debate, personas: [Agent(i, p, "first") for i, p in enumerate(reversed(personas))])),
     ("style", "test_it_declares_its_moves", methods(moves=frozenset())),
