@@ -24,6 +24,8 @@ from madplug_testing import contracts
 from madplug_testing.contracts.base import DebateContract
 from madplug_testing.contracts.supplies import slots
 from madplug_tools import Calculator
+from madplug_turns import Simultaneous
+from madplug_voting import Plurality
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).parent / "recorded"
@@ -57,6 +59,9 @@ OPTIONS = {
     "replay.trajectories": {"path": RECORDED / "debates.jsonl"},
     "replay.replies": {"path": RECORDED / "replies.jsonl", "questions": RECORDED / "questions.jsonl"},
     "visibility.hidden": {"columns": {"context": ("judge",)}},
+    "dar.retained": {"inner": SeeAll()}, "gate.first": {"inner": Simultaneous()},
+    "gate.behind": {"inner": Plurality()},
+    "controls.noise": {"study": RECORDED / "study.jsonl"},
     "retrieval.bm25": {"path": RECORDED / "questions.jsonl", "column": "question"},
     "madc.order": {"inner": SeeAll()}, "selective.novel": {"inner": SeeAll()},
     "serve.conversations": {"like": Ordering()},

@@ -30,8 +30,17 @@ styles = [{use = "oversight.speech", attempts = 1}, "oversight.judge"]"""
 STYLE = 'paradigm = "mallm.memory"\nagents = 2\nrounds = 2\nstyles = ["styles.%s"]'
 
 METHODS = {
-    **{name: f'paradigm = "baselines.{name}"' for name in ("io", "cot", "self_improvement")},
+    **{name: f'paradigm = "baselines.{name}"' for name in (
+        "io", "cot", "self_improvement", "ensemble_refinement", "solo_performance")},
     "self_consistency": 'paradigm = "baselines.self_consistency"\nagents = 2',
+    "best_of_n": 'paradigm = "baselines.best_of_n"\nagents = 2',
+    "medprompt": 'paradigm = "baselines.medprompt"\nagents = 2',
+    "gate": 'paradigm = "gate.debate"\nrounds = 2',
+    "gate_pair": 'paradigm = "gate.pair"',
+    "dar": 'paradigm = "dar.debate"\nrounds = 2',
+    "peer_review": 'paradigm = "peer_review.debate"\nagents = 2',
+    "debunc": 'paradigm = "debunc.debate"\nrounds = 2',
+    "macnet": 'paradigm = "macnet.debate"\nturns = {use = "macnet.graph", topology = "star"}\nagents = 3',
     "som": 'paradigm = "som.debate"',
     "sparse": 'paradigm = "sparse.debate"\nagents = 4',
     "freemad_n": 'paradigm = "freemad.n"',
@@ -139,7 +148,7 @@ def test_every_paradigm_with_prompts_of_its_own_is_on_record():
     assert offered - paradigms <= {
         "replay.debate", "freemad.baseline1", "freemad.baseline2", "madc.cot", "madc.self_consistency", "moa.lite",
         "moa.self", "council.original", "council.ranked", "council.delphi", "oversight.debate", "oversight.sequential",
-        "oversight.naive"}
+        "oversight.naive", "controls.isolated", "controls.first_vote"}
 
 
 def main(names):

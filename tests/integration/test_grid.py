@@ -58,16 +58,20 @@ def run_study(resolved, replies):
 
 # The grid: one run file with a cell for each combination
 
-SHIPPED = {folder.name.removeprefix("madplug-") for folder in (Path(__file__).parents[2] / "plugins").iterdir()}
-ALONE = {"baselines.io", "baselines.cot", "baselines.self_improvement", "madc.cot", "moa.self", "moa.self_seq"}
+SHIPPED = {folder.name.removeprefix("madplug-").replace("-", "_")
+           for folder in (Path(__file__).parents[2] / "plugins").iterdir()}
+ALONE = {"baselines.io", "baselines.cot", "baselines.self_improvement", "baselines.solo_performance",
+         "baselines.ensemble_refinement", "madc.cot", "moa.self", "moa.self_seq"}
 """One agent, who agrees with itself."""
 SAMPLES = "baselines.self_consistency"
-BLIND = {SAMPLES, "madc.self_consistency", "moa.lite", "council.selected", "council.fusion"}
+BLIND = {SAMPLES, "madc.self_consistency", "moa.lite", "council.selected", "council.fusion", "baselines.best_of_n",
+         "controls.isolated", "controls.first_vote"}
 """Agents see no others, so that none supports another."""
 NOT_HERE = {"replay.debate", "dmad.vision", "metadebate.dmad_vision", "council.jury",
             *(f"oversight.{name}" for name in (
-                "debate", "sequential", "interactive", "consultancy", "naive", "expert"))}
-"""Recorded answers, images, claims, two choices."""
+                "debate", "sequential", "interactive", "consultancy", "naive", "expert")),
+            "baselines.medprompt", "baselines.shuffled", "gate.pair"}
+"""Recorded answers, images, claims, two choices; choices in other orders; a panel of which a half sees nobody."""
 
 
 def shipped(kind):
@@ -77,7 +81,7 @@ def shipped(kind):
 PARADIGMS = [name for name in shipped("paradigm") if name not in NOT_HERE]
 DECISIONS = shipped("decision")
 STYLES = [name for name in shipped("style") if name.partition(".")[0] in (
-    "styles", "som", "freemad", "mallm", "reconcile", "eot", "baselines")]
+    "styles", "som", "freemad", "mallm", "reconcile", "eot", "baselines") and name not in NOT_HERE]
 BOTH = ["som.debate", "mallm.relay"]  # one in which all speak at the same time, one in which they take turns
 COMBINED = sorted({(p, d, "") for p in PARADIGMS for d in DECISIONS}
                   | {(p, d, s) for p in BOTH for d in DECISIONS for s in STYLES}
@@ -130,8 +134,8 @@ def test_most_combinations_may_be_held(accepted, refused):
 
 
 def test_a_combination_is_refused_for_what_its_decision_needs_or_its_turns_ask_for(refused):
-    needing = {"agreement": "consensus.", "confidence": "reconcile.weighted", "judgement": "oversight.verdict",
-               "ranking": "council.best", "vote": "council.jury"}
+    needing = {"agreement": ("consensus.",), "confidence": ("reconcile.weighted", "gate.behind"),
+               "judgement": ("oversight.verdict",), "ranking": ("council.best",), "vote": ("council.jury",)}
     for cell, problems in refused.items():
         decision = cell.split(" ")[1]
         for place, message in problems:
@@ -191,6 +195,10 @@ def calls(study, debate, agents=None, more=""):
 DIFFER = "ABCDABCDAB"
 NEVER = {
     "baselines.io": 1, "baselines.cot": 1, "baselines.self_consistency": 5, "baselines.self_improvement": 1,
+    "baselines.best_of_n": 5 + 5, "baselines.ensemble_refinement": 3 + 1, "baselines.medprompt": 5,
+    "baselines.solo_performance": 1, "controls.isolated": 3 * 2, "controls.first_vote": 6,
+    "gate.debate": 3 * 3, "gate.pair": 2 + 2 * 2 + 3, "dar.debate": 4 + 2 * (4 + 1), "debunc.debate": 3 * 3,
+    "peer_review.debate": 3 + 3 * 2 + 3, "macnet.debate": 1 + 2 * 3,
     "som.debate": 3 * 2, "sparse.debate": 3 * 2, "madc.debate": 3 * 2,
     "madc.self_consistency": 3, "madc.cot": 1,
     "freemad.n": 3 * 2, "freemad.c": 3 * 2, "freemad.baseline1": 3 * 2, "freemad.baseline2": 3 * 2,
@@ -213,7 +221,8 @@ NEVER = {
 
 
 def test_every_paradigm_that_calls_a_model_is_counted():
-    assert set(NEVER) == set(PARADIGMS) | {"dmad.vision", "metadebate.dmad_vision"}
+    assert set(NEVER) == set(PARADIGMS) | {"dmad.vision", "metadebate.dmad_vision", "council.jury",
+                                           "baselines.medprompt", "gate.pair"}
 
 
 @pytest.mark.parametrize("paradigm", NEVER)

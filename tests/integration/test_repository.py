@@ -44,7 +44,7 @@ def table(path):
 @pytest.mark.parametrize("path", PLUGINS, ids=lambda p: p.parent.name)
 def test_a_plugin_is_named_versioned_and_pinned_like_every_other(path):
     project, host = table(path)["project"], table(ROOT / "pyproject.toml")["project"]
-    short = path.parent.name.removeprefix("madplug-")
+    short = path.parent.name.removeprefix("madplug-").replace("-", "_")
     assert project["name"] == path.parent.name
     assert project["version"] == host["version"]
     assert "madplug>=0.1,<0.2" in project["dependencies"]
@@ -55,7 +55,7 @@ def test_a_plugin_is_named_versioned_and_pinned_like_every_other(path):
     assert list((path.parent / "tests").glob("test_*.py"))
 
 
-BROUGHT = {"madplug-datasets": {"httpx"}, "madplug-litellm": {"aiohttp", "httpx"},
+BROUGHT = {"madplug-datasets": {"httpx"}, "madplug-gate": {"sklearn"}, "madplug-litellm": {"aiohttp", "httpx"},
            "madplug-otel": {"opentelemetry", "requests"}}
 """What is imported of a package that a declared one brings."""
 ASKED_FOR = {"madplug-embeddings": {"huggingface_hub"}, "madplug-report": {"tiktoken", "tokenizers"},

@@ -43,6 +43,8 @@ class Agents:
             return "FINAL RANKING: Answer A, Answer B, Answer C, Answer D" if self.agree else "I cannot say."
         if request.purpose in ("judge", "aggregate", "chair"):
             return f"Final answer: ({judged})" if judged else "I cannot say."
+        if request.purpose == "grade":
+            return "Score: 5"
         if request.purpose == "program":
             return f"```python\nprint('Final answer: {answer}')\n```"
         return f"[{'AGREE' if self.agree else 'DISAGREE'}] It is so.\nFinal answer: {answer}"

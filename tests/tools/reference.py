@@ -99,6 +99,17 @@ PAPERS = (
      r"Zeng et al\. 2025 \(S2-MAD\)"),
     ("Self-Consistency Improves Chain of Thought Reasoning in Language Models", "Wang et al. 2023",
      r"Wang et al\. 2023"),
+    ("Controls of multi-agent debate (arXiv 2605.00914) and its disagreement collapse (arXiv 2509.23055)",
+     "arXiv 2605.00914 and arXiv 2509.23055", r"2605\.00914|2509\.23055"),
+    ("Debate Only When Necessary (DOWN)", "arXiv 2504.05047", r"2504\.05047"),
+    ("iMAD", "arXiv 2511.11306", r"2511\.11306"),
+    ("HCP-MAD", "arXiv 2604.09679", r"2604\.09679"),
+    ("DAR", "arXiv 2603.20640", r"2603\.20640"),
+    ("DebUnc", "arXiv 2407.06426", r"2407\.06426"),
+    ("Towards Reasoning in Large Language Models via Multi-Agent Peer Review Collaboration", "arXiv 2311.08152",
+     r"2311\.08152"),
+    ("Heterogeneous models in multi-agent debate", "arXiv 2502.08788", r"2502\.08788"),
+    ("Scaling Large Language Model-based Multi-Agent Collaboration (MacNet)", "arXiv 2406.07155", r"2406\.07155"),
 )
 """Title, how `source` cites it, and the regular expression that finds it there."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from madplug import ComponentError, Decision, DecisionProtocol, Options, Turn, TurnOrder, Vote
+from madplug import ComponentError, Decision, DecisionProtocol, Message, Options, Turn, TurnOrder, Vote
 from madplug_prompting.ties import Tie, break_tie, has_clear_lead, leaders
 
 if TYPE_CHECKING:
@@ -145,12 +145,50 @@ class Steps(Matchable):
         return number if isinstance(number, int) else 1
 
 
+class RefinementOptions(Options):
+    """How many."""
+
+    samples: int = Field(default=3, ge=1, le=10_000, description="independent first answers")
+    refinements: int = Field(default=1, ge=0, le=10_000, description="answers that are written in view of all of them")
+
+
+class Refinement(TurnOrder):
+    """Independent samples, and then refinements that read all of them.
+
+    Both are asked of the agents in turn: sample i is the first answer of agent i. samples + refinements calls in the
+    one round, in two waves.
+    """
+
+    name = "refinement"
+    moves = frozenset({"draft", "improve"})
+    source = "Smit et al. 2024, DebateLLM (ensemble refinement)"
+    Options = RefinementOptions
+
+    def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
+        """A wave of the samples, and one of the refinements."""
+        for move, number in (("draft", self.options.samples), ("improve", self.options.refinements)):
+            if number:
+                yield [Turn(debate.agents[i % len(debate.agents)], move) for i in range(number)]
+
+    def turns(self, agents: int, round: int) -> int:
+        """All of them."""
+        return int(self.options.samples + self.options.refinements)
+
+
+def samples_of(debate: Debate) -> list[Message]:
+    """Every message of a voter, even several of one agent."""
+    voters = {agent.id for agent in debate.voters}
+    return [m for m in debate.transcript.messages if m.agent in voters and m.round > 0]
+
+
 class MostCommonOptions(Options):
     """How a tie is broken."""
 
     tie: Tie = Field(default="first", description=(
         "which of several most common answers wins: the one given first, a seeded random one, none, or the "
         "first alphabetically"))
+    moves: tuple[str, ...] = Field(default=(), description=(
+        "count the messages with one of these moves only; default, and where there are none of them: all"))
 
 
 class MostCommon(DecisionProtocol):
@@ -167,8 +205,8 @@ class MostCommon(DecisionProtocol):
 
     def at_end(self, debate: Debate) -> Decision:
         """Count."""
-        voters = {agent.id for agent in debate.voters}
-        said = [m for m in debate.transcript.messages if m.agent in voters and m.round > 0]
+        every = samples_of(debate)
+        said = [m for m in every if m.move in self.options.moves] or every
         votes = tuple(Vote(m.agent or 0, {m.key: 1} if m.key else {}, valid=m.key is not None) for m in said)
         counts = Counter(m.key for m in said if m.key)
         if not counts:
@@ -193,8 +231,7 @@ class Last(DecisionProtocol):
 
     def at_end(self, debate: Debate) -> Decision:
         """Find the last answer."""
-        voters = {agent.id for agent in debate.voters}
-        said = [m for m in debate.transcript.messages if m.agent in voters and m.round > 0]
+        said = samples_of(debate)
         read = [m for m in said if m.key]
         if not read:
             return Decision.undecided("no message gave an answer that could be read")

@@ -49,8 +49,9 @@ def test_everything_is_offered() -> None:
     hooks = (madplug_register_styles, madplug_register_turn_orders, madplug_register_decisions,
              madplug_register_paradigms)
     assert [[c.name for c in hook()] for hook in hooks] == [
-        ["io", "cot"], ["samples", "steps"], ["most_common", "last"],
-        ["io", "cot", "self_consistency", "self_improvement"]]
+        ["io", "cot", "shuffled", "refine"], ["samples", "steps", "refinement"], ["most_common", "last", "best_of_n"],
+        ["io", "cot", "self_consistency", "self_improvement", "best_of_n", "ensemble_refinement", "medprompt",
+         "solo_performance"]]
 
 
 # One answer

@@ -1,23 +1,24 @@
 """Castings: which model plays which persona.
 
-Both assign the same models that a debate without a casting would have (`debate.models` in turn), so that a
-comparison is about who plays which persona, not about which models take part.
+All take the models that a debate without a casting would have (`debate.models` in turn), so that a comparison is
+about who plays which persona, or which call, and not about which models take part.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Agent, Casting, ModelName, Options, Persona, hookimpl
+from madplug import Agent, Casting, ModelName, Options, Persona, Request, hookimpl
 
 if TYPE_CHECKING:
     from madplug import Debate
 
-__all__ = ["Central", "Random"]
+__all__ = ["Central", "PerCall", "Random"]
 
 
 class RandomOptions(Options):
@@ -94,6 +95,32 @@ class Central(Casting):
                 yield f"'order' names '{name}', which no agent uses; debate.models has {', '.join(cell.models)}"
 
 
+class PerCall(Casting):
+    """Has every call of an agent answered by a model drawn from all that take part, each as likely as the others.
+
+    The draw depends on the study's seed, the question, the agent, the round and what is asked for, and on how much is
+    on record: a turn of two steps may have two models. Which model answered is on record with each message. Calls that
+    name a model of their own, such as a judge's, and calls of no agent keep theirs. The cast that is shown for an agent
+    is that of a debate without a casting.
+    """
+
+    name = "per_call"
+    source = "arXiv 2502.08788 (heterogeneous models in multi-agent debate)"
+
+    def cast(self, debate: Debate, personas: Sequence[Persona]) -> list[Agent]:
+        """The personas in order, with the models in turn."""
+        return assign(personas, in_turn(debate.models, len(personas)))
+
+    @hookimpl(wrapper=True)
+    def madplug_request(self, debate: Debate, request: Request) -> Generator[None, Request, Request]:
+        """Draw the model."""
+        made = yield
+        if made.agent is None or made.model != debate.agent(made.agent).model:
+            return made
+        rng = debate.rng(f"casting.per_call:{made.agent}:{debate.round}:{made.purpose}:{len(debate.transcript)}")
+        return replace(made, model=rng.choice(sorted(set(debate.models))))
+
+
 def degrees(debate: Debate, round: int = 2) -> list[int]:
     """By agent: the others that it reads, and the others that read it."""
     reads = [set(debate.neighbours(agent, round)) for agent in debate.agents]
@@ -112,5 +139,5 @@ def assign(personas: Sequence[Persona], models: Sequence[str | None]) -> list[Ag
 
 @hookimpl
 def madplug_register_castings() -> list[type[Casting]]:
-    """Register two castings."""
-    return [Random, Central]
+    """Register three castings."""
+    return [Random, Central, PerCall]

@@ -3,9 +3,9 @@ from collections import Counter
 import pytest
 from tests_support import made
 
-from madplug import Reply, Sample, Style
+from madplug import Decision, DecisionProtocol, Reply, Sample, Style
 from madplug.testing import play
-from madplug_casting import Central, Random
+from madplug_casting import Central, PerCall, Random
 
 MODELS = ("strong", "middle", "weak")
 
@@ -88,3 +88,35 @@ def test_a_cast_per_repeat_is_one_for_all_samples_of_it():
     casts = {(result.repeat, tuple(agent.model for agent in result.agents)) for result in played.store.results()}
     assert len(casts) == 6
     assert len({cast for _, cast in casts}) > 2
+
+
+def per_call(seed=0, **more):
+    return play(casting=PerCall(), agents=3, rounds=20, models=MODELS, replies=lambda request: "A", seed=seed, **more)
+
+
+def test_every_call_is_answered_by_a_model_drawn_for_it_and_on_record_with_the_message():
+    played = per_call()
+    assert [m.model for m in played.messages] == [r.model for r in played.requests]
+    counts = Counter(m.model for m in played.messages)
+    assert all(10 <= counts[model] <= 30 for model in MODELS)
+    assert len({tuple(m.model for m in played.transcript.by(agent)) for agent in (0, 1, 2)}) == 3
+
+
+def test_the_draw_follows_the_seed_and_the_question():
+    models = [[m.model for m in per_call(**given).messages] for given in (
+        {}, {}, {"seed": 1}, {"sample": Sample("q2", "?")})]
+    assert models[0] == models[1]
+    assert len({str(drawn) for drawn in models}) == 3
+
+
+def test_a_call_that_names_a_model_keeps_it():
+    class Asks(DecisionProtocol):
+        name = "asks"
+
+        async def at_end(self, debate):
+            for _ in range(10):
+                await debate.ask("?", purpose="judge", model="weak")
+            return Decision("A")
+
+    played = per_call(decision=Asks())
+    assert {r.model for r in played.requests if r.purpose == "judge"} == {"weak"}

@@ -1,6 +1,6 @@
 """Prompts, replies and final answers, for plugins that talk with models. It offers no component.
 
 `prompts` writes what a model is asked, `asking` asks for an answer, `replies` reads what a model says, `finals` finds
-each voter's final answer, `ties` breaks ties, `vectors` compares embeddings, `grammar` turns regular expressions into
-grammars.
+each voter's final answer, `ties` breaks ties, `tokens` measures how probable replies were, `vectors` compares
+embeddings, `grammar` turns regular expressions into grammars.
 """

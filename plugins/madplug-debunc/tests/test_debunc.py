@@ -1,0 +1,47 @@
+"""Confidences of a round, and who is shown which."""
+
+import pytest
+
+from madplug import Completion
+from madplug.testing import play
+from madplug_debunc import Calibration, Oracle, Uncertain, scale
+
+MARKED = {"first": "<q>", "exchange": "{answers}", "block": "{content}", "sure": "sure {confidence}"}
+
+
+@pytest.mark.parametrize(("uncertainties", "confidences"), [
+    ([0.2, 0.4, 0.8], [8, 4, 2]), ([0.3, 0.3, 0.3], [5, 5, 5]), ([0.05, 1, 1], [10, 1, 1]), ([0.1, 0.1], [8, 8]),
+    ([0.02, 0.5, 0.5, 0.5], [10, 1, 1, 1]), ([0, 1], [10, 1])])
+def test_confidences_share_out_what_is_certain(uncertainties, confidences):
+    assert scale(uncertainties) == confidences
+
+
+def debated(uncertainties, style=None, **more):
+    """Three agents whose replies are as uncertain as this."""
+    def reply(request):
+        u = uncertainties[request.agent]
+        return Completion("ABC"[request.agent], logprobs=None if u is None else (-u, -u))
+
+    return play(styles=[style or Uncertain(**MARKED)], rounds=2, replies=reply, references=["B"],
+                metrics={"debunc": Calibration()}, **more)
+
+
+def test_others_answers_are_shown_with_their_confidences_and_the_own_without():
+    played = debated([0.2, 0.4, 0.8])
+    assert [[m["content"] for m in r.messages] for r in played.requests[3:]] == [
+        ["<q>", "A", "B\nsure 4\n\nC\nsure 2"], ["<q>", "B", "A\nsure 8\n\nC\nsure 2"],
+        ["<q>", "C", "A\nsure 8\n\nB\nsure 4"]]
+    assert all(r.params == {"logprobs": True} for r in played.requests)
+    assert played.metrics == {"debunc.measured": 1, "debunc.right": 4, "debunc.wrong": 5}
+
+
+def test_a_reply_without_log_probabilities_is_shown_without_a_confidence_and_counted():
+    played = debated([0.1, None, 0.1])
+    assert played.requests[3].messages[-1]["content"] == "B\n\nC\nsure 8"
+    assert played.metrics["debunc.measured"] == pytest.approx(2 / 3)
+
+
+def test_an_oracle_is_sure_of_what_is_right():
+    played = debated([None] * 3, style=Oracle(**MARKED), oracle=True)
+    assert played.requests[3].messages[-1]["content"] == "B\nsure 10\n\nC\nsure 1"
+    assert played.requests[3].params == {}

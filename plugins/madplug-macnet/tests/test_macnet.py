@@ -1,0 +1,113 @@
+"""Graphs, what travels along them, and what they cost."""
+
+import random
+from itertools import combinations
+
+import pytest
+
+from madplug.testing import play
+from madplug_baselines import Last
+from madplug_macnet import Along, Graph, Node
+from madplug_macnet.graph import calls_of, depths_of, edges_of, inputs_of, layers_of, sinks_of
+
+MARKED = {"draft": "draft", "criticise": "on {solution}", "refine": "{solution} {comment}", "merge": "{solutions}",
+          "block": "{content}"}
+
+
+def held(agents=4, replies=None, **options):
+    """Every message is called after its author, its kind and its number."""
+    def said(request):
+        kind = "c" if request.purpose == "review" else "s"
+        return f"{kind}{request.agent}"
+
+    return play(turns=Graph(**options), visibility=Along(), styles=[Node(**MARKED)], decision=Last(), agents=agents,
+                replies=replies or said)
+
+
+# Graphs
+
+@pytest.mark.parametrize(("topology", "of_four", "of_eight"), [
+    ("chain", 7, 15), ("star", 8, 16), ("tree", 8, 16), ("layered", 13, 33), ("mesh", 15, 63)])
+def test_calls_are_those_of_sources_edges_and_merges(topology, of_four, of_eight):
+    assert (held(4, topology=topology).result.calls, held(8, topology=topology).result.calls) == (of_four, of_eight)
+    assert [Graph(topology=topology).turns(n, 1) for n in (4, 8)] == [of_four, of_eight]
+
+
+@pytest.mark.parametrize(("topology", "edges", "calls"), [
+    ("chain", 999, 1999), ("star", 999, 2000), ("tree", 999, 2000), ("layered", 98_679, 198_359)])
+def test_a_thousand_agents_are_counted(topology, edges, calls):
+    assert (len(edges_of(topology, 1000)), Graph(topology=topology).turns(1000, 1)) == (edges, calls)
+
+
+def test_a_chain_of_a_thousand_agents_runs():
+    assert held(1000).result.calls == 1999
+
+
+def test_layers_are_equal_but_for_the_first():
+    assert [list(layer) for layer in layers_of(8)] == [[0, 1, 2, 3], [4, 5], [6, 7]]
+    assert list(map(len, layers_of(1000))) == [112] + [111] * 8
+    assert [list(layer) for layer in layers_of(1)] == [[0]]
+
+
+@pytest.mark.parametrize("topology", ["chain", "star", "tree", "mesh", "layered", "random"])
+def test_a_reversed_graph_has_as_many_edges_and_no_cycle(topology):
+    there, back = (edges_of(topology, 7, reverse=r, rng=random.Random(1)) for r in (False, True))
+    assert len(there) == len(back)
+    assert all(u < v for u, v in there + back)
+    assert depths_of(inputs_of(7, back))[-1] == max(depths_of(inputs_of(7, there)))
+
+
+def test_random_edges_are_drawn_from_all_pairs_and_cost_no_more_than_a_mesh():
+    drawn = [edges_of("random", 6, rng=random.Random(i)) for i in range(50)]
+    assert all(5 <= len(edges) <= 15 and set(edges) <= set(combinations(range(6), 2)) for edges in drawn)
+    assert max(calls_of(6, edges) for edges in drawn) <= Graph(topology="random").turns(6, 1)
+    assert len(drawn[0]) != len(drawn[1])
+    assert sinks_of(3, [(0, 1)]) == [1, 2]
+
+
+# What is sent
+
+def test_a_critic_reads_the_solution_and_the_actor_both():
+    played = held(3, topology="chain")
+    assert [r.messages[-1]["content"] for r in played.requests] == ["draft", "on s0", "s0 c1", "on s1", "s1 c2"]
+    assert [r.agent for r in played.requests] == [0, 1, 1, 2, 2]
+    assert (played.decision.key, played.decision.agreed) == ("s2", True)
+
+
+def test_a_node_merges_what_it_wrote_for_all_its_inputs_whatever_their_layer():
+    played = held(3, topology="mesh")
+    assert [r.messages[-1]["content"] for r in played.requests] == [
+        "draft", "on s0", "s0 c1", "on s0", "on s1", "s0 c2", "s1 c2", "s2\n\ns2"]
+
+
+def test_several_sinks_are_merged_by_the_last_agent():
+    played = held(3, topology="star")
+    assert (played.requests[-1].agent, played.requests[-1].messages[-1]["content"]) == (2, "s1\n\ns2")
+
+
+def test_the_temperature_falls_with_depth_unless_it_is_the_models_own():
+    played = held(3, topology="chain")
+    assert [r.params["temperature"] for r in played.requests] == [0.75, 0.5, 0.5, 0.25, 0.25]
+    assert held(3, topology="star").requests[-1].params == {"temperature": 0}
+    plain = play(turns=Graph(), visibility=Along(), styles=[Node(cooling=False)], agents=2, replies=lambda r: "x")
+    assert {str(r.params) for r in plain.requests} == {"{}"}
+
+
+def test_a_request_does_not_grow_with_the_number_of_agents():
+    assert len({len(prompt) for prompt in held(60).prompts[5:15]}) == 1
+    assert max(map(len, held(60).prompts)) < 15
+
+
+def test_only_the_answer_counts_and_critics_give_none():
+    played = held(2, replies=["A", "the answer is B", "C"])
+    assert [m.key for m in played.messages] == ["A", None, "C"]
+    assert played.decision.key == "C"
+
+
+def test_check_refuses_what_costs_more_than_was_thought_of():
+    class Thousand:
+        wanted = 1000
+
+    [problem] = Graph(topology="layered").check(Thousand())
+    assert problem == "layered with 1000 agents takes 198,359 calls a debate; most = 198359 lets it pass"
+    assert list(Graph(topology="tree").check(Thousand())) == []

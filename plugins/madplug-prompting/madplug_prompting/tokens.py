@@ -1,0 +1,88 @@
+"""How probable the tokens of a reply were: asked for, measured and put on record with the message."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Generator, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from math import exp, fsum
+from typing import TYPE_CHECKING
+
+from madplug import Completion, Message, Reply, Request, hookimpl, maybe_await
+
+if TYPE_CHECKING:
+    from madplug import Debate
+
+_replied: ContextVar[list[Sequence[float]] | None] = ContextVar("replied", default=None)
+"""The log-probabilities of the replies to the turn under way."""
+
+
+class TokenProbabilities:
+    """Mixed into a component that needs token probabilities: every message then has those of its author's reply.
+
+    Requests in which agents discuss ask for log-probabilities, and `data["prompting"]` of a message has what the last
+    of its replies had: `p`, the mean probability of a token, `logp`, the mean natural logarithm, and `tokens`, how many
+    there were. A message of an endpoint that gives none has none.
+    """
+
+    @property
+    def measures(self) -> bool:
+        """Whether they are needed, as the options have it."""
+        return True
+
+    @hookimpl(wrapper=True)
+    def madplug_request(self, request: Request) -> Generator[None, Request, Request]:
+        """Ask for them."""
+        made = yield
+        if not self.measures or made.purpose != "discuss":
+            return made
+        return replace(made, params={**made.params, "logprobs": True})
+
+    @hookimpl(wrapper=True)
+    def madplug_complete(self, debate: Debate) -> Generator[None, Awaitable[Completion], Awaitable[Completion]]:
+        """Note what a reply has."""
+        answered = yield
+
+        async def noted() -> Completion:
+            completion: Completion = await maybe_await(answered)
+            said = _replied.get()
+            if said is not None and completion.logprobs:
+                said.append(completion.logprobs)
+            return completion
+
+        return noted()
+
+    @hookimpl(wrapper=True)
+    def madplug_reply(self, debate: Debate) -> Generator[None, Awaitable[Reply], Awaitable[Reply]]:
+        """Put it on record."""
+        replied = yield
+        return self.measured(replied)
+
+    async def measured(self, replied: Awaitable[Reply]) -> Reply:
+        """The reply, with its probabilities where there are any."""
+        token = _replied.set([])
+        try:
+            reply: Reply = await maybe_await(replied)
+            said = _replied.get()
+        finally:
+            _replied.reset(token)
+        if not said or not self.measures:
+            return reply
+        logs, n = said[-1], len(said[-1])
+        found = {"p": fsum(map(exp, logs)) / n, "logp": fsum(logs) / n, "tokens": n}
+        return replace(reply, data={**reply.data, "prompting": found})
+
+
+def token_probability(message: Message) -> float | None:
+    """The mean probability of the tokens of a message's reply; None if it was not measured."""
+    return _number(message, "p")
+
+
+def mean_log_probability(message: Message) -> float | None:
+    """The mean natural logarithm of the probabilities of the tokens; None if it was not measured."""
+    return _number(message, "logp")
+
+
+def _number(message: Message, name: str) -> float | None:
+    found = message.data.get("prompting", {}).get(name)
+    return found if isinstance(found, float) else None
