@@ -15,7 +15,8 @@ class Outcome(Metric):
     """The outcome of `challenge.final`: the share of challenges, and whether the new answers are better.
 
     For each setting: `rate`, the share of agents that disagreed; `failed`, the share whose verdict could not be read;
-    of the challenges, the shares whose new answer scores `higher`, the `same` or `lower` than the debate's; and
+    of the challenges, the shares whose new answer scores `higher`, the `same` or `lower` than the debate's, and whose
+    score has `changed`; and
     `plurality`, whether the new answer that most challengers give is right. The last four are left out where no agent
     challenged, and where the question has no reference to compare with. `wrong.shown_right`: whether the answer that
     was meant to be wrong is right, which only happens in a study without `oracle = true`.
@@ -48,6 +49,7 @@ def _figures(debate: Debate, result: Mapping[str, Any], key: str | None,
     gains = [is_right(debate, r["key"], right) - is_right(debate, key, right) for r in judged]
     share = {name: sum(g == gain for g in gains) / len(gains) if gains else None
              for name, gain in (("higher", 1), ("same", 0), ("lower", -1))}
+    share["changed"] = sum(g != 0 for g in gains) / len(gains) if gains else None
     plurality = float(is_right(debate, result["new_key"], right)) if judged else None
     meant = {"shown_right": float(is_right(debate, result["key"], right))} if result.get("key") and right else {}
     return {"rate": result["rate"], **meant, "failed": result["failed"] / asked if asked else None, **share,

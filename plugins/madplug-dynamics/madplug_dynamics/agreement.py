@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from madplug import Metric
+from pydantic import Field
+
+from madplug import DebateResult, Metric, Options, Picture
 from madplug_dynamics.table import Keys, columns, ratio
 
 if TYPE_CHECKING:
@@ -66,6 +68,40 @@ class Decided(Metric):
         made = debate.decision
         return None if made is None else {"agreed": float(made.agreed), "answered": float(made.key is not None),
                                           "fallback": float(made.fallback), "tie": float(made.tie)}
+
+
+class AnswersOptions(Options):
+    """Options of `dynamics.answers`."""
+
+    questions: int = Field(default=10, ge=1, le=1000, description="of how many questions, the first of the data set")
+
+
+class Answers(Metric):
+    """How often each answer is given to a question, as a picture for each question.
+
+    Counts every voter's latest answer that could be read, over all repeats; no score is given to a debate. The report
+    shows the cells that have the question side by side, such as two models.
+    """
+
+    name = "answers"
+    source = "MADC 2026, figure 8 (400 samples of a question)"
+    Options = AnswersOptions
+
+    def score(self, debate: Debate, references: Sequence[str]) -> None:
+        """None: it is about all debates of a question together."""
+
+    def summarise(self, results: Iterable[DebateResult]) -> Mapping[str, Any]:
+        """The pictures: bars over the answers."""
+        counts: dict[str, Counter[str]] = {}
+        for result in results:
+            voters = {agent.id for agent in result.agents if agent.persona.votes}
+            said = {m.agent: m.key for m in result.messages
+                    if m.agent in voters and m.key is not None and not m.retracted}
+            counts.setdefault(result.sample.id, Counter()).update(said.values())
+        shown = sorted(counts.items())[:self.options.questions]
+        return {"pictures": [Picture(
+            f"Answers to {sample}", "bars", tuple({"answer": key, "times": n} for key, n in sorted(own.items())[:2000]),
+            "answer", "times", caption="Latest answers of voters, all repeats together.") for sample, own in shown]}
 
 
 def pairwise_agreement(keys: Keys) -> float | None:

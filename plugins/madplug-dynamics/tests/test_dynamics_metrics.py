@@ -4,11 +4,12 @@ from math import log2
 
 import pytest
 
-from madplug import AnswerFormat, Decision, DecisionProtocol, Persona, PersonaGenerator, Sample, Service
+from madplug import AnswerFormat, Decision, DecisionProtocol, Persona, PersonaGenerator, Sample, Service, pictures_in
 from madplug.debate.state import change
 from madplug.testing import debate_from, play, wait_for
 from madplug_dynamics import (
     Agreement,
+    Answers,
     Conformity,
     Decided,
     Diversity,
@@ -353,12 +354,21 @@ def test_success_rate_of_a_cell_is_a_mean():
     assert played.summary["cells"][0]["metrics"]["decided.agreed"]["mean"] == 0.5
 
 
+def test_answers_of_voters_are_counted_by_question_as_pictures():
+    replies = ["A", "A", "B", "C", "C", "C"]
+    played = play(sample=[Sample("q1", "?"), Sample("q2", "!")], metrics={"answers": Answers(questions=1)},
+                  replies=lambda r: replies[r.agent + 3 * ("!" in r.messages[0]["content"])])
+    ((_, picture),) = pictures_in(played.summary["cells"][0]["figures"])
+    assert picture.title == "Answers to q1"
+    assert picture.rows == ({"answer": "A", "times": 2}, {"answer": "B", "times": 1})
+
+
 def test_every_metric_is_offered():
     from madplug_dynamics import madplug_register_metrics
 
     assert [m.name for m in madplug_register_metrics()] == [
         "entropy", "log_likelihood", "flips", "agreement", "conformity", "diversity",
-        "persona_diversity", "output_tokens", "rounds", "decided"]
+        "persona_diversity", "output_tokens", "rounds", "decided", "answers"]
 
 
 def test_a_failed_debate_is_measured_as_far_as_it_came():

@@ -124,9 +124,9 @@ def answer_of(debate: Debate) -> str | None:
 
 
 def span(text: str, unknown: bool) -> str:
-    """The words to compare; none for an answer that says there is none."""
+    """The words to compare; none for an answer that says there is none. The letter of a choice is no article."""
     text = text.lower()
-    return "" if unknown and UNKNOWN in text else normalised(text)
+    return "" if unknown and UNKNOWN in text else normalised(text) or " ".join(text.translate(_PUNCTUATION).split())
 
 
 def wanted(references: Sequence[str], unknown: bool) -> list[str]:

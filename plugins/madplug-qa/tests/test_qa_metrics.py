@@ -127,7 +127,9 @@ def text_scores(answer, references, key="k"):
     ("  An  ANSWER!", ["the answer"], 1.0, 1.0), ("one two", ["one three"], 0.0, 0.5),
     # saying unknown is right where there is no answer
     ("That is unknown.", [], 1.0, 1.0), ("That is unknown.", ["[UNKNOWN]"], 1.0, 1.0), ("Paris", [], 0.0, 0.0),
-    ("unknown", ["Paris"], 0.0, 0.0)])
+    ("unknown", ["Paris"], 0.0, 0.0),
+    # the letter of a choice is no article
+    ("A", ["A"], 1.0, 1.0), ("B", ["A"], 0.0, 0.0), ("A", [], 0.0, 0.0)])
 def test_exact_match_and_f1(answer, references, exact, f1):
     assert text_scores(answer, references) == (exact, f1)
 

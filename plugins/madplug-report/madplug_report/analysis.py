@@ -12,6 +12,7 @@ import numpy as np
 from madplug import Problem, UserError, nearest
 from madplug.study import interval
 from madplug_report import statistics as st
+from madplug_report.combining import CHANGES
 from madplug_report.factors import STUDY, Factors, is_named
 from madplug_report.reading import ACCURACY, AGREED, DECIDED, FAILED, FALLBACK, UNDECIDED, Debates
 
@@ -61,12 +62,12 @@ class Analysis:
 
     metrics: the metrics in question, the first that a group has is its own; `LEVEL=METRIC` is the metric of cells
     with this level. baseline: a cell, a level or `FACTOR=LEVEL`. by: the factors that separate groups, in place of the
-    model; data sets always do.
+    model; data sets always do. spread: what the std of an average over cells is of, as in `combining.SPREADS`.
     """
 
     def __init__(self, debates: Debates, factors: Factors, metrics: Sequence[str] = (), baseline: str | None = None,
-                 by: Sequence[str] = ()) -> None:
-        self.debates, self.factors = debates, factors
+                 by: Sequence[str] = (), spread: str = "repeats") -> None:
+        self.debates, self.factors, self.spread = debates, factors, spread
         self._cell = np.asarray(debates.cell)
         self._order = np.argsort(self._cell, kind="stable")
         self._starts = np.searchsorted(self._cell[self._order], np.arange(len(debates.cells) + 1))
@@ -92,10 +93,14 @@ class Analysis:
         return list(found.values())
 
     def _choose_metrics(self, wanted: Sequence[str]) -> None:
-        known = self.debates.metrics
         pairs = [text.rpartition("=")[::2] if "=" in text else ("", text) for text in wanted]
-        if known:
+        if self.debates.metrics:
+            for _, name in pairs:
+                self.debates.add_measure(name)
             self._check_metrics(pairs)
+        self.asked = list(dict.fromkeys(name for _, name in pairs))
+        real = [name if not name.startswith(CHANGES) else None for name in self.asked]
+        self.changed = {name: next(filter(None, reversed(real[:i])), None) for i, name in enumerate(self.asked)}
         for group in self.groups:
             mine = [name for level, name in pairs if level and self._has_level(group, level)]
             mine += [name for level, name in pairs if not level]
@@ -105,7 +110,8 @@ class Analysis:
         known = self.debates.metrics
         levels = [level for f in self.factors.factors for level in f.levels]
         problems = [Problem("--metric", f"no debate has the metric '{name}'{nearest(name, known)}; there are "
-                            f"{', '.join(sorted(known))}") for _, name in pairs if name not in known]
+                            f"{', '.join(sorted(known))}") for _, name in pairs
+                    if name not in known and not name.startswith(CHANGES)]
         problems += [Problem("--metric", f"no cell has the level '{level}'{nearest(level, levels)}")
                      for level, _ in pairs if level and level not in levels]
         if problems:

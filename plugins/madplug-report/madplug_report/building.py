@@ -11,12 +11,12 @@ from typing import Any
 from madplug import UserError, nearest
 from madplug_report import sizes
 from madplug_report.analysis import Analysis
-from madplug_report.combining import marginals
+from madplug_report.combining import SPREADS, marginals
 from madplug_report.comparing import SEED, Comparisons, matched
 from madplug_report.factors import Factors, find_factors, number
 from madplug_report.intervals import LEVEL
-from madplug_report.pivots import choose, pivots
-from madplug_report.published import compare, read_paper
+from madplug_report.pivots import CELL, choose, pivots, with_cells
+from madplug_report.published import compare, order, read_paper
 from madplug_report.reading import Debates
 from madplug_report.spending import Tokenizer, paid, read_price, spend
 from madplug_report.studies import Study, open_studies
@@ -34,7 +34,10 @@ class Wanted:
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    spread: str = "repeats"
+    worst: bool = False
     cells: tuple[str, ...] = ()
     prices: tuple[str, ...] = ()
     tokenizer: str | None = None
@@ -49,12 +52,16 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
     if wanted.cells and not facts:
         every = [cell.slug for study in open_studies(folders) for cell in study.cells]
         raise UserError(f"--cell {wanted.cells[0]}: no cell has such a name{nearest(wanted.cells[0], every)}")
-    factors = find_factors(facts, [studies[cell.study].name for cell in facts])
-    layout = choose(factors, wanted.rows, wanted.columns, wanted.by, wanted.families)
+    factors = find_factors(facts, [study.name for study in studies])
+    layout = choose(factors, wanted.rows, wanted.columns, wanted.by, wanted.families,
+                    wanted.over)
     paper = None if wanted.published is None else read_paper(wanted.published)
     prices = [read_price(text) for text in wanted.prices]
     tokenizer = None if wanted.tokenizer is None else Tokenizer(wanted.tokenizer)
-    analysis = Analysis(Debates(studies, tokenizer), factors, wanted.metrics, wanted.baseline, wanted.by)
+    analysis = Analysis(Debates(studies, tokenizer), factors, wanted.metrics, wanted.baseline, wanted.by,
+                        wanted.spread)
+    layout = with_cells(analysis, layout) if CELL in layout.names or paper else layout
+    layout = replace(layout, order=order(paper)) if paper else layout
     compared = Comparisons(analysis)
     cells = analysis.cells
     for i, cell in enumerate(cells):
@@ -62,7 +69,7 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
         cell |= {"study": studies[facts[i].study].name, "slug": facts[i].slug,
                  "matched_to": None if match is None else cells[match]["cell"]}
     spend(analysis, prices)
-    published = compare(analysis, paper, wanted.published) if paper and wanted.published else None
+    published = compare(analysis, layout, paper, wanted.published) if paper and wanted.published else None
     groups = [_group(analysis, group) for group in analysis.groups]
     metrics = list(dict.fromkeys(g["metric"] for g in groups if g["metric"]))
     report: dict[str, Any] = {
@@ -73,6 +80,7 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
         "factors": [{"name": f.name, "key": f.key, "levels": list(f.levels)} for f in factors.factors],
         "level": LEVEL, "alpha": sizes.ALPHA, "power": sizes.POWER, "seed": SEED,
         "family": len(compared.found), "cells": cells, "comparisons": compared.found, "not_compared": compared.left,
+        "spread": wanted.spread, "spread_of": SPREADS[wanted.spread], "worst": wanted.worst,
         "pivots": pivots(analysis, layout, compared.found), "marginals": marginals(analysis, layout.families),
         "paid": paid(analysis, prices), "prices": [asdict(price) for price in prices],
         "tokenizer": tokenizer and tokenizer.name, "published": published, "surfaces": surfaces(cells, factors)}
@@ -80,10 +88,10 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
 
 
 def _selected(study: Study, patterns: Sequence[str]) -> Study:
-    """The study with those cells whose names are like one of the patterns; with all of them if there is none."""
-    if not patterns:
-        return study
-    return replace(study, cells=[c for c in study.cells if any(fnmatchcase(c.slug, p) for p in patterns)])
+    """The study with those cells whose names are like one of the patterns, and like none behind a `!`."""
+    wanted, left = [p for p in patterns if p[0:1] != "!"] or ["*"], [p[1:] for p in patterns if p[0:1] == "!"]
+    return replace(study, cells=[c for c in study.cells if any(fnmatchcase(c.slug, p) for p in wanted)
+                                 and not any(fnmatchcase(c.slug, p) for p in left)])
 
 
 def _group(analysis: Analysis, group: Any) -> dict[str, Any]:

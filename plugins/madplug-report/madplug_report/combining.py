@@ -14,9 +14,14 @@ from madplug_report import statistics as st
 from madplug_report.factors import Factor, is_named
 
 if TYPE_CHECKING:
-    from madplug_report.analysis import Analysis
+    from madplug_report.analysis import Analysis, Scores
 
+CHANGES = ("difference.", "relative.")
+"""What begins the name of a change from another row, or column, of a table."""
 METHOD = "Student's t, clustered by sample"
+SPREADS = {"repeats": "over repeats", "mean": "the mean of the averaged cells' own, over repeats",
+           "cells": "over the averaged cells"}
+"""What the std of an average over cells is."""
 _ROUNDING = 1e-12
 """Sums and errors that are smaller than this part of what was added up are zero: cells with the same scores differ in
 their last digits, and always by the same, which would pass for a significant difference."""
@@ -26,8 +31,9 @@ def combine(analysis: Analysis, weights: Mapping[int, float], share: bool = True
             metric: str | None = None) -> dict[str, Any] | None:
     """The weighted sum of cells' means in their own metrics, or in one; None if a cell has none.
 
-    Its interval is clustered by sample: what cells have in common is not taken for independent. `std` is over the
-    repeats that all of the cells have. share: the sum is a share if all of the means are, and so is the interval.
+    Its interval is clustered by sample: what cells have in common is not taken for independent. `std` is the one the
+    report is asked for, by default over the repeats that all of the cells have. share: the sum is a share if all of the
+    means are, and so is the interval.
     """
     scores = {i: analysis.scores(m, i) for i in weights if (m := metric or analysis.metric_of[i]) is not None}
     if not weights or len(scores) < len(weights) or not all(len(s) for s in scores.values()):
@@ -44,22 +50,53 @@ def combine(analysis: Analysis, weights: Mapping[int, float], share: bool = True
     error = float(np.sqrt((sums**2).sum() * n / (n - 1))) if n > 1 else None
     error = 0.0 if error is not None and error <= least else error
     within = share and all((s.values >= 0).all() and (s.values <= 1).all() for s in scores.values())
-    return {"mean": mean, "std": st.mean_and_std(per_repeat)[1], "per_repeat": per_repeat, "n": n,
+    std = _std(analysis.spread, list(scores.values()), per_repeat)
+    return {"mean": mean, "std": std, "per_repeat": per_repeat, "n": n,
             "cells": [analysis.debates.cells[i].name for i in weights], "error": error,
             "ci95": _interval(mean, error, n, within), "ci_method": METHOD if error is not None else None}
 
 
-def average(analysis: Analysis, cells: Sequence[int]) -> dict[str, Any] | None:
-    """The mean of cells' means, each counting the same."""
-    return combine(analysis, {i: 1 / len(cells) for i in cells}) if cells else None
+def _std(spread: str, scores: Sequence[Scores], per_repeat: Sequence[float]) -> float | None:
+    if spread == "repeats" or len(scores) < 2:
+        return st.mean_and_std(per_repeat)[1]
+    if spread == "cells":
+        return st.mean_and_std([s.mean for s in scores])[1]
+    stds = [s.std for s in scores if s.std is not None]
+    return st.mean_and_std(stds)[0] if len(stds) == len(scores) else None
+
+
+def average(analysis: Analysis, cells: Sequence[int], metric: str | None = None) -> dict[str, Any] | None:
+    """The mean of cells' means, each counting the same; in their own metrics, or in one."""
+    return combine(analysis, {i: 1 / len(cells) for i in cells}, metric=metric) if cells else None
+
+
+def difference(analysis: Analysis, cells: Sequence[int], base: Sequence[int],
+               metric: str | None = None) -> dict[str, Any] | None:
+    """The difference of two averages over cells, in their own metrics or in one."""
+    weights = {i: 1 / len(cells) for i in cells}
+    for j in base:
+        weights[j] = weights.get(j, 0.0) - 1 / len(base)
+    return combine(analysis, weights, share=False, metric=metric) if cells and base else None
+
+
+def change(analysis: Analysis, metric: str, cells: Sequence[int], base: Sequence[int]) -> dict[str, Any] | None:
+    """`difference.LEVEL`, or `relative.LEVEL`: the same as a part of the average that it is from.
+
+    It is that of the metric that is asked for before it.
+    """
+    of = analysis.changed.get(metric)
+    found, whole = difference(analysis, cells, base, of), average(analysis, base, of)
+    if found is None or whole is None or metric.startswith(CHANGES[0]):
+        return found
+    by = whole["mean"]
+    return {**found, "mean": found["mean"] / by, "std": None if found["std"] is None else found["std"] / by,
+            "per_repeat": [value / by for value in found["per_repeat"]],
+            "ci95": found["ci95"] and [end / by for end in found["ci95"]]} if by else None
 
 
 def contrast(analysis: Analysis, cells: Sequence[int], base: Sequence[int]) -> dict[str, Any] | None:
     """The difference of two averages over cells, and its test (Student's t, clustered by sample)."""
-    weights = {i: 1 / len(cells) for i in cells}
-    for j in base:
-        weights[j] = weights.get(j, 0.0) - 1 / len(base)
-    found = combine(analysis, weights, share=False)
+    found = difference(analysis, cells, base)
     if found is None:
         return None
     t = found["mean"] / found["error"] if found["error"] else None

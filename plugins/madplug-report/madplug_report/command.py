@@ -23,23 +23,29 @@ from madplug import UserError
 @click.option("--metric", "metrics", metavar="NAME", multiple=True,
               help="What is compared; repeated: the first that a group has. LEVEL=NAME is for one data set.  [default: "
                    "qa.accuracy, or the first share]")
-@click.option("--rows", metavar="FACTORS", default="", help="Factors in the rows of the table: decision,agents.")
+@click.option("--rows", metavar="FACTORS", default="",
+              help="Factors in the rows of the table: decision,agents; also metric, cell, decision.family.")
 @click.option("--columns", metavar="FACTORS", default="", help="Factors in its columns.  [default: the data set]")
 @click.option("--by", metavar="FACTORS", default="", help="Factors with a table for each level.")
+@click.option("--over", metavar="FACTORS", default="", help="Factors that are averaged over.")
 @click.option("--family", "families", metavar="NAME=LEVELS", multiple=True,
               help="Levels to average over: votes=simple,approval.  [default: the levels of each plugin]")
-@click.option("--cell", "cells", metavar="PATTERN", multiple=True, help="Only cells with such names: '*majority*'.")
+@click.option("--spread", type=click.Choice(("repeats", "mean", "cells")), default="repeats",
+              help="What the std of an average over cells is of: repeats, the cells, or the mean of their own stds.")
+@click.option("--worst", is_flag=True, help="Mark the worst of each column, or row, too.")
+@click.option("--cell", "cells", metavar="PATTERN", multiple=True,
+              help="Only cells with such names: '*majority*'; '!PATTERN': without those.")
 @click.option("--price", "prices", metavar="NAME=READ/WRITTEN", multiple=True,
               help="What it would cost at these US dollars per million tokens; a third number is for cached ones.")
 @click.option("--tokenizer", metavar="FILE",
               help="Count what was written with this tokenizer.json or tiktoken encoding.")
 @click.option("--compare", "published", metavar="FILE", type=click.Path(path_type=Path),
-              help="A TOML file with a paper's numbers: prints ours, theirs and the difference.")
+              help="A CSV file with a paper's numbers: prints ours, theirs and the difference.")
 @click.option("--figures", is_flag=True, help="Write the charts to DIR/figures, too: as SVG, PDF, PNG and CSV.")
 @click.option("--fit", type=click.Choice(("linear", "log")), help="A regression in the charts over a number.")
 def report(folders: tuple[Path, ...], as_json: bool, output: Path | None, baseline: str | None, rows: str,
-           columns: str, by: str, tokenizer: str | None, published: Path | None, figures: bool, fit: str | None,
-           **more: tuple[str, ...]) -> None:
+           columns: str, by: str, over: str, tokenizer: str | None, published: Path | None, figures: bool,
+           fit: str | None, spread: str, worst: bool, **more: tuple[str, ...]) -> None:
     """Report on the studies in DIR...: figures with intervals, tests between cells, charts. Works while they run.
 
     A DIR may also be a folder of studies.
@@ -49,8 +55,9 @@ def report(folders: tuple[Path, ...], as_json: bool, output: Path | None, baseli
 
     if figures and not output:
         raise UserError("--figures: needs --output DIR")
-    found = build(find_studies(folders), Wanted(baseline, rows=_names(rows), columns=_names(columns), by=_names(by),
-                                  tokenizer=tokenizer, published=published, **more))
+    found = build(find_studies(folders), Wanted(
+        baseline, rows=_names(rows), columns=_names(columns), by=_names(by), over=_names(over), tokenizer=tokenizer,
+        published=published, spread=spread, worst=worst, **more))
     written = _write(found, output, fit, figures=figures) if output else []
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from madplug_report.costing import costs, paid, spending
+from madplug_report.pivots import METRIC
 from madplug_report.tables import (
     NOTHING,
     Table,
@@ -22,6 +22,7 @@ from madplug_report.tables import (
 
 STAR = "*"
 _STEP = re.compile(r"[._][TF][TF]$")
+WORST = " ↓"
 FULL = 6
 """Of more columns a terminal shows means alone."""
 
@@ -35,7 +36,7 @@ def tables(report: Mapping[str, Any]) -> list[Table]:
 
 def more_tables(report: Mapping[str, Any]) -> list[Table]:
     """These, and what metrics found about cells as a whole: for pages, which have room."""
-    more = (rounds(report), spending(report), of_cells(report))
+    more = (spending(report), of_cells(report))
     return [*tables(report), *(table for table in more if table.rows)]
 
 
@@ -53,7 +54,8 @@ def pivot(report: Mapping[str, Any], table: Mapping[str, Any], *, compact: bool 
         fields = [table["averages"][y] if k is None else line[k] for k in parts]
         texts = [_texts(report, field, compact) for field in fields]
         strong |= {(y, 1 + i * len(t)) for i, (f, t) in enumerate(zip(fields, texts, strict=True)) if f and f["best"]}
-        rows.append([table["rows"][y]["label"], *(text for t in texts for text in t), *_ends(line)])
+        name = table["rows"][y]["label"] or report["metric"] or ""
+        rows.append([name, *(text for t in texts for text in t), *_ends(line)])
     named = any(text for text, _ in spans[1:])
     return Table(_pivot_title(report, table), [*head, "undecided", "failed"], rows,
                  spans=[*spans, ("", 1), ("", 1)] if named else (), strong=frozenset(strong),
@@ -71,6 +73,7 @@ def _texts(report: Mapping[str, Any], field: Mapping[str, Any] | None, compact: 
     p = field.get("p_holm")
     star = STAR if p is not None and p < report["alpha"] else ""
     part = f" (n={field['n']})" if field.get("debates", 0) > 0 and _partial(report, field) else ""
+    star += WORST if report["worst"] and field["worst"] else ""
     return [number(field["mean"]) + star] if compact else [mean_std(field) + star + part, interval(field["ci95"])]
 
 
@@ -89,8 +92,12 @@ def _ends(line: Sequence[Mapping[str, Any] | None]) -> list[str]:
 
 def _pivot_title(report: Mapping[str, Any], table: Mapping[str, Any]) -> str:
     by = ", ".join(table["by"].values())
-    across = f" by {' and '.join(table['column_factors'])}" if table["column_factors"] else ""
-    metric = report["metric"] or "metric"
+    names = table["column_factors"] if METRIC not in table["column_factors"] else table["row_factors"]
+    across = f" by {' and '.join(names)}" if names else ""
+    shown = {f["metric"] for line in table["fields"] for f in line if f}
+    metric = next(iter(shown)) if len(shown) == 1 else report["metric"] or "metric"
+    if METRIC in (*table["row_factors"], *table["column_factors"]):
+        metric = "Metrics"
     return f"{metric}{across}" + (f": {by}" if by else "")
 
 
@@ -98,12 +105,17 @@ def _pivot_notes(report: Mapping[str, Any], table: Mapping[str, Any]) -> list[st
     shown = {name for line in table["fields"] for f in line if f for name in f["cells"]}
     bases = [g["baseline"] for g in report["groups"] if g["baseline"] in shown and len(g["cells"]) > 1]
     by_name = {c["cell"]: c for c in report["cells"]}
-    said = ["std is over repeats, 95% over samples"]
-    if bases:
+    several = any(len(f["cells"]) > 1 for line in table["fields"] for f in line if f)
+    said = [f"std is {report['spread_of'] if several else 'over repeats'}, 95% over samples"]
+    if bases and any(f.get("p_holm") is not None for line in table["fields"] for f in line if f):
         names = ", ".join(dict.fromkeys(label(by_name[b]) for b in bases[:4])) + (", ..." if len(bases) > 4 else "")
         said.append(f"{STAR} differs from the baseline ({names}): p < {report['alpha']} after Holm")
     if table["averaged"]:
         said.append(f"averaged over {', '.join(table['averaged'])}")
+    if table["left_out"]:
+        said.append(f"without {', '.join(table['left_out'])}")
+    if report["worst"]:
+        said.append(f"{WORST.strip()} the worst")
     return ["; ".join(said)]
 
 
@@ -199,27 +211,9 @@ def published(report: Mapping[str, Any]) -> Table:
     missing = f"not in this study: {', '.join(found['missing'])}" if found["missing"] else ""
     about = ("the interval of a difference is that of our mean alone unless the file says of how many samples theirs "
              "is")
-    notes = [text for text in (found["note"], about, missing) if text]
+    notes = [text for text in (found["said"], about, *found["notes"], missing) if text]
     head = ["paper's name", "metric", "ours", "95%", "theirs", "difference", "95% of it", "interval of", "samples"]
     return Table(f"Beside {found['source']}", head, rows or [[NOTHING] * len(head)], notes=notes)
-
-
-def rounds(report: Mapping[str, Any]) -> Table:
-    """After how many rounds the debates of each row of the tables by factors had ended: shares of those that ran."""
-    by_name = {cell["cell"]: cell for cell in report["cells"]}
-    found = []
-    for table in report["pivots"]:
-        for row, line in zip(table["rows"], table["fields"], strict=True):
-            names = dict.fromkeys(name for field in line if field for name in field["cells"])
-            ran: Counter[int] = Counter()
-            for name in names:
-                ran.update({int(n): k for n, k in by_name[name]["rounds"].items()})
-            found.append((", ".join([*table["by"].values(), row["label"]]), ran, line))
-    every = sorted({n for _, ran, _ in found for n in ran})
-    rows = [[name, *(percent(ran[n] / ran.total() if ran.total() else None) for n in every), *_ends(line)]
-            for name, ran, line in found]
-    return Table("Rounds until the end", ["cell", *map(str, every), "undecided", "failed"],
-                 rows if len(every) > 1 else [], notes=["the share of debates whose last round is this one"])
 
 
 def other_metrics(report: Mapping[str, Any]) -> Table:

@@ -16,6 +16,7 @@ STUDY = "study"
 ABSENT = "–"
 _TEXT = 32
 """A longer value, such as a prompt, is cut."""
+FILE = re.compile(r"^[./]|\.(jsonl?|csv|parquet|gguf)$")
 _MISSING: Any = object()
 _SAMPLES = {"use", "path", "subset", "subsets", "config", "split", "id", "name", "revision"}
 """Options of a data set that select other questions."""
@@ -91,13 +92,13 @@ def number(level: str) -> float | None:
 def find_factors(cells: Sequence[CellFacts], studies: Sequence[str] = ()) -> Factors:
     """The factors of cells: what the studies swept, and what listed cells set.
 
-    studies: the name of each cell's study; a factor where they differ.
+    studies: the name of each cell's study. It is a factor where names differ, or where nothing else sets the cells of
+    several directories apart. What a cell of one name has otherwise in another directory, such as its model, is one.
     """
     settings = [_settings(cell, cells) for cell in cells]
     keys = dict.fromkeys(key for table in settings for key in table)
+    keys |= {key: None for key in _between(cells) if not any(_overlap(key, own) for own in keys)}
     found: list[tuple[Factor, list[str]]] = []
-    if len(set(studies)) > 1:
-        found.append((Factor(STUDY, STUDY, tuple(dict.fromkeys(studies))), list(studies)))
     values = {key: [_value(cell, table, key) for cell, table in zip(cells, settings, strict=True)] for key in keys}
     values = {key: column for key, column in values.items() if len({_dumped(v) for v in column}) > 1}
     names = _names(list(values))
@@ -105,9 +106,38 @@ def find_factors(cells: Sequence[CellFacts], studies: Sequence[str] = ()) -> Fac
         levels = label_levels(column)
         uses = {level: use for level, value in zip(levels, column, strict=True) if (use := _use(value))}
         found.append((Factor(names[key], key, tuple(dict.fromkeys(levels)), uses), levels))
+    titles = [studies[cell.study] if studies else "" for cell in cells]
+    if len(set(titles)) > 1 or _alike([levels for _, levels in found], cells):
+        titles = titles if len(set(titles)) == len({c.study for c in cells}) else [
+            f"{title} {cell.study + 1}" for title, cell in zip(titles, cells, strict=True)]
+        found.insert(0, (Factor(STUDY, STUDY, tuple(dict.fromkeys(titles))), titles))
     factors = tuple(factor for factor, _ in found)
     of_cell = tuple({factor.name: levels[i] for factor, levels in found} for i in range(len(cells)))
     return Factors(factors, of_cell, tuple(_labels(cells, factors, of_cell)), tuple(map(is_named, cells)))
+
+
+def _between(cells: Sequence[CellFacts]) -> dict[str, None]:
+    """The settings in which a cell differs from the one of its name in another study."""
+    same: dict[str, list[CellFacts]] = {}
+    for cell in cells:
+        same.setdefault(cell.slug, []).append(cell)
+    found: dict[str, None] = {}
+    for counterparts in same.values():
+        tables = [dict(_flat(cell.resolved)) for cell in counterparts] if len(counterparts) > 1 else []
+        found |= {key: None for table in tables for key in table
+                  if len({_dumped(other.get(key, _MISSING)) for other in tables}) > 1}
+    return found
+
+
+def _overlap(key: str, other: str) -> bool:
+    return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
+
+
+def _alike(columns: Sequence[Sequence[str]], cells: Sequence[CellFacts]) -> bool:
+    """Whether cells of different studies have the same levels of everything."""
+    first: dict[tuple[str, ...], int] = {}
+    keys = zip(*columns, strict=True) if columns else [()] * len(cells)
+    return any(first.setdefault(tuple(key), cell.study) != cell.study for key, cell in zip(keys, cells, strict=True))
 
 
 def is_named(cell: CellFacts) -> bool:
@@ -237,7 +267,7 @@ def _plain(values: Sequence[Any]) -> list[str]:
              else v if isinstance(v, str) else f"{v:g}" if isinstance(v, float) else
              _use(v) or (_dumped(v) if isinstance(v, Mapping | list) else str(v)) for v in values]
     paths = [PurePosixPath(text) for text in texts]
-    if all("/" in t or re.search(r"\.(jsonl?|csv|parquet|gguf)$", t) for t in texts):
+    if all("/" in t or FILE.search(t) for t in texts) and any(FILE.search(t) for t in texts):
         texts = _without_common([path.name.removesuffix(path.suffix) for path in paths])
     return [text if len(text) <= _TEXT else f"{text[:_TEXT - 1]}…" for text in (" ".join(t.split()) for t in texts)]
 
@@ -277,14 +307,18 @@ def _labels(cells: Sequence[CellFacts], factors: Sequence[Factor], of_cell: Sequ
         if is_named(cell) or not factors:
             texts.append(cell.slug)
             continue
-        texts.append(", ".join(_level(f.name, levels[f.name]) for f in _used(factors, cells, of_cell, cell)
+        texts.append(", ".join(level_text(f.name, levels[f.name]) for f in _used(factors, cells, of_cell, cell)
                                if f.name != STUDY and levels[f.name] != ABSENT) or cell.slug)
     counts = Counter(texts)
     texts = [text if counts[text] == 1 else
-             f"{levels[STUDY]}/{text}" if STUDY in levels else cell.name
+             f"{levels[STUDY]}/{text}" if STUDY in levels else _all_levels(levels)
              for cell, levels, text in zip(cells, of_cell, texts, strict=True)]
     counts = Counter(texts)
     return [text if counts[text] == 1 else cell.name for cell, text in zip(cells, texts, strict=True)]
+
+
+def _all_levels(levels: Mapping[str, str]) -> str:
+    return ", ".join(level_text(name, level) for name, level in levels.items() if level != ABSENT)
 
 
 def _used(factors: Sequence[Factor], cells: Sequence[CellFacts], of_cell: Sequence[Mapping[str, str]],
@@ -295,7 +329,7 @@ def _used(factors: Sequence[Factor], cells: Sequence[CellFacts], of_cell: Sequen
     return [f for f in factors if len({levels[f.name] for levels in peers}) > 1] if len(peers) > 1 else factors
 
 
-def _level(name: str, level: str) -> str:
+def level_text(name: str, level: str) -> str:
     """A level as a part of a label: a number, a truth value or nothing at all needs the name of its factor."""
     bare = number(level) is None and level not in ("true", "false", "none", ABSENT)
     return level if bare else f"{name}={level}"

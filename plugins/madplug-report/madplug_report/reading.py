@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from madplug import UserError, open_study
 from madplug_report.alterations import Alterations
@@ -22,6 +23,12 @@ UNKNOWN = math.nan
 _TEXTS = msgspec.json.Decoder(list[str]).decode
 UNPARSED = '"unparsed":true'
 """As it is written in a record; text of a model cannot contain it, because its quotes are escaped there."""
+MEASURES = ("seconds", "calls", "tokens", "written", "rounds", "agreed")
+"""What is on record of every debate and can be asked for like a metric."""
+ENDED = "ended"
+"""`ended.3` is whether a debate ended with round 3."""
+SUM = "sum"
+ANSWERABLE = {"answerable": 1, "unanswerable": 0}
 FAILED, UNDECIDED, FALLBACK, DECIDED, AGREED = range(5)
 """How a debate ended."""
 
@@ -104,6 +111,7 @@ class Debates:
         self.alterations = [Alterations() for _ in self.cells]
         self.metrics: dict[str, array[float]] = {}
         self.cell, self.repeat, self.end = array("i"), array("i"), array("b")
+        self.answerable = array("b")
         self.rounds_run, self.calls = array("i"), array("q")
         self.read, self.cached, self.written = array("q"), array("q"), array("q")
         self.seconds, self.cost = array("d"), array("d")
@@ -160,6 +168,7 @@ class Debates:
         self.repeat.append(debate.repeat)
         self._add_question(debate)
         self.end.append(_end(debate))
+        self.answerable.append(bool(debate.references))
         self.calls.append(debate.calls)
         self.read.append(debate.tokens.prompt)
         self.cached.append(debate.tokens.cached)
@@ -192,6 +201,42 @@ class Debates:
                 column.append(UNKNOWN)
         if debate.error is not None and not debate.metrics:
             self._unscored.append(rows)  # whose metric failed: wrong, like every failed debate
+
+    def add_measure(self, name: str) -> None:
+        """Add what is on record of every debate as a metric, if this is the name of something that is.
+
+        `agreed`, `rounds` and `ended.N` are of debates that did not fail; `METRIC.answerable` and `.unanswerable` of
+        those whose question has, or has not, a reference. `METRIC.sum` adds up a repeat's debates that have the metric.
+        """
+        if name in self.metrics:
+            return
+        base, _, part = name.rpartition(".")
+        if name in MEASURES:
+            found, only = self._measure(name), np.asarray(self.end) != FAILED
+            only |= name not in ("agreed", "rounds")
+        elif base == ENDED and part.isdecimal():
+            found, only = np.asarray(self.rounds_run) == int(part), np.asarray(self.end) != FAILED
+        elif part == SUM and base in self.metrics:
+            found, only = np.nan_to_num(np.asarray(self.metrics[base])) * self._samples_of_cells(), True
+        elif part in ANSWERABLE and base in self.metrics:
+            found, only = np.asarray(self.metrics[base]), np.asarray(self.answerable) == ANSWERABLE[part]
+        else:
+            return
+        self.metrics[name] = array("d", np.where(only, found, UNKNOWN).tobytes())
+        shares = self.proportions[base] and part != SUM if base in self.metrics else name == "agreed" or base == ENDED
+        self.proportions[name] = shares
+
+    def _samples_of_cells(self) -> Any:
+        """By debate, how many samples its cell has: a mean of that many times the values is their sum."""
+        cell, sample = np.asarray(self.cell), np.asarray(self.sample)
+        return np.bincount(np.unique(np.stack([cell, sample]), axis=1)[0])[cell]
+
+    def _measure(self, name: str) -> Any:
+        if name == "agreed":
+            return np.asarray(self.end) == AGREED
+        if name == "tokens":
+            return np.asarray(self.read) + np.asarray(self.written)
+        return np.asarray(self.rounds_run if name == "rounds" else getattr(self, name))
 
     def _count_unscored(self) -> None:
         """Count failed debates without scores as wrong, in the metrics that their cells have."""

@@ -238,7 +238,7 @@ def test_the_page_has_both_themes_and_no_colour_of_a_chart_is_fixed(study, kit):
     assert "prefers-color-scheme:dark" in css()
     for chart in charts(build([study(three(kit), samples=9)])):
         fixed = set(re.findall(r"(?<!, )#[0-9a-f]{6}", chart.svg))
-        shades = chart.name in ("rounds", "surface", "flips", "dynamics")
+        shades = chart.name in ("surface", "flips", "dynamics")
         assert shades or fixed <= {"#ffffff"}, (chart.name, fixed)
 
 

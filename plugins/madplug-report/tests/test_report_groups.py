@@ -13,7 +13,7 @@ from madplug.study.summary import figures_by_cell
 from madplug_report.analysis import Analysis
 from madplug_report.building import Wanted, build
 from madplug_report.combining import combine, contrast
-from madplug_report.contents import pivot, rounds
+from madplug_report.contents import pivot
 from madplug_report.factors import find_factors, label_levels
 from madplug_report.reading import Debates
 from madplug_report.sizes import to_settle
@@ -183,20 +183,6 @@ def test_numbers_are_those_of_the_summary(study, kit, tmp_path):
         for name, metric in cell["metrics"].items():
             for part in ("mean", "std", "ci95", "per_repeat", "n"):
                 assert own["metrics"][name][part] == pytest.approx(metric[part], abs=1e-12), (name, part)
-
-
-def test_the_round_in_which_debates_end_is_a_table_with_a_row_for_each_level(study, kit):
-    cells = [kit.Drawn(f"decision={d},seed={s}", skill=0.9 if d == "early" else 0.4, stop_when_agreed=d == "early",
-                       rounds=3, settings={"debate.decision": f"x.{d}", "dataset.seed": s})
-             for d in ("early", "late") for s in (0, 1)]
-    report = build([study(cells, samples=20)], Wanted(rows=("decision",)))
-    made = rounds(report)
-    assert made.head == ["cell", "1", "2", "3", "undecided", "failed"]
-    assert [row[0] for row in made.rows] == ["early", "late"]
-    assert made.rows[1][1:4] == ["0.0%", "0.0%", "100.0%"]
-    early = [c["rounds"] for c in report["cells"] if c["factors"]["decision"] == "early"]
-    assert made.rows[0][1] == f"{100 * sum(c[1] for c in early) / 40:.1f}%"
-    assert rounds(build([study(cells[2:], samples=3, name="fixed")])).rows == []
 
 
 def test_a_metric_can_be_for_a_level_with_an_equals_sign(study, kit):

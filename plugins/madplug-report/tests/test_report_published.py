@@ -8,32 +8,12 @@ from madplug import UserError
 from madplug_report.building import Wanted, build
 from madplug_report.contents import published
 
-FILE = """
-source = "A paper, table 1"
-scale = 100
-
-[[values]]
-name = "Majority"
-mean = 58.3
-std = 1.2
-levels = {decision = "majority"}
-
-[[values]]
-name = "Ranked"
-mean = 62.8
-samples = 200
-levels = {decision = "voting.ranked", agents = "3"}
-
-[[values]]
-name = "all"
-mean = 0.5
-scale = 1
-levels = {agents = "3"}
-
-[[values]]
-name = "Unanimity"
-mean = 50
-levels = {decision = "unanimity"}
+FILE = """source,decision,agents,metric,value,std,unit,n,note
+"A paper, table 1",majority,,,58.3,1.2,percent,,its text says 59
+"A paper, table 1",voting.ranked,3,,62.8,,percent,200,
+"A paper, table 1",,3,,0.5,,,,
+"A paper, table 1",unanimity,,,50,,percent,,
+"A paper, table 1",majority,3,rounds,1.5,,,,
 """
 
 
@@ -48,7 +28,7 @@ def folder(study, kit):
 @pytest.fixture
 def paper(tmp_path):
     def paper(text=FILE):
-        path = tmp_path / "paper.toml"
+        path = tmp_path / "paper.csv"
         path.write_text(text)
         return path
     return paper
@@ -56,7 +36,7 @@ def paper(tmp_path):
 
 def test_ours_stand_beside_theirs_with_the_difference_and_its_interval(folder, paper):
     report = build([folder], Wanted(published=paper()))
-    majority, ranked, every = report["published"]["rows"]
+    majority, ranked, every, turns = report["published"]["rows"]
     own = next(c for c in report["cells"] if "majority" in c["cell"])["metrics"]["qa.accuracy"]
     assert (majority["ours"], majority["theirs"]) == (pytest.approx(100 * own["mean"]), 58.3)
     assert majority["difference"] == pytest.approx(100 * own["mean"] - 58.3)
@@ -67,7 +47,9 @@ def test_ours_stand_beside_theirs_with_the_difference_and_its_interval(folder, p
     assert narrow == pytest.approx(majority["our_ci95"][1] - majority["our_ci95"][0])
     assert len(every["cells"]) == 2
     assert every["ours"] == pytest.approx((majority["ours"] + ranked["ours"]) / 200)
-    assert report["published"]["missing"] == ["Unanimity"]
+    assert (turns["ours"], turns["metric"]) == (2.0, "rounds")
+    assert report["published"]["missing"] == ["unanimity, qa.accuracy"]
+    assert report["published"]["notes"] == ["majority, qa.accuracy: its text says 59"]
 
 
 def test_the_comparison_is_printed_and_written(folder, paper, madplug, tmp_path, monkeypatch):
@@ -76,24 +58,21 @@ def test_the_comparison_is_printed_and_written(folder, paper, madplug, tmp_path,
     assert done.exit_code == 0, done.output
     assert "Beside A paper, table 1" in done.stdout
     assert "58.3 ± 1.2" in done.stdout
-    assert "not in this study: Unanimity" in done.stdout
+    assert "not in this study: unanimity" in done.stdout
+    assert "of 4 numbers are as far from the paper's as chance allows" in done.stdout
     rows = list(csv.DictReader((tmp_path / "out" / "published.csv").read_text(encoding="utf-8").splitlines()))
-    assert [row["name"] for row in rows] == ["Majority", "Ranked", "all"]
+    assert [row["name"] for row in rows] == ["majority, qa.accuracy", "voting.ranked, 3, qa.accuracy",
+                                         "3, qa.accuracy", "majority, 3, rounds"]
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("source = 3", "source"),
-    ("x = ", "is not TOML"),
-    (FILE + '[[values]]\nname = "n"\nmean = 1\n', "values.4 (n): needs `cell` or `levels`"),
-    (FILE.replace("decision = \"majority\"", "decison = \"majority\""),
-     "there is no factor 'decison'; did you mean 'decision'?"),
-    (FILE.replace("mean = 62.8", "meen = 62.8"), "values.1.mean: Field required"),
-    (FILE.replace("samples = ", "samples = 99999999999"), "samples: Input should be"),
-    *((FILE.replace("mean = 62.8", f"mean = {value}"), "values.1.mean: Input should be")
-      for value in ("nan", "inf", "-1e308", "1e308")),
-    *((FILE.replace("mean = 62.8", f"mean = 62.8\n{more}"), f"values.1.{more.partition(' ')[0]}: Input should be")
-      for more in ("std = nan", "scale = 1e308", "scale = inf", "scale = 1e-320")),
-])
+    ("name\nx\n", "has no column 'value'"),
+    ("\0", "has no column 'value'"),
+    (FILE.replace("decision,", "decison,"), "column 'decison': there is no factor 'decison'; did you mean 'decision'?"),
+    (FILE.replace("62.8", ""), "line 3: value: is missing"),
+    (FILE.replace(",200,", ",99999999999,"), "line 3: n: '99999999999' is not a number that it can be"),
+    *((FILE.replace("62.8", value), f"line 3: value: '{value}'") for value in ("nan", "inf", "-1e308", "many")),
+    (FILE.replace(",1.2,", ",nan,"), "line 2: std: 'nan'")])
 def test_a_file_that_cannot_be_used_says_where(folder, paper, refused, text, said):
     assert said in refused(folder, "--compare", paper(text))
 
@@ -104,7 +83,7 @@ def test_without_a_paper_there_is_no_such_table(folder):
 
 def test_a_number_is_no_end_of_another(study, kit, paper):
     cells = [kit.Drawn(f"temperature={t}", settings={"temperature": t}) for t in (0.5, 1.5, 5)]
-    text = 'source = "x"\n[[values]]\nname = "five"\nmean = 0.5\nlevels = {temperature = "5"}\n'
+    text = "temperature,value\n5,0.5\n"
     report = build([study(cells, samples=4)], Wanted(published=paper(text)))
     assert report["published"]["rows"][0]["cells"] == ["temperature=5"]
 
@@ -112,8 +91,23 @@ def test_a_number_is_no_end_of_another(study, kit, paper):
 def test_a_component_of_two_plugins_has_to_be_named_in_full(study, kit, paper):
     cells = [kit.Drawn(f"decision={d}", settings={"debate.decision": d}) for d in ("voting.simple", "judge.simple")]
     folder = study(cells, samples=4)
-    text = 'source = "x"\n[[values]]\nname = "n"\nmean = 1\nlevels = {decision = "NAME"}\n'
+    text = "decision,value\nNAME,1\n"
     with pytest.raises(UserError, match=r"'simple' is voting\.simple or judge\.simple; name the level in full"):
         build([folder], Wanted(published=paper(text.replace("NAME", "simple"))))
     report = build([folder], Wanted(published=paper(text.replace("NAME", "judge.simple"))))
     assert report["published"]["rows"][0]["cells"] == ["decision=judge.simple"]
+
+
+@pytest.mark.parametrize(("studied", "theirs"), [("org/a", [0.1]), ("org/c", [])])
+def test_of_several_models_the_numbers_are_those_of_the_study_s_own(study, kit, paper, studied, theirs):
+    models = {"small": {"use": "openai.chat", "model": studied}}
+    folder = study([kit.Drawn("main", table={"models": models})], samples=4)
+    report = build([folder], Wanted(published=paper("model,value\na,0.1\nb,0.2\n")))
+    assert [row["theirs"] for row in report["published"]["rows"]] == theirs
+
+
+def test_numbers_of_families_are_compared_with_the_average_over_their_levels(folder, paper):
+    report = build([folder], Wanted(families=("consensus=consensus.majority", "voting=voting.ranked"),
+                                    published=paper("decision.family,value\nvoting,0.1\n")))
+    (row,) = report["published"]["rows"]
+    assert len(row["cells"]) == 2

@@ -25,14 +25,15 @@ class Chart:
 
 def charts(report: Mapping[str, Any], fit: str | None = None) -> list[Chart]:
     """Every chart there is something for. fit: a regression in charts over a number, `linear` or `log`."""
-    from madplug_report.charts import bars, cost, curves, heat, lines, parts, pictures
+    from madplug_report.charts import bars, cost, curves, heat, layout, lines, parts, pictures
     from madplug_report.charts.style import settings
 
     if not any(cell["debates"] for cell in report["cells"]):
         return []
     with settings():
-        made = [bars.accuracy(report), *curves.curves(report, fit), parts.boxes(report), cost.against(report),
-                heat.surface(report), bars.outcomes(report), heat.rounds(report), lines.by_round(report),
+        made = [*layout.pictured(report), bars.accuracy(report), *curves.curves(report, fit), parts.boxes(report),
+                cost.against(report), heat.surface(report), bars.outcomes(report), bars.rounds(report),
+                lines.by_round(report),
                 lines.changes(report), lines.dynamics(report), lines.lone(report), parts.places(report),
                 parts.challenges(report), parts.alterations(report), bars.seconds(report),
                 *pictures.pictures(report)]

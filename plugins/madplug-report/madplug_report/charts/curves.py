@@ -101,12 +101,13 @@ def _draw(axes: Axes, name: str, line: Sequence[Point], look: int | None, *, bar
     shade = colour(SERIES[look])
     axes.plot(x, y, color=shade, marker=MARKERS[look], ls=DASHES[look], lw=1.6, ms=5, label=name, zorder=3)
     for at, own in line if bars else ():
-        ends = _bar(own)
+        ends = bar(own)
         if ends:
             axes.plot([at, at], ends, color=shade, lw=1, marker="_", ms=5, alpha=0.8, zorder=2)
 
 
-def _bar(own: Mapping[str, Any]) -> list[float]:
+def bar(own: Mapping[str, Any]) -> list[float]:
+    """The ends of a mean's bar: its std, else its interval."""
     if own["std"] is not None:
         return [own["mean"] - own["std"], own["mean"] + own["std"]]
     return list(own["ci95"] or ())

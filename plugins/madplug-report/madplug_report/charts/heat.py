@@ -84,20 +84,6 @@ def table(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], panels:
     return sheet
 
 
-def rounds(report: Mapping[str, Any]) -> Chart | None:
-    """How many rounds debates had, as shares of a cell's debates."""
-    cells = [c for c in report["cells"] if c["rounds"]]
-    if not cells:
-        return None
-    most = max(max(c["rounds"]) for c in cells)
-    values = np.array([[c["rounds"].get(n, 0) / sum(c["rounds"].values()) for n in range(1, most + 1)] for c in cells])
-    about = ("oracle", "unfinished", "samples")
-    sheet = table(report, cells, [("share of debates that ended after round ...", values)], about=about, separate=True,
-                  zeros=False)
-    return sheet.chart("rounds", "Rounds", "Shares of the debates of a cell that did not fail.",
-                       [{"cell": c["label"], "rounds": n, "debates": k} for c in cells for n, k in c["rounds"].items()])
-
-
 def _sides(axes: Any, agents: Sequence[int], counts: Sequence[int]) -> None:
     axes.set_xticks(np.arange(len(counts)) + 0.5, [str(c) for c in counts])
     axes.set_yticks(np.arange(len(agents)) + 0.5, [str(a) for a in agents])

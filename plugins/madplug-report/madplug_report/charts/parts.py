@@ -18,7 +18,7 @@ from madplug_report.escape import distinct
 BOXES = 3
 """A box needs as many repeats."""
 LINES = 6
-_CHALLENGE = re.compile(r"(.*)\.(\w+)\.rate")
+_CHALLENGE = re.compile(r"(challenge\.outcome.*)\.(\w+)\.rate")
 _OUTCOMES = {"higher": ("green", "", "better answer"),
              "same": ("grey", "", "as good"),
              "lower": ("red", "xxx", "worse answer")}
