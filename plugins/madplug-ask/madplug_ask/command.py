@@ -11,27 +11,51 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from madplug import count, safe
+from madplug import UserError, count, safe
 
 if TYPE_CHECKING:
     from madplug import DebateResult, StudyResult
+    from madplug.study import ResolvedStudy
+    from madplug_ask.councils import Asked
 
 
 @click.command()
 @click.argument("question")
 @click.option("--choice", "choices", multiple=True, help="An option to choose from; give it twice or more.")
 @click.option("--use", "paradigm", metavar="PARADIGM", help="How to debate: madplug list paradigms.")
-@click.option("--model", metavar="MODEL", help="A model component, or PLUGIN:MODEL such as openai:gpt-4o-mini.  "
-              "[default: the embedded one]")
+@click.option("--model", "models", metavar="MODEL", multiple=True, help="A model component, or PLUGIN:MODEL such as "
+              "openai:gpt-4o-mini; given several times, the agents use them in turn.  [default: the embedded one]")
+@click.option("--seat", "seats", metavar="NAME=MODEL", multiple=True, help="A seat of a council; give it twice or "
+              "more.")
+@click.option("--chair", metavar="MODEL", help="Who writes the council's answer: a seat or another model.  [default: "
+              "the seat that the others rank best]")
+@click.option("--council", metavar="NAME", help="A council of your councils.toml, or auto: whatever has a key or runs "
+              "on this machine.")
+@click.option("--file", "files", metavar="PATH", multiple=True, type=click.Path(path_type=Path), help="A text file "
+              "that the question is about; - is standard input.")
+@click.option("--image", "images", metavar="PATH", multiple=True, type=click.Path(path_type=Path), help="An image that "
+              "the question is about.")
+@click.option("--diff", metavar="REV", help="What has changed in this Git repository since REV.")
+@click.option("--follow", metavar="DIR", type=click.Path(path_type=Path), help="An earlier debate: its question and "
+              "answer are shown to the seats.")
+@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop before this is exceeded.")
+@click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after so many seconds.")
+@click.option("--dry-run", is_flag=True, help="Say what it may take, and ask nobody.")
+@click.option("--again", is_flag=True, help="Ask anew what is on record.")
+@click.option("--export", metavar="FILE", type=click.Path(path_type=Path), help="Write the debate as .md or .html.")
 @click.option("--set", "settings", metavar="K=V", multiple=True, help="Any key of a run file: --set debate.rounds=3.")
 @click.option("--output", type=click.Path(path_type=Path), help="The study's directory.  [default: in runs/ask]")
 @click.option("--quiet", is_flag=True, help="Print the answer only.")
-def ask(question: str, choices: tuple[str, ...], paradigm: str | None, model: str | None, settings: tuple[str, ...],
-        output: Path | None, quiet: bool) -> None:
+def ask(question: str, choices: tuple[str, ...], paradigm: str | None, models: tuple[str, ...],
+        settings: tuple[str, ...], output: Path | None, quiet: bool, **council: Any) -> None:
     """Have a debate on QUESTION, and show it as it goes.
 
     Without a run file: three agents on the embedded model, unless other things are named. The debate is kept as a
     study, to be read with `madplug status`, `export` and `decide` like any other.
+
+    With --seat or --council, several models answer alone, review each other's answers under letters, and a chair
+    writes the answer (madplug-council). The same question to the same council is answered from the record, and one
+    that was broken off goes on where it was.
     """
     from rich.console import Console
 
@@ -40,14 +64,81 @@ def ask(question: str, choices: tuple[str, ...], paradigm: str | None, model: st
     from madplug_ask.show import Transcript
     from madplug_ask.study import output_of, study_of
 
-    table, resolved = study_of(question, choices, paradigm, model, settings)
-    folder = output or output_of(resolved.plan.name)
+    named = [f"--{name.replace('_', '-')}" for name, value in council.items() if value not in (None, False, ())]
+    if council["seats"] or council["council"]:
+        asked = asked_of(question, choices, paradigm, settings, **council)
+        table, folder = asked.table, output or asked.folder(again=council["again"])
+        expect(asked.resolve(), quiet=quiet and not council["dry_run"])
+        if council["dry_run"]:
+            return
+    elif named:
+        raise UserError(f"{named[0]}: goes with --seat or --council")
+    else:
+        table, resolved = study_of(question, choices, paradigm, models, settings)
+        folder = output or output_of(resolved.plan.name)
     console = Console(stderr=True, highlight=False)
     transcript = Transcript(console)
     with nullcontext() if quiet else listening_to(transcript.listen):
         result = madplug.run(table, settings=_by_key(settings), output=folder, quiet=True,
                              observers=[] if quiet else [transcript])
+    if council["export"]:
+        write(folder, council["export"])
     sys.exit(conclude(result, quiet=quiet))
+
+
+def asked_of(question: str, choices: tuple[str, ...], method: str | None, settings: tuple[str, ...], *,
+             seats: tuple[str, ...], chair: str | None, council: str | None, files: tuple[Path, ...],
+             images: tuple[Path, ...], diff: str | None, follow: Path | None, max_usd: float | None,
+             max_seconds: float | None, **_: Any) -> Asked:
+    """The question with what it is about, and the council. Raises `UserError`."""
+    from dataclasses import replace
+
+    from madplug.study import Registry
+    from madplug_ask import attachments as attached
+    from madplug_ask.councils import Asked, council_of, named_council, parsed_seats
+
+    if seats and council:
+        raise UserError("--seat and --council: name the seats, or a council that has them")
+    registry = Registry()
+    found = named_council(council, registry) if council else council_of(registry, parsed_seats(seats), chair, method)
+    if council and chair:
+        found = replace(council_of(registry, found.seats, chair, method or found.method))
+    elif method:
+        found = replace(found, method=method)
+    context = [attached.earlier(follow)] if follow else []
+    context += [attached.passage("Standard input", sys.stdin.read()) if str(path) == "-" else
+                attached.file_passage(path) for path in files]
+    context += [attached.diff_passage(diff, Path())] if diff else []
+    return Asked(question, found, choices, tuple(context), tuple(map(attached.image_url, images)), settings,
+                 max_usd=max_usd, max_seconds=max_seconds)
+
+
+def expect(resolved: ResolvedStudy, *, quiet: bool) -> None:
+    """Say who is asked, and what it may take."""
+    from madplug_ask.councils import estimate
+
+    if not quiet:
+        [cell] = resolved.plan.cells
+        seats = ", ".join(f"{name} ({resolved.plan.models[line].full_name})" for name, line in cell.channels.items())
+        alone = "; one seat, so that nothing is reviewed" if cell.wanted == 1 else ""
+        click.echo(f"{safe(seats)}: {estimate(resolved).text}{alone}", err=True)
+
+
+def write(folder: Path, output: Path) -> None:
+    """Write a debate as Markdown, or with `madplug view` as a page. Raises `UserError`."""
+    from madplug_ask.told import markdown, recorded
+
+    if output.suffix == ".md":
+        if (debate := recorded(folder)) is not None:
+            output.write_text(markdown(debate), encoding="utf-8")
+        return
+    try:
+        from madplug_view.export import export
+        from madplug_view.studies import open_studies
+    except ImportError:
+        raise UserError(f"--export {output}: a page needs madplug-view; write a .md file, or pip install "
+                        "madplug-view") from None
+    export(open_studies([folder]), output)
 
 
 def _by_key(settings: tuple[str, ...]) -> Mapping[str, Any]:
@@ -58,8 +149,12 @@ def _by_key(settings: tuple[str, ...]) -> Mapping[str, Any]:
 
 def conclude(result: StudyResult, *, quiet: bool) -> int:
     """Print the answer to standard output, and what there is to say about it; return the exit status."""
+    from madplug_ask.told import missing
+
     debates = result.debates()
     if debates and debates[0].decision is not None and not debates[0].error:
+        for line in missing(debates[0]):
+            click.echo(f"partial: not heard: {safe(line)}", err=quiet)
         click.echo(answer_of(debates[0]))
         if not quiet:
             for line in about(debates[0]):
@@ -87,7 +182,23 @@ def answer_of(debate: DebateResult) -> str:
 
 
 def about(debate: DebateResult) -> Iterator[str]:
-    """Who agreed, and what it cost."""
+    """Who agreed, or how the council decided, and what it cost."""
+    decision = debate.decision
+    assert decision is not None
+    if (ranked := debate.notes.get("council")) is not None:
+        places = [f"{safe(debate.agents[int(id)].persona.name)} {place:.3g}"
+                  for id, place in ranked.get("places", {}).items()]
+        yield safe(decision.reason) + (f"; mean places: {', '.join(places)}" if places else "")
+    else:
+        yield _support(debate)
+    tokens = debate.tokens
+    cost = f", {tokens.cost_usd:.4f} USD" if tokens.cost_usd else ""
+    yield (f"{count(debate.rounds, 'round')}, {count(debate.calls, 'call')}, "
+           f"{count(tokens.prompt + tokens.completion, 'token')}{cost}, {debate.seconds:.0f} s")
+
+
+def _support(debate: DebateResult) -> str:
+    """How many agents end on the answer, and what the others end on."""
     decision = debate.decision
     assert decision is not None
     latest = {m.agent: m.key for m in debate.messages if m.key is not None and not m.retracted}
@@ -97,8 +208,4 @@ def about(debate: DebateResult) -> Iterator[str]:
     others = [f"{safe(a.persona.name)}: {safe(latest.get(a.id) or ('no answer' if a.id in spoke else 'did not speak'))}"
               for a in voters if a not in agree]
     rule = "agreed" if decision.agreed else "decided by the fallback" if decision.fallback else "not agreed"
-    yield "; ".join([f"{len(agree)} of {count(len(voters), 'agent')} gave it ({rule})", *others])
-    tokens = debate.tokens
-    cost = f", {tokens.cost_usd:.4f} USD" if tokens.cost_usd else ""
-    yield (f"{count(debate.rounds, 'round')}, {count(debate.calls, 'call')}, "
-           f"{count(tokens.prompt + tokens.completion, 'token')}{cost}, {debate.seconds:.0f} s")
+    return "; ".join([f"{len(agree)} of {count(len(voters), 'agent')} gave it ({rule})", *others])

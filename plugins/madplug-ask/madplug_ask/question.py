@@ -15,6 +15,8 @@ class QuestionOptions(Options):
 
     question: str = Field(min_length=1, description="what is asked")
     choices: tuple[str, ...] = Field(default=(), max_length=26, description="the options to choose from, if any")
+    context: tuple[str, ...] = Field(default=(), description="passages the question is about, such as files")
+    images: tuple[str, ...] = Field(default=(), description="images, as `data:` URLs")
 
 
 class Question(Dataset):
@@ -31,7 +33,8 @@ class Question(Dataset):
     def samples(self, split: str | None = None) -> Iterator[tuple[Sample, tuple[str, ...]]]:
         """The question; other splits are empty."""
         if split is None:
-            yield Sample("question", self.options.question, self.options.choices), ()
+            yield Sample("question", self.options.question, self.options.choices, self.options.context,
+                         self.options.images), ()
 
     @override
     def size(self) -> int:

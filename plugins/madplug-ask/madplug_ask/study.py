@@ -14,6 +14,8 @@ from madplug.study import Registry, ResolvedStudy, load
 AGENTS = 3
 EMBEDDED = "llamacpp.chat"
 """The model that is used unless another is named."""
+OPENAI = "openai"
+"""The plugin whose model is meant by a name that is no component's."""
 DEBATE: Mapping[str, Any] = {
     "paradigm": "mallm.memory", "agents": AGENTS, "rounds": 2, "decision": "consensus.majority",
     "styles": [{"use": "styles.simple", "max_characters": 600}]}
@@ -22,19 +24,21 @@ _NAMES = ("model", "weights")
 """The options of a model component that say which model it is."""
 
 
-def study_of(question: str, choices: Sequence[str], paradigm: str | None, model: str | None,
+def study_of(question: str, choices: Sequence[str], paradigm: str | None, models: Sequence[str],
              settings: Sequence[str]) -> tuple[dict[str, Any], ResolvedStudy]:
     """The run file of a debate on a question, and the study that it describes.
 
-    paradigm: its name. model: the name of a model component, or PLUGIN:MODEL. settings: `KEY=VALUE` for any key of the
-    run file. Raises `UserError` with every problem.
+    paradigm: its name. models: names of model components, or PLUGIN:MODEL, which agents use in turn. settings:
+    `KEY=VALUE` for any key of the run file. Raises `UserError` with every problem.
     """
     registry = Registry()
+    slots = {"model": model_table(registry, next(iter(models), EMBEDDED))} if len(models) < 2 else \
+        {re.sub(r"[^\w-]+", "-", name.partition(":")[2] or name): model_table(registry, name) for name in models}
     table: dict[str, Any] = {
         "name": folder_name(question),
         "dataset": {"use": "ask.question", "question": question, "choices": list(choices)},
-        "models": {"model": model_table(registry, model)},
-        "debate": dict(DEBATE) if paradigm is None else {"paradigm": paradigm}}
+        "models": slots,
+        "debate": {**(DEBATE if paradigm is None else {"paradigm": paradigm}), "models": list(slots)}}
     changes = list(settings)
     try:
         return table, load(table, changes, registry)
@@ -45,11 +49,16 @@ def study_of(question: str, choices: Sequence[str], paradigm: str | None, model:
     return table, load(table, changes, registry)
 
 
-def model_table(registry: Registry, name: str | None) -> dict[str, Any]:
-    """The slot of a model: a component's name, or PLUGIN:MODEL for the plugin's only model component."""
-    plugin, colon, model = (name or EMBEDDED).partition(":")
-    if not colon:
-        return {"use": plugin}
+def model_table(registry: Registry, name: str) -> dict[str, Any]:
+    """The slot of a model: a component's name, or PLUGIN:MODEL for the plugin's only model component.
+
+    Anything else without a plugin is a model of an OpenAI-compatible endpoint.
+    """
+    components = [offer.name for offer in registry.offers("model")]
+    bare = {full.rpartition(".")[2] for full in components}
+    if ":" not in name and (name in components or name in bare or nearest(name, components)):
+        return {"use": name}
+    plugin, _, model = (name if ":" in name else f"{OPENAI}:{name}").partition(":")
     offers = [offer for offer in registry.of_plugin(plugin) if offer.kind == "model"]
     if not offers:
         known = dict.fromkeys(offer.name.partition(".")[0] for offer in registry.offers("model"))

@@ -7,9 +7,11 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from madplug import Agent, AgentsCast, DebateId, Message, MessageRecorded, Persona, Request
+from madplug import Agent, AgentsCast, DebateId, Message, MessageRecorded, Persona, Request, open_study
 from madplug.cli.program import main
+from madplug.study import Registry
 from madplug_ask.show import Transcript
+from madplug_ask.study import model_table
 
 PARROT = '''
 from madplug import Completion, Model, ModelOptions, Paradigm, Usage, hookimpl
@@ -78,6 +80,22 @@ def test_an_answer_that_cannot_be_read_is_no_answer(ask):
     assert done.exit_code == 0
     assert done.stdout.startswith("no answer: ")
     assert "Agent 1: no answer" in done.stderr
+
+
+def test_several_models_debate_with_each_other(ask, tmp_path):
+    assert ask(*PLANETS, "--model", "parrot:[AGREE] Final answer: A").exit_code == 0
+    [folder] = (tmp_path / "runs/ask").iterdir()
+    with open_study(folder) as study:
+        [debate] = study.debates()
+    assert [agent.model for agent in debate.agents] == ["-AGREE-Final-answer-A", "-AGREE-Final-answer-B",
+                                                        "-AGREE-Final-answer-A"]
+
+
+@pytest.mark.parametrize(("name", "slot"), [
+    ("gpt-4o-mini", {"use": "openai.chat", "model": "gpt-4o-mini"}), ("openai.chat", {"use": "openai.chat"}),
+    ("openai.caht", {"use": "openai.caht"})])
+def test_a_name_that_is_no_component_s_is_a_model_of_an_openai_endpoint(name, slot):
+    assert model_table(Registry(), name) == slot
 
 
 def test_settings_and_the_output_are_those_of_a_run(ask, tmp_path):

@@ -1,0 +1,213 @@
+"""A question to several seats, as a run file in a directory of its own: the same question has the same directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from madplug import UserError, nearest_or_all, to_json
+from madplug.study import Registry, ResolvedStudy, load, read
+from madplug_ask.attachments import check_sizes
+from madplug_ask.study import model_table
+
+METHOD, JURY = "council.three_stages", "council.jury"
+WHOLE: Mapping[str, Any] = {"use": "answers.free", "instruction": "", "extract": "regex"}
+"""The whole reply is the answer."""
+PATIENCE: Mapping[str, Any] = {"attempts": 4, "deadline": 60.0}
+"""The options of a seat's model unless it has its own: somebody is waiting."""
+KEYS: Mapping[str, str] = {
+    "OPENAI_API_KEY": "openai:gpt-4o-mini", "ANTHROPIC_API_KEY": "litellm:anthropic/claude-3-5-haiku-latest",
+    "GEMINI_API_KEY": "litellm:gemini/gemini-2.0-flash", "MISTRAL_API_KEY": "litellm:mistral/mistral-small-latest",
+    "XAI_API_KEY": "litellm:xai/grok-3-mini"}
+"""A small model of each provider, by the variable that has its key."""
+SERVERS: Mapping[str, str] = {"ollama": "http://127.0.0.1:11434/v1", "llamacpp": "http://127.0.0.1:8080/v1"}
+"""Where local servers listen unless told otherwise."""
+MOST_LOCAL = 3
+FOLDER = Path("runs") / "ask"
+
+
+@dataclass(frozen=True)
+class Council:
+    """Who is asked, and how."""
+
+    seats: Mapping[str, Mapping[str, Any]]
+    """The slots of the seats' models, by name."""
+    chair: str | None = None
+    """The name of a seat, or of a further model in `others`."""
+    method: str = METHOD
+    others: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question to a council."""
+
+    question: str
+    council: Council
+    choices: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    seed: int = 0
+    max_usd: float | None = None
+    max_seconds: float | None = None
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """The run file."""
+        council, limits = self.council, {"cost_usd": self.max_usd, "seconds": self.max_seconds}
+        jury = council.method == JURY
+        debate: dict[str, Any] = {
+            "paradigm": council.method, "agents": len(council.seats), "models": list(council.seats),
+            "personas": [{"use": "personas.fixed", "personas": list(council.seats)}], "on_failed_agent": "drop"}
+        if council.chair is not None:
+            debate["decision"] = {"model": council.chair}
+        if jury and len(council.seats) == 1:
+            debate["decision"] = {"quorum": 1}
+        made = {"name": "ask", "seed": self.seed, "debate": debate, "models": {**council.seats, **council.others},
+                "dataset": {"use": "ask.question", "question": self.question, "choices": list(self.choices),
+                            "context": list(self.context), "images": list(self.images)},
+                "limits": {k: v for k, v in limits.items() if v is not None}}
+        if not self.choices:
+            made["answers"] = "answers.yesno" if jury else dict(WHOLE)
+        return made
+
+    @property
+    def id(self) -> str:
+        """The name of its directory: the beginning of the question, and a digest of all that matters to the answer."""
+        told = to_json({**self.table, "limits": None, "settings": self.settings})
+        words = re.sub(r"\W+", "-", self.question.lower()).strip("-")[:40].strip("-")
+        return f"{words or 'question'}-{blake2b(told.encode(), digest_size=5).hexdigest()}"
+
+    def resolve(self, registry: Registry | None = None) -> ResolvedStudy:
+        """The study. Raises `UserError` with every problem."""
+        check_sizes(self.context)
+        return load(self.table, self.settings, registry or Registry())
+
+    def folder(self, base: Path = FOLDER, *, again: bool = False) -> Path:
+        """Where it is kept. again: a directory that is not there yet."""
+        found, number = base / self.id, 2
+        while again and found.exists():
+            found, number = base / f"{self.id}-{number}", number + 1
+        return found
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a question may take, before anything is asked."""
+
+    calls: int
+    usd: tuple[float, float] | None
+    """US dollars, at replies of 200 and of 1,500 tokens; None if the price of a model is unknown."""
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        cost = "at an unknown price" if self.usd is None else f"{self.usd[0]:.4f} to {self.usd[1]:.4f} USD" if \
+            self.usd[1] else "free of charge"
+        return f"at most {self.calls} calls, {cost}"
+
+
+def estimate(resolved: ResolvedStudy) -> Estimate:
+    """The calls that `check` counts, at the mean price of the models."""
+    [cell], models = resolved.plan.cells, resolved.plan.models
+    prices = [model.price for model in models.values()]
+    known = [price for price in prices if price is not None]
+    calls, size = cell.worst_calls(), len(to_json(resolved.table["dataset"])) // 4
+    if len(known) < len(prices):
+        return Estimate(calls, None)
+    each = {name: sum(price.get(name, 0.0) for price in known) / len(known) / 1e6 for name in ("prompt", "completion")}
+    low, high = (calls * ((size + seen * reply) * each["prompt"] + reply * each["completion"])
+                 for reply, seen in ((200, 0), (1500, 2 * cell.wanted)))
+    return Estimate(calls, (low, high))
+
+
+# Who sits on a council
+
+def seat(registry: Registry, slot: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The slot of a seat: a table as in a run file, a component, or PLUGIN:MODEL."""
+    return {**PATIENCE, **(model_table(registry, slot) if isinstance(slot, str) else slot)}
+
+
+def council_of(registry: Registry, seats: Mapping[str, str | Mapping[str, Any]], chair: str | None = None,
+               method: str | None = None) -> Council:
+    """A council of these seats. chair: the name of a seat, or another model. Raises `UserError`."""
+    if odd := next((name for name in seats if not re.fullmatch(r"[\w-]{1,60}", name)), None):
+        raise UserError(f"--seat {odd}=...: a seat's name has letters, digits, _ and - only")
+    made = {name: seat(registry, slot) for name, slot in seats.items()}
+    if chair is None or chair in made:
+        return Council(made, chair, method or METHOD)
+    return Council(made, "chair", method or METHOD, {"chair": seat(registry, chair)})
+
+
+def named_council(name: str, registry: Registry, environ: Mapping[str, str] = os.environ) -> Council:
+    """A council of the user's configuration, or `auto`: whatever can be reached. Raises `UserError`."""
+    if name == "auto":
+        found = detected(environ)
+        if not found:
+            raise UserError("--council auto: no key of a provider is set (" + ", ".join(KEYS) + ") and no local server "
+                            "answers (" + ", ".join(SERVERS.values()) + "); name seats with --seat NAME=MODEL")
+        return council_of(registry, found)
+    known = councils(environ)
+    if name not in known:
+        raise UserError(f"--council {name}: there is no [{name}] in {configuration(environ)}"
+                        f"{nearest_or_all(name, [*known, 'auto'])}")
+    table = known[name]
+    if not isinstance(table, dict) or not isinstance(table.get("seats"), dict) or table.keys() - _KEYS:
+        raise UserError(f"{configuration(environ)}: [{name}] has a table 'seats' of models by name, and, if wanted, "
+                        "'chair' and 'method', and nothing else")
+    return council_of(registry, table["seats"], table.get("chair"), table.get("method"))
+
+
+_KEYS = {"seats", "chair", "method"}
+
+
+def configuration(environ: Mapping[str, str] = os.environ) -> Path:
+    """The file of named councils."""
+    base = environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME", "~")).expanduser() / ".config"
+    return Path(base) / "madplug" / "councils.toml"
+
+
+def councils(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """The named councils, as they are written. Raises `UserError` if the file cannot be read."""
+    path = configuration(environ)
+    return read(path, environ={}) if path.exists() else {}
+
+
+def detected(environ: Mapping[str, str] = os.environ) -> dict[str, str | Mapping[str, Any]]:
+    """Seats for the keys that are set and the models of local servers that answer."""
+    found: dict[str, str | Mapping[str, Any]] = {
+        re.sub(r"_API_KEY$", "", key).lower(): model for key, model in KEYS.items() if environ.get(key)}
+    for server, url in SERVERS.items():
+        for model in _served(url)[:MOST_LOCAL]:
+            name = re.sub(r"[^\w-]+", "-", f"{server}-{model}")[:60]
+            found[name] = {"use": "openai.chat", "model": model, "base_url": url}
+    return found
+
+
+def _served(url: str) -> list[str]:
+    """The models of a server on this machine; none if it does not answer at once."""
+    try:
+        with urllib.request.urlopen(f"{url}/models", timeout=0.5) as reply:
+            return [str(model["id"]) for model in json.load(reply)["data"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def parsed_seats(words: Sequence[str]) -> dict[str, str]:
+    """`NAME=MODEL` each; without a name, the model's last word is one."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, model = word.partition("=")
+        name, model = (name, model) if equals else (re.sub(r"[^\w-]+", "-", re.split(r"[:/]", word)[-1]), word)
+        if not name or not model or name in found:
+            raise UserError(f"--seat {word}: " + ("is there twice" if name in found else "is not NAME=MODEL"))
+        found[name] = model
+    return found

@@ -1,0 +1,85 @@
+"""What has come of a question to a council, read from its record: as data, and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from madplug import DebateResult, UserError, count
+from madplug.store import open_study
+
+MOST_ANSWER = 1500
+"""Characters of a seat's answer in the short form."""
+
+
+def recorded(folder: Path) -> DebateResult | None:
+    """The debate in a directory, also while it runs; None before it has begun."""
+    try:
+        with open_study(folder) as study:
+            return next(study.debates(), None)
+    except UserError:
+        return None
+
+
+def told(debate: DebateResult) -> dict[str, Any]:
+    """A debate in short: its status, the answer and how it came about, and each seat with what became of it."""
+    decision, notes = debate.decision, debate.notes.get("council") or {}
+    decided = decision is not None and decision.key is not None
+    status = "failed" if debate.error else "running" if decision is None else "undecided" if not decided else \
+        "partial" if debate.failures else "decided"
+    return {"status": status, "missing": missing(debate), "answer": decision.answer if decision and decided else None,
+            "decided_by": decision.reason if decision else debate.error or "", "agreement": notes.get("agreement"),
+            "tie": bool(decision and decision.tie), "scores": dict(decision.scores) if decision else {},
+            "seats": [_seat(debate, agent.id, notes) for agent in debate.agents], "votes": list(notes.get("votes", ())),
+            "analysis": notes.get("analysis"), "calls": debate.calls,
+            "tokens": debate.tokens.prompt + debate.tokens.completion, "cost_usd": debate.tokens.cost_usd,
+            "seconds": round(debate.seconds, 1)}
+
+
+def _seat(debate: DebateResult, id: int, notes: Mapping[str, Any]) -> dict[str, Any]:
+    agent, own = debate.agents[id], [m for m in debate.messages if m.agent == id and m.move != "review"]
+    failed = debate.failures.get(id)
+    text = own[-1].content if own else ""
+    return {"name": agent.persona.name, "model": agent.model,
+            "status": "failed" if failed else "ok" if own else "waiting" if debate.decision is None else "silent",
+            "error": failed, "answer": text[:MOST_ANSWER] + "..." * (len(text) > MOST_ANSWER),
+            "place": (notes.get("places") or {}).get(str(id))}
+
+
+def missing(debate: DebateResult) -> list[str]:
+    """The seats that failed, each with what its model said."""
+    return [f"{debate.agents[id].persona.name}: {why}" for id, why in debate.failures.items()]
+
+
+def stage(debate: DebateResult) -> str:
+    """How far a running debate is, in a line."""
+    last = max((m.round for m in debate.messages), default=1)
+    here = [m for m in debate.messages if m.round == last and m.agent is not None]
+    names = [a.persona.name for a in debate.agents if a.id not in {m.agent for m in here} | debate.failures.keys()]
+    what = "reviews" if any(m.move == "review" for m in here) else "answers"
+    waiting = f"; waiting for {', '.join(names)}" if names else "; deciding"
+    return f"{len(here)} of {count(len(debate.agents), 'seat')}: {what}{waiting}"
+
+
+def markdown(debate: DebateResult) -> str:
+    """The whole debate: what is missing first, then the answer, then each seat's answer and review."""
+    return "\n\n".join(_markdown(debate)) + "\n"
+
+
+def _markdown(debate: DebateResult) -> Iterator[str]:
+    facts = told(debate)
+    yield f"# {' '.join(debate.sample.question.split())[:200]}"
+    if facts["missing"]:
+        yield "**Partial.** Not heard:\n\n" + "\n".join(f"* {line}" for line in facts["missing"])
+    yield facts["answer"] or f"({facts['status']}: {facts['decided_by']})"
+    if facts["answer"]:
+        yield f"*{facts['decided_by']}*"
+    for m in debate.messages:
+        if m.agent is not None:
+            yield f"## {debate.agents[m.agent].persona.name}, {'review' if m.move == 'review' else 'answer'}"
+            labels = (m.data.get("council") or {}).get("labels") or {}
+            key = ", ".join(f"{letter} is {debate.agents[id].persona.name}" for letter, id in labels.items())
+            yield f"{m.content.strip()}{f'{chr(10) * 2}({key})' if key else ''}"
+    cost = f", {debate.tokens.cost_usd:.4f} USD" if debate.tokens.cost_usd else ""
+    yield f"{count(debate.calls, 'call')}, {facts['tokens']:,} tokens{cost}"

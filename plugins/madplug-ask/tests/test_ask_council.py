@@ -1,0 +1,125 @@
+"""`madplug ask` with seats: processes and an endpoint, a dead seat, a kill, the record."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from madplug_testing.endpoint import running_endpoint
+
+REFUSED = {"error": {"message": "the account is closed", "code": "insufficient_quota"}}
+QUESTION = "Which way?"
+
+
+def reply(body):
+    text = body["messages"][-1]["content"]
+    if body["model"] == "dead":
+        return REFUSED
+    if "You chair it" in text:
+        return "Go north."
+    labels = re.findall(r"^Answer (\w):$", text, re.MULTILINE)
+    ranking = "\n".join(f"{i}. Answer {label}" for i, label in enumerate(sorted(labels), 1))
+    return f"Well.\nFINAL RANKING:\n{ranking}" if "Then rank" in text else f"By {body['model']}."
+
+
+@pytest.fixture
+def endpoint():
+    with running_endpoint(reply, keep=1000) as running:
+        yield running
+
+
+@pytest.fixture
+def ask(tmp_path, endpoint):
+    environ = {**os.environ, "OPENAI_BASE_URL": endpoint.url, "XDG_CONFIG_HOME": str(tmp_path / "config"),
+               "XDG_STATE_HOME": str(tmp_path / "state")}
+    for key in [k for k in environ if k.endswith("_API_KEY")]:
+        del environ[key]
+
+    def start(*words, question=QUESTION):
+        return subprocess.Popen([sys.executable, "-m", "madplug", "ask", question, *words], cwd=tmp_path, env=environ,
+                                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def ask(*words, **more):
+        process = start(*words, **more)
+        stdout, stderr = process.communicate(timeout=120)
+        return process.returncode, stdout, stderr
+
+    folder = tmp_path / "config" / "madplug"
+    folder.mkdir(parents=True)
+    slot = '{{use = "openai.chat", model = "{}", base_url = "{}"}}'.format
+    seats = {name: ", ".join(f"{m} = {slot(m, endpoint.url)}" for m in models)
+             for name, models in {"three": ("a", "b", "c"), "hurt": ("a", "dead", "c"), "one": ("a",)}.items()}
+    (folder / "councils.toml").write_text("".join(f"[{name}]\nseats = {{{s}}}\n" for name, s in seats.items()))
+    ask.start = start
+    return ask
+
+
+def test_a_council_answers_and_says_what_it_took(ask, tmp_path):
+    status, stdout, stderr = ask("--council", "three", "--export", "out.md")
+    assert (status, stdout) == (0, "Go north.\n")
+    assert "a (openai.chat), b (openai.chat), c (openai.chat): at most 13 calls, at an unknown price" in stderr
+    assert re.search(r"written by the chair, '\w', from 3 answers; mean places: ", stderr)
+    assert (tmp_path / "out.md").read_text().startswith("# Which way?\n\nGo north.\n")
+
+
+def test_the_same_question_is_answered_from_the_record_unless_again(ask, endpoint):
+    for _ in range(2):
+        assert ask("--council", "three")[1] == "Go north.\n"
+    assert len(endpoint.endpoint.seen) == 7
+    ask("--council", "three", "--again")
+    assert len(endpoint.endpoint.seen) == 14
+
+
+def test_a_dead_seat_is_told_first_with_the_provider_s_words(ask):
+    status, stdout, _ = ask("--council", "hurt")
+    assert status == 0
+    assert re.fullmatch(r"partial: not heard: dead: .*the account is closed.*\nGo north.\n", stdout)
+
+
+def test_nothing_is_asked_in_a_dry_run(ask, endpoint):
+    status, stdout, stderr = ask("--council", "one", "--dry-run")
+    assert (status, stdout) == (0, "")
+    assert "one seat, so that nothing is reviewed" in stderr
+    assert not endpoint.endpoint.seen
+
+
+@pytest.mark.parametrize("calls", [1, 4, 6])
+def test_a_killed_question_goes_on_and_pays_for_no_answered_call_again(ask, endpoint, calls):
+    process = ask.start("--council", "three")
+    while len(endpoint.endpoint.seen) < calls and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    before = len(endpoint.endpoint.seen)
+    assert ask("--council", "three")[1] == "Go north.\n"
+    assert len(endpoint.endpoint.seen) <= 7 + min(3, before)  # only calls that were in flight may be made again
+
+
+def test_files_and_an_earlier_debate_reach_the_seats_between_marks(ask, endpoint, tmp_path):
+    (tmp_path / "map.txt").write_text("The river bends.")
+    ask("--council", "one", "--file", "map.txt")
+    sent = endpoint.endpoint.seen[0][1]["messages"][0]["content"]
+    assert re.search(r"\[File map.txt, between the marks (\w{16});.*\]\n\1\nThe river bends.\n\1", sent)
+    [folder] = (tmp_path / "runs/ask").iterdir()
+    ask("--council", "one", "--follow", folder, question="And then?")
+    assert "Which way?\n\nBy a." in endpoint.endpoint.seen[1][1]["messages"][0]["content"]
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (("--council", "two"), "there is no [two]"), (("--chair", "x"), "--chair: goes with --seat or --council"),
+    (("--council", "one", "--file", ".env"), "looks like a file of secrets"),
+    (("--council", "one", "--file", "gone.txt"), "cannot be read: No such file"),
+    (("--council", "one", "--max-usd", "1"), "the price of model 'a' is unknown"),
+    (("--council", "auto"), "no key of a provider is set"),
+    (("--seat", "a=nothing:x"), "no installed plugin 'nothing'"),
+    (("--seat", "a b=openai:x"), "a seat's name has letters")])
+def test_mistakes_are_told_before_anything_is_asked(ask, endpoint, tmp_path, words, message):
+    (tmp_path / ".env").write_text("KEY=1")
+    status, _, stderr = ask(*words)
+    assert (status, len(endpoint.endpoint.seen)) == (2, 0)
+    assert message in stderr
+    assert "Traceback" not in stderr

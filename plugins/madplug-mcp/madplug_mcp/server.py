@@ -1,0 +1,307 @@
+"""The server: its tools, resources and prompts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import BaseModel, Field
+
+from madplug import MadplugError, to_json
+from madplug.study import Registry
+from madplug_ask import attachments, told
+from madplug_ask import councils as sitting
+from madplug_mcp.debates import Debates
+
+PROGRESS = 10.0
+"""Seconds between two messages about progress."""
+MOST_MESSAGE, PAGE, MOST_LISTED = 200, 12_000, 200
+"""Characters of a message about progress, and of a page of a result; debates in a list."""
+READS = ToolAnnotations(read_only_hint=True)
+ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
+Method = Literal["council.three_stages", "council.original", "council.ranked", "council.selected", "council.fusion",
+                 "council.delphi", "council.dialectic"]
+INSTRUCTIONS = """Ask a council of models: several answer alone, review the answers without names, and a chair \
+writes the answer. Everything is recorded. A question that takes longer than wait_seconds goes on: call `result` with \
+its id, or `ask` again with the same arguments, which costs nothing twice. Call `estimate` first where cost matters."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server allows."""
+
+    base: Path = sitting.FOLDER
+    allow: Path | None = None
+    """The directory whose files may be read; None: no file."""
+    read_only: bool = False
+    usd_a_question: float | None = None
+    usd_a_day: float | None = None
+    council: str | None = None
+    """The council that is asked unless another is named."""
+    settings: tuple[str, ...] = ()
+
+
+class Seat(BaseModel):
+    """What became of a seat."""
+
+    name: str
+    model: str | None
+    status: Literal["ok", "failed", "waiting", "silent"]
+    error: str | None = None
+    answer: str = ""
+    place: float | None = None
+
+
+class Answer(BaseModel):
+    """A debate in short. `partial`: seats in `missing` were not heard; say so before the answer."""
+
+    debate: str
+    status: Literal["decided", "undecided", "partial", "running", "failed"]
+    missing: list[str] = []
+    answer: str | None = None
+    decided_by: str = ""
+    agreement: float | None = None
+    tie: bool = False
+    seats: list[Seat] = []
+    votes: list[dict[str, Any]] = []
+    analysis: dict[str, Any] | None = None
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+    next: str = ""
+    links: list[str] = []
+
+
+class Expected(BaseModel):
+    """What a question may take."""
+
+    calls_at_most: int
+    usd_low: float | None
+    usd_high: float | None
+    based_on: str
+
+
+class Page(BaseModel):
+    """A part of a debate as Markdown or JSON."""
+
+    debate: str
+    status: str
+    page: int
+    pages: int
+    text: str
+
+
+Wait = Annotated[float, Field(ge=0, le=3600, description="seconds to wait; the debate goes on after that")]
+Council = Annotated[str | None, Field(description="a council of the tool `councils`, or auto")]
+Seats = Annotated[dict[str, str] | None, Field(
+    description="instead of a council: PLUGIN:MODEL by name, as {\"small\": \"openai:gpt-4o-mini\"}")]
+Files = Annotated[list[str] | None, Field(description="text files that the question is about")]
+Budget = Annotated[float | None, Field(ge=0, description="US dollars at most; needs models with known prices")]
+
+
+def server_of(allowed: Settings, **options: Any) -> MCPServer[Any]:
+    """The server. options: of `MCPServer`."""
+    debates = Debates(allowed.base, allowed.usd_a_day)
+
+    @asynccontextmanager
+    async def lifespan(_: MCPServer[Any]) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await debates.close()
+
+    server = MCPServer("madplug", instructions=INSTRUCTIONS, lifespan=lifespan, **options)
+    tools = Tools(debates, allowed)
+    asking: tuple[Callable[..., Any], ...] = () if allowed.read_only else (tools.ask, tools.verdict)
+    reading: tuple[Callable[..., Any], ...] = (tools.result, tools.estimate, tools.history, tools.councils)
+    for tool in (*asking, *reading):
+        server.tool(annotations=ASKS if tool in asking else READS)(tool)
+    _add_resources(server, debates)
+    _add_prompts(server)
+    return server
+
+
+class Tools:
+    """The tools; their docstrings are what an assistant reads."""
+
+    def __init__(self, debates: Debates, allowed: Settings) -> None:
+        self._debates = debates
+        self._allowed = allowed
+
+    async def ask(self, ctx: Context, question: Annotated[str, Field(min_length=1, max_length=256_000)],
+                  council: Council = None, seats: Seats = None, chair: str | None = None,
+                  method: Method = "council.three_stages", choices: list[str] | None = None, context: str | None = None,
+                  files: Files = None, follow: str | None = None, max_usd: Budget = None, wait_seconds: Wait = 240,
+                  again: bool = False) -> Answer:
+        """Ask several models one question; they review each other, and a chair answers. Same arguments, same debate:
+        nothing is paid twice, unless again."""
+        with _told():
+            asked = self._asked(question, council, seats, chair, method, choices, context, files, follow, max_usd)
+            id = self._debates.start(asked, again=again)
+            return await self._answer(id, wait_seconds, ctx, asked.resolve().plan.cells[0].worst_calls())
+
+    async def verdict(self, ctx: Context, claim: Annotated[str, Field(min_length=1, max_length=256_000)],
+                      criteria: str | None = None, council: Council = None, seats: Seats = None,
+                      context: str | None = None, files: Files = None, max_usd: Budget = None, wait_seconds: Wait = 240,
+                      again: bool = False) -> Answer:
+        """Have several models vote yes or no on a claim, each with a confidence and a reason. `answer` is yes, no or
+        null; `votes` has the ballots."""
+        with _told():
+            question = f"{claim}\n\nCriteria: {criteria}" if criteria else claim
+            asked = self._asked(question, council, seats, None, sitting.JURY, None, context, files, None, max_usd)
+            id = self._debates.start(asked, again=again)
+            return await self._answer(id, wait_seconds, ctx, asked.resolve().plan.cells[0].worst_calls())
+
+    async def result(self, ctx: Context, debate: str, wait_seconds: Wait = 240,
+                     part: Literal["summary", "answers", "record"] = "summary",
+                     page: Annotated[int, Field(ge=1)] = 1) -> Answer | Page:
+        """A debate by its id, waiting if it still runs. summary; answers: answers and reviews in full, as Markdown;
+        record: everything, as JSON. The last two in pages."""
+        with _told():
+            if not self._allowed.read_only:
+                self._debates.resume(debate)
+            if part == "summary":
+                return await self._answer(debate, wait_seconds, ctx, None)
+            found = self._debates.debate(debate)
+            text = "" if found is None else told.markdown(found) if part == "answers" else to_json(found)
+            return Page(debate=debate, status="running" if self._debates.runs(debate) else "ended", page=page,
+                        pages=max(1, -(-len(text) // PAGE)), text=text[PAGE * (page - 1):PAGE * page])
+
+    def estimate(self, question: Annotated[str, Field(min_length=1, max_length=256_000)], council: Council = None,
+                 seats: Seats = None, chair: str | None = None, method: Method = "council.three_stages",
+                 context: str | None = None, files: Files = None) -> Expected:
+        """What `ask` may take. No model is asked."""
+        with _told():
+            asked = self._asked(question, council, seats, chair, method, None, context, files, None, None)
+            found = sitting.estimate(asked.resolve())
+            low, high = found.usd or (None, None)
+            return Expected(calls_at_most=found.calls, usd_low=low, usd_high=high,
+                            based_on="the prices of the models, and replies of 200 and of 1,500 tokens")
+
+    def history(self, query: str = "", limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 20) -> list[dict[str, Any]]:
+        """Recorded debates whose question or answer has these words, the newest first."""
+        with _told():
+            found = []
+            for id, debate, _ in self._debates.all():
+                facts = told.told(debate)
+                if query.casefold() in f"{debate.sample.question}\n{facts['answer']}".casefold():
+                    found.append({"debate": id, "question": debate.sample.question[:200], "status": facts["status"],
+                                  "answer": (facts["answer"] or "")[:200], "cost_usd": facts["cost_usd"]})
+            return found[:limit]
+
+    def councils(self) -> dict[str, Any]:
+        """The councils that can be asked: their seats, chairs and methods. `auto` is what has a key or runs here."""
+        with _told():
+            registry, found = Registry(), dict[str, Any]()
+            for name in (*sitting.councils(), *(["auto"] if sitting.detected() else [])):
+                council = sitting.named_council(name, registry)
+                seats = {seat: str(slot.get("model") or slot.get("weights") or slot["use"])
+                         for seat, slot in council.seats.items()}
+                found[name] = {"seats": seats, "chair": council.chair, "method": council.method}
+            return {"default": self._allowed.council, "councils": found}
+
+    def _asked(self, question: str, council: str | None, seats: Mapping[str, str] | None, chair: str | None,
+               method: str, choices: Sequence[str] | None, context: str | None, files: Sequence[str] | None,
+               follow: str | None, max_usd: float | None) -> sitting.Asked:
+        registry, allowed = Registry(), self._allowed
+        if seats:
+            found = sitting.council_of(registry, seats, chair, method)
+        else:
+            found = sitting.named_council(council or allowed.council or "auto", registry)
+            found = replace(sitting.council_of(registry, found.seats, chair, method), others=found.others) if chair \
+                else replace(found, method=method)
+        if files and allowed.allow is None:
+            raise ToolError("this server reads no files; send their text as context")
+        passages = [attachments.earlier(self._debates.folder(follow))] if follow else []
+        passages += [attachments.passage("Context", context)] if context else []
+        passages += [attachments.file_passage(Path(allowed.allow or "", name), allowed.allow) for name in files or ()]
+        limits = [usd for usd in (max_usd, allowed.usd_a_question) if usd is not None]
+        return sitting.Asked(question, found, tuple(choices or ()), tuple(passages), settings=allowed.settings,
+                              max_usd=min(limits, default=None))
+
+    async def _answer(self, id: str, seconds: float, ctx: Context, most: int | None) -> Answer:
+        """Wait, with messages about progress, and tell what there is."""
+        self._debates.folder(id)
+        left, told_of = seconds, 0.0
+        while True:
+            await self._debates.wait(id, min(left, PROGRESS))
+            left -= PROGRESS
+            found = self._debates.debate(id)
+            if not self._debates.runs(id) or left <= 0:
+                break
+            heard = len(found.messages) if found else 0
+            told_of = max(told_of + 0.001, float(heard))
+            await ctx.report_progress(told_of, most, (told.stage(found) if found else "waiting")[:MOST_MESSAGE])
+        runs = self._debates.runs(id)
+        facts = told.told(found) if found else {"status": "running"}
+        status = "running" if runs else facts["status"]
+        more = f"call result(debate={id!r}), or ask again with the same arguments; nothing is paid twice" \
+            if status == "running" else ""
+        return Answer(**{**facts, "debate": id, "status": status, "next": more,
+                         "links": [f"madplug://debates/{id}", f"madplug://debates/{id}/record"]})
+
+
+@contextmanager
+def _told() -> Any:
+    """What the user can change is the tool's error, in words; anything else is the server's fault."""
+    try:
+        yield
+    except MadplugError as error:
+        raise ToolError(str(error)) from None
+
+
+def _add_resources(server: MCPServer[Any], debates: Debates) -> None:
+    def add(uri: str, kind: str, text: Callable[..., str]) -> None:
+        server.resource(uri, mime_type=kind)(text)
+
+    def listed() -> str:
+        """Recorded debates."""
+        return json.dumps([{"debate": id, "question": debate.sample.question} for id, debate, _ in debates.all()])
+
+    def debate(id: str) -> str:
+        """A debate as Markdown."""
+        found = debates.debate(id)
+        return "not begun" if found is None else told.markdown(found)
+
+    def record(id: str) -> str:
+        """Everything on record of a debate, as JSON."""
+        return to_json(debates.debate(id))
+
+    def methods() -> str:
+        """The ways to hold a council."""
+        offers = Registry().of_plugin("council")
+        return "\n".join(f"* `{o.name}`: {o.summary}" for o in offers if o.kind == "paradigm")
+
+    add("madplug://debates", "application/json", listed)
+    add("madplug://debates/{id}", "text/markdown", debate)
+    add("madplug://debates/{id}/record", "application/json", record)
+    add("madplug://methods", "text/markdown", methods)
+
+
+def _add_prompts(server: MCPServer[Any]) -> None:
+    @server.prompt()
+    def council(question: str) -> str:
+        """Ask the council, and report its answer."""
+        return (f"Ask the council with the tool `ask`:\n\n{question}\n\nReport its answer. If the status is partial, "
+                "say first who was not heard. Then say where the seats disagreed.")
+
+    @server.prompt()
+    def verdict(claim: str) -> str:
+        """Have the council vote on a claim."""
+        return (f"Have the council vote with the tool `verdict` on this claim:\n\n{claim}\n\nReport the verdict, the "
+                "votes and the strongest reason on each side.")
+
+    @server.prompt()
+    def review_diff(revision: str = "HEAD") -> str:
+        """Have the council review a change."""
+        return (f"Run `git diff {revision}` and give its output to the tool `ask` as context, with the question what "
+                "is wrong, risky or missing in this change. Check each point against the code before you report it.")

@@ -1,0 +1,230 @@
+"""The server by the SDK's own client: over standard input and output, over HTTP, and after kills."""
+
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+
+from madplug_testing.endpoint import running_endpoint
+
+REFUSED = {"error": {"message": "the account is closed", "code": "insufficient_quota"}}
+QUESTION = {"question": "Which way?"}
+
+
+@pytest.fixture
+def endpoint():
+    with running_endpoint(said, keep=10_000) as running:
+        yield running
+
+
+def slow(endpoint, milliseconds):
+    endpoint.endpoint.configure(latency_ms=milliseconds)
+
+
+def said(body):
+    text = body["messages"][-1]["content"]
+    if body["model"] == "dead":
+        return REFUSED
+    if "Is this so?" in text:
+        return json.dumps({"vote": "no" if body["model"] == "c" else "yes", "confidence": 0.7, "reason": "So."})
+    if "You chair it" in text:
+        return "Go north."
+    labels = sorted(re.findall(r"^Answer (\w):$", text, re.MULTILINE))
+    ranking = "\n".join(f"{i}. Answer {label}" for i, label in enumerate(labels, 1))
+    return f"FINAL RANKING:\n{ranking}" if "Then rank" in text else f"By {body['model']}."
+
+
+@pytest.fixture
+def started(tmp_path, endpoint):
+    """The command of a server, and its environment."""
+    folder = tmp_path / "config" / "madplug"
+    folder.mkdir(parents=True)
+    slot = f'{{use = "openai.chat", model = "%s", base_url = "{endpoint.url}", max_in_flight = 4}}'
+    seats = {"three": "abc", "hurt": ("a", "dead", "c"), "one": "a"}
+    (folder / "councils.toml").write_text("".join(
+        f"[{name}]\nseats = {{{', '.join(f'{m} = {slot % m}' for m in models)}}}\n" for name, models in seats.items()))
+    environ = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_STATE_HOME": str(tmp_path / "state"),
+               "OPENAI_API_KEY": "sk-do-not-show-this-1234567890"}
+    return SimpleNamespace(args=["-m", "madplug", "mcp", "--council", "three"], env=environ, cwd=str(tmp_path))
+
+
+def stdio(started, *words):
+    return StdioServerParameters(command=sys.executable, args=[*started.args, *words], env=started.env, cwd=started.cwd)
+
+
+@contextmanager
+def http(started, key="a-key"):
+    """A server process over HTTP, and its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, *started.args, "--http", "--port", str(port)], cwd=started.cwd,
+                               env={**started.env, "MADPLUG_MCP_KEY": key})
+    try:
+        until(lambda: process.poll() is not None or answers(port))
+        yield process, f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def answers(port):
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+def until(condition):
+    while not condition():
+        time.sleep(0.01)
+
+
+async def over_http(url, tool, **arguments):
+    async with (create_mcp_http_client(headers={"Authorization": "Bearer a-key"}) as session,
+                Client(streamable_http_client(url, http_client=session)) as client):
+        return await call(client, tool, **arguments)
+
+
+async def call(client, tool, **arguments):
+    found = await client.call_tool(tool, arguments)
+    text = found.content[0].text if found.content else ""
+    return SimpleNamespace(error=found.is_error, text=text, **(found.structured_content or {}))
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_question_over_standard_input_and_output_in_both_eras(started, endpoint, mode):
+    async def run():
+        async with Client(stdio(started), mode=mode) as client:
+            first, again = [await call(client, "ask", **QUESTION) for _ in range(2)]
+            assert (first.status, first.answer, first.calls) == ("decided", "Go north.", 7)
+            assert again.debate == first.debate
+            assert [s["name"] for s in first.seats] == ["a", "b", "c"]
+            page = await call(client, "result", debate=first.debate, part="answers")
+            assert page.result["text"].startswith("# Which way?\n\nGo north.")
+            listed = await call(client, "history", query="which WAY")
+            assert listed.result[0]["debate"] == first.debate
+            read = await client.read_resource(f"madplug://debates/{first.debate}")
+            assert "Go north." in read.contents[0].text
+    asyncio.run(run())
+    assert len(endpoint.endpoint.seen) == 7
+
+
+def test_over_http_a_key_is_asked_for_and_two_clients_share_a_debate(started, endpoint):
+    slow(endpoint, 500)
+
+    async def run(url):
+        found = await asyncio.gather(*(over_http(url, "ask", **QUESTION) for _ in range(2)))
+        assert {f.answer for f in found} == {"Go north."}
+        async with create_mcp_http_client() as session:
+            assert (await session.post(url, json={})).status_code == 401
+            own = {"Authorization": "Bearer a-key", "Origin": "http://evil.example"}
+            assert (await session.post(url, headers=own, json={})).status_code == 403
+
+    with http(started) as (_, url):
+        asyncio.run(run(url))
+    assert len(endpoint.endpoint.seen) == 7
+
+
+def test_a_dead_seat_is_named_and_a_verdict_counts(started):
+    async def run():
+        async with Client(stdio(started)) as client:
+            hurt = await call(client, "ask", council="hurt", **QUESTION)
+            assert (hurt.status, hurt.answer) == ("partial", "Go north.")
+            assert "the account is closed" in hurt.missing[0]
+            verdict = await call(client, "verdict", claim="North is up.")
+            assert (verdict.answer, [v["vote"] for v in verdict.votes]) == ("yes", ["yes", "yes", "no"])
+    asyncio.run(run())
+
+
+def test_a_debate_goes_on_when_nobody_waits_for_it(started, endpoint):
+    slow(endpoint, 1000)
+
+    async def run():
+        async with Client(stdio(started)) as client:
+            running = await call(client, "ask", wait_seconds=0, **QUESTION)
+            assert (running.status, "nothing is paid twice" in running.next) == ("running", True)
+            task = asyncio.ensure_future(client.call_tool("result", {"debate": running.debate}))
+            await asyncio.sleep(0.2)
+            task.cancel()
+            done = await call(client, "result", debate=running.debate)
+            assert done.result["answer"] == "Go north."
+    asyncio.run(run())
+    assert len(endpoint.endpoint.seen) == 7
+
+
+@pytest.mark.parametrize("calls", [2, 5])
+def test_a_killed_server_goes_on_with_the_debate_when_it_is_asked_for(started, endpoint, tmp_path, calls):
+    slow(endpoint, 300)
+
+    async def run(process, url):
+        asking = asyncio.ensure_future(over_http(url, "ask", **QUESTION))
+        await asyncio.to_thread(until, lambda: len(endpoint.endpoint.seen) >= calls)
+        process.kill()
+        await asyncio.gather(asking, return_exceptions=True)
+
+    with http(started) as (process, url):
+        asyncio.run(run(process, url))
+    [folder] = (tmp_path / "runs/ask").iterdir()
+
+    async def resumed():
+        async with Client(stdio(started)) as client:
+            return await call(client, "result", debate=folder.name)
+
+    assert asyncio.run(resumed()).result["answer"] == "Go north."
+    assert len(endpoint.endpoint.seen) <= 7 + 3  # only calls that were in flight are made again
+
+
+def test_many_questions_at_once_hold_the_limits_of_their_models(started, endpoint):
+    slow(endpoint, 20)
+
+    async def run():
+        async with Client(stdio(started)) as client:
+            found = await asyncio.gather(*(call(client, "ask", council="one", question=f"Number {i}?")
+                                           for i in range(40)))
+            assert {f.status for f in found} == {"decided"}
+    asyncio.run(run())
+    assert endpoint.endpoint.max_in_flight <= 4
+
+
+def test_what_a_client_sees_of_the_server(started):
+    async def run():
+        async with Client(stdio(started)) as client:
+            tools = (await client.list_tools()).tools
+            assert {t.name for t in tools} == {"ask", "verdict", "result", "estimate", "history", "councils"}
+            assert len(json.dumps([t.model_dump(mode="json", exclude_none=True) for t in tools])) / 4 < 6000
+            assert (await call(client, "estimate", **QUESTION)).calls_at_most == 13
+            assert "sk-do-not-show" not in str(await call(client, "councils"))
+            prompts = (await client.list_prompts()).prompts
+            assert {p.name for p in prompts} == {"council", "verdict", "review_diff"}
+        async with Client(stdio(started, "--read-only")) as client:
+            assert "ask" not in {t.name for t in (await client.list_tools()).tools}
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"council": "two"}, "there is no [two]"), ({"files": ["/etc/passwd"]}, "files outside are not read"),
+    ({"max_usd": 1.0}, "the price of model"), ({"wait_seconds": 99999}, "wait_seconds")])
+def test_mistakes_are_the_tool_s_errors_in_words(started, endpoint, arguments, message):
+    async def run():
+        async with Client(stdio(started)) as client:
+            return await call(client, "ask", **QUESTION, **arguments)
+    found = asyncio.run(run())
+    assert (found.error, message in found.text) == (True, True), found.text
+    assert not endpoint.endpoint.seen
+
+
+@pytest.mark.parametrize("client", ["claude", "codex", "cursor", "vscode", "desktop"])
+def test_what_is_printed_for_a_client_has_no_key(started, client):
+    done = subprocess.run([sys.executable, *started.args, "--install", client], env=started.env, cwd=started.cwd,
+                          text=True, capture_output=True, check=True)
+    assert sys.executable in done.stdout
+    assert "sk-do-not-show" not in done.stdout
