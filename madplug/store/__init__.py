@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from madplug.records import DebateId
     from madplug.store.base import Call, CallFigures, CallRow, CellOverview, Changes, Outcome, Progress, Spent, Totals
     from madplug.store.copying import copy_records, facts_of
-    from madplug.store.encode import clamp_usage, drop_unstorable, sample_digest
+    from madplug.store.encode import clamp_usage, sample_digest
     from madplug.store.layout import find_studies, has_study
-    from madplug.store.lock import is_running
+    from madplug.store.lock import StudyLock, is_running
     from madplug.store.reading import Reader
     from madplug.store.scope import SCOPE, Scope
     from madplug.store.sqlite import MemoryStore, Recorder
 
 __all__ = [
     "SCOPE", "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "MemoryStore", "Outcome",
-    "Progress", "Reader", "Recorder", "Scope", "Spent", "Totals", "clamp_usage", "copy_records", "drop_unstorable",
+    "Progress", "Reader", "Recorder", "Scope", "Spent", "StudyLock", "Totals", "clamp_usage", "copy_records",
     "facts_of", "find_studies", "has_study", "is_running", "open_recorder", "open_study", "sample_digest",
 ]
 
@@ -29,9 +29,9 @@ _HOMES = {
     "store.base": ("Call", "CallFigures", "CallRow", "CellOverview", "Changes", "Outcome", "Progress", "Spent",
                    "Totals"),
     "store.copying": ("copy_records", "facts_of"),
-    "store.encode": ("clamp_usage", "drop_unstorable", "sample_digest"),
+    "store.encode": ("clamp_usage", "sample_digest"),
     "store.layout": ("find_studies", "has_study"),
-    "store.lock": ("is_running",),
+    "store.lock": ("StudyLock", "is_running"),
     "store.reading": ("Reader",),
     "store.scope": ("SCOPE", "Scope"),
     "store.sqlite": ("MemoryStore", "Recorder"),

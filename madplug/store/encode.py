@@ -125,23 +125,6 @@ def clamp_result(result: DebateResult) -> DebateResult:
     return result if tokens is result.tokens else replace(result, tokens=tokens)
 
 
-def drop_unstorable(result: DebateResult, error: str) -> DebateResult:
-    """A debate that failed because it cannot be recorded, with those parts that can be."""
-    plain = DebateResult(result.cell, result.repeat, Sample(result.sample.id, ""), (), error=error)
-    kept = {f.name: getattr(result, f.name) for f in fields(DebateResult)
-            if f.name not in ("error", "messages", "decision") and _can_be_stored(getattr(result, f.name))}
-    messages: dict[int, Message] = {m.id: m for m in result.messages if _can_be_stored(m)}
-    return replace(plain, **kept, messages=tuple(messages.values()))
-
-
-def _can_be_stored(value: Any) -> bool:
-    try:
-        encode(value, "")
-    except ComponentError:
-        return False
-    return True
-
-
 def _tokens(value: Any, most: int) -> int:
     if not isinstance(value, _NUMBERS) or value != value:
         return 0

@@ -5,6 +5,7 @@ The first interrupt lets calls in flight finish, the second ends the run at once
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import errno
 import gc
@@ -77,7 +78,10 @@ def _ending_of_process(over: threading.Event) -> Callable[[], None]:
     def insist() -> None:
         """Interrupt a component that never yields to the event loop; if it catches even that, end the process."""
         if not over.wait(PATIENCE):
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # also wakes it up
+            if hasattr(signal, "pthread_kill"):
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # also wakes it up
+            else:  # Windows
+                _thread.interrupt_main()
         time.sleep(PATIENCE)
         with suppress(OSError):
             os.write(2, _LEFT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from madplug.calls.driver import StudyDriver
@@ -16,7 +17,7 @@ from madplug.events import StudyFinished, StudyStarted
 from madplug.log import redact
 from madplug.records import Ending
 from madplug.store import Reader, Recorder
-from madplug.store.scope import Scope
+from madplug.store.scope import SCOPE, Scope
 from madplug.study.jobs import JobStream, Samples, samples_of_part
 from madplug.study.observers import HURRY, Observers
 from madplug.study.summary import summarise
@@ -55,8 +56,9 @@ class StudyRun:
         part = plan.executor if plan.executor is not None and plan.executor.part else None
         self._samples = samples or (samples_of_part(part) if part else None)
         self._rescore = rescore
-        self.scope = Scope()
-        """The debates that are reported, once the run has begun."""
+        self.scope = replace(Scope.from_fact(recorder.fact(SCOPE)), cells=frozenset(cell.slug for cell in plan.cells),
+                             repeats=plan.repeats)
+        """The debates that are reported."""
         self.worker = Worker(plan, self.driver, runner=runner)
 
     @property

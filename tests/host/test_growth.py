@@ -57,6 +57,25 @@ def test_what_is_dropped_stays_so_when_the_next_run_is_stopped(program, write, t
     assert program("run", path).returncode == 0
     assert len(exported(tmp_path / "runs/study")) == 6
 
+ASKING = """
+from madplug import Metric
+
+class Asking(Metric):
+    \"\"\"Asks a model before the first debate.\"\"\"
+    async def prepare(self, setup):
+        await setup.ask("?", purpose="prepare")
+
+    def score(self, debate):
+        return {}
+"""
+
+def test_what_is_dropped_stays_so_when_the_next_run_is_stopped_while_it_prepares(program, write, tmp_path):
+    (tmp_path / "asking.py").write_text(ASKING)
+    assert program("run", write(), "--set", "repeats=2").returncode == 0
+    assert program("run", write(), "--set", 'metrics=["kit.right", "./asking.py:Asking"]', "--set",
+                   "limits.calls=24").returncode == 3
+    assert (summary(tmp_path)["reason"], summary(tmp_path)["cells"][0]["done"]) == ("limits.calls: 24 reached", 6)
+
 def test_a_dropped_cell_cannot_come_back_as_another_one(program, write):
     cells = ('cells=[{name="a"}]', 'cells=[{name="b", debate={agents=3}}]', 'cells=[{name="a", debate={rounds=1}}]')
     assert program("run", write(), "--set", cells[0]).returncode == 0

@@ -84,9 +84,14 @@ def test_an_interrupt_keeps_every_call_in_flight_when_nothing_reads_what_is_prin
     resumes_without_paying_twice(madplug, file, tmp_path)
 
 
-@pytest.mark.parametrize("how", ["hang", "hang in a thread", "hang stubbornly"])
-def test_a_second_interrupt_ends_the_program_whatever_a_component_does(write, tmp_path, how):
-    process = subprocess.Popen([sys.executable, "-m", "madplug", "run", write(), "--set", f"models.m.fault={how}"],
+PROGRAM = ["-m", "madplug"]
+AS_ON_WINDOWS = ["-c", "import signal; del signal.pthread_kill; from madplug.cli.program import main; main()"]
+
+
+@pytest.mark.parametrize(("how", "program"), [("hang", PROGRAM), ("hang in a thread", PROGRAM),
+                                              ("hang stubbornly", PROGRAM), ("hang", AS_ON_WINDOWS)])
+def test_a_second_interrupt_ends_the_program_whatever_a_component_does(write, tmp_path, how, program):
+    process = subprocess.Popen([sys.executable, *program, "run", write(), "--set", f"models.m.fault={how}"],
                                cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     log, end = tmp_path / "runs/study/log.jsonl", time.monotonic() + 60
     while not (log.is_file() and log.read_text()):

@@ -105,7 +105,7 @@ async def copy_prepared(driver: StudyDriver, folder: Path) -> None:
                 await recorder.keep_fact(name, value)
         for row in study.calls():
             call = study.call(row["key"]) if row["sample"] == "" else None
-            if call is not None:
+            if call is not None and recorder.call(row["key"]) is None:
                 caller = Caller(row["cell"], row["repeat"], "", row["agent"], row["purpose"], round=row["round"],
                                 nth=row["nth"])
                 await recorder.keep_call(CallRow(bytes.fromhex(row["key"]), caller, row["model"],

@@ -6,11 +6,9 @@ A study is data here: no component of it is made, and nothing that it names is e
 from __future__ import annotations
 
 import asyncio
-import glob
 import json
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug import Problem, UserError, count, listed
-from madplug.store import SCOPE, Reader, Scope, copy_records, facts_of, open_recorder, open_study
+from madplug.store import SCOPE, Reader, Scope, StudyLock, copy_records, facts_of, open_recorder, open_study
 from madplug.study import (
     PART,
     check_folder,
@@ -75,23 +73,25 @@ def merge(folders: Sequence[Path], output: Path) -> Merged:
 
 @contextmanager
 def building(output: Path) -> Iterator[Path]:
-    """A new directory beside the study's, which is renamed at the end. What killed merges have left is removed."""
+    """A new directory, which is renamed at the end. It lies in one beside the study's, which only one merge can use.
+
+    What a killed merge has left in there is removed.
+    """
     output = output.resolve()
-    place, name = output.parent, output.name
+    place = output.parent / f".{output.name}.merging"
     place.mkdir(parents=True, exist_ok=True)
-    for left in place.glob(f".{glob.escape(name)}.merging-*"):
-        shutil.rmtree(left)
-    folder = place / f".{name}.merging-{secrets.token_hex(4)}"
-    folder.mkdir()
+    lock, folder = StudyLock(place), place / "study"
     try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
         yield folder
         if output.is_dir():
             (output / "study.lock").unlink(missing_ok=True)
             output.rmdir()  # it is empty, and not every system renames onto it
         folder.rename(output)
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        lock.release()
 
 
 def _facts_of_all(facts: Sequence[Facts]) -> Facts:

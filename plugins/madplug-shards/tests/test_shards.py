@@ -15,7 +15,7 @@ from madplug import Sample, UserError, open_study
 from madplug.cli.program import main
 from madplug.store import facts_of
 from madplug_shards.executors import Part
-from madplug_shards.merging import merge
+from madplug_shards.merging import building, merge
 from madplug_testing.contracts import ExecutorContract
 
 MATCHED = """
@@ -151,11 +151,18 @@ def test_a_merge_that_is_killed_leaves_no_study_and_can_be_repeated(parts, shard
                              f"merge = lambda shards, output: merging.merge([*map(Path, shards)], Path(output))\n"
                              f"merge({words})"], check=False)
     assert killed.returncode == -9
-    [left] = tmp_path.iterdir()
-    assert left.name.startswith(".merged.merging-")
+    assert [path.name for path in tmp_path.iterdir()] == [".merged.merging"]
     assert merge(shards, tmp_path / "merged").left == 0
     assert [path.name for path in tmp_path.iterdir()] == ["merged"]
     assert of_one_run(tmp_path / "merged") == of_one_run(parts[0] / "whole")
+
+
+def test_two_merges_into_one_directory_do_not_meet(shards, tmp_path):
+    output = tmp_path / "merged"
+    with building(output) as folder:
+        with pytest.raises(UserError, match="another process"):
+            merge(shards, output)
+        assert folder.is_dir()
 
 
 def test_shards_that_were_run_on_different_data_are_named(tmp_path, monkeypatch, madplug_plugin):
@@ -335,6 +342,10 @@ def test_what_components_prepare_is_made_once_and_given_to_every_shard(tmp_path,
         done = run(shard, "--shard", f"{i + 1}/2", "--prepared", tmp_path / "prepared", text=text)
         assert done.exit_code == 0, done.stderr
     assert calls_made(tmp_path) == whole
+    assert run(shards[1], "--shard", "2/2", "--prepared", tmp_path / "prepared", text=text).exit_code == 0
+    with closing(sqlite3.connect(shards[1] / "study.db")) as db:
+        numbers = [db.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("calls", "contents")]
+    assert numbers[0] == numbers[1]
     merge(shards, tmp_path / "merged")
     assert of_one_run(tmp_path / "merged") == of_one_run(tmp_path / "whole")
 
