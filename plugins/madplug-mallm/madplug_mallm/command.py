@@ -54,7 +54,7 @@ def read(path: Path) -> dict[str, object]:
         value = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UserError([Problem(str(path), f"cannot be read: {error.strerror}")]) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError([Problem(str(path), f"not valid JSON: {error}")]) from None
     if not isinstance(value, dict):
         raise UserError([Problem(str(path), "not a configuration of MALLM: expected a JSON object")])
@@ -68,4 +68,4 @@ def written(done: Converted, source: str) -> str:
     head = [f"# From MALLM's {source}."]
     if done.notes:
         head += ["# Not carried over, or different:", *(f"#   {' '.join(note.split())}" for note in done.notes)]
-    return "\n".join([*head, "", tomli_w.dumps(done.table)])
+    return "\n".join([*head, "", tomli_w.dumps(done.table)]).encode(errors="replace").decode()

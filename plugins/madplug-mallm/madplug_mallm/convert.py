@@ -8,11 +8,13 @@ from copy import deepcopy
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from madplug import Problem, UserError
 from madplug_mallm.converted import Converted, Table
 from madplug_mallm.debates import debate, extensions
 from madplug_mallm.inputs import answer_format, dataset, models
-from madplug_mallm.names import DECISIONS, DEFAULTS, LOST, METRICS, OLDER, PARADIGMS, STYLES
+from madplug_mallm.names import DECISIONS, DEFAULTS, LOST, METRICS, OLDER, PARADIGMS, STYLES, TYPES
 
 
 def convert(config: Mapping[str, Any], folder: Path = Path(), name: str = "mallm") -> Converted:
@@ -21,24 +23,32 @@ def convert(config: Mapping[str, Any], folder: Path = Path(), name: str = "mallm
     folder: where the run file will be, which its paths are relative to. name: of the study, if the configuration
     has none. Raises `UserError` with every setting that MALLM would not understand either.
     """
-    if not isinstance(config, Mapping):
-        raise UserError("not a configuration of MALLM: expected a JSON object")
-    runs = [{**(config.get("common") or {}), **run} for run in config["runs"]] if "runs" in config else [config]
-    if not runs:
-        raise UserError("runs: the batch has none")
-    problems = [p for i, run in enumerate(runs) for p in unknown(run, f"runs[{i}]." if "runs" in config else "")]
+    runs = runs_of(config)
+    problems = [p for i, run in enumerate(runs) for p in wrong(run, f"runs[{i}]." if "runs" in config else "")]
     if problems:
         raise UserError(problems)
     done = Converted({})
     tables = [one(settings(run, done), done, folder) for run in runs]
     names = [run_name(run, i) for i, run in enumerate(runs)]
     done.table = {"name": str(config.get("name") or (names[0] if len(runs) == 1 else name)),
-                  **({"repeats": int(config["repeats"])} if config.get("repeats", 1) != 1 else {}),
+                  **({"repeats": config["repeats"]} if config.get("repeats", 1) != 1 else {}),
                   **({"share_completions": False} if len(runs) > 1 else {}),  # runs of MALLM are independent
                   **assembled(tables, names)}
     if any(settings(run, Converted({}))["use_ablation"] for run in runs):
         add_ablation(done.table, names, runs)
     return done
+
+
+def runs_of(config: Any) -> list[Table]:
+    """The settings of each run. Raises `UserError` if they cannot be told apart."""
+    if not isinstance(config, Mapping):
+        raise UserError("not a configuration of MALLM: expected a JSON object")
+    common, runs = config.get("common") or {}, config.get("runs", [config])
+    if not isinstance(common, Mapping) or not isinstance(runs, list) or not all(isinstance(r, Mapping) for r in runs):
+        raise UserError("not a batch of MALLM: 'common' is an object of settings, and 'runs' is a list of them")
+    if not runs:
+        raise UserError("runs: the batch has none")
+    return [{**common, **run} for run in runs]
 
 
 def settings(run: Mapping[str, Any], done: Converted) -> Table:
@@ -54,11 +64,20 @@ def settings(run: Mapping[str, Any], done: Converted) -> Table:
     return {**DEFAULTS, **{key: value for key, value in named.items() if key in DEFAULTS}}
 
 
-def unknown(run: Mapping[str, Any], place: str) -> list[Problem]:
-    """Names that MALLM does not have."""
+def wrong(run: Mapping[str, Any], place: str) -> list[Problem]:
+    """Values of another type, such as a placeholder that was not filled in, and names that MALLM does not have."""
+    problems = []
     known = {"discussion_paradigm": PARADIGMS, "response_generator": STYLES, "decision_protocol": DECISIONS}
-    return [Problem(place + key, f"there is no '{run[key]}' (there is {', '.join(table)})")
-            for key, table in known.items() if key in run and run[key] not in table]
+    for key, value in run.items():
+        name = OLDER.get(key, key)
+        try:
+            TypeAdapter(TYPES.get(name, Any)).validate_python(value, strict=True)
+        except ValidationError as error:
+            problems.append(Problem(place + key, f"{error.errors()[0]['msg']}, got {value!r:.60}"))
+            continue
+        if value not in known.get(name, [value]):
+            problems.append(Problem(place + key, f"there is no '{value}' (there is {', '.join(known[name])})"))
+    return problems
 
 
 def run_name(run: Mapping[str, Any], number: int) -> str:
@@ -72,16 +91,26 @@ def one(given: Table, done: Converted, folder: Path) -> Table:
     answers = answer_format(given, done, folder)
     table: Table = {
         "dataset": dataset(given, answers, done, folder), "models": models(given, done), "debate": debate(given, done),
-        "extensions": extensions(given, done), "metrics": metrics(given, answers)}
+        "extensions": extensions(given, done), "metrics": metrics(given, answers, done)}
     if "judge" in table["models"]:
         table["debate"]["models"] = ["main"]
+    if given["challenge_final_results"] and not given["use_baseline"]:
+        table["services"] = {"wikipedia": {"use": "retrieval.wikipedia"}}
+        table["debate"]["phases"] = [{"use": "challenge.final", "challenger_model": "main", "retriever": "wikipedia"}]
     return table
 
 
-def metrics(given: Table, answers: str) -> list[str]:
+def metrics(given: Table, answers: str, done: Converted) -> list[str]:
     """The metrics of an answer format; MuSR is scored by accuracy however its references are written."""
     names = f"{given['task_instruction_prompt_template'] or ''} {given['input_json_file_path']}".lower()
-    return ["qa.accuracy"] if "musr" in names else METRICS[answers]
+    found = ["qa.accuracy"] if "musr" in names else METRICS[answers]
+    if "text.bertscore" in found:
+        done.note("metrics", "text.meteor needs WordNet, and text.bertscore a model; what is missing says what to do")
+    if not given["calculate_persona_diversity"]:
+        return found
+    done.note("calculate_persona_diversity", "the similarity of personas needs a [services.NAME], see the option "
+              "'embedder' of dynamics.persona_diversity")
+    return [*found, "dynamics.persona_diversity"]
 
 
 # Several runs
@@ -114,6 +143,8 @@ def rename_models(tables: Sequence[Table]) -> Table:
         for extension in table["extensions"]:
             if isinstance(extension, dict) and extension.get("model") == "judge":
                 extension["model"] = named["judge"]
+        for phase in table["debate"].get("phases", ()):
+            phase["challenger_model"] = named["main"]
     if len(together) == 1:
         for table in tables:
             del table["debate"]["models"]
@@ -123,7 +154,11 @@ def rename_models(tables: Sequence[Table]) -> Table:
 def add_ablation(table: Table, names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> None:
     """Self-improvement of a single agent, matched to each run that asks for it."""
     cells = table.setdefault("cells", [{"name": names[0]}])
+    debate = table.pop("debate", {})
     for cell, run in zip(list(cells), runs, strict=True):
+        cell.setdefault("debate", debate)
         if run.get("use_ablation") or run.get("ablation"):
-            cells.append({"name": f"{cell['name']}-ablation", "debate": {"paradigm": "baselines.self_improvement"},
+            models = {key: value for key, value in cell["debate"].items() if key == "models"}
+            cells.append({**cell, "name": f"{cell['name']}-ablation", "extensions": [],
+                          "debate": {"paradigm": "baselines.self_improvement", **models},
                           "match": {"cell": cell["name"], "by": "calls"}})

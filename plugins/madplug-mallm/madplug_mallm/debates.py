@@ -28,8 +28,6 @@ def debate(given: Table, done: Converted) -> Table:
     if paradigm != "collective_refinement":
         done.note("visible_turns_in_memory", "MALLM's released code shows everything whatever this says; the run file "
                   "does what its paper and configuration say")
-    if given["challenge_final_results"]:
-        table["phases"] = ["challenge.final"]
     return table
 
 
@@ -77,6 +75,10 @@ def turn_options(given: Table, done: Converted) -> Table:
 def decision(given: Table, done: Converted) -> Any:
     """The decision protocol."""
     chosen = given["decision_protocol"]
+    if given["discussion_paradigm"] == "collective_refinement" and DECISIONS[chosen].startswith("consensus."):
+        done.note("decision_protocol", "agents of collective refinement are not asked whether they agree, so that "
+                  f"'{chosen}' is never reached; the run file has voting.simple instead")
+        chosen = "simple_voting"
     options: Table = {"use": DECISIONS[chosen]}
     ballots = options["use"].startswith(("voting.", "judge."))
     if chosen == "consensus_voting":

@@ -11,7 +11,7 @@ from typing import Any
 
 from madplug import Problem, UserError
 from madplug_mallm.converted import Converted, Table
-from madplug_mallm.names import ANSWERS
+from madplug_mallm.names import ANSWERS, INSTRUCTIONS
 
 
 def answer_format(given: Table, done: Converted, folder: Path) -> str:
@@ -32,12 +32,12 @@ def dataset(given: Table, answers: str, done: Converted, folder: Path) -> Table:
     path = str(given["input_json_file_path"])
     table = local(path, done, folder) if path.endswith((".json", ".jsonl")) or not path else hub(given)
     table["answers"] = answers
-    if given["task_instruction_prompt"]:
-        table["instruction"] = str(given["task_instruction_prompt"])
-    elif given["task_instruction_prompt_template"]:
-        done.note("task_instruction_prompt_template", f"the instruction behind '"
-                  f"{given['task_instruction_prompt_template']}' is not in the configuration; write it into "
-                  "dataset.instruction")
+    template = given["task_instruction_prompt_template"]
+    if instruction := given["task_instruction_prompt"] or INSTRUCTIONS.get(template or ""):
+        table["instruction"] = instruction
+    if template and not given["task_instruction_prompt"]:
+        done.note("task_instruction_prompt_template", f"what '{template}' asks for is in other words in "
+                  "dataset.instruction" if instruction else f"MALLM has no '{template}'; write dataset.instruction")
     if given["num_samples"]:
         table["limit"] = int(given["num_samples"])
     if given["shuffle_input_samples"]:
@@ -78,7 +78,7 @@ def first_row(path: Path) -> Mapping[str, Any]:
         with path.open(encoding="utf-8") as file:
             first = file.readline()
             value = json.loads(first) if first.strip() not in ("[", "{") else json.loads(first + file.read())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError([Problem(str(path), f"cannot be read as a data set of MALLM: {error}")]) from None
     row = value[0] if isinstance(value, list) and value else value
     return row if isinstance(row, Mapping) else {}
@@ -99,7 +99,8 @@ def columns_of(row: Mapping[str, Any], done: Converted) -> dict[str, str]:
 
 def hub(given: Table) -> Table:
     """A data set of the hub."""
-    table: Table = {"use": "datasets.hub", "id": given["input_json_file_path"], "split": given["hf_dataset_split"]}
+    table: Table = {"use": "datasets.hub", "id": given["input_json_file_path"],
+                    "split": given["hf_dataset_split"] or "test"}
     if given["hf_dataset_version"]:
         table["config"] = given["hf_dataset_version"]
     columns = {"question": given["hf_dataset_input_column"], "reference": given["hf_dataset_reference_column"],

@@ -21,6 +21,29 @@ DEFAULTS: dict[str, Any] = {
     "all_agents_drafting": True, "policy": None}
 """Every setting of MALLM 1.0.5 with its default, and the two that only earlier releases had."""
 
+TYPES: dict[str, Any] = {
+    **{name: str | None if default is None else type(default) for name, default in DEFAULTS.items()},
+    "num_samples": int | None, "hf_dataset_split": str | None, "agent_generators_list": list[str],
+    "policy": Any, "feedback_only": bool, "repeats": int}
+"""What a setting may be."""
+
+INSTRUCTIONS = {
+    "etpc": "Write a paraphrase of the text that uses all types of paraphrasing.",
+    "wmt19_de_en": "Translate the German text into English.",
+    "simple_ethical_questions": "Choose the best answer to the question.",
+    "squad_v2": "Answer the question from the text. If the text does not say, write '[UNKNOWN]'.",
+    "strategyqa": "Is the answer to the question A) Yes or B) No?",
+    "xsum": "Sum up the text in one sentence.",
+    "mmlu_pro": "Choose the right answer to the question.",
+    "musr": "Solve the mystery. The solution has the suspect's full name.",
+    "gpqa": "Choose the right answer to the question.",
+    "math_lvl5": "Solve the problem. The solution is a number.",
+    "ifeval": "Do as you are told.",
+    "winogrande": "Which of A) and B) belongs into the blank _?",
+    "ethics": "Would most people find this A) reasonable or B) unreasonable to say?",
+    "aqua_rat": "Solve the problem and choose the right answer."}
+"""What MALLM's templates ask for, in our own words, by their names."""
+
 OLDER = {
     "data": "input_json_file_path", "out": "output_json_file_path", "instruction": "task_instruction_prompt",
     "instruction_prompt": "task_instruction_prompt",
@@ -47,18 +70,19 @@ PERSONAS = {"expert": "personas.expert", "ipip": "personas.ipip", "nopersona": "
 ANSWERS = {
     "strategyqa": "answers.choice", "simpleethicalquestions": "answers.choice", "mmlu": "answers.choice",
     "gpqa": "answers.choice", "winogrande": "answers.choice", "aquarat": "answers.choice", "bbq": "answers.choice",
+    "ethics": "answers.choice",
     "squad": "answers.text", "musr": "answers.choice", "gsm8k": "answers.number", "math": "answers.math",
     "etpc": "answers.free", "europarl": "answers.free", "wmt": "answers.free", "xsum": "answers.free",
     "multinews": "answers.free", "ifeval": "answers.free"}
 """Answer format by a part of the name of the task's template or its data set."""
 METRICS = {
     "answers.choice": ["qa.accuracy"], "answers.number": ["qa.accuracy"], "answers.math": ["qa.accuracy"],
-    "answers.text": ["qa.exact_match", "qa.f1"], "answers.free": ["text.rouge", "text.bleu"]}
+    "answers.text": ["qa.exact_match", "qa.f1"],
+    "answers.free": ["text.rouge", "text.bleu", "text.meteor", "text.bertscore"]}
 
 LOST = {
     "trust_remote_code": "data sets never run their own code here",
     "hf_token": "not copied; set the environment variable HF_TOKEN",
-    "calculate_persona_diversity": "there is no metric of personas",
     "judge_metric": "a model compares the answers, not a metric",
     "policy": "a setting of early releases that has no counterpart"}
 """Settings that are left out when they are set, and why."""

@@ -15,7 +15,7 @@ from madplug.config import load
 from madplug.registry.installed import Registry
 from madplug_mallm import madplug_register_commands
 from madplug_mallm.convert import convert
-from madplug_mallm.names import DECISIONS, DEFAULTS, PARADIGMS, PERSONAS, STYLES
+from madplug_mallm.names import DECISIONS, DEFAULTS, INSTRUCTIONS, PARADIGMS, PERSONAS, STYLES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -107,7 +107,32 @@ def test_blind_drafts_are_an_extension_and_the_challenge_a_phase():
     assert converted(all_agents_generate_first_draft=True).table["extensions"] == ["visibility.blind_first_round"]
     assert converted(all_agents_generate_draft=True).table["extensions"] == [
         {"use": "visibility.blind_first_round", "rounds": 5}]
-    assert debate(challenge_final_results=True)["phases"] == ["challenge.final"]
+
+
+def test_the_challenge_is_a_phase_in_all_its_settings():
+    """The model of the debate writes the wrong answer, as in MALLM."""
+    made = converted(challenge_final_results=True).table
+    assert made["debate"]["phases"] == [
+        {"use": "challenge.final", "challenger_model": "main", "retriever": "wikipedia"}]
+    assert made["services"] == {"wikipedia": {"use": "retrieval.wikipedia"}}
+
+
+def test_a_consensus_of_agents_that_are_not_asked_whether_they_agree_is_a_vote():
+    changes = {"discussion_paradigm": "collective_refinement", "decision_protocol": "hybrid_consensus"}
+    assert debate(**changes)["decision"] == "voting.simple"
+    assert "decision_protocol" in notes(**changes)
+
+
+def test_what_mallm_measures_is_measured():
+    assert converted(task_instruction_prompt_template="xsum", calculate_persona_diversity=True).table["metrics"] == [
+        "text.rouge", "text.bleu", "text.meteor", "text.bertscore", "dynamics.persona_diversity"]
+
+
+def test_a_template_is_an_instruction_in_our_words():
+    made = converted(task_instruction_prompt="", task_instruction_prompt_template="strategyqa").table["dataset"]
+    assert made["instruction"] == INSTRUCTIONS["strategyqa"]
+    assert converted(task_instruction_prompt_template="strategyqa").table["dataset"]["instruction"] == \
+        ONE["task_instruction_prompt"]
 
 
 def test_a_judge_that_steps_in_gets_its_own_model():
@@ -129,9 +154,17 @@ def test_baselines_are_paradigms():
 
 
 def test_the_ablation_is_a_second_cell_matched_to_the_first():
-    assert converted(use_ablation=True).table["cells"] == [
-        {"name": "first-try"}, {"name": "first-try-ablation", "debate": {"paradigm": "baselines.self_improvement"},
-        "match": {"cell": "first-try", "by": "calls"}}]
+    first, second = converted(use_ablation=True).table["cells"]
+    assert first == {"name": "first-try", "debate": debate()}
+    assert second == {"name": "first-try-ablation", "debate": {"paradigm": "baselines.self_improvement"},
+                      "extensions": [], "match": {"cell": "first-try", "by": "calls"}}
+
+
+def test_the_ablation_of_a_batch_has_the_model_of_its_run():
+    runs = [{"model_name": "a"}, {"model_name": "b", "use_ablation": True, "challenge_final_results": True}]
+    *_, second, ablation = convert({"common": ONE, "runs": runs}).table["cells"]
+    assert second["debate"]["phases"][0]["challenger_model"] == "main2"
+    assert ablation["debate"] == {"paradigm": "baselines.self_improvement", "models": ["main2"]}
 
 
 def test_discussing_to_the_end_puts_the_vote_there():
@@ -199,9 +232,21 @@ def test_without_the_file_the_kind_of_answer_is_guessed_from_the_task():
 
 def test_names_that_mallm_does_not_have_are_errors_all_at_once():
     with pytest.raises(UserError) as error:
-        converted(decision_protocol="dictator", discussion_paradigm="shouting")
+        convert({**ONE, "decision_protocol": "dictator", "paradigm": "shouting"})
     assert len(error.value.problems) == 2
     assert "there is no 'dictator' (there is majority_consensus" in str(error.value)
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"num_agents": "<number>"}, "num_agents: Input should be a valid integer, got '<number>'"),
+    ({"max_turns": None}, "max_turns: "), ({"use_baseline": "true"}, "use_baseline: "), ({"model": 3}, "model: "),
+    ({"agent_generators_list": "expert"}, "agent_generators_list: "), ({"decision_protocol": []}, "decision_protocol"),
+    ({"num_samples": "all"}, "num_samples: "), ({"repeats": "three"}, "repeats: "), ({"runs": [1]}, "'runs' is a list"),
+    ({"common": "x", "runs": [{}]}, "'common' is an object"), ({"runs": [{"max_turns": "?"}]}, "runs[0].max_turns: ")])
+def test_what_was_not_filled_in_is_named(changes, said):
+    with pytest.raises(UserError) as error:
+        converted(**changes)
+    assert said in str(error.value)
 
 
 def test_earlier_spellings_are_understood():
@@ -262,6 +307,12 @@ def test_the_command_writes_the_run_file_beside_the_configuration(config):
     assert "sk-very-secret" not in text + result.output
 
 
+def test_text_that_is_no_unicode_is_written_without_it(config):
+    config.write_text(json.dumps({**ONE, "task_instruction_prompt": "\ud800!"}))
+    assert run(config).exit_code == 0
+    assert tomllib.loads(config.with_suffix(".toml").read_text())["dataset"]["instruction"] == "?!"
+
+
 def test_the_command_overwrites_nothing_unless_it_is_told_where(config):
     config.with_suffix(".toml").write_text("mine")
     assert isinstance(run(config).exception, UserError)
@@ -269,7 +320,7 @@ def test_the_command_overwrites_nothing_unless_it_is_told_where(config):
     assert run(config, "--output", config.with_name("other.toml")).exit_code == 0
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "3"])
+@pytest.mark.parametrize("text", ["", "[]", "{", "3", "[" * 100_000])
 def test_what_is_no_configuration_is_an_error_with_its_place(config, text):
     config.write_text(text)
     error = run(config).exception
@@ -287,7 +338,7 @@ def test_the_command_joins_a_group_that_is_there():
 @pytest.fixture
 def data(tmp_path):
     """A data set in the form of MALLM's current release."""
-    for plugin in ("answers", "baselines", "files", "judge", "openai", "personas"):
+    for plugin in ("answers", "baselines", "challenge", "files", "judge", "openai", "personas", "retrieval"):
         pytest.importorskip(f"madplug_{plugin}")
     row = {"example_id": "q1", "dataset_id": None, "inputs": ["2+2? A) 3 B) 4"], "context": None, "references": ["B"]}
     (tmp_path / "mmlu.json").write_text(json.dumps([row]))
@@ -301,11 +352,10 @@ def data(tmp_path):
     {"discussion_paradigm": "debate", "debate_rounds": 1, "all_agents_drafting": False, "num_neutral_agents": 1},
     {"all_agents_generate_first_draft": True}, {"all_agents_generate_draft": True}, {"use_baseline": True},
     {"use_baseline": True, "use_chain_of_thought": False}, {"skip_decision_making": True}, {"use_ablation": True},
-    {"voting_protocols_with_alterations": True}, {"shuffle_input_samples": True},
+    {"voting_protocols_with_alterations": True}, {"shuffle_input_samples": True}, {"challenge_final_results": True},
+    {"discussion_paradigm": "collective_refinement", "decision_protocol": "hybrid_consensus"},
     {"judge_intervention": "policy", "judge_endpoint_url": "http://judge/v1", "judge_model_name": "wise"}])
 def test_the_run_file_is_one_that_can_be_run(data, changes, registry):
-    if changes.get("discussion_paradigm") == "collective_refinement":
-        changes = {**changes, "decision_protocol": "judge"}
     made = convert({**ONE, "input_json_file_path": str(data), **changes}, data.parent)
     made.table["metrics"] = []
     (data.parent / "run.toml").write_text(tomli_w.dumps(made.table))
