@@ -261,10 +261,10 @@ class StudyDriver:
         """
         quota = self.quotas[channel]
         self._storing.add(row.key)
-        storing = asyncio.ensure_future(self._store(quota, row, call))
         try:
-            await asyncio.shield(storing)
-        except asyncio.CancelledError:  # its debate gave up meanwhile
+            await self._store(quota, row, call)
+        except asyncio.CancelledError:  # its debate gave up meanwhile; storing it once more changes nothing
+            storing = asyncio.ensure_future(self._store(quota, row, call))
             storing.add_done_callback(partial(self._stored_alone, quota, row.key))
             raise
 

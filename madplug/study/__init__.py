@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from madplug.study.files import read_text, write_whole
     from madplug.study.intervals import interval, t_quantile
     from madplug.study.jobs import JobStream
+    from madplug.study.listening import Listening
     from madplug.study.listing import StudyFacts, study_facts, study_state
     from madplug.study.log import redirect_log
     from madplug.study.process import (
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "CellFigures", "CellSetup",
-    "DebateState", "Driver", "Ending", "InstalledBuilder", "Job", "JobStream", "Made", "Registry", "ResolvedStudy",
-    "Resolver", "Session", "Source", "StudyDriver", "StudyFacts", "StudyRun", "Worker", "absolute", "as_toml",
+    "DebateState", "Driver", "Ending", "InstalledBuilder", "Job", "JobStream", "Listening", "Made", "Registry",
+    "ResolvedStudy", "Resolver", "Session", "Source", "StudyDriver", "StudyFacts", "StudyRun", "Worker", "absolute",
+    "as_toml",
     "check_facts", "check_folder", "collect_rarely", "confirm", "conflicts", "describe_error", "echo", "error_text",
     "figures_by_cell", "file_of", "follow", "interruptible", "interval", "is_cell", "load", "overlay", "read",
     "read_manifest", "read_text", "redirect_log", "setting", "study_facts", "study_state", "t_quantile",
@@ -66,6 +68,7 @@ _HOMES = {
     "study.directory": ("PART", "check_facts", "check_folder", "read_manifest", "OWN_FILES"),
     "study.files": ("read_text", "write_whole"),
     "study.jobs": ("Job", "JobStream"),
+    "study.listening": ("Listening",),
     "study.listing": ("StudyFacts", "study_facts", "study_state"),
     "study.log": ("redirect_log",),
     "study.process": ("FINISHED", "INTERRUPTED", "LIMIT", "SOME_FAILED", "STOPPING", "collect_rarely", "echo",

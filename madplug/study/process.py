@@ -101,13 +101,16 @@ def collect_rarely() -> None:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print a line; silently stop printing once the output is closed: a pipe is not read, or a terminal is gone."""
+    """Print a line; silently stop printing once the output is closed: a pipe is not read, or a terminal is gone.
+
+    What goes to stderr never fails, also where its disk is full.
+    """
     import click
 
     try:
         click.echo(text, err=err)
     except OSError as error:
-        if error.errno not in (errno.EPIPE, errno.EIO):
+        if error.errno not in (errno.EPIPE, errno.EIO) and not err:
             raise
         discard(2 if err else 1)
 

@@ -19,6 +19,7 @@ from madplug.study import (
     LIMIT,
     SOME_FAILED,
     STOPPING,
+    Listening,
     Registry,
     ResolvedStudy,
     Resolver,
@@ -35,6 +36,8 @@ from madplug_serve.web import Api
 
 LAST_REPLIES = 60.0
 """Seconds that requests have to end once the server is being stopped; a debate stops after its calls in flight."""
+IDLE = 30.0
+"""Seconds after which a connection is closed that has sent no request, or not all headers of one."""
 CONVERSATIONS = "serve.conversations"
 
 
@@ -89,7 +92,7 @@ def serve_study(resolved: ResolvedStudy, folder: Path, address: Address, *, quie
     models = served_models(resolved)
     debates = Debates()
     resolved.plan = replace(resolved.plan, executor=debates)
-    with closing(_listen(address)) as listening, Session(resolved, folder) as session:
+    with closing(Listening(address.host, address.port)) as listening, Session(resolved, folder) as session:
         collect_rarely()
         server = _Server(session, debates, models, address, listening, quiet=quiet)
         for text in _left_out(resolved, models):
@@ -106,17 +109,6 @@ def _left_out(resolved: ResolvedStudy, models: Sequence[str]) -> Iterator[str]:
     for cell in resolved.plan.cells:
         if cell.slug not in models:
             yield f"cell '{cell.slug}' is matched to the debates of another cell and is not served"
-
-
-def _listen(address: Address) -> socket.socket:
-    """The socket of the server, before anything is written: a port in use is the user's mistake."""
-    try:
-        return socket.create_server((address.host, address.port), family=(
-            socket.AF_INET6 if ":" in address.host else socket.AF_INET))
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"serve: cannot listen on {address.host}:{address.port}: {reason}; choose another with "
-                        "--host and --port (0 is a free port)") from None
 
 
 class _Server:
@@ -157,7 +149,7 @@ class _Server:
         api = Api(self.debates, self._models, key=self._address.key, hosts=hosts, template=self._address.template,
                   timeout=self._address.timeout)
         runner = web.AppRunner(api.application(), handler_cancellation=True, access_log=None,
-                               shutdown_timeout=LAST_REPLIES)
+                               keepalive_timeout=IDLE, shutdown_timeout=LAST_REPLIES)
         await runner.setup()
         try:
             await web.SockSite(runner, self._listening).start()

@@ -17,6 +17,8 @@ from madplug_serve.replies import ReplyWriter, reasoning_part, sse
 
 LARGEST = 32 * 2**20
 """Bytes of a request's body: conversations can contain images."""
+SENDING = 60.0
+"""Seconds in which a body has to be sent."""
 HEARTBEAT = 15.0
 """Seconds without a message after which a stream sends a comment, so that no proxy takes it for dead."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -95,7 +97,7 @@ class Api:
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         """Run the debates of a request."""
-        asked = parse_request(await request.read())
+        asked = parse_request(await self._body(request))
         self._check_model(asked.model)
         ids = self._debates.allot(asked, asked.model)
         writer = ReplyWriter(ids[0].sample, asked.model, self._template, asked.ignored)
@@ -103,6 +105,21 @@ class Api:
             return await self._stream(request, asked, ids, writer)
         results = await self._in_time(gather_or_cancel(self._debates.debate(id, asked) for id in ids))
         return web.json_response(writer.whole(results))
+
+    async def _body(self, request: web.Request) -> bytes:
+        """The body of a request, unless it takes too long or the server is stopped meanwhile."""
+        reading = asyncio.ensure_future(request.read())
+        closed = asyncio.ensure_future(self._debates.closed.wait())
+        try:
+            await asyncio.wait([reading, closed], timeout=SENDING, return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                return reading.result()
+        finally:
+            reading.cancel()
+            closed.cancel()
+        if self._debates.closed.is_set():
+            self._debates.check_open()
+        raise RequestError(408, f"the body was not sent within {SENDING:g} s", "timeout")
 
     async def _in_time(self, results: Awaitable[list[DebateResult]]) -> list[DebateResult]:
         try:

@@ -1,15 +1,21 @@
 """What goes wrong at the endpoint: requests, clients that leave, limits, signals, keys."""
 
+import asyncio
 import http.client
 import json
 import signal
+import socket
 import threading
 import time
+from urllib.parse import urlsplit
 
 import pytest
+from aiohttp.web import AppRunner, SockSite
 from click.testing import CliRunner
 
 from madplug.cli.program import main
+from madplug.study import Listening
+from madplug_serve import web
 from madplug_serve.conversation import Asked
 from madplug_serve.debates import Debates
 
@@ -169,6 +175,36 @@ def test_a_signal_lets_calls_in_flight_end_and_keeps_them(serve, agents, questio
     assert agents.stats()["requests"] == 3, "the three of round 1 were kept"
 
 
+HALF = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
+
+
+def test_a_stop_does_not_wait_for_half_sent_bodies(serve):
+    with serve() as served, socket.create_connection(("127.0.0.1", urlsplit(served.url).port)) as connection:
+        connection.sendall(HALF + b"Authorization: Bearer %s\r\n\r\n{" % KEY.encode())
+        time.sleep(0.5)
+        assert served.stop() == 0
+        assert b"503" in connection.recv(100)
+
+
+@pytest.mark.parametrize(("sent", "said"), [(HALF, b""), (HALF + b"\r\n{", b"HTTP/1.1 408 ")])
+def test_a_request_that_does_not_arrive_is_given_up(monkeypatch, sent, said):
+    monkeypatch.setattr(web, "SENDING", 0.2)
+
+    async def main():
+        runner = AppRunner(web.Api(Debates(), ["m"], key=None, hosts=["x"]).application(), keepalive_timeout=0.2)
+        await runner.setup()
+        with Listening("127.0.0.1", 0) as listener:
+            await SockSite(runner, listener).start()
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.write(sent)
+            found = await reader.read(13)
+            writer.close()
+            await runner.cleanup()
+        return found
+
+    assert asyncio.run(main()) == said
+
+
 def test_the_key_is_written_nowhere(serve, agents):
     with serve(environ={"MADPLUG_SERVE_KEY": ""}) as served:
         made = served.text.partition("): ")[2].split()[0]
@@ -201,7 +237,7 @@ def test_a_port_in_use_is_a_message_and_nothing_is_written(tmp_path, agents, sha
     port = shared.url.removesuffix("/v1").rpartition(":")[2]
     done = run_serve(tmp_path, "--port", port, text=PLAIN)
     assert done.exit_code == 2
-    assert "cannot listen on 127.0.0.1" in done.stderr
+    assert "cannot listen there" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

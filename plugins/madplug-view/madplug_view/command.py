@@ -52,16 +52,18 @@ def serve(studies: Sequence[Study], host: str, port: int, *, browser: bool, fold
     """Serve until interrupted. folders: where studies that begin meanwhile are found."""
     import uvicorn
 
+    from madplug.study import Listening
+    from madplug_view.connections import Patience
     from madplug_view.guard import Guard, host_names
     from madplug_view.server import application
 
-    listener = listen(host, port)
+    listener = Listening(host, port)
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(24)
     pages = application(studies, folders)
     app: Any = Guard(pages, token, port, host_names(host))
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off",
-                            timeout_graceful_shutdown=10, ws="none")
+    config = uvicorn.Config(app, log_level="error", access_log=False, server_header=False, lifespan="off",
+                            timeout_graceful_shutdown=10, ws="none", loop="asyncio", http=Patience)
     server = uvicorn.Server(config)
     pages.state.ending = lambda: server.should_exit
     if not is_loopback(host):
@@ -75,18 +77,6 @@ def serve(studies: Sequence[Study], host: str, port: int, *, browser: bool, fold
     if browser and has_browser():
         click.launch(address)
     server.run(sockets=[listener])
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket at this address; raises `UserError` if there can be none."""
-    try:
-        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, proto)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-    except OSError as error:
-        raise UserError(f"--host {host} --port {port}: cannot listen there: {error.strerror or error}") from None
-    return listener
 
 
 def is_loopback(host: str) -> bool:

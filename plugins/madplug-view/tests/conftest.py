@@ -162,15 +162,17 @@ def serving_here(*folders):
     """The same server in a thread of this process, which starts at once; gives its address."""
     import uvicorn
 
-    from madplug_view.command import listen
+    from madplug.study import Listening
+    from madplug_view.connections import Patience
     from madplug_view.guard import Guard, host_names
     from madplug_view.server import application
     from madplug_view.studies import open_studies
 
-    listener = listen("127.0.0.1", 0)
+    listener = Listening("127.0.0.1", 0)
     port = listener.getsockname()[1]
     app = Guard(application(open_studies(folders)), "token", port, host_names("127.0.0.1"))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1,
+                                           http=Patience))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

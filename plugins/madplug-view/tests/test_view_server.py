@@ -8,11 +8,12 @@ import socket
 import subprocess
 import sys
 from dataclasses import replace
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 
 from madplug.store import open_recorder
+from madplug_view import connections
 from madplug_view.guard import host_names
 
 DEBATE = "cell=plain&repeat=0&sample=talked-out"
@@ -410,6 +411,15 @@ def test_a_directory_without_a_study_is_a_message(tmp_path, folder):
     assert done.returncode == 2
     assert "no study here" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTT", b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"])
+def test_a_request_that_does_not_arrive_is_given_up(kit, folder, monkeypatch, sent):
+    monkeypatch.setattr(connections, "IDLE", 0.2)
+    with kit.serving_here(folder) as url, socket.create_connection(("127.0.0.1", urlsplit(url).port)) as connection:
+        connection.sendall(sent)
+        while connection.recv(1000):
+            pass
 
 
 def test_a_port_that_is_taken_is_a_message(folder):
