@@ -109,6 +109,50 @@ def test_no_worker_outlives_a_killed_driver_and_the_study_is_resumed(tmp_path, w
     assert studies.debates(tmp_path / "study") == whole[0]
 
 
+SILENT = POOL.replace("}", ", silence=10}")
+
+
+def test_the_debates_of_workers_that_stand_still_are_run_again_and_they_are_ended(tmp_path, whole):
+    with running_endpoint(latency_ms=40, text="{letter}") as endpoint:
+        study = start(tmp_path / "study", endpoint.url, SILENT)
+        studies.wait_until(lambda: endpoint.stats()["requests"] > 10)
+        stopped = workers_of(study)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        _, errors = study.communicate(timeout=120)
+        assert study.returncode == 0, errors
+        assert endpoint.stats()["requests"] - whole[2] <= IN_FLIGHT
+    assert "stood still for 10 s; " in errors
+    assert studies.debates(tmp_path / "study") == whole[0]
+    assert not any(map(is_alive, stopped))
+
+
+@pytest.mark.parametrize("numbers", [[signal.SIGKILL], [signal.SIGINT, signal.SIGINT]])
+def test_no_worker_that_stands_still_outlives_its_driver(tmp_path, numbers):
+    with running_endpoint(latency_ms=40) as endpoint:
+        study = start(tmp_path / "study", endpoint.url)
+        studies.wait_until(lambda: endpoint.stats()["requests"] > 10)
+        stopped = workers_of(study)[0]
+        os.kill(stopped, signal.SIGSTOP)
+        for number in numbers:
+            study.send_signal(number)
+            time.sleep(0.5)
+        study.communicate(timeout=60)
+    studies.wait_until(lambda: not is_alive(stopped))
+
+
+def test_a_driver_that_stood_still_itself_loses_no_worker(tmp_path, whole):
+    with running_endpoint(latency_ms=40, text="{letter}") as endpoint:
+        study = start(tmp_path / "study", endpoint.url, POOL.replace("}", ", silence=3}"))
+        studies.wait_until(lambda: endpoint.stats()["requests"] > 10)
+        os.kill(study.pid, signal.SIGSTOP)
+        time.sleep(4)
+        os.kill(study.pid, signal.SIGCONT)
+        _, errors = study.communicate(timeout=120)
+    assert study.returncode == 0, errors
+    assert "stood still" not in errors
+
+
 def test_an_interrupt_waits_for_calls_in_flight_and_loses_none(tmp_path, whole):
     endpoint = studies.EndpointProcess(tmp_path, "--latency-ms", 100, "--text", "{letter}")
     endpoint.start()

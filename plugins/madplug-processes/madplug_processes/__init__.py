@@ -19,6 +19,8 @@ class ProcessPoolOptions(Options):
 
     workers: int | None = Field(default=None, ge=1, le=1024, description="processes that run debates; by default one "
                                 "for each core that this process may use")
+    silence: float = Field(default=120, gt=0, description="seconds without a sign of life after which a worker is "
+                           "ended and its debates are run again")
 
 
 class ProcessPool(Executor):
@@ -41,7 +43,7 @@ class ProcessPool(Executor):
 
         if sys.platform == "win32":
             raise StudyError("processes.pool does not run on Windows; leave out [execution], or use a POSIX system")
-        await Pool(driver, self.options.workers or cores(), start_worker).run(jobs)
+        await Pool(driver, self.options.workers or cores(), start_worker, silence=self.options.silence).run(jobs)
 
 
 def cores() -> int:

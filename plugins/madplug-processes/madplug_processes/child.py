@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import os
 import signal
 import socket
+import sys
 import threading
 
 from madplug_processes.frames import FrameProtocol
 
+PR_SET_PDEATHSIG = 1
+"""Of prctl(2): the signal that a process gets when the thread that has started it ends."""
 LOST_DRIVER = 70
 """The exit status of a worker whose driver is gone."""
 
@@ -20,6 +24,8 @@ def main(connection: int, watched: int) -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the driver stops the study; its workers finish calls in flight
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
+    if sys.platform == "linux":  # ends also a process that stands still
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     threading.Thread(target=_end_with_driver, args=(watched,), daemon=True).start()
     asyncio.run(_work(connection))
 

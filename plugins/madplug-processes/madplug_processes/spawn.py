@@ -89,6 +89,7 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """End the worker at once."""
+        self._lost = lambda reason: None
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()

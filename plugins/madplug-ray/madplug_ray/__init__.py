@@ -22,6 +22,8 @@ class ClusterOptions(Options):
         "that is started here and ends with the run")
     workers: int | None = Field(
         default=None, ge=1, le=10_000, description="actors that run debates; by default as many as there is room for")
+    silence: float = Field(default=120, gt=0, description="seconds without a sign of life after which a worker is "
+                           "ended and its debates are run again")
     cpus_per_worker: float = Field(default=1, ge=0, description="CPUs that Ray reserves for each worker")
     resources: dict[str, float] = Field(
         default_factory=dict, description="what else Ray reserves for each worker, such as {GPU = 1}")
@@ -59,7 +61,7 @@ class Cluster(Executor):
             if workers > actors.most():
                 driver.warn(f"ray.cluster: there is room for {actors.most()} of {workers} workers; the others start "
                             "when there is more")
-            await Pool(driver, workers, actors.start).run(jobs)
+            await Pool(driver, workers, actors.start, silence=self.options.silence).run(jobs)
 
 
 MISSING = "ray.cluster needs Ray: pip install 'madplug-ray[ray]'"

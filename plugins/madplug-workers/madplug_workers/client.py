@@ -253,6 +253,9 @@ class WorkerEnd:
     def _on_job(self, number: int, job: Job, fresh: bool) -> None:
         self._start(self._run(number, job, fresh))
 
+    def _on_sign(self) -> None:
+        self._outbox.post("sign")
+
     def _on_close(self) -> None:
         self._start(self._close())
 

@@ -62,6 +62,8 @@ class WorkerLink:
         self.running: dict[int, _Running] = {}
         self.suspects = 0
         """How many of its jobs were lost with other workers before."""
+        self.unanswered = 0
+        """How often it was asked for a sign of life since anything came from it."""
         self._driver = driver
         self._outbox = Outbox(self._forward, self._cannot_pack)
         self._send = send
@@ -95,6 +97,11 @@ class WorkerLink:
         if self._driver.ending is not None:
             self._tell_ending()
 
+    def ask_for_sign(self) -> None:
+        """Have the worker answer, whatever it does."""
+        self.unanswered += 1
+        self._outbox.post("sign")
+
     def close(self) -> None:
         """Have the worker close its models and services, and end."""
         self._outbox.post("close")
@@ -120,9 +127,13 @@ class WorkerLink:
 
     def receive(self, data: bytes) -> None:
         """Carry out a batch of messages."""
+        self.unanswered = 0
         for kind, *parts in unpack(data):
             if kind not in _OF_A_JOB or parts[0] in self.running:  # a job that was cancelled has no more to say
                 getattr(self, f"_on_{kind}")(*parts)
+
+    def _on_sign(self) -> None:
+        """The worker is there."""
 
     def _on_ready(self) -> None:
         if not self.ready.done():

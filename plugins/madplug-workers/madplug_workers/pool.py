@@ -19,6 +19,13 @@ GRACE = 10.0
 """Seconds that a worker has to close its models and services."""
 
 
+SILENCE = 120.0
+"""Seconds after which a worker that answers nothing counts as lost: one that was stopped, or whose machine sleeps."""
+QUESTIONS = 10
+"""How often a worker is asked for a sign of life in these seconds, as the driver counts them: if it stands still itself
+no worker is lost."""
+
+
 class Transport(Protocol):
     """How bytes reach a worker; made by the executor for each worker it starts."""
 
@@ -40,7 +47,7 @@ the reason."""
 class Pool:
     """The workers of a run."""
 
-    def __init__(self, driver: RunDriver, workers: int, start: Start) -> None:
+    def __init__(self, driver: RunDriver, workers: int, start: Start, *, silence: float = SILENCE) -> None:
         assert isinstance(driver, StudyDriver)
         folder = driver.folder
         if folder is None:
@@ -48,6 +55,7 @@ class Pool:
         self._driver = driver
         self._size = workers
         self._start_worker = start
+        self._silence = silence
         self._facts = _facts(driver, (folder / "study.toml").read_text(encoding="utf-8"))
         self._links: list[WorkerLink] = []
         self._transports: dict[WorkerLink, Transport] = {}
@@ -59,18 +67,20 @@ class Pool:
 
     async def run(self, jobs: Jobs) -> None:
         """Run every job. Raises `StudyError` if workers cannot be started, or one of them ends the study."""
+        watching = asyncio.ensure_future(self._watch())
         try:
             for number in range(1, self._size + 1):
                 self._add(number)
             await jobs.run(self._run)
             if self._failure is not None:  # the other workers have run everything meanwhile
                 self._driver.warn(str(self._failure))
+            watching.cancel()
             await self._close()
         finally:
             self._closing = True
-            for task in self._starting:
+            for task in (watching, *self._starting):
                 task.cancel()
-            await asyncio.gather(*self._starting, return_exceptions=True)
+            await asyncio.gather(watching, *self._starting, return_exceptions=True)
             for transport in self._transports.values():
                 transport.kill()
 
@@ -153,6 +163,17 @@ class Pool:
             more = f"; {count(len(again), 'debate')} will be run again" if again else ""
             self._driver.warn(f"worker {link.number} {reason}{more}")
             self._add(link.number)
+
+    async def _watch(self) -> None:
+        """End the workers that give no sign of life; one that starts may be busy importing for long."""
+        while True:
+            await asyncio.sleep(self._silence / QUESTIONS)
+            for link in [link for link in self._links if link.ready.done()]:
+                if link.unanswered >= QUESTIONS:
+                    self._transports[link].kill()
+                    self._lose(link, f"stood still for {self._silence:g} s")
+                else:
+                    link.ask_for_sign()
 
     async def _close(self) -> None:
         """Have every worker close what it has opened, and end."""
