@@ -98,9 +98,8 @@ class Program(Method):
 
 
 def program_in(text: str) -> str:
-    """The program in a reply: its longest code block, or all of it without one."""
-    blocks: list[str] = _BLOCK.findall(text)
-    return max(blocks, key=len).strip("\n") if blocks else text.strip().strip("`").strip()
+    """The program in a reply: its longest code block; empty without one."""
+    return max(_BLOCK.findall(text), key=len, default="").strip("\n")
 
 
 def _failed(ended: ProgramResult) -> str:

@@ -102,12 +102,12 @@ class Columns:
                    if part in REQUIRED or (part in present and part != "images")}
         return replace(self, named={**default, **self.named})
 
-    def missing(self, present: Row) -> Iterator[str]:
-        """Messages about columns that are named and not present."""
+    def missing(self, present: Row, *others: Row) -> Iterator[str]:
+        """Messages about columns that are named and not present; metadata may be in another file only."""
         there = ", ".join(map(str, present))
         for part, names in [*self.named.items(), ("metadata", self.kept)]:
             for name in names:
-                if not _has(present, name):
+                if not any(_has(row, name) for row in (present, *(others if part == "metadata" else ()))):
                     unnamed = name == part and part != "images"
                     setting = f"; say which one is with columns.{part} = \"...\"" if unnamed else ""
                     yield (f"has no column '{name}' for the {part}{nearest(name, map(str, present))}{setting} "

@@ -44,7 +44,8 @@ class Table(ColumnDataset):
         path: Annotated[RunPath, Volatile] = Field(
             description="the file: .jsonl, .ndjson, .json, .csv, .tsv or .parquet; relative to the run file")
         train: Annotated[RunPath | None, Volatile] = Field(
-            default=None, description="a second file with the same columns, for components that prepare on examples")
+            default=None, description="a second file with the same columns, for components that prepare on examples; "
+            "`metadata` may be in one of the two only")
         delimiter: str | None = Field(
             default=None, min_length=1, max_length=1,
             description="of a CSV file; unset: a comma, in .tsv a tab")
@@ -110,7 +111,9 @@ class Table(ColumnDataset):
         options = self.options
         columns = Columns.chosen(options.columns, options, file.path.parent, options.reference_as)
         columns = columns.with_defaults(present)
-        wrong = [Problem(str(file.path), text) for text in columns.missing(present)] if present else []
+        others = [source(path, options.delimiter).columns for path in (options.path, options.train)
+                  if options.metadata and path is not None and path != file.path]
+        wrong = [Problem(str(file.path), text) for text in columns.missing(present, *others)] if present else []
         if wrong:
             raise UserError(wrong)
         return columns

@@ -161,6 +161,13 @@ def test_a_shuffled_row_keeps_the_name_it_has_in_the_file(tmp_path):
     assert all(s.id == f"row-{s.question[:-1]}" for s, _ in read(path, shuffle=3))
 
 
+def test_metadata_may_be_in_the_training_rows_only(tmp_path):
+    path, train = jsonl(tmp_path, row()), jsonl(tmp_path, row(why="so"), name="train.jsonl")
+    table = Table(path=path, train=train, metadata=["why"])
+    assert [sample.metadata for split in (None, "train") for sample, _ in table.samples(split)] == [{}, {"why": "so"}]
+    assert "has no column 'wy'" in "".join(Table(path=path, train=train, metadata=["wy"]).check(None))
+
+
 def test_training_rows_come_from_their_own_file(tmp_path):
     path, train = jsonl(tmp_path, row()), jsonl(tmp_path, row(question="3+3?"), name="train.jsonl")
     assert [s.question for s, _ in Table(path=path, train=train).samples("train")] == ["3+3?"]

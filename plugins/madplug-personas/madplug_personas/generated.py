@@ -182,10 +182,14 @@ class Ipip(Generated):
             'Reply with one JSON object with these fields: "role" (a short title); "extraversion", "agreeableness", '
             '"conscientiousness", "neuroticism", "openness" (each "high" or "low"); "experience" ("Expert", "Neutral" '
             'or "Non-Expert"); "gender" ("male", "female" or "non-binary").\n\n'
-            "Example\nTask: Explain why the sky is blue.\nParticipants so far: none.\n"
+            "Example 1\nTask: Explain why the sky is blue.\nParticipants so far: none.\n"
             '{"role": "Physics Teacher", "extraversion": "high", "agreeableness": "high", "conscientiousness": "high", '
-            '"neuroticism": "low", "openness": "low", "experience": "Expert", "gender": "female"}'),
-            description="prompt: the job and the form of the reply, with an example")
+            '"neuroticism": "low", "openness": "low", "experience": "Expert", "gender": "female"}\n\n'
+            "Example 2\nTask: Should a small town build a tram line?\nParticipants so far:\n- "
+            "Mayor: You are extremely talkative, extremely warm and extremely calm. You are an expert and a woman.\n"
+            '{"role": "Night Porter", "extraversion": "low", "agreeableness": "low", "conscientiousness": "high", '
+            '"neuroticism": "high", "openness": "low", "experience": "Non-Expert", "gender": "male"}'),
+            description="prompt: the job and the form of the reply, with two examples")
         same_traits: str = Field(default="There already is a participant with these traits: choose others. ",
                                  description="prompt: {again} of `task`, where the traits are taken")
 
