@@ -65,8 +65,8 @@ class StudyLock:
             self._handle = None
 
     def _lock_file(self, folder: Path) -> None:
-        self._file = sqlite3.connect(folder / NAME, timeout=0, isolation_level=None)
         try:
+            self._file = sqlite3.connect(folder / NAME, timeout=0, isolation_level=None)
             self._file.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
             if "locked" in str(error):

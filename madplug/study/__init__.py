@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from madplug.registry.local import absolute, file_of
     from madplug.study.compatibility import conflicts, is_cell
     from madplug.study.directory import OWN_FILES, PART, check_facts, check_folder, read_manifest
-    from madplug.study.files import read_text, write_whole
+    from madplug.study.files import read_text, replacing, write_whole
     from madplug.study.intervals import interval, t_quantile
     from madplug.study.jobs import JobStream
     from madplug.study.listening import Listening
@@ -49,7 +49,7 @@ __all__ = [
     "as_toml",
     "check_facts", "check_folder", "collect_rarely", "confirm", "conflicts", "describe_error", "echo", "error_text",
     "figures_by_cell", "file_of", "follow", "interruptible", "interval", "is_cell", "load", "overlay", "read",
-    "read_manifest", "read_text", "redirect_log", "setting", "study_facts", "study_state", "t_quantile",
+    "read_manifest", "read_text", "redirect_log", "replacing", "setting", "study_facts", "study_state", "t_quantile",
     "write_whole",
 ]
 
@@ -66,7 +66,7 @@ _HOMES = {
     "registry.local": ("absolute", "file_of"),
     "study.compatibility": ("conflicts", "is_cell"),
     "study.directory": ("PART", "check_facts", "check_folder", "read_manifest", "OWN_FILES"),
-    "study.files": ("read_text", "write_whole"),
+    "study.files": ("read_text", "replacing", "write_whole"),
     "study.jobs": ("Job", "JobStream"),
     "study.listening": ("Listening",),
     "study.listing": ("StudyFacts", "study_facts", "study_state"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -20,8 +22,19 @@ def read_text(path: Path) -> str:
         return file.read()
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write all or nothing: into a new temporary file, which is then renamed. Raises `OSError`."""
+def write_whole(path: Path, text: str, errors: str = "strict") -> None:
+    """Write all or nothing. Raises `OSError`. errors: what happens to characters that cannot be encoded."""
+    with replacing(path) as beside:
+        beside.write_text(text, encoding="utf-8", errors=errors)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path to write to, whose file then takes the place of the other one; if something fails, it is removed."""
     beside = path.with_name(path.name + ".part")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    try:
+        yield beside
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

@@ -13,7 +13,7 @@ from typing import Any, Literal, TextIO
 
 from madplug import UserError, to_json
 from madplug.store import Reader, open_study
-from madplug.study import OWN_FILES
+from madplug.study import OWN_FILES, replacing
 from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message_rows, rows_of
 
 BATCH = 500
@@ -75,7 +75,15 @@ def _writing(output: Path | str) -> Iterator[Any]:
     if str(output) == "-" and sys.stdout is None:
         raise UserError("--output -: standard output is closed")
     try:
-        yield sys.stdout if str(output) == "-" else Path(output)
+        if str(output) == "-":
+            yield sys.stdout
+            return
+        target = Path(output).resolve()
+        if target.exists() and not target.is_file():  # a pipe, say
+            yield target
+            return
+        with replacing(target) as beside:
+            yield beside
     except BrokenPipeError:  # who reads has had enough
         raise
     except OSError as error:

@@ -74,6 +74,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _write(found: dict[str, Any], folder: Path, fit: str | None, *, figures: bool) -> list[Path]:
+    from madplug.study import write_whole
     from madplug_report.charts import charts, write_figures
     from madplug_report.csvs import csv_files
     from madplug_report.page import page
@@ -86,7 +87,7 @@ def _write(found: dict[str, Any], folder: Path, fit: str | None, *, figures: boo
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8", errors="replace")  # a directory's name may be any bytes
+            write_whole(folder / name, text, errors="replace")  # a directory's name may be any bytes
         if figures:
             write_figures(made, folder / "figures")
     except OSError as error:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from madplug import UserError, count, plain, to_json
 from madplug.store import DebateId, Reader, open_study, sample_digest
+from madplug.study import write_whole
 from madplug_read import Outline, outline
 from madplug_view.bundle import bundle
 from madplug_view.charts import can_draw
@@ -64,7 +65,7 @@ def export(studies: Sequence[Study], output: Path, part: Part | None = None) -> 
         page = output if one else output / "index.html"
         if not one:
             output.mkdir(parents=True, exist_ok=True)
-        page.write_text(_page(facts, chunks.whole), encoding="utf-8")
+        write_whole(page, _page(facts, chunks.whole))
         chunks.remove_others()
     except OSError as error:
         raise UserError(f"--export {output}: cannot be written: {error.strerror}") from None
@@ -109,7 +110,7 @@ class _Chunks:
     def _write(self, name: str, text: str) -> None:
         self.written.append(f"{name}.js")
         file = self.output / "data" / self.written[-1]
-        file.write_text(f"madplugChunk({json.dumps(name)}, {text});\n", encoding="utf-8")
+        write_whole(file, f"madplugChunk({json.dumps(name)}, {text});\n")
 
     def remove_others(self) -> None:
         """Remove the chunks of an earlier export, which may be of debates that are not to be in this one."""

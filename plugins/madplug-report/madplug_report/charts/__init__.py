@@ -42,6 +42,7 @@ def charts(report: Mapping[str, Any], fit: str | None = None) -> list[Chart]:
 
 def write_figures(made: Sequence[Chart], folder: Path) -> list[Path]:
     """Each chart as `NAME.svg`, `.pdf` and `.png`, and its numbers as `NAME.csv`."""
+    from madplug.study import write_whole
     from madplug_report.charts.style import save, settings
     from madplug_report.csvs import to_csv
 
@@ -53,6 +54,6 @@ def write_figures(made: Sequence[Chart], folder: Path) -> list[Path]:
                 written += save(chart.figure, folder / chart.name)
             if chart.rows:
                 path = folder / f"{chart.name}.csv"
-                path.write_text(to_csv(chart.rows), encoding="utf-8")
+                write_whole(path, to_csv(chart.rows))
                 written.append(path)
     return written

@@ -18,6 +18,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from madplug.study import replacing
 from madplug_report.charts import Chart
 from madplug_report.escape import distinct, width
 from madplug_report.tables import label
@@ -162,14 +163,17 @@ def legend(axes: Axes, sheet: Sheet, columns: int) -> None:
 def save(figure: Figure, path: Path) -> list[Path]:
     """As vector graphics, a page and a picture, on white paper; the same figure gives the same bytes."""
     figure.set_facecolor("white")
-    svg_path, pdf_path, png_path = (path.with_suffix(f".{kind}") for kind in ("svg", "pdf", "png"))
-    FigureCanvasSVG(figure).print_svg(svg_path, metadata={"Date": None})  # type: ignore[no-untyped-call]
-    FigureCanvasPdf(figure).print_pdf(pdf_path, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
+    paths = [path.with_suffix(f".{kind}") for kind in ("svg", "pdf", "png")]
+    with replacing(paths[0]) as beside:
+        FigureCanvasSVG(figure).print_svg(beside, metadata={"Date": None})  # type: ignore[no-untyped-call]
+    with replacing(paths[1]) as beside:
+        FigureCanvasPdf(figure).print_pdf(beside, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
     canvas = FigureCanvasAgg(figure)
     figure.set_dpi(PICTURE)
-    canvas.print_png(png_path, metadata={"Software": None})  # type: ignore[no-untyped-call]
+    with replacing(paths[2]) as beside:
+        canvas.print_png(beside, metadata={"Software": None})  # type: ignore[no-untyped-call]
     figure.set_dpi(72)
-    return [svg_path, pdf_path, png_path]
+    return paths
 
 
 def svg(figure: Figure, name: str, title: str) -> str:
