@@ -16,8 +16,9 @@ def debate(given: Table, done: Converted) -> Table:
         table: Table = {"paradigm": f"baselines.{kind}", "agents": 1}
         return table
     paradigm = given["discussion_paradigm"]
-    generators = list(given["agent_generators_list"] or [given["agent_generator"]] * int(given["num_agents"]))
-    table = {"paradigm": PARADIGMS[paradigm], "agents": len(generators) + int(given["num_neutral_agents"]),
+    generators = given["agent_generators_list"] or [given["agent_generator"]]
+    agents = len(given["agent_generators_list"]) or int(given["num_agents"])
+    table = {"paradigm": PARADIGMS[paradigm], "agents": agents + int(given["num_neutral_agents"]),
              "rounds": int(given["max_turns"]), "personas": personas(generators, given, done),
              "styles": [style(given, done)], "decision": decision(given, done)}
     turns = turn_options(given, done)

@@ -101,6 +101,7 @@ def test_mixed_generators_set_the_number_of_agents_and_neutral_ones_come_first_a
     two = debate(num_neutral_agents=2)
     assert (two["agents"], two["personas"][0]) == (5, {"use": "personas.neutral", "count": 2})
     assert debate(agent_generator="paraphrasetypes")["personas"] == ["personas.none"]
+    assert debate(num_agents=10**40)["agents"] == 10**40, "which madplug check refuses"
 
 
 def test_blind_drafts_are_an_extension_and_the_challenge_a_phase():
