@@ -77,7 +77,7 @@ def merge(ctx: click.Context, folders: tuple[Path, ...], output: Path, quiet: bo
 
     merged = merge_shards(folders, output)
     if not quiet and isinstance(program := ctx.find_root().command, click.Group):
-        ctx.invoke(program.commands["status"], folder=output, as_json=False)
+        ctx.invoke(program.commands["status"], folders=(output,), sort="study", as_json=False)
         click.echo(f"results saved in {output}{os.sep}")
         if merged.missing and not merged.left:
             click.echo(f"run the same run file with --output {output} to compute the figures of whole cells of "
