@@ -114,7 +114,7 @@ SILENT = POOL.replace("}", ", silence=10}")
 
 def test_the_debates_of_workers_that_stand_still_are_run_again_and_they_are_ended(tmp_path, whole):
     with running_endpoint(latency_ms=40, text="{letter}") as endpoint:
-        study = start(tmp_path / "study", endpoint.url, SILENT)
+        study = studies.start(tmp_path / "study", endpoint.url, *SETTINGS, SILENT)
         studies.wait_until(lambda: endpoint.stats()["requests"] > 10)
         stopped = workers_of(study)
         for pid in stopped:
@@ -130,7 +130,7 @@ def test_the_debates_of_workers_that_stand_still_are_run_again_and_they_are_ende
 @pytest.mark.parametrize("numbers", [[signal.SIGKILL], [signal.SIGINT, signal.SIGINT]])
 def test_no_worker_that_stands_still_outlives_its_driver(tmp_path, numbers):
     with running_endpoint(latency_ms=40) as endpoint:
-        study = start(tmp_path / "study", endpoint.url)
+        study = studies.start(tmp_path / "study", endpoint.url, *SETTINGS)
         studies.wait_until(lambda: endpoint.stats()["requests"] > 10)
         stopped = workers_of(study)[0]
         os.kill(stopped, signal.SIGSTOP)
@@ -143,7 +143,7 @@ def test_no_worker_that_stands_still_outlives_its_driver(tmp_path, numbers):
 
 def test_a_driver_that_stood_still_itself_loses_no_worker(tmp_path, whole):
     with running_endpoint(latency_ms=40, text="{letter}") as endpoint:
-        study = start(tmp_path / "study", endpoint.url, POOL.replace("}", ", silence=3}"))
+        study = studies.start(tmp_path / "study", endpoint.url, *SETTINGS, POOL.replace("}", ", silence=3}"))
         studies.wait_until(lambda: endpoint.stats()["requests"] > 10)
         os.kill(study.pid, signal.SIGSTOP)
         time.sleep(4)
