@@ -39,7 +39,7 @@ class Agents:
             return json.dumps(_instance(request.form["json_schema"], sum(self.times.values())) | given)
         if request.purpose in ("rank", "select"):
             return "1" if self.agree else "I cannot say."
-        if request.purpose == "review":
+        if "FINAL RANKING" in str(request.messages[-1]["content"]) and request.purpose == "review":
             return "FINAL RANKING: Answer A, Answer B, Answer C, Answer D" if self.agree else "I cannot say."
         if request.purpose in ("judge", "aggregate", "chair"):
             return f"Final answer: ({judged})" if judged else "I cannot say."

@@ -17,6 +17,8 @@ _COUNCIL: dict[str, Any] = {
     "agents": 3, "rounds": 2, "personas": ["personas.none"], "turns": "council.stages",
     "visibility": "visibility.everything",
     "styles": ["council.opinion", "council.review"], "decision": "council.chair"}
+_ALONE: dict[str, Any] = {
+    **_COUNCIL, "rounds": 1, "styles": ["council.opinion"], "turns": {"use": "council.stages", "moves": ["draft"]}}
 
 
 class ThreeStages(Paradigm):
@@ -55,7 +57,7 @@ class Selected(Paradigm):
 
     name = "selected"
     source = Select.source
-    debate = {**_COUNCIL, "rounds": 1, "decision": "council.select"}
+    debate = {**_ALONE, "decision": "council.select"}
 
 
 class Fusion(Paradigm):
@@ -63,7 +65,7 @@ class Fusion(Paradigm):
 
     name = "fusion"
     source = "OpenRouter Fusion, 2026 (after its description)"
-    debate = {**_COUNCIL, "rounds": 1, "decision": {"use": "council.chair", "analysis": True}}
+    debate = {**_ALONE, "decision": {"use": "council.chair", "analysis": True}}
 
 
 class Delphi(Paradigm):
@@ -74,7 +76,7 @@ class Delphi(Paradigm):
 
     name = "delphi"
     source = "Dalkey and Helmer 1963"
-    debate = {**_COUNCIL, "rounds": 3, "turns": {"use": "council.stages", "moves": ["draft", "improve"]}}
+    debate = {**_ALONE, "rounds": 3, "turns": {"use": "council.stages", "moves": ["draft", "improve"]}}
 
 
 class Dialectic(Paradigm):
@@ -89,8 +91,7 @@ class JuryTrial(Paradigm):
     """Every seat votes on a claim, with a confidence and a reason: n calls. It needs `answers.yesno`."""
 
     name = "jury"
-    debate = {**_COUNCIL, "rounds": 1, "styles": ["council.ballot"], "decision": "council.jury",
-              "turns": {"use": "council.stages", "moves": ["draft"]}}
+    debate = {**_ALONE, "styles": ["council.ballot"], "decision": "council.jury"}
 
 
 @hookimpl
