@@ -223,7 +223,8 @@ class MostCommon(DecisionProtocol):
 class Last(DecisionProtocol):
     """The last answer.
 
-    When the last message cannot be read, the latest that can is taken as a fallback.
+    When the last message cannot be read, the latest that can is taken as a fallback. Turns that give no answer by
+    design, such as a review, do not count.
     """
 
     name = "last"
@@ -231,7 +232,7 @@ class Last(DecisionProtocol):
 
     def at_end(self, debate: Debate) -> Decision:
         """Find the last answer."""
-        said = samples_of(debate)
+        said = [m for m in samples_of(debate) if m.answers]
         read = [m for m in said if m.key]
         if not read:
             return Decision.undecided("no message gave an answer that could be read")

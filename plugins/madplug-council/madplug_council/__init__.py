@@ -22,7 +22,7 @@ _ALONE: dict[str, Any] = {
 
 
 class ThreeStages(Paradigm):
-    """Opinions, reviews under letters, and a chair that sees both and the ranking: 2n + 1 calls.
+    """Opinions, reviews under letters, and a chair that sees both and the ranking: 1 + 2n calls.
 
     Differs from the original: see `council.review` and `council.chair`; `council.original` is closer to it.
     """
@@ -53,7 +53,7 @@ class Ranked(Paradigm):
 
 
 class Selected(Paradigm):
-    """Opinions, one of which a selector picks: n + 1 calls."""
+    """Opinions, one of which a selector picks: 1 + n calls."""
 
     name = "selected"
     source = Select.source
@@ -69,7 +69,7 @@ class Fusion(Paradigm):
 
 
 class Delphi(Paradigm):
-    """Opinions are pooled without names or counts and revised twice; a chair sums up: 3n + 1 calls.
+    """Opinions are pooled without names or counts and revised twice; a chair sums up: 1 + 3n calls.
 
     Differs from the Delphi method: the number of rounds is fixed, and no statistics are fed back.
     """

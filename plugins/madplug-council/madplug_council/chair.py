@@ -253,4 +253,4 @@ class Select(Best):
         picked = drawn[number or 0]
         who = seat(debate.agents[picked.agent or 0])
         return Decision(picked.key, picked.answer, agreed=number is not None, fallback=number is None,
-                        reason=f"selected: {who}" if number is not None else f"no choice could be read: {who}, by lot")
+                        reason=f"selected: {who}" if number is not None else f"no choice could be read: drew {who}")

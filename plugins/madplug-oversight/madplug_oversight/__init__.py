@@ -71,7 +71,7 @@ class Consultancy(Paradigm):
 
 
 class Naive(Paradigm):
-    """The judge alone, with the question and the answers: what debate has to be better than."""
+    """The judge alone, with the question and the answers: the baseline of every debate."""
 
     name = "naive"
     source = PAPER
