@@ -192,7 +192,7 @@ class Graded(Metric):
     class Options(Options):
         """Options."""
 
-        rubric: str = Field(default="", description="what counts")
+        rubric: str = Field(default="", description="prompt: what counts. {answer}")
 
     def calls(self, plan):
         """One."""
