@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop before this is exceeded.")
 @click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after so many seconds.")
 @click.option("--dry-run", is_flag=True, help="Say what it may take, and ask nobody.")
-@click.option("--again", is_flag=True, help="Ask anew what is on record.")
+@click.option("--again", is_flag=True, help="Ask again what is on record.")
 @click.option("--export", metavar="FILE", type=click.Path(path_type=Path), help="Write the debate as .md or .html.")
 @click.option("--set", "settings", metavar="K=V", multiple=True, help="Any key of a run file: --set debate.rounds=3.")
 @click.option("--output", type=click.Path(path_type=Path), help="The study's directory.  [default: in runs/ask]")
