@@ -10,15 +10,10 @@ from madplug import runspecs
 from madplug.components import Component, Model
 from madplug.debate.cell import BoundStyle, Cell, moves_of
 from madplug.errors import Problem, listed, message_of, nearest, nearest_or_all
-from madplug.rows import to_json
 from madplug.text import count
 
 if TYPE_CHECKING:
     from madplug.config.plan import StudyPlan
-
-
-BUDGET = "budget"
-"""What a component gives that makes as many calls, or uses as many tokens, as the debate it is matched to."""
 
 
 def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str]) -> Iterator[Problem]:
@@ -42,7 +37,7 @@ def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str
     for component in (*components, *(models[line] for line in cell.channels.values())):
         place = places.get(id(component), component.kind)
         yield from _needs(component, given, place)
-        yield from own_problems(component, cell, place)
+        yield from _own(component, cell, place)
 
 
 def _moves(cell: Cell) -> Iterator[Problem]:
@@ -62,7 +57,7 @@ def _needs(component: Component, given: Iterable[str], place: str) -> Iterator[P
             yield Problem(place, f"{component.full_name} needs '{need}', which no component of this cell gives")
 
 
-def own_problems(component: Component, cell: Cell, place: str) -> Iterator[Problem]:
+def _own(component: Component, cell: Cell, place: str) -> Iterator[Problem]:
     """What the component's own check finds; a check that raises is itself a problem."""
     try:
         yield from (Problem(place, message) for message in component.check(cell))
@@ -126,7 +121,7 @@ def merge(by_cell: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
 
 
 def check_matches(found: Sequence[Cell]) -> Iterator[Problem]:
-    """Cells that are matched to one that does not exist or has other samples, or whose calls do not follow it."""
+    """Cells that are matched to one that does not exist, or has other samples."""
     by_slug = {cell.slug: cell for cell in found}
     for cell in found:
         if cell.match is None:
@@ -139,30 +134,9 @@ def check_matches(found: Sequence[Cell]) -> Iterator[Problem]:
             yield Problem(place, f"'{name}' has another data set, so there are no common samples to match")
         elif other.match is not None:
             yield Problem(place, f"'{name}' is itself matched to another cell")
-        elif not any(BUDGET in component.gives for component in cell.components()):
-            yield Problem(place, f"cannot hold: {cell.turns.full_name} makes as many calls as its own settings say, "
-                          f"whatever '{name}' uses; remove match, and choose agents and rounds of about as many calls")
 
 
 # What users should know before the run
-
-def sizes(plan: StudyPlan) -> list[dict[str, Any]]:
-    """Of each cell its agents, rounds and samples, and the most calls of a debate and in all; None: not known."""
-    by_slug = {cell.slug: cell for cell in plan.cells}
-    found: list[dict[str, Any]] = []
-    for cell in plan.cells:
-        agents: int | None = cell.plan.turns if cell.turns.seats else cell.wanted
-        calls: int | None = cell.worst_calls()
-        if cell.match is not None:
-            by_calls = cell.match["by"] == "calls"
-            calls = by_slug[cell.match["cell"]].worst_calls() if by_calls else None
-            agents = agents if not cell.turns.seats else max(1, calls // (cell.plan.per_turn or 1)) if calls else None
-        samples = cell.dataset.size() if cell.dataset else None
-        total = None if samples is None or calls is None else calls * samples * plan.repeats
-        found.append({"cell": cell.slug, "agents": agents, "rounds": cell.rounds, "samples": samples,
-                      "calls/debate": calls, "calls": total})
-    return found
-
 
 def notes(plan: StudyPlan) -> Iterator[str]:
     """What `madplug check` prints about a study without problems."""
@@ -177,7 +151,7 @@ def notes(plan: StudyPlan) -> Iterator[str]:
         yield f"components of {names} give: {gives}"
     if plan.observers:
         yield f"observers: {', '.join(observer.full_name for observer in plan.observers)}"
-    for text in warnings(plan):
+    for text in warnings(plan.cells):
         yield f"warning: {text}"
 
 
@@ -185,7 +159,7 @@ def _by_gives(cells: Sequence[Cell]) -> dict[str, str]:
     """What the components of a cell give to each other, with the cells in which it is the same."""
     found: dict[str, list[str]] = {}
     for cell in cells:
-        gives = sorted(frozenset().union(*(c.gives for c in cell.components())) - {BUDGET})
+        gives = sorted(frozenset().union(*(c.gives for c in cell.components())))
         if gives:
             found.setdefault(", ".join(gives), []).append(cell.slug)
     every = "the cell" if len(cells) == 1 else "every cell"
@@ -193,14 +167,9 @@ def _by_gives(cells: Sequence[Cell]) -> dict[str, str]:
              + (f" and {len(slugs) - 3} more" if len(slugs) > 3 else "")): gives for gives, slugs in found.items()}
 
 
-def warnings(plan: StudyPlan) -> Iterator[str]:
+def warnings(cells: Sequence[Cell]) -> Iterator[str]:
     """What may spoil results without being an error."""
-    yield from (f"models.{name}: {text}" for name, model in plan.models.items() if (text := model.missing()))
-    same: dict[str, str] = {}
-    for cell in plan.cells:
-        first = same.setdefault(to_json([cell.settings, cell.match]), cell.slug)
-        if first != cell.slug:
-            yield f"cell '{cell.slug}' changes nothing that '{first}' does not change: it is the same debate again"
+    for cell in cells:
         if cell.dataset is not None and cell.dataset.has_images and not any(
                 s.style.shows_images for s in cell.styles):
             styles = ", ".join(s.name for s in cell.styles)

@@ -235,30 +235,6 @@ def cells(table: Table, keys: Collection[str]) -> Iterator[tuple[str, Table, Tab
         yield slug, flat, _cell(shared, change)
 
 
-def unreached(table: Table, settings: Settings = ()) -> Iterator[Problem]:
-    """Keys of `[debate]`, and settings of it, that no cell takes, with the place where a cell would."""
-    cells = [change.get("debate", {}) for _, change in _changes(table)]
-    alone = all("paradigm" in cell for cell in cells)
-    wanted = [[key] for key in table.get("debate", {}) if key != "models"] if alone else []
-    given = settings if isinstance(settings, Mapping) else [text.partition("=")[0] for text in settings]
-    wanted += [path[1:] for path in map(_parts, given) if path[0] == "debate" and path[1:] not in [*wanted, []]]
-    for path in wanted:
-        key = ".".join(("debate", *path))
-        if alone and path != ["models"]:
-            yield Problem(key, "reaches no cell: each names its paradigm, and starts from that alone; set it in the "
-                          f"cells that are to have it: cells.0.{key}")
-        elif all(_sets(cell, path) for cell in cells):
-            yield Problem(key, "reaches no cell: each sets its own; change it there: "
-                          + (f"cells.0.{key}" if table.get("cells") else f"sweep.'{key}'"))
-
-
-def _sets(change: Any, path: Sequence[str]) -> bool:
-    """Whether a cell's change sets a key, or replaces the slot that it is in."""
-    inside = isinstance(change, Mapping) and path[0] in change
-    return inside and (len(path) == 1 or not isinstance(change[path[0]], Mapping) or "use" in change[path[0]]
-                       or _sets(change[path[0]], path[1:]))
-
-
 def count_cells(table: Table) -> int:
     """How many cells there are, without making them. Raises `UserError` for more than `MOST_CELLS`."""
     sweep, listed = table.get("sweep") or {}, table.get("cells") or []

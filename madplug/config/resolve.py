@@ -20,19 +20,10 @@ from madplug.components import (
     Style,
 )
 from madplug.config.build import Builder, Made
-from madplug.config.check import check_cell, check_matches, merge, own_problems
+from madplug.config.check import check_cell, check_matches, merge
 from madplug.config.plan import Limits, StudyPlan
 from madplug.config.problems import secrets
-from madplug.config.read import (
-    Settings,
-    cells,
-    count_cells,
-    overlay,
-    read,
-    read_mapping,
-    unreached,
-    validate_lenient,
-)
+from madplug.config.read import Settings, cells, count_cells, overlay, read, read_mapping, validate_lenient
 from madplug.config.shape import CellSettings, Match, Table, slots, tables
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.errors import Problem, UserError, listed, nearest_or_all
@@ -110,7 +101,7 @@ def load(source: Path | Mapping[str, Any], settings: Settings = (), registry: Re
     given = table.get("observers", [])
     if observers and isinstance(given, list):  # what else it may be is reported with every other mistake
         table["observers"] = [*given, *observers]
-    return Resolver(table, folder, registry or Registry(), settings=settings).resolve()
+    return Resolver(table, folder, registry or Registry()).resolve()
 
 
 def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Table:
@@ -152,10 +143,7 @@ def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Tabl
 class Resolver:
     """Resolves one run file; collects problems instead of raising the first."""
 
-    def __init__(self, table: Table, folder: Path, registry: Registry, *, recorded: bool = False,
-                 settings: Settings = ()) -> None:
-        self.settings = settings
-        """Changes that are merged into the table, each of which has to reach a cell."""
+    def __init__(self, table: Table, folder: Path, registry: Registry, *, recorded: bool = False) -> None:
         self.recorded = recorded
         """Whether the samples come from a record, so that no data set has to be named."""
         self.given = self.table = table
@@ -176,27 +164,21 @@ class Resolver:
             registry.load_all()
             if len(registry.kinds) == len(self.kinds):
                 raise
-        return Resolver(self.given, self.made.folder, registry, recorded=self.recorded,
-                        settings=self.settings).resolve()
+        return Resolver(self.given, self.made.folder, registry, recorded=self.recorded).resolve()
 
     def _resolve(self) -> ResolvedStudy:
         problems = list(secrets(self.table))
         run: Any  # the fields of the slots are made from the kinds
         run, self.table = validate_lenient(self.tables.run, self.table, problems, "a run file", more=self.tables.keys)
         count_cells(self.table)
-        names = [cell.get("name") for cell in run.cells]
-        problems += (Problem(f"cells[{i}].name", f"'{name}' is the name of another cell")
-                     for i, name in enumerate(names) if name is not None and name in names[:i])
         found, by_cell = self._cells(run.oracle)
-        problems += [*unreached(self.table, self.settings), *merge(by_cell), *check_matches(found)]
+        problems += [*merge(by_cell), *check_matches(found)]
         limits = Limits(**run.limits.model_dump())
         if limits.cost_usd is not None:
             problems += self._unpriced()
         builder = Builder(self.made, self.named_tables(run))
         observers = builder.make_list(Observer, run.observers or (), "observers")
         executor = builder.make(Executor, run.execution, "execution") if run.execution is not None else None
-        if executor is not None and found:
-            problems += own_problems(executor, found[0], "execution")
         reuse = [self._reused(text, f"reuse[{i}]", builder) for i, text in enumerate(run.reuse)]
         problems += builder.problems
         if problems:

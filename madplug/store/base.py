@@ -75,8 +75,6 @@ class CellOverview:
     undecided: int
     partial: int
     """Decided after an agent had failed."""
-    fallback: int
-    """Debates that a fallback decided."""
     calls: int
     prompt: int
     """Tokens."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from madplug.calls.driver import Driver, Source, StudyDriver
     from madplug.config import ResolvedStudy, Resolver, load
     from madplug.config.build import InstalledBuilder, Made
-    from madplug.config.read import as_toml, dotted, overlay, read, setting
+    from madplug.config.read import as_toml, overlay, read, setting
     from madplug.debate.checks import describe_error, error_text
     from madplug.debate.recorded import follow
     from madplug.debate.state import DebateState
@@ -46,8 +46,8 @@ __all__ = [
     "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "CellFigures", "CellSetup",
     "DebateState", "Driver", "Ending", "InstalledBuilder", "Job", "JobStream", "Listening", "Made", "Registry",
     "ResolvedStudy", "Resolver", "Session", "Source", "StudyDriver", "StudyFacts", "StudyRun", "Worker", "absolute",
-    "as_toml", "check_facts", "check_folder", "collect_rarely", "confirm", "conflicts", "describe_error", "dotted",
-    "echo", "error_text",
+    "as_toml",
+    "check_facts", "check_folder", "collect_rarely", "confirm", "conflicts", "describe_error", "echo", "error_text",
     "figures_by_cell", "file_of", "follow", "interruptible", "interval", "is_cell", "load", "overlay", "read",
     "read_manifest", "read_text", "redirect_log", "replacing", "setting", "study_facts", "study_state", "t_quantile",
     "write_whole",
@@ -58,7 +58,7 @@ _HOMES = {
     "config.build": ("InstalledBuilder", "Made",),
     "calls.driver": ("Driver", "Ending", "Source", "StudyDriver"),
     "config": ("ResolvedStudy", "Resolver", "load"),
-    "config.read": ("as_toml", "dotted", "overlay", "read", "setting"),
+    "config.read": ("as_toml", "overlay", "read", "setting"),
     "debate.checks": ("error_text", "describe_error"),
     "debate.recorded": ("follow",),
     "debate.state": ("DebateState",),

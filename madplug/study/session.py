@@ -23,7 +23,7 @@ from madplug.study.jobs import Samples
 from madplug.study.log import open_log, trace
 from madplug.study.open_files import check_open_files
 from madplug.study.run import StudyRun
-from madplug.study.survey import Ids, chooses_samples, fitting, read_rows
+from madplug.study.survey import Ids, chooses_samples, read_rows
 from madplug.study.worker import Runner
 
 
@@ -55,7 +55,7 @@ class Session:
             self.recorder = self._open.enter_context(closing(open_recorder(folder)))
             try:
                 check_part(resolved, self.recorder, folder)
-                self.warnings = [*check_same_study(resolved, self.recorder, folder), *spoiling(resolved.plan)]
+                self.warnings = [*check_same_study(resolved, self.recorder, folder), *spoiling(resolved.plan.cells)]
                 write_provenance(resolved, folder)
                 (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
                 self._log = self._open.enter_context(open_log(folder))
@@ -137,7 +137,6 @@ class Session:
         await keep_identity(self.resolved, self.recorder)
         if self.resolved.part:
             await self.recorder.keep_fact(PART, self.resolved.part)
-        await self.recorder.keep_fact("settings", {cell.slug: cell.settings for cell in self.resolved.plan.cells})
         total = planned(self.resolved)
         await self.recorder.keep_fact("planned", total)
         await self.recorder.forget_problems()
@@ -160,8 +159,7 @@ def planned(resolved: ResolvedStudy) -> int | None:
     plan, executor = resolved.plan, resolved.plan.executor if resolved.part else None
     datasets = {id(cell.dataset): cell.dataset for cell in plan.cells if cell.dataset is not None}
     counts = {key: dataset.size() if executor is None
-              else sum(executor.includes(sample) for sample, _ in fitting(
-                  read_rows(dataset, Ids()), [cell for cell in plan.cells if cell.dataset is dataset]))
+              else sum(executor.includes(sample) for sample, _ in read_rows(dataset, Ids()))
               for key, dataset in datasets.items()}
     sizes = [counts.get(id(cell.dataset)) for cell in plan.cells]
     known = [size for size in sizes if size is not None]

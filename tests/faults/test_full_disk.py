@@ -24,7 +24,7 @@ def test_a_full_disk_is_a_message_and_leaves_what_was_there(program, write, tmp_
     old = [tmp_path / "new" / name for name in ("it.csv", "it.html", "report.html")]
     for file in old if words[-1] != "new" or words[0] == "report" else []:  # pages go only into an empty directory
         file.write_text("old")
-    done = subprocess.run([sys.executable, "-c", LIMITED, *words], cwd=tmp_path, text=True, capture_output=True,
+    done = subprocess.run([sys.executable, "-B", "-c", LIMITED, *words], cwd=tmp_path, text=True, capture_output=True,
                           check=False)
     assert done.returncode == 2
     assert f"{option} new" in done.stderr

@@ -301,12 +301,6 @@ def test_a_match_must_name_a_cell(write):
     assert found == ["cell 'b': match.cell: there is no cell 'aa'; did you mean 'a'?"]
 
 
-def test_a_match_needs_a_component_that_spends_a_budget(write):
-    found = problems(write(RUN + '[[cells]]\nname = "a"\n[[cells]]\nname = "b"\nmatch = {cell = "a", by = "calls"}\n'))
-    assert found == ["cell 'b': match.cell: cannot hold: kit.everybody makes as many calls as its own settings say, "
-                     "whatever 'a' uses; remove match, and choose agents and rounds of about as many calls"]
-
-
 def test_relative_paths_are_relative_to_the_run_file(write):
     resolved = load(write(), ["models.m.ledger=calls.txt"])
     assert resolved.plan.models["m"].options.ledger == write().parent / "calls.txt"

@@ -67,7 +67,7 @@ OPTIONS = {
     "serve.conversations": {"like": Ordering()},
     "shards.part": {"part": 1, "of": 1},
     "tools.with": {"style": PlainStyle(), "tools": ("calculator",)}, "tools.search": {"retriever": "library"},
-    "tools.python": {"sandbox": "sandbox"}, "tools.mcp": {"command": "server"},
+    "tools.python": {"sandbox": "sandbox"}, "tools.mcp": {"server": "server"},
     "inspect.dataset": {"source": "inspect_ai.dataset:example_dataset", "args": {"name": "theory_of_mind"}},
 }
 """Options by name, for components that can do nothing without any."""
@@ -112,6 +112,8 @@ def rows(offer):
 def preset(offer):
     """The preset that names a component; its own plugin's before others."""
     own = offer.name.partition(".")[0]
+    if offer.name == "council.stages":  # the first of its presets has no style for reviews
+        return registry().find("paradigm", "council.three_stages")
     paradigms = [o for o in offers() if o.kind == "paradigm"]
     for paradigm in sorted(paradigms, key=lambda p: p.name.partition(".")[0] != own):
         if (offer.kind, offer.name) in [(base.kind, slot["use"]) for base, slot in slots(paradigm.component.debate)]:
@@ -237,6 +239,6 @@ def test_every_component_of_every_distribution_has_a_contract():
     """If this fails: a distribution offers nothing, or is not installed (`pip install -r requirements-dev.txt`)."""
     # These add commands only, or are libraries.
     silent = {"madplug-report", "madplug-view", "madplug-prompting", "madplug-tracking", "madplug-testing",
-              "madplug-workers", "madplug-export", "madplug-read"}
+              "madplug-workers", "madplug-export", "madplug-read", "madplug-mcp"}
     assert OURS - {offer.distribution for offer in offers()} <= silent
     assert all(name_of(offer) in globals() for offer in offers())

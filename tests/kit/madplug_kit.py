@@ -192,7 +192,7 @@ class Graded(Metric):
     class Options(Options):
         """Options."""
 
-        rubric: str = Field(default="", description="prompt: what counts. {answer}")
+        rubric: str = Field(default="", description="what counts")
 
     def calls(self, plan):
         """One."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from madplug import Options, UserError, Volatile, message_of
 from madplug_tools.tool import Function, Result, Tool
@@ -20,25 +21,17 @@ _MOST_TOOLS = 128
 
 
 class McpOptions(Options):
-    """Options of `tools.mcp`: either a command or an address."""
+    """Options of `tools.mcp`."""
 
-    command: str | None = Field(default=None, min_length=1, description=(
-        "the program that is the server; it gets a few variables of the environment (PATH, HOME and the like) only"))
-    args: tuple[str, ...] = Field(default=(), description="its arguments")
-    url: Annotated[str | None, Volatile] = Field(default=None, pattern="^https?://", description=(
-        "the address of a server that speaks streamable HTTP"))
+    server: str = Field(min_length=1, description=(
+        "the address of a server that speaks streamable HTTP; or the command line that starts one, which gets a few "
+        "variables of the environment (PATH, HOME and the like) only"))
     only: tuple[str, ...] | None = Field(default=None, min_length=1, description=(
         "the server's tools that are offered, by name; default: all"))
     repeatable: bool = Field(default=False, description=(
         "a call that was interrupted may be made again; true only for tools that change nothing"))
     seconds: Annotated[float, Volatile] = Field(default=30.0, gt=0, le=3600, description=(
         "the longest the server may take to start"))
-
-    @model_validator(mode="after")
-    def _names_one_server(self) -> Any:
-        if (self.command is None) == (self.url is None):
-            raise ValueError("give either 'command' or 'url'")
-        return self
 
 
 class Mcp(Tool):
@@ -76,8 +69,7 @@ class Mcp(Tool):
         except Exception as error:
             self._serving.cancel()
             why = message_of(error) or f"no answer in {self.options.seconds:g} seconds"
-            where = self.options.command or self.options.url
-            raise UserError(f"tools.mcp: {where}: cannot be reached: {why}") from None
+            raise UserError(f"tools.mcp: {self.options.server}: cannot be reached: {why}") from None
         finally:
             waiting.cancel()
         missing = set(self.options.only or ()) - {f.name for f in self._found}
@@ -91,9 +83,9 @@ class Mcp(Tool):
             from mcp import Client, StdioServerParameters
         except ImportError:
             raise UserError("tools.mcp needs the MCP SDK: pip install 'madplug-tools[mcp]'") from None
-        options = self.options
-        server = options.url or StdioServerParameters(command=options.command or "", args=list(options.args))
-        async with Client(server) as client:
+        program, *words = shlex.split(self.options.server)
+        is_address = program.startswith(("http://", "https://"))
+        async with Client(program if is_address else StdioServerParameters(command=program, args=words)) as client:
             cursor = None
             while len(self._found) < _MOST_TOOLS:
                 page = await client.list_tools(cursor=cursor)

@@ -59,8 +59,7 @@ use = "tools.python"
 sandbox = "sandbox"
 [tools.numbers]
 use = "tools.mcp"
-command = "{python}"
-args = ["server.py", "calls.txt"]
+server = "{python} server.py calls.txt"
 [debate]
 paradigm = "som.debate"
 agents = 3
@@ -147,9 +146,8 @@ def test_a_study_with_tools_calls_nothing_twice_also_when_it_is_killed_and_resum
 
 
 @pytest.mark.parametrize(("setting", "problem"), [
-    ('tools.numbers={use="tools.mcp"}', "give either 'command' or 'url'"),
-    ('tools.numbers={use="tools.mcp", command="no-such-program"}', "no-such-program: cannot be reached"),
-    ('tools.numbers={use="tools.mcp", url="http://127.0.0.1:9/mcp"}', "http://127.0.0.1:9/mcp: cannot be reached"),
+    ("tools.numbers.server=no-such-program", "no-such-program: cannot be reached"),
+    ("tools.numbers.server=http://127.0.0.1:9/mcp", "http://127.0.0.1:9/mcp: cannot be reached"),
     ('tools.numbers.only=["ad"]', "the server has no tool 'ad'; it has add, fail"),
     ('debate.styles.0.tools=["serch"]', "there is no [tools.serch]; did you mean 'search'?")])
 def test_a_server_that_cannot_be_used_is_told_before_anything_is_paid(program, folder, setting, problem):

@@ -13,6 +13,7 @@ from madplug import runspecs
 from madplug.context import Debate
 from madplug.debate.state import change
 from madplug.records import Decision, Reopen
+from madplug.rows import pictures_in, plain
 from madplug.testing.play import debate_from, wait_for
 from madplug_testing.contracts.base import DebateContract
 from madplug_testing.contracts.scene import decided_again, json_able, same_twice, variants
@@ -187,7 +188,9 @@ class MetricContract(DebateContract):
         for results in ([], [result], [failed], [result, replace(result, repeat=1), failed]):
             figures = self.trial().component.summarise(iter(results))
             assert isinstance(figures, Mapping), figures
-            assert json_able(figures), f"figures do not go into JSON: {figures!r:.200}"
+            rest = {name: value for name, value in figures.items() if name != "pictures"}
+            assert json_able(rest), f"figures do not go into JSON: {rest!r:.200}"
+            list(pictures_in({"metric": plain(figures)}))
 
 
 class ExtensionContract(DebateContract):
