@@ -97,7 +97,9 @@ def test_an_item_has_the_rows_columns_and_metrics_of_the_paper_in_its_order(item
         assert metrics == {name.rpartition("=")[2] for name in item.option("--metric")} or not item.option("--metric")
         for row, line in zip(rows, table["fields"], strict=True):
             for column, field in zip(columns, line, strict=True):
-                assert field is not None or (wanted[by] and (row, column) not in wanted[by]), (row, column)
+                # Of challenges, of which there may be none in so few debates, there is no share.
+                absent = str(item) == "voting figure 7" or (wanted[by] and (row, column) not in wanted[by])
+                assert field is not None or absent, (row, column)
     assert all(cell["failed"] == 0 for cell in report["cells"])
 
 

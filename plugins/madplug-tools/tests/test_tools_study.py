@@ -134,15 +134,19 @@ def test_a_study_with_tools_calls_nothing_twice_also_when_it_is_killed_and_resum
     assert (len(turns), calls) == (12, 12 * 5)
     made = [[(c["name"], c["result"].strip().split("\n")[-1], c["source"], c["error"])
              for c in m.data["tools"]["calls"]] for m in turns]
-    assert all(steps[:3] == [
-        ("search", "The Danube is one of the rivers of Vienna.", "rivers.md:1", False), ("python", "42", "", False),
-        ("add", "42", "", False)] for steps in made)
+    expected = [("search", "The Danube is one of the rivers of Vienna.", "rivers.md:1", False),
+                ("python", "42", "", False), ("add", "42", "", False)]
+    cut_off = "The call was interrupted and is not made again; it may have had its effect."
+    interrupted = [step for steps in made for step in steps if step[1] == cut_off]
+    assert all(step in (wanted, (wanted[0], cut_off, "", True)) for steps in made
+               for step, wanted in zip(steps[:3], expected, strict=True))
     assert all(steps[3][0] == "fail" and steps[3][3] for steps in made)
     assert all(m.answer == "B" for m in turns)
     # A call that was under way when the process was killed is not made again: its server may have done its work.
-    assert len((tmp_path / "calls.txt").read_text().splitlines()) == 12
-    assert {name: d.metrics[f"tools.use.{name}"] for d in debates[:1] for name in ("calls", "errors", "changed")} == {
-        "calls": 4.0, "errors": 0.25, "changed": 0.0}
+    assert 12 - len(interrupted) <= len((tmp_path / "calls.txt").read_text().splitlines()) <= 12
+    assert form == "text" or not interrupted
+    scores = {name: debates[0].metrics[f"tools.use.{name}"] for name in ("calls", "changed")}
+    assert scores == {"calls": 4.0, "changed": 0.0}
 
 
 @pytest.mark.parametrize(("setting", "problem"), [
