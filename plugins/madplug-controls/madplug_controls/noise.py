@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -11,20 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from madplug import (
-    ComponentError,
-    DebateResult,
-    Extension,
-    Message,
-    Options,
-    Problem,
-    RunPath,
-    Turn,
-    UserError,
-    from_row,
-    hookimpl,
-    open_study,
-)
+from madplug import ComponentError, Extension, Message, Options, RunPath, Turn, UserError, hookimpl
+from madplug_replay.pool import debates_of, last_change
 
 if TYPE_CHECKING:
     from madplug import Debate
@@ -84,32 +71,14 @@ class Noise(Extension):
 
 def pool_of(study: Path) -> Pool:
     """The messages of a recorded study. Raises `UserError` if it cannot be read."""
-    try:
-        changed = (study / "study.db" if study.is_dir() else study).stat().st_mtime_ns
-    except OSError as error:
-        raise UserError([Problem(str(study), f"cannot be read: {error.strerror}")]) from None
-    return _read(study, changed)
+    return _read(study, last_change(study))
 
 
 @lru_cache(maxsize=4)
 def _read(study: Path, changed: int) -> Pool:
     pool: dict[int, list[tuple[str, str, str | None]]] = {}
-    for result in _recorded(study):
+    for result in debates_of(study):
         for m in result.messages:
             if m.agent is not None and m.answers and m.content.strip() and not m.retracted:
                 pool.setdefault(m.round, []).append((result.sample.id, m.content, m.answer))
     return pool
-
-
-def _recorded(study: Path) -> Iterator[DebateResult]:
-    if study.is_dir():
-        with open_study(study) as reader:
-            yield from reader.debates()
-        return
-    with study.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                yield from_row(json.loads(line))
-            except (ValueError, KeyError) as error:
-                what = f"line {number} is not a debate as `madplug export` writes it: {error}"
-                raise UserError([Problem(str(study), what)]) from None

@@ -1,4 +1,4 @@
-"""Solutions that a recorded study has: a pool from which prior answers are taken."""
+"""Recorded studies as pools: their debates, and the solutions from which prior answers are taken."""
 
 from __future__ import annotations
 
@@ -19,17 +19,21 @@ def solutions_of(study: Path) -> Solutions:
     study: a study's directory, or its debates as `madplug export` writes them (`.jsonl`). Raises `UserError` if it
     cannot be read.
     """
+    return _read(study, last_change(study))
+
+
+def last_change(study: Path) -> int:
+    """When a recorded study was last written to, in nanoseconds. Raises `UserError` if it cannot be read."""
     try:
-        changed = (study / "study.db" if study.is_dir() else study).stat().st_mtime_ns
+        return (study / "study.db" if study.is_dir() else study).stat().st_mtime_ns
     except OSError as error:
         raise UserError([Problem(str(study), f"cannot be read: {error.strerror}")]) from None
-    return _read(study, changed)
 
 
 @lru_cache(maxsize=8)
 def _read(study: Path, changed: int) -> Solutions:
     found: dict[str, dict[str, str | None]] = {}
-    for result in _of_folder(study) if study.is_dir() else _of_export(study):
+    for result in debates_of(study):
         texts = found.setdefault(result.sample.id, {})
         for m in result.messages:
             if m.round == 1 and m.agent is not None and m.key is not None and not m.retracted:
@@ -37,12 +41,12 @@ def _read(study: Path, changed: int) -> Solutions:
     return {sample: tuple(texts.items()) for sample, texts in found.items()}
 
 
-def _of_folder(study: Path) -> Iterator[DebateResult]:
-    with open_study(study) as reader:
-        yield from reader.debates()
-
-
-def _of_export(study: Path) -> Iterator[DebateResult]:
+def debates_of(study: Path) -> Iterator[DebateResult]:
+    """The debates of a study's directory, or of a `.jsonl` file, streamed. Raises `UserError`."""
+    if study.is_dir():
+        with open_study(study) as reader:
+            yield from reader.debates()
+        return
     with study.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
