@@ -1,8 +1,9 @@
 """Agents whose models fail: the debate fails, or the run file says that the others decide."""
 
 import pytest
+from tests_support import OneByOne
 
-from madplug import ModelError, Turn, TurnOrder, UserError
+from madplug import ModelError, UserError
 from madplug.config import load
 from madplug.debate.state import DebateState
 from madplug.study import follow
@@ -21,17 +22,6 @@ class Scripted:
         if said == "!":
             raise ModelError(f"503 agent {request.agent} is away")
         return said.strip()
-
-
-class OneByOne(TurnOrder):
-    """Each agent in a wave of its own."""
-
-    name = "one_by_one"
-    moves = frozenset({"improve"})
-
-    def waves(self, debate):
-        for agent in debate.agents:
-            yield [Turn(agent)]
 
 
 def played(*scripts, policy="drop", **parts):

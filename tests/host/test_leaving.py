@@ -1,23 +1,12 @@
 """Agents that leave a debate: they get no turn, their answers no longer count, and the record says so."""
 
 import pytest
-from tests_support import Reviews, in_turn, made
+from tests_support import OneByOne, Reviews, in_turn, made
 
-from madplug import Agent, Phase, Reopen, Review, Turn, TurnOrder
+from madplug import Agent, Phase, Reopen, Review
 from madplug.debate.state import DebateState
 from madplug.study import follow
 from madplug.testing import debate_from, play, wait_for
-
-
-class OneByOne(TurnOrder):
-    """Each agent in a wave of its own."""
-
-    name = "one_by_one"
-    moves = frozenset({"improve"})
-
-    def waves(self, debate):
-        for agent in debate.agents:
-            yield [Turn(agent)]
 
 
 def left(*reviews, rounds=2, **parts):

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from tests_support import Openings, Reviews, made, redo_once
+from tests_support import OneByOne, Openings, Reviews, made, redo_once
 
 from madplug import (
     Decision,
@@ -18,8 +18,6 @@ from madplug import (
     Reply,
     Review,
     Style,
-    Turn,
-    TurnOrder,
     hookimpl,
     maybe_await,
 )
@@ -37,16 +35,6 @@ def test_rounds_count_every_round_in_which_agents_speak_the_first_included():
 def test_a_simultaneous_wave_never_shows_a_message_of_itself():
     played = play(replies=lambda request: "A", agents=3, rounds=2)
     assert [m.seen for m in played.messages] == [(), (), (), (0, 1, 2), (0, 1, 2), (0, 1, 2)]
-
-
-class OneByOne(TurnOrder):
-    """Waves of one."""
-
-    name = "one_by_one"
-
-    def waves(self, debate):
-        for agent in debate.agents:
-            yield [Turn(agent)]
 
 
 def test_a_wave_of_one_sees_the_waves_before_it():

@@ -4,7 +4,19 @@ import json
 
 import pytest
 
-from madplug import AnswerFormat, Extension, PersonaGenerator, Phase, Reopen, Review, UserError, hookimpl, open_study
+from madplug import (
+    AnswerFormat,
+    Extension,
+    PersonaGenerator,
+    Phase,
+    Reopen,
+    Review,
+    Turn,
+    TurnOrder,
+    UserError,
+    hookimpl,
+    open_study,
+)
 from madplug.config import load
 
 STUDY = """
@@ -83,6 +95,17 @@ class Appeal(Phase):
 
 def letters(request):
     return "B" if "think again" in request.messages[-1]["content"] else "A"
+
+
+class OneByOne(TurnOrder):
+    """Each agent in a wave of its own."""
+
+    name = "one_by_one"
+    moves = frozenset({"improve"})
+
+    def waves(self, debate):
+        for agent in debate.agents:
+            yield [Turn(agent)]
 
 
 class OneLetter(AnswerFormat):

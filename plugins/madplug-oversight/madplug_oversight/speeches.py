@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from madplug import Message, Options, Plan, Reply, Style, Turn
 from madplug_oversight.quotes import cut, has_quote, mark
-from madplug_oversight.seats import PAPER, side_of, sides, task
+from madplug_oversight.seats import PAPER, side_of, task
 from madplug_prompting.prompts import fill
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class Speech(Style):
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """Draw, choose, cut, and mark the quotes."""
         passage = "\n\n".join(debate.sample.context)
-        mine, other = (debate.sample.choices[i] for i in (side_of(debate, turn.agent), 1 - side_of(debate, turn.agent)))
-        shown = {"name": turn.agent.persona.name, "mine": mine, "other": other}
+        side, choices = side_of(debate, turn.agent), debate.sample.choices
+        shown = {"name": turn.agent.persona.name, "mine": choices[side], "other": choices[1 - side]}
         said = transcript(debate, view, first=turn.agent.id) or self.options.nothing
         chat = [{"role": "system", "content": fill(self.options.role, **shown)},
                 {"role": "user", "content": fill(self.options.prompt, passage=passage, question=task(debate),
@@ -94,7 +94,7 @@ class Speech(Style):
             if found and self._is_good(argument, bool(passage)):
                 break
         text, was_cut = cut(argument, self.options.most)
-        facts = {"for": side_of(debate, turn.agent), "drawn": drawn, "cut": was_cut}
+        facts = {"for": side, "drawn": drawn, "cut": was_cut}
         return Reply(mark(text, passage), answers=False, data={"oversight": facts})
 
     def _is_good(self, argument: str, has_passage: bool) -> bool:
@@ -126,5 +126,3 @@ def exchange_names(text: str) -> str:
     return re.sub(r"\b(Debater|Answer) ([AB])\b", lambda m: f"{m[1]} {'B' if m[2] == 'A' else 'A'}", text,
                   flags=re.IGNORECASE)
 
-
-__all__ = ["Speech", "SpeechOptions", "exchange_names", "sides", "transcript"]
