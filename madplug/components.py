@@ -77,6 +77,9 @@ class Model(Component):
         a reply that is billed has its `usage`.
         """
 
+    def kept(self, request: Request) -> None:
+        """Called once the reply to a request is on record, for a model that keeps a copy until then."""
+
     def open(self) -> Maybe[None]:
         """Connect or load, before the first request and on the event loop's thread."""
 

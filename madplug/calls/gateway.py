@@ -131,6 +131,7 @@ class Gateway:
         call = Call(completion, attempts.failed, round(time.monotonic() - started, 4))
         if failure is None or attempts.accept(failure):
             await driver.keep(name, row, call)
+            channel.model.kept(request)
             return call
         row, call = attempts.bill(row, call, failure)
         await driver.keep(name, row, call)

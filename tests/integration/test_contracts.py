@@ -55,6 +55,7 @@ OPTIONS = {
     "dylan.team": earlier_study, "selective.embeddings": {"embedder": "words"},
     "ask.question": {"question": "What is 2 + 2?"}, "datasets.hub": {"path": RECORDED / "questions.jsonl"},
     "cassette.replay": {"path": RECORDED / "calls.jsonl"}, "openai.chat": {"model": "small"},
+    "human.chat": {"person": "Anna"},
     "litellm.chat": {"model": "openai/small"}, "files.table": {"path": RECORDED / "questions.jsonl"},
     "replay.trajectories": {"path": RECORDED / "debates.jsonl"},
     "replay.replies": {"path": RECORDED / "replies.jsonl", "questions": RECORDED / "questions.jsonl"},

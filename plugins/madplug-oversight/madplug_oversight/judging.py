@@ -44,6 +44,7 @@ Answer B: {b}
 
 Before the next round you may ask one question, of at most {words} words, whose answer would help you most to decide. \
 Reply with the question and nothing else."""
+FORM = {"regex": r"(?:[\s\S]*\n)?Probability of A: (?:100|[1-9]?[0-9])%\nAnswer: (A|B)"}
 _ANSWER = re.compile(r"^\W*(?:final\s+)?answer\W{0,5}([AB])\b", re.MULTILINE | re.IGNORECASE)
 _PROBABILITY = re.compile(r"probability of (?:answer )?A\W{0,5}(\d{1,3}(?:\.\d+)?)\s*%", re.IGNORECASE)
 
@@ -104,7 +105,7 @@ class Judge(Style):
 
     async def _judge(self, debate: Debate, turn: Turn, view: Sequence[Message], exchanged: bool) -> str:
         prompt = fill(self.options.prompt, **self._shown(debate, turn, view, exchanged))
-        return (await debate.ask(prompt, agent=turn.agent, purpose="judge")).text
+        return (await debate.ask(prompt, agent=turn.agent, purpose="judge", form=FORM)).text
 
     def _shown(self, debate: Debate, turn: Turn, view: Sequence[Message], exchanged: bool = False) -> dict[str, Any]:
         """What stands in the prompt. The passage does for an expert only, also where the data set does not hide it."""

@@ -29,14 +29,16 @@ HEADERS = {
 class Guard:
     """Answers only GET and HEAD, only for its own address, only to pages of its own origin, only with the token.
 
-    One address takes PUT: the reader's notes, and those only from a request that names its own origin.
+    PUT is for addresses that end with `writes`: by default the reader's notes, and only from a request that names its
+    own origin.
 
     The token comes once in the address (`?token=...`), becomes a cookie that scripts cannot read, and leaves the
     address bar. names: the host names under which the server may be asked for.
     """
 
-    def __init__(self, app: App, token: str, port: int, names: frozenset[str]) -> None:
+    def __init__(self, app: App, token: str, port: int, names: frozenset[str], writes: str = "/note") -> None:
         self.app = app
+        self.writes = writes
         self.token = token
         self.port = port
         self.names = names
@@ -63,7 +65,7 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        writes = scope["method"] == "PUT" and scope["path"].endswith("/note")
+        writes = scope["method"] == "PUT" and scope["path"].endswith(self.writes)
         if scope["method"] not in ("GET", "HEAD") and not writes:
             return PlainTextResponse("only GET and HEAD", 405, {"allow": "GET, HEAD"})
         host = headers.get("host", "")
@@ -85,7 +87,7 @@ class Guard:
             return answer
         if any(self._is_token(text) for text in cookies(Headers(scope=scope).get("cookie", ""), self.cookie)):
             return None
-        return PlainTextResponse("open the address that `madplug view` printed: it ends with ?token=...", 401)
+        return PlainTextResponse("open the address that was printed at the start: it ends with ?token=...", 401)
 
     def _is_token(self, text: str) -> bool:
         return hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
