@@ -208,7 +208,7 @@ class Request:
     """The name of a `[models.NAME]` table."""
     agent: int | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
-    """Sampling parameters that differ from the model's own: `temperature`, `max_tokens`, `stop`, `logprobs`."""
+    """Sampling parameters that differ from the model's own: `temperature`, `max_tokens`, `logprobs`, `top_logprobs`."""
     form: Form | None = None
     seed: int = 0
     """Derived from the study's seed and everything that identifies this call; below 2**31."""
@@ -237,6 +237,8 @@ class Completion:
     usage: Usage = field(default_factory=Usage)
     logprobs: tuple[float, ...] | None = None
     """Natural logarithms of the probabilities of the reply's tokens, if they were requested."""
+    top_logprobs: tuple[Mapping[str, float], ...] | None = None
+    """At each place of the reply, those of the likeliest tokens; how many, `params["top_logprobs"]` asks for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,7 @@ class ModelChannel:
         usage = self._priced(completion.usage, body, text)
         if usage is completion.usage and text is completion.text:
             return completion
-        return Completion(text, usage, completion.logprobs)
+        return replace(completion, text=text, usage=usage)
 
     def _priced(self, usage: Usage, body: str, text: str) -> Usage:
         """The usage with its cost, or an estimate marked as one if the endpoint reports none."""

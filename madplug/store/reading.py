@@ -352,7 +352,8 @@ def _scope(text: str) -> Scope:
 
 
 def _call(found: Mapping[str, Any]) -> Call:
-    raw, logprobs = (parse_json(found[name]) if found[name] else None for name in ("raw", "logprobs"))
+    raw, logs = (parse_json(found[name]) if found[name] else None for name in ("raw", "logprobs"))
     usage = Usage(**{name: found[name] for name in _USED}, raw=dict(raw or {}))
-    return Call(Completion(found["text"], usage, None if logprobs is None else tuple(logprobs)), found["retries"],
-                found["seconds"])
+    logprobs, top = logs if logs and not isinstance(logs[0], int | float) else (logs, None)
+    completion = Completion(found["text"], usage, *(None if part is None else tuple(part) for part in (logprobs, top)))
+    return Call(completion, found["retries"], found["seconds"])

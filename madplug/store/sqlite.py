@@ -102,9 +102,10 @@ class Recorder(Reader):
         call = clamp_call(call)
         started = self._started.get(DebateId(row.caller.cell, row.caller.repeat, row.caller.sample))
         text = storable_text(call.completion.text)
-        caller, usage, logprobs = row.caller, call.completion.usage, call.completion.logprobs
+        caller, usage, logs = row.caller, call.completion.usage, call.completion.logprobs
+        top = call.completion.top_logprobs
         raw = encode(usage.raw, _Of(row), ": the usage") if usage.raw else None
-        more = encode(logprobs, _Of(row), ": the log probabilities") if logprobs else None
+        more = encode([logs, top] if top else logs, _Of(row), ": the log probabilities") if logs or top else None
         self._calls += 1
         number = self._calls
         values = (

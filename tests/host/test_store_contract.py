@@ -116,6 +116,13 @@ def test_figures_say_what_the_result_says(store):
         "metrics": {"x": 1.0}}
 
 
+@pytest.mark.parametrize("logprobs", [(None, None), ((-0.5,), None), ((-0.5,), ({"A": -0.5},)), (None, ({"A": 0.0},))])
+def test_log_probabilities_are_read_back(store, logprobs):
+    call = Call(Completion("A", Usage(), *logprobs))
+    store.write(lambda: store.recorder.keep_call(call_row(b"\x01"), call))
+    assert store.recorder.call(b"\x01") == call
+
+
 def test_a_call_is_read_back_by_its_key_and_as_a_row(store):
     call = Call(Completion("A", Usage(2, 3, 1, 0.5, {"id": 7}), (-0.5,)), 1, 0.25)
     store.write(lambda: store.recorder.keep_call(call_row(b"\x01\xff"), call))

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from madplug import Message, Metric, Paradigm, Style, hookimpl
 from madplug_prompting.prompts import fill
-from madplug_prompting.tokens import TokenProbabilities, mean_log_probability
+from madplug_prompting.tokens import TokenProbabilities, mean_entropy, mean_log_probability
 from madplug_qa.keys import canonical_references, is_right
 from madplug_som import Exchange, ExchangeOptions
 
@@ -86,26 +86,48 @@ class Confident(Exchange):
         return replace(message, content=f"{message.content}\n{fill(self.options.sure, confidence=sure)}")
 
 
+class UncertainOptions(ConfidentOptions):
+    """Options of `debunc.exchange`."""
+
+    uncertainty: Literal["entropy", "drawn"] = Field(default="entropy", description=(
+        "of a token: the entropy of its distribution, or -log p of the one drawn, for endpoints that give no others"))
+    likeliest: int = Field(default=20, ge=1, le=1000, description=(
+        "with 'entropy': how many tokens at each place the endpoint is asked for; the rest counts as one"))
+
+
 class Uncertain(TokenProbabilities, Confident):
     """An exchange in which each answer is shown with a confidence from the uncertainty of its tokens.
 
-    The confidence of an agent is relative to those of the same round: it grows with the inverse of the mean negative
-    log-probability of the reply's tokens. A reply without log-probabilities is shown without a confidence and counted
-    by `debunc.calibration`.
+    The confidence of an agent is relative to those of the same round: it grows with the inverse of the mean entropy of
+    the reply's tokens. A reply without their probabilities is shown without a confidence and counted by
+    `debunc.calibration`. With `uncertainty = "drawn"`, the mean of -log p of the tokens that were drawn takes the
+    entropy's place, which is its expectation where they are sampled at temperature 1.
 
-    Differs from the paper: there the uncertainty is the mean entropy of the next-token distributions. What is measured
-    here, the mean of -log p of the tokens that were drawn, has that entropy as its expectation where they are sampled
-    at temperature 1. Scaling the model's attention by the confidence, the paper's better variant, needs the model's
-    weights and is not offered; nor is TokenSAR.
+    Differs from the paper: an endpoint gives the probabilities of the likeliest tokens only, so that what they leave
+    counts as one token more. Scaling the model's attention by the confidence, the paper's better variant, needs the
+    model's weights and is not offered; nor is TokenSAR.
     """
 
     name = "exchange"
+    Options = UncertainOptions
+
+    @property
+    def likeliest(self) -> int:
+        """Of the options, where entropies are measured."""
+        return self.options.likeliest if self.options.uncertainty == "entropy" else 0
 
     def confidences(self, debate: Debate, round: int) -> Mapping[int, int]:
         """Of every message whose tokens were measured."""
-        found = {m.id: mean_log_probability(m) for m in debate.transcript.of_round(round)}
-        known = {id: -logp for id, logp in found.items() if logp is not None}
+        found = {m.id: self.uncertainty(m) for m in debate.transcript.of_round(round)}
+        known = {id: u for id, u in found.items() if u is not None}
         return dict(zip(known, scale(list(known.values())), strict=True)) if known else {}
+
+    def uncertainty(self, message: Message) -> float | None:
+        """Of a message; None if it was not measured."""
+        if self.options.uncertainty == "entropy":
+            return mean_entropy(message)
+        logp = mean_log_probability(message)
+        return None if logp is None else -logp
 
 
 class Oracle(Confident):
@@ -136,7 +158,8 @@ class Calibration(Metric):
 
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None] | None:
         """Means by name."""
-        style, right = Uncertain(), canonical_references(debate, references)
+        style = next((bound.style for bound in debate.cell.styles if isinstance(bound.style, Uncertain)), Uncertain())
+        right = canonical_references(debate, references)
         sure = {id: c for k in range(1, debate.round + 1) for id, c in style.confidences(debate, k).items()}
         said = [m for m in debate.transcript.messages if m.agent is not None and m.answers]
         if not said:

@@ -1,10 +1,13 @@
 """Confidences of a round, and who is shown which."""
 
+from math import log
+
 import pytest
 
 from madplug import Completion
 from madplug.testing import play
 from madplug_debunc import Calibration, Oracle, Uncertain, scale
+from madplug_prompting.tokens import entropy
 
 MARKED = {"first": "<q>", "exchange": "{answers}", "block": "{content}", "sure": "sure {confidence}"}
 
@@ -16,13 +19,18 @@ def test_confidences_share_out_what_is_certain(uncertainties, confidences):
     assert scale(uncertainties) == confidences
 
 
+def test_the_tokens_that_an_endpoint_does_not_name_count_as_one():
+    assert entropy(map(log, (0.7, 0.2, 0.05))) == pytest.approx(0.8711, abs=1e-4)
+    assert entropy([0.0]) == 0
+
+
 def debated(uncertainties, style=None, **more):
     """Three agents whose replies are as uncertain as this."""
     def reply(request):
         u = uncertainties[request.agent]
         return Completion("ABC"[request.agent], logprobs=None if u is None else (-u, -u))
 
-    return play(styles=[style or Uncertain(**MARKED)], rounds=2, replies=reply, references=["B"],
+    return play(styles=[style or Uncertain(uncertainty="drawn", **MARKED)], rounds=2, replies=reply, references=["B"],
                 metrics={"debunc": Calibration()}, **more)
 
 
@@ -39,6 +47,15 @@ def test_a_reply_without_log_probabilities_is_shown_without_a_confidence_and_cou
     played = debated([0.1, None, 0.1])
     assert played.requests[3].messages[-1]["content"] == "B\n\nC\nsure 8"
     assert played.metrics["debunc.measured"] == pytest.approx(2 / 3)
+
+
+def test_a_confidence_is_that_of_the_entropy_where_an_endpoint_gives_other_tokens():
+    places = [({"A": log(0.9)},), ({"B": log(0.5)}, {"b": log(0.5)}), ({"C": 0.0},)]
+    played = play(styles=[Uncertain(**MARKED, likeliest=5)], rounds=2, replies=lambda r: Completion(
+        "ABC"[r.agent], logprobs=(-1.0,) * len(places[r.agent]), top_logprobs=places[r.agent]))
+    assert played.requests[0].params == {"logprobs": True, "top_logprobs": 5}
+    assert [m.data["prompting"]["entropy"] for m in played.messages[:3]] == pytest.approx([0.3251, log(2), 0], abs=1e-4)
+    assert played.requests[3].messages[-1]["content"] == "B\nsure 1\n\nC\nsure 10"
 
 
 def test_an_oracle_is_sure_of_what_is_right():

@@ -138,7 +138,7 @@ class Chat(Model):
             raise failure(answer.error)
         if unsupported:
             self._say_once(unsupported)
-        return _completion(answer, unsupported)
+        return _completion(answer, unsupported, top="top_logprobs" in request.params)
 
     async def _answer(self, body: Mapping[str, Any], shown: Callable[[str], None] | None) -> Answer:
         from asyncio import CancelledError, get_running_loop
@@ -164,7 +164,8 @@ class Chat(Model):
         body["stop"] = [body["stop"]] if isinstance(body["stop"], str) else list(body["stop"] or ())
         body["logprobs"] = bool(body.get("logprobs"))
         if body["logprobs"]:
-            body["top_logprobs"] = 1  # with none, the engine leaves out the token's own as well
+            # With none, the engine leaves out the token's own as well.
+            body["top_logprobs"] = request.params.get("top_logprobs") or 1
         body["messages"] = [{"role": m["role"], "content": text_of(m["content"])} for m in request.messages]
         return body
 
@@ -217,11 +218,13 @@ def _too_long(error: Mapping[str, Any]) -> bool:
     return error.get("type") == "exceed_context_size_error"
 
 
-def _completion(answer: Answer, unsupported: str) -> Completion:
+def _completion(answer: Answer, unsupported: str, *, top: bool) -> Completion:
     usage = answer.usage
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
     raw = {**usage, "finish_reason": answer.finish, **({"unsupported_form": unsupported} if unsupported else {})}
     # A token without text is the end of the reply, not a part of it.
-    logprobs = tuple(float(t["logprob"]) for t in answer.tokens if t.get("bytes"))
+    tokens = [t for t in answer.tokens if t.get("bytes")]
+    likeliest = tuple({str(o["token"]): float(o["logprob"]) for o in t["top_logprobs"]} for t in tokens)
     return Completion("".join(answer.text), Usage(usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0),
-                      cached, raw=raw), logprobs if answer.tokens else None)
+                      cached, raw=raw), tuple(float(t["logprob"]) for t in tokens) if answer.tokens else None,
+                      likeliest if answer.tokens and top else None)

@@ -117,12 +117,16 @@ def test_usage_is_counted_with_what_the_cache_saved(model):
 
 
 def test_log_probabilities_come_where_they_are_asked_for(model):
-    long, short, without = ask(model, request(logprobs=True, form={"regex": "[a-z ]{200}"}, max_tokens=6),
-        request(logprobs=True, form={"grammar": 'root ::= "yes"'}), request(max_tokens=2))
+    long, short, without, letter = ask(model, request(logprobs=True, form={"regex": "[a-z ]{200}"}, max_tokens=6),
+        request(logprobs=True, form={"grammar": 'root ::= "yes"'}), request(max_tokens=2),
+        request(logprobs=True, top_logprobs=5, max_tokens=1, temperature=0))
     assert len(long.logprobs) == long.usage.completion == 6
     assert len(short.logprobs) == short.usage.completion - 1  # the token that ends a reply is none of its own
     assert all(0 < math.exp(p) <= 1 for p in long.logprobs)
-    assert without.logprobs is None
+    assert without.logprobs is long.top_logprobs is None
+    [top] = letter.top_logprobs
+    assert len(top) == 5
+    assert letter.logprobs[0] == top[letter.text] == max(top.values())
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}

@@ -41,7 +41,7 @@ def completion_in(reply: Any, model: str, *, keys: Collection[str] = (), keep_re
         raw, text = _hidden(raw, keys, _MOST_LEVELS), hide(text, keys, "[key]")
     if not text.strip() and not called:
         raise EmptyReplyError(_why_empty(message, raw["finish_reason"], reasoning, keys), _usage(raw, cost))
-    return Completion(text, _usage(raw, cost), _logprobs(choice.get("logprobs")))
+    return Completion(text, _usage(raw, cost), *_logprobs(choice.get("logprobs")))
 
 
 def _account(reply: Mapping[str, Any], model: str, choice: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,10 +129,12 @@ def _count(value: Any) -> int:
     return int(value) if isinstance(value, float) and math.isfinite(value) and value > 0 else 0
 
 
-def _logprobs(given: Any) -> tuple[float, ...] | None:
-    if given is None:
-        return None
+def _logprobs(given: Any) -> tuple[tuple[float, ...] | None, tuple[dict[str, float], ...] | None]:
+    """Those of the reply's tokens, and of the likeliest at each place; None for what is not there."""
     try:
-        return tuple(float(token["logprob"]) for token in given["content"])
-    except (KeyError, OverflowError, TypeError, ValueError):
-        return None
+        found = tuple(float(token["logprob"]) for token in given["content"])
+        top = tuple({str(t["token"]): float(t["logprob"]) for t in token.get("top_logprobs") or ()}
+                    for token in given["content"])
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+        return None, None
+    return found, top if any(top) else None

@@ -161,10 +161,13 @@ def test_a_models_refusal_is_an_answer(exchange):
 
 
 def test_log_probabilities_come_where_they_are_asked_for(exchange):
-    _, body, answered = exchange(lambda asked: completion("a b", 1, asked.get("logprobs", False)),
-                                 params={"logprobs": 1})
+    def reply(asked):
+        return completion("a b", 1, asked.get("logprobs", False), asked.get("top_logprobs", 0))
+
+    _, body, answered = exchange(reply, params={"logprobs": 1})
     assert body["logprobs"] is True
-    assert answered.logprobs == (-0.5, -1 / 3)
+    assert (answered.logprobs, answered.top_logprobs) == ((-0.5, -1 / 3), None)
+    assert exchange(reply, params={"logprobs": True, "top_logprobs": 1})[2].top_logprobs == ({"a": -0.5}, {"b": -1 / 3})
     assert exchange()[2].logprobs is None
 
 

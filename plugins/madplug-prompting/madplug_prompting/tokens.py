@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Generator, Sequence
+from collections.abc import Awaitable, Generator, Iterable
 from contextvars import ContextVar
 from dataclasses import replace
-from math import exp, fsum
+from math import exp, fsum, log
 from typing import TYPE_CHECKING
 
 from madplug import Completion, Message, Reply, Request, hookimpl, maybe_await
@@ -13,8 +13,8 @@ from madplug import Completion, Message, Reply, Request, hookimpl, maybe_await
 if TYPE_CHECKING:
     from madplug import Debate
 
-_replied: ContextVar[list[Sequence[float]] | None] = ContextVar("replied", default=None)
-"""The log-probabilities of the replies to the turn under way."""
+_replied: ContextVar[list[Completion] | None] = ContextVar("replied", default=None)
+"""The replies with log-probabilities to the turn under way."""
 
 
 class TokenProbabilities:
@@ -22,7 +22,8 @@ class TokenProbabilities:
 
     Requests in which agents discuss ask for log-probabilities, and `data["prompting"]` of a message has what the last
     of its replies had: `p`, the mean probability of a token, `logp`, the mean natural logarithm, and `tokens`, how many
-    there were. A message of an endpoint that gives none has none.
+    there were; with `likeliest`, also `entropy`, the mean over the tokens, in nats. A message of an endpoint that gives
+    none has none.
     """
 
     @property
@@ -30,13 +31,19 @@ class TokenProbabilities:
         """Whether they are needed, as the options have it."""
         return True
 
+    @property
+    def likeliest(self) -> int:
+        """Of how many tokens at each place the probabilities are asked for."""
+        return 0
+
     @hookimpl(wrapper=True)
     def madplug_request(self, request: Request) -> Generator[None, Request, Request]:
         """Ask for them."""
         made = yield
         if not self.measures or made.purpose != "discuss":
             return made
-        return replace(made, params={**made.params, "logprobs": True})
+        top = {"top_logprobs": self.likeliest} if self.likeliest else {}
+        return replace(made, params={**made.params, "logprobs": True, **top})
 
     @hookimpl(wrapper=True)
     def madplug_complete(self, debate: Debate) -> Generator[None, Awaitable[Completion], Awaitable[Completion]]:
@@ -47,7 +54,7 @@ class TokenProbabilities:
             completion: Completion = await maybe_await(answered)
             said = _replied.get()
             if said is not None and completion.logprobs:
-                said.append(completion.logprobs)
+                said.append(completion)
             return completion
 
         return noted()
@@ -68,9 +75,23 @@ class TokenProbabilities:
             _replied.reset(token)
         if not said or not self.measures:
             return reply
-        logs, n = said[-1], len(said[-1])
+        logs, top = said[-1].logprobs or (), said[-1].top_logprobs
+        n = len(logs)
         found = {"p": fsum(map(exp, logs)) / n, "logp": fsum(logs) / n, "tokens": n}
+        if top:
+            found["entropy"] = fsum(entropy(place.values()) for place in top) / len(top)
         return replace(reply, data={**reply.data, "prompting": found})
+
+
+def entropy(logprobs: Iterable[float]) -> float:
+    """The entropy in nats of a token whose likeliest values have these log-probabilities; the rest counts as one."""
+    probabilities = [*map(exp, logprobs)]
+    return -fsum(p * log(p) for p in (*probabilities, 1 - fsum(probabilities)) if p > 0)
+
+
+def mean_entropy(message: Message) -> float | None:
+    """The mean entropy of the tokens, in nats; None if it was not measured."""
+    return _number(message, "entropy")
 
 
 def token_probability(message: Message) -> float | None:

@@ -173,7 +173,8 @@ class Endpoint:
         made = self.replies(asked) if self.replies else self._text(digest)
         if not isinstance(made, (str, Mapping)):
             return made
-        return json.dumps(completion(made, len(body) // 4, bool(asked.get("logprobs")))
+        return json.dumps(completion(made, len(body) // 4, bool(asked.get("logprobs")),
+                                     asked.get("top_logprobs") or 0)
                           if isinstance(made, str) else made).encode()
 
     def note(self, digest: bytes) -> None:

@@ -22,13 +22,14 @@ DRIP = 0.05
 """Seconds between two portions of what comes slowly."""
 
 
-def completion(text: str | None, prompt: int = 1, logprobs: bool = False, **more: Any) -> dict[str, Any]:
-    """A response with one choice; `more` goes into its message."""
+def completion(text: str | None, prompt: int = 1, logprobs: bool = False, top: int = 0, **more: Any) -> dict[str, Any]:
+    """A response with one choice; `more` goes into its message. top: likeliest tokens that were asked for."""
     words = (text or "").split()
     choice: dict[str, Any] = {
         "index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **more}}
     if logprobs:
-        choice["logprobs"] = {"content": [{"token": w, "logprob": -1 / (i + 2)} for i, w in enumerate(words)]}
+        tokens = [{"token": w, "logprob": -1 / (i + 2)} for i, w in enumerate(words)]
+        choice["logprobs"] = {"content": [{**token, "top_logprobs": [token][:top]} for token in tokens]}
     usage = {"prompt_tokens": prompt, "completion_tokens": len(words), "total_tokens": prompt + len(words)}
     return {"id": "chatcmpl-0", "object": "chat.completion", "created": 0, "model": "fake",
             "choices": [choice], "usage": usage}
