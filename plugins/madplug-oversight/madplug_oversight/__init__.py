@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from madplug import DecisionProtocol
 
+OPEN = "Kenton et al. 2024 (arXiv 2407.04622)"
 __all__ = ["Floor", "Judge", "Judged", "Roles", "Rounds", "Simulated", "Speech", "Verdict"]
 
 
@@ -68,6 +69,22 @@ class Consultancy(Paradigm):
     source = PAPER
     debate = {**_debate("consultancy", interactive=True),
               "styles": [{"use": "oversight.speech", "words": 200, "least": 140, "most": 300}, "oversight.judge"]}
+
+
+class OpenDebate(Paradigm):
+    """As `oversight.debate`, but Debater A first chooses the answer that it argues for; Debater B gets the other."""
+
+    name = "open_debate"
+    source = OPEN
+    debate = _debate(open=True)
+
+
+class OpenConsultancy(Paradigm):
+    """As `oversight.consultancy`, but the consultant first chooses the answer that it argues for."""
+
+    name = "open_consultancy"
+    source = OPEN
+    debate = {**Consultancy.debate, "turns": {**Consultancy.debate["turns"], "open": True}}
 
 
 class Naive(Paradigm):
@@ -130,8 +147,8 @@ def madplug_register_models() -> list[type[Model]]:
 
 @hookimpl
 def madplug_register_paradigms() -> list[type[Paradigm]]:
-    """Register six paradigms."""
-    return [OversightDebate, Sequential, Interactive, Consultancy, Naive, Expert]
+    """Register eight paradigms."""
+    return [OversightDebate, Sequential, Interactive, Consultancy, OpenDebate, OpenConsultancy, Naive, Expert]
 
 
 @hookimpl

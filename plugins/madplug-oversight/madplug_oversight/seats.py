@@ -1,8 +1,9 @@
-"""Who takes part, for which answer, when they speak, and what they see."""
+"""Who takes part, for which answer, when they speak, and what they see and in which words."""
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -56,14 +57,20 @@ class Roles(PersonaGenerator):
 def sides(debate: Debate) -> tuple[int, int]:
     """The positions of the choices that are called answer A and answer B. Debater A, or the consultant, argues for A.
 
-    Raises `ComponentError` unless the sample has two choices.
+    A speaker that chose its answer argues for that one. Raises `ComponentError` unless the sample has two choices.
     """
     if len(debate.sample.choices) != 2:
         raise ComponentError(f"sample '{debate.sample.id}' has {len(debate.sample.choices)} choices; a debate for "
                              "oversight is about two")
     drawn = random.Random(f"{debate.seed}\0{debate.sample.id}").randrange(2)
-    first = (drawn + debate.repeat) % 2
+    first = (drawn + debate.repeat) % 2 if (chosen := choice(debate)) is None else chosen
     return first, 1 - first
+
+
+def choice(debate: Debate) -> int | None:
+    """The answer that the first speaker chose to argue for; None if it was assigned, or no choice could be read."""
+    chosen = [m.data["oversight"]["chosen"] for m in debate.transcript.messages if m.move == "choose"]
+    return chosen[0] if chosen else None
 
 
 def task(debate: Debate) -> str:
@@ -81,6 +88,7 @@ class RoundsOptions(Options):
 
     order: Literal["simultaneous", "sequential"] = Field(default="simultaneous", description=(
         "whether Debater B reads what Debater A says in the same round, from the second round on"))
+    open: bool = Field(default=False, description="the first speaker chooses the answer that it argues for")
     interactive: bool = Field(default=False, description="the judge asks a question before every round but the first")
     judgements: Literal["every_round", "last_round"] = Field(default="every_round", description=(
         "when the judge says what it believes; the last one decides"))
@@ -99,11 +107,14 @@ class Rounds(TurnOrder):
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
-        self.moves = frozenset({"argue", "judge", *(["ask"] if self.options.interactive else [])})
+        more = {"ask": self.options.interactive, "choose": self.options.open}
+        self.moves = frozenset({"argue", "judge", *(move for move, wanted in more.items() if wanted)})
 
     def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
         """One round."""
         judge, speakers = debate.voters[0], debate.with_role(SPEAKER)
+        if self.options.open and debate.round == 1:
+            yield [Turn(speakers[0], "choose")]
         if self.options.interactive and debate.round > 1:
             yield [Turn(judge, "ask")]
         turns = [Turn(speaker, "argue") for speaker in speakers]
@@ -113,8 +124,8 @@ class Rounds(TurnOrder):
             yield [Turn(judge, "judge")]
 
     def turns(self, agents: int, round: int) -> int:
-        """All who argue, and the judge's judgement and question."""
-        return agents + int(self.options.interactive and round > 1)
+        """All who argue, the judge's judgement and question, and a choice."""
+        return agents + int(self.options.interactive and round > 1) + int(self.options.open and round == 1)
 
 
 class Floor(Visibility):
@@ -126,3 +137,28 @@ class Floor(Visibility):
     def view(self, debate: Debate, turn: Turn) -> Sequence[Message]:
         """In the order of the record."""
         return [m for m in debate.transcript.messages if m.move in FLOOR]
+
+
+def transcript(debate: Debate, view: Sequence[Message], *, first: int = 0, exchanged: bool = False) -> str:
+    """The speeches and questions by round. first: the speaker whose speech begins each round.
+
+    exchanged: Debater A is called Debater B, and the other way round, also in questions.
+    """
+    parts: list[str] = []
+    for number in sorted({m.round for m in view}):
+        said = [m for m in view if m.round == number and m.content]
+        if not said:
+            continue
+        questions = [m for m in said if m.move == "ask"]
+        speeches = sorted((m for m in said if m.move == "argue"), key=lambda m: m.agent != first)
+        parts += [f"Round {number}", *(f"{debate.agent(m.agent or 0).persona.name}:\n{m.content}"
+                                       for m in (*questions, *speeches))]
+    text = "\n\n".join(parts)
+    return exchange_names(text) if exchanged else text
+
+
+def exchange_names(text: str) -> str:
+    """A text in which Debater A and Debater B, and the answers A and B, have exchanged their names."""
+    return re.sub(r"\b(Debater|Answer) ([AB])\b", lambda m: f"{m[1]} {'B' if m[2] == 'A' else 'A'}", text,
+                  flags=re.IGNORECASE)
+

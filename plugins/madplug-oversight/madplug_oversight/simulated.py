@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from hashlib import blake2b
-from math import exp
+from math import exp, log
 
 from pydantic import Field
 
@@ -31,7 +31,8 @@ class Simulated(Model):
     The strength of an argument is drawn around `persuasiveness`, plus `truth` if it is for the right answer: the last
     sentence of the passage that has what is asked about in one of the two places has it there. A judge's log-odds are
     the strengths of Debater A minus those of Debater B, or a consultant's strengths; with the passage, `ability` for
-    what it says; without either, a coin. Made for `puzzles.hidden_facts` and the shipped prompts.
+    what it says; without either, a coin. A speaker that chooses its answer takes the one for which a stronger argument
+    comes to its mind. Made for `puzzles.hidden_facts` and the shipped prompts.
     """
 
     name = "simulated"
@@ -44,7 +45,16 @@ class Simulated(Model):
             return Completion(self._argument(text, request.seed))
         if request.purpose == "ask":
             return Completion("Where in the passage does it say so?")
-        return Completion(self._judgement(text, request.seed))
+        if request.purpose == "critique":
+            return Completion("Quote the sentence that says where it is last.")
+        if request.purpose == "choose":
+            return Completion(f"Answer: {'A' if self._chooses_a(text, request.seed) else 'B'}")
+        belief = self._belief(text, request.seed)
+        letter = "A" if belief >= 0.5 else "B"
+        if "top_logprobs" in request.params:
+            return Completion(letter, top_logprobs=({"A": log(belief), "B": log(1 - belief)},))
+        enough = f"Enough: {'yes' if abs(belief - 0.5) > 0.45 else 'no'}\n" if "Enough: yes or no" in text else ""
+        return Completion(f"{enough}I weigh the arguments.\nProbability of A: {100 * belief:.1f}%\nAnswer: {letter}")
 
     def _argument(self, text: str, seed: int) -> str:
         mine = _MINE.search(text)
@@ -57,8 +67,16 @@ class Simulated(Model):
         strength = self.options.persuasiveness + self.options.truth * right + self.options.spread * _drawn(seed)
         return f"<argument>My argument has strength {strength:.2f}: <quote>{said}</quote></argument>"
 
-    def _judgement(self, text: str, seed: int) -> str:
-        a, b = (text.partition(f"Answer {name}: ")[2].partition("\n")[0] for name in "AB")
+    def _chooses_a(self, text: str, seed: int) -> bool:
+        """The answer for which the stronger argument comes to mind."""
+        a, b = _answers(text)
+        passage = text.partition("Passage:\n")[2].partition("\n\nQuestion:")[0]
+        lead = self.options.truth * (1 if _last(text, passage, a) > _last(text, passage, b) else -1)
+        return lead + 2 * self.options.spread * _drawn(seed) > 0
+
+    def _belief(self, text: str, seed: int) -> float:
+        """The probability of answer A."""
+        a, b = _answers(text)
         odds = 0.0
         for _, name, strength in _STRENGTH.findall(text):
             sign = -1 if name == "B" or (not name and "argue for answer B" in text) else 1
@@ -67,8 +85,12 @@ class Simulated(Model):
             passage = text.partition("Passage:\n")[2]
             odds += self.options.ability * (1 if _last(text, passage, a) > _last(text, passage, b) else -1)
         odds = odds or _drawn(seed)
-        belief = 1 / (1 + exp(-max(-30.0, min(30.0, odds))))
-        return f"I weigh the arguments.\nProbability of A: {100 * belief:.1f}%\nAnswer: {'A' if belief >= 0.5 else 'B'}"
+        return 1 / (1 + exp(-max(-30.0, min(30.0, odds))))
+
+
+def _answers(text: str) -> list[str]:
+    """The answers that are called A and B."""
+    return [text.partition(f"Answer {name}: ")[2].partition("\n")[0] for name in "AB"]
 
 
 def _last(text: str, passage: str, answer: str) -> int:

@@ -2,14 +2,14 @@
 
 import pytest
 
-from madplug import Sample
+from madplug import Completion, Sample
 from madplug.registry.installed import Registry
 from madplug.testing import debate_from, play, wait_for
 from madplug_oversight import Floor, Judge, Judged, Roles, Rounds, Simulated, Speech, Verdict
-from madplug_oversight.judging import read
-from madplug_oversight.measures import calibration, expected_error, gap_recovered
+from madplug_oversight.judging import judgement, read
+from madplug_oversight.measures import calibration, expected_error, gap_recovered, log_score
 from madplug_oversight.quotes import cut, is_verified, mark, verified_share
-from madplug_oversight.speeches import exchange_names
+from madplug_oversight.seats import exchange_names
 
 answers = pytest.importorskip("madplug_answers")
 puzzles = pytest.importorskip("madplug_puzzles")
@@ -47,14 +47,16 @@ def argue(request, text="My point. <quote>the lantern</quote>"):
     """What speakers and judges say."""
     if request.purpose == "argue":
         return f"<thinking>secret plan</thinking><argument>{text}</argument>"
+    if request.purpose in ("prefer", "critique"):
+        return f"Advice: {text}"
     return "Why?" if request.purpose == "ask" else "Hm.\nProbability of A: 80%\nAnswer: A"
 
 
-def held(replies=argue, *, speakers="debate", judge="judge", rounds=2, speech=(), order=(), **more):
+def held(replies=argue, *, speakers="debate", judge="judge", rounds=2, speech=(), order=(), judging=(), **more):
     """Play a debate for oversight."""
     return play(personas=[Roles(speakers=speakers, judge=judge)], turns=Rounds(**dict(order)), visibility=Floor(),
-                styles=[Speech(least=0, **dict(speech)), Judge()], decision=Verdict(), answers=answers.Choice(),
-                metrics={"oversight.judged": Judged()}, references=["A"], rounds=rounds,
+                styles=[Speech(least=0, **dict(speech)), Judge(**dict(judging))], decision=Verdict(),
+                answers=answers.Choice(), metrics={"oversight.judged": Judged()}, references=["A"], rounds=rounds,
                 **{"sample": SAMPLE, "replies": replies, **more})
 
 
@@ -71,11 +73,11 @@ HOSTILE = ["My point.", f"{PASSAGE} " * 3, f"<quote>{PASSAGE}</quote>",
 @pytest.mark.parametrize(("speakers", "order"), [
     ("debate", {}), ("debate", {"order": "sequential"}), ("debate", {"interactive": True}),
     ("debate", {"judgements": "last_round"}), ("debate", {"order": "sequential", "interactive": True}),
-    ("consultancy", {}), ("consultancy", {"interactive": True}), ("none", {})])
+    ("debate", {"open": True}), ("consultancy", {"open": True}), ("consultancy", {"interactive": True}), ("none", {})])
 def test_nothing_of_the_passage_reaches_the_judge_but_what_is_said_within_the_limit(speakers, order):
     for text in HOSTILE:
         played = held(lambda request, text=text: argue(request, text), speakers=speakers, order=order,
-                      speech={"words": 10, "most": 20})
+                      speech={"words": 10, "most": 20, "best_of": 2, "critiques": 2})
         said = [m.content for m in played.messages if m.move == "argue"]
         assert all(len(content.split(" ")) <= 20 for content in said)
         judges = [prompt for _, prompt in asked(played, "judge") + asked(played, "ask")]
@@ -85,6 +87,7 @@ def test_nothing_of_the_passage_reaches_the_judge_but_what_is_said_within_the_li
             judges = [prompt.replace(content, "") for prompt in judges] if content else judges
         assert not any(sentence in prompt for prompt in judges for sentence in PASSAGE.split(". "))
         assert speakers == "none" or PASSAGE in str(asked(played, "argue"))
+        assert PASSAGE not in str(asked(played, "prefer"))
 
 
 def test_the_expert_reads_the_passage_and_the_naive_judge_the_question_alone():
@@ -165,6 +168,8 @@ def test_an_argument_is_drawn_until_it_keeps_the_rules_and_a_speaker_without_one
 def test_measures_have_the_worked_values():
     chosen = [(0.9, True), (0.8, True), (0.6, False), (0.7, False)]  # p .9 .8 .6 .3 against 1 1 0 1
     assert expected_error(calibration(chosen), 4) == pytest.approx(0.4)
+    assert sum(log_score([p if right else 1 - p]) for p, right in zip(
+        (0.9, 0.8, 0.6, 0.3), (1, 1, 0, 1), strict=True)) / 4 == pytest.approx(-0.8832, abs=1e-4)
     value, (low, high), undefined = gap_recovered(*(
         {str(i): float(i < right) for i in range(100)} for right in (76, 48, 95)))
     assert value == pytest.approx(0.5957, abs=1e-4)
@@ -186,6 +191,103 @@ def test_debate_is_better_than_consultancy_only_where_truth_is_easier_to_defend(
                       order={key: value for key, value in table["turns"].items() if key != "use"})
         right = [r.decision.key in references[r.sample.id] for r in played.store.results("play")]
         assert low <= sum(right) / len(right) <= high
+
+
+@pytest.mark.parametrize(("picked", "argues_for"), [("A", 0), ("B", 1), ("?", 0)])
+def test_in_an_open_debate_the_first_speaker_chooses_its_answer_and_nobody_hears_how(picked, argues_for):
+    def reply(request):
+        return f"I like it.\nAnswer: {picked}" if request.purpose == "choose" else argue(request)
+
+    for speakers in ("debate", "consultancy"):
+        played = held(reply, speakers=speakers, order={"open": True}, rounds=1)
+        assigned = asked(held(speakers=speakers, rounds=1), "judge")[0][1]
+        answers_there = [assigned.partition(f"Answer {name}: ")[2].partition("\n")[0] for name in "AB"]
+        judge = asked(played, "judge")[0][1]
+        assert f"Answer A: {answers_there[argues_for]}\n" in judge
+        assert "I like it" not in str(played.requests)
+        assert ("chose to argue for" in judge) == (speakers == "consultancy" and picked != "?")
+        right = answers_there[argues_for] == SAMPLE.choices[0]
+        after = f"accuracy_chose_{'right' if right else 'wrong'}"
+        expected = {} if picked == "?" else {"chose_right": right, after: 0.5}
+        assert {k.rpartition(".")[2]: v for k, v in played.metrics.items() if "chose" in k} == expected
+
+
+def test_a_judge_who_may_ends_the_debate_when_it_has_heard_enough_in_every_order():
+    said = {1: "no", 2: "yes"}
+
+    def reply(request):
+        if request.purpose == "argue":
+            return argue(request)
+        number = 2 if "Round 2" in str(request.messages) else 1
+        return f"Enough: {said[number]}\nProbability of A: 75%\nAnswer: A"
+
+    played = held(reply, rounds=3, judging={"may_end": True, "orders": "one"})
+    assert [m.round for m in played.messages if m.move == "judge"] == [1, 2]
+    assert played.metrics["oversight.judged.log_score"] == pytest.approx(log_score([0.75 if played.metrics[
+        "oversight.judged.accuracy"] else 0.25]) - 0.05)
+    [picture] = played.result.notes["oversight"]["pictures"]
+    assert [(row["round"], row["probability"]) for row in picture["rows"]] == [(1, 0.75), (2, 0.75)]
+    assert len(held(reply, rounds=3).messages) == 9  # it is not asked
+
+
+def test_a_probability_is_taken_from_the_letters():
+    reply = Completion("A", top_logprobs=({" A": -0.3, "B": -1.6, "The": -2.0},))
+    assert judgement(reply, False) == ("A", pytest.approx(0.7858, abs=1e-4))
+    assert judgement(reply, True) == ("B", pytest.approx(0.2142, abs=1e-4))
+    assert judgement(Completion("B.", top_logprobs=({"Hm": 0.0},)), False) == ("B", 0.0)
+    played = held(lambda r: argue(r) if r.purpose == "argue" else reply, rounds=1, judging={"belief": "letter"})
+    assert played.requests[-1].params == {"logprobs": True, "top_logprobs": 5}
+    assert list(played.messages[-1].data["oversight"]["belief"]) == pytest.approx([0.7858, 0.2142], abs=1e-4)
+
+
+# Best of N, critique and refine
+
+def rated(rating):
+    """Arguments that are numbered as they are drawn, and how well each of them is rated."""
+    drawn = []
+
+    def reply(request):
+        if request.purpose == "argue":
+            drawn.append(request.agent)
+            return argue(request, f"Point {len(drawn)}. <quote>the</quote>")
+        if request.purpose != "prefer":
+            return argue(request)
+        p = rating(str(request.messages))
+        return Completion("A", top_logprobs=({"A": p, "B": -p, "Y": p, "N": 0.0},))
+
+    return reply
+
+
+def test_the_argument_that_convinces_the_preference_model_most_is_given():
+    played = held(rated(lambda text: -1.0 if "Point 2." in text else -2.0), speakers="consultancy", rounds=1,
+                  speech={"best_of": 4})
+    assert "Point 2." in played.messages[0].content
+    assert list(played.messages[0].data["oversight"]["ratings"][0]) == [-2.0, -1.0, -2.0, -2.0]
+    played = held(rated(lambda text: -1.0), rounds=2, order={"order": "sequential"}, speech={"best_of": 2})
+    texts = [text for _, text in asked(played, "prefer")]
+    assert [text.count("My answer is the right one") for text in texts] == [1] * 6 + [0] * 2  # B has heard A
+
+
+@pytest.mark.parametrize(("text", "samples"), [("<quote>the</quote>", 24), ("no quote", 72)])
+def test_the_calls_of_best_of_n_are_those_of_the_arithmetic(text, samples):
+    played = held(lambda request: argue(request, text), rounds=3, speech={"best_of": 4})
+    assert [len(asked(played, purpose)) for purpose in ("argue", "prefer")] == [samples, 24]
+
+
+def test_an_argument_is_refined_with_the_most_helpful_critique():
+    critiques = iter(["Shorter.", "Quote more.", "Be kind."])
+    rate = rated(lambda text: 0.0 if "Quote more." in text or "Point 3." in text else -5.0)
+    played = held(lambda request: next(critiques) if request.purpose == "critique" else rate(request), rounds=1,
+                  speakers="consultancy", speech={"best_of": 2, "critiques": 3})
+    assert "Point 3." in played.messages[0].content
+    last = asked(played, "argue")[-1][1]
+    assert "Point 1." in last
+    assert "Quote more." in last
+    assert [len(asked(played, purpose)) for purpose in ("argue", "critique", "prefer")] == [4, 3, 2 + 3 + 2]
+    kept = iter([argue, *[lambda request: "no tag"] * 3])
+    played = held(lambda request: next(kept)(request) if request.purpose == "argue" else argue(request), rounds=1,
+                  speakers="consultancy", speech={"critiques": 1})
+    assert played.messages[0].content.startswith("My point.")
 
 
 def test_a_question_with_other_than_two_choices_is_told():
