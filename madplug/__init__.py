@@ -13,6 +13,7 @@ from madplug._version import __version__ as __version__
 if TYPE_CHECKING:
     from madplug.aio import iterate as iterate
     from madplug.aio import maybe_await as maybe_await
+    from madplug.batches import *  # noqa: F403
     from madplug.cli.api import StudyResult as StudyResult
     from madplug.cli.api import arun as arun
     from madplug.cli.api import run as run
@@ -64,6 +65,7 @@ _HOMES = {
         "Visibility",
     ),
     "aio": ("iterate", "maybe_await",),
+    "batches": ("BatchStatus", "BatchSupport"),
     "cli.api": ("StudyResult", "arun", "run"),
     "component": ("Component",),
     "context": ("Answers", "CellFacts", "Debate", "Jobs", "Progress", "Run", "RunDriver", "Sampled", "Setup"),

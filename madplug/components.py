@@ -27,6 +27,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from madplug.batches import BatchSupport
 from madplug.component import Component, Maybe
 from madplug.context import Debate, Jobs, Run, RunDriver
 from madplug.events import (
@@ -42,6 +43,7 @@ from madplug.events import (
 from madplug.options import ModelOptions
 from madplug.records import (
     Agent,
+    Caller,
     Completion,
     DebateResult,
     Decision,
@@ -85,6 +87,11 @@ class Model(Component):
 
     def close(self) -> Maybe[None]:
         """Release everything, after the last request."""
+
+    @property
+    def batches(self) -> BatchSupport | None:
+        """The provider's batch interface, once the model is open, or None if there is none."""
+        return None
 
     @property
     def price(self) -> Mapping[str, float] | None:
@@ -427,6 +434,13 @@ class Executor(Component):
 
     async def begin(self, driver: RunDriver) -> None:
         """Called before components are prepared. Does nothing by default."""
+
+    def answer(self, model: Model, request: Request, caller: Caller, key: str) -> Maybe[Completion]:
+        """Have a model of this process answer a request, once; raises the errors of `Model.complete`.
+
+        key: the call's key in the study's records. At once by default; an executor may send several together.
+        """
+        return model.complete(request)
 
     @abstractmethod
     async def run(self, jobs: Jobs, driver: RunDriver) -> None:

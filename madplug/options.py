@@ -244,7 +244,7 @@ class ModelOptions(Options):
     empty_attempts: Annotated[int, Volatile] = Field(
         default=3, ge=1, le=100, description="attempts after which a reply without text counts: the agent is silent")
     deadline: Annotated[float, Volatile] = Field(
-        default=900.0, gt=0, description="seconds after which a request is not retried")
+        default=900.0, gt=0, description="seconds after an attempt within which the next one has to begin")
     price: Annotated[Price | None, Volatile] = Field(
         default=None, description="USD per million tokens: {prompt = ..., completion = ..., cached = ...}")
 

@@ -25,7 +25,7 @@ from madplug.events import AgentsCast, DebateFinished, DebateStarted, Event, Mes
 from madplug.log import redact
 from madplug.records import Caller, DebateId, DebateResult, Ending
 from madplug.store import Reader, Recorder
-from madplug.store.base import Call, CallRow
+from madplug.store.base import Call, CallRow, Totals
 
 HOPELESS = 5
 """An endpoint that refused every request of this many debates, and answered none in between, ends the study."""
@@ -99,9 +99,12 @@ class StudyDriver:
                  report: Callable[[str], None] = lambda problem: None,
                  warn: Callable[[str], None] = lambda warning: None,
                  wants: Callable[[type[Event]], bool] = lambda kind: True) -> None:
-        self.quotas = {name: Quota(name, model) for name, model in models.items()}
+        self.models = models
+        self.quotas = {name: Quota(name, model.options) for name, model in models.items()}
         self.recorder = recorder
         self.totals = recorder.totals()
+        self.expected = Totals()
+        """Tokens and cost that calls in flight will use, as far as an executor says so."""
         self.shares = bool(self.totals.calls or reuse)
         """Whether a debate that is run for the first time may need a call that was answered for another one, or
         before."""
@@ -132,7 +135,8 @@ class StudyDriver:
         self._pending: dict[bytes, asyncio.Future[Call] | None] = {}
         """Calls in progress, each with the future that later callers of the same request await, if there are any."""
         self._storing: set[bytes] = set()
-        self._open: set[DebateId] = set()
+        self.open: set[DebateId] = set()
+        """The debates under way."""
         self.ended = 0
         """Debates that have ended in this run."""
         self._rate_waiters = 0
@@ -239,11 +243,21 @@ class StudyDriver:
             raise
 
     async def _wait_for_calls_in_flight(self) -> None:
-        """Wait while calls in flight would use up the limit of calls: those that fail leave their place to others."""
-        limit = self._limits.get("calls")
-        while limit is not None and self.totals.calls - self.in_flight < limit <= self.totals.calls:
+        """Wait while calls in flight would use up a limit: those that fail leave their place to others."""
+        while any(self._settled(name) < limit <= getattr(self.totals, name) + getattr(self.expected, name)
+                  for name, limit in self._limits.items()):
             self._call_ended.clear()
             await self._unless_stopped(self._call_ended.wait())
+
+    def _settled(self, name: str) -> float:
+        """What calls that have ended used up of a limit."""
+        return self.totals.calls - self.in_flight if name == "calls" else getattr(self.totals, name)
+
+    def widen(self, name: str, most: int) -> None:
+        """Let a model have this many calls in flight, at any rate: for an executor that sends them together."""
+        changes = {"max_in_flight": most, "start_in_flight": None, "requests_per_minute": None,
+                   "tokens_per_minute": None}
+        self.quotas[name] = Quota(name, self.models[name].options.model_copy(update=changes))
 
     def _refuse_when_stopped(self) -> None:
         if self.ending is not None:
@@ -326,7 +340,7 @@ class StudyDriver:
             self.recorder.keep_message(event.debate, event.message)
         elif isinstance(event, DebateStarted):
             self.recorder.start_debate(event.debate, event.sample, event.references)
-            self._open.add(event.debate)
+            self.open.add(event.debate)
         elif isinstance(event, AgentsCast):
             self.recorder.keep_agents(event.debate, event.agents)
         self._emit(event)
@@ -341,8 +355,8 @@ class StudyDriver:
             self.failed += result.error is not None
         for call in self.when_finished:
             call(id, result)
-        if id in self._open:
-            self._open.discard(id)
+        if id in self.open:
+            self.open.discard(id)
             self.ended += result is not None
             outcome: Literal["done", "failed", "stopped"] = (
                 "stopped" if result is None else "failed" if result.error else "done")
@@ -350,15 +364,15 @@ class StudyDriver:
 
     def lose(self, id: DebateId) -> None:
         """A debate was lost with its worker, and will be started again."""
-        if id in self._open:
-            self._open.discard(id)
+        if id in self.open:
+            self.open.discard(id)
             self._emit(DebateFinished(id, "stopped"))
 
     def abandon(self) -> None:
         """The run has broken off: notify the observers that the debates under way were stopped."""
-        for id in sorted(self._open):
+        for id in sorted(self.open):
             self._emit(DebateFinished(id, "stopped"))
-        self._open.clear()
+        self.open.clear()
 
     async def keep_windows(self) -> None:
         """Store how many requests each adaptive model got at a time, after what earlier runs have stored."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 from madplug.aio import maybe_await
 from madplug.calls.driver import Driver, billed_key
 from madplug.calls.quota import estimate_tokens
-from madplug.component import identity_of
+from madplug.component import Maybe, identity_of
 from madplug.components import Model
 from madplug.debate.cell import Cell
 from madplug.debate.checks import error_text, method_name, type_error
@@ -27,6 +27,8 @@ from madplug.store.encode import MOST_USD, clamp_usage
 from madplug.text import count
 
 T = TypeVar("T")
+Answer = Callable[[Model, Request, Caller, str], Maybe[Completion]]
+"""Has a model answer a request: `Executor.answer`."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 """Seconds between two attempts, at random up to the first, doubled each time up to the second."""
 
@@ -35,8 +37,8 @@ class Gateway:
     """Answers the requests of debates."""
 
     def __init__(self, models: Mapping[str, Model], cells: Sequence[Cell], driver: Driver, *, seed: int = 0,
-                 share: bool = True) -> None:
-        self._channels = {name: ModelChannel(name, model) for name, model in models.items()}
+                 share: bool = True, answer: Answer | None = None) -> None:
+        self._channels = {name: ModelChannel(name, model, answer) for name, model in models.items()}
         self._driver = driver
         self._names = {cell.slug: cell.channels for cell in cells}
         self._identities = {name: identity_of(model) for name, model in models.items()}
@@ -119,7 +121,7 @@ class Gateway:
             if not channel.opened:
                 await self._open(channel)
             started = time.monotonic()
-            completion = await channel.ask(request, row.request)
+            completion = await channel.ask(request, row)
         except BaseException as error:
             if not isinstance(error, ModelError) or error.usage is None:
                 driver.release(name, row.caller, error)
@@ -149,9 +151,10 @@ class Gateway:
 class ModelChannel:
     """A model of the study: opened before its first request, asked, and closed."""
 
-    def __init__(self, name: str, model: Model) -> None:
+    def __init__(self, name: str, model: Model, answer: Answer | None) -> None:
         self.name = name
         self.model = model
+        self._answer = answer
         self.opened = False
         self.opening = asyncio.Lock()
 
@@ -166,10 +169,13 @@ class ModelChannel:
                 raise StudyStopped(f"model '{self.name}' cannot be opened: {error_text(error)}") from error
             self.opened = True
 
-    async def ask(self, request: Request, body: str) -> Completion:
+    async def ask(self, request: Request, row: CallRow) -> Completion:
         """Make one attempt at a request. An error about a reply that is billed has its usage."""
+        body = row.request
         try:
-            completion = await maybe_await(self.model.complete(request))
+            completion = await maybe_await(
+                self.model.complete(request) if self._answer is None else
+                self._answer(self.model, request, row.caller, row.key.hex()))
         except ModelError as error:
             if error.usage is not None or isinstance(error, EmptyReplyError):
                 error.usage = self._priced(error.usage or Usage(), body, "")
@@ -231,7 +237,7 @@ class _Attempts:
                                "attempts to make another)")
 
     def begin(self) -> None:
-        """An attempt is made: waiting for the first slot does not count for the deadline."""
+        """An attempt is made: waiting for the first slot does not count for the deadline, nor does an exchange."""
         if self._deadline is None:
             self._deadline = time.monotonic() + self._options.deadline
 
@@ -261,6 +267,7 @@ class _Attempts:
         if isinstance(error, UnreachableError):
             return 0.0  # uses up no attempt; the model's quota says which caller tries next, and when
         self._counted += 1
+        self._deadline = time.monotonic() + self._options.deadline  # however long this attempt took, or its queue
         if isinstance(error, EmptyReplyError):
             return 0.0  # the endpoint works; an empty reply needs no back-off
         return max(error.retry_after or 0.0, pause)

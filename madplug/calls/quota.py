@@ -8,8 +8,8 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from madplug.calls.slots import AdaptiveWindow, Interruptible, Slots
-from madplug.components import Model
 from madplug.errors import OverloadedError, UnreachableError
+from madplug.options import ModelOptions
 from madplug.records import Caller, DebateId, Usage
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ MOST_A_SECOND = 10**6
 class Quota:
     """The slots and rate limits of one model, and what is known about its answers."""
 
-    def __init__(self, name: str, model: Model) -> None:
-        options = model.options
+    def __init__(self, name: str, options: ModelOptions) -> None:
         self.name = name
         self.slots = Slots(options.max_in_flight)
         self.window = AdaptiveWindow(self.slots, options.start_in_flight) if options.start_in_flight else None

@@ -40,7 +40,8 @@ class Worker:
 
     def __init__(self, plan: StudyPlan, driver: Driver, *, runner: Runner = run_debate) -> None:
         self.plan = plan
-        self.gateway = Gateway(plan.models, plan.cells, driver, seed=plan.seed, share=plan.share_completions)
+        self.gateway = Gateway(plan.models, plan.cells, driver, seed=plan.seed, share=plan.share_completions,
+                               answer=plan.executor.answer if plan.executor else None)
         self.setups = {cell.slug: CellSetup(cell, self.gateway, driver, plan.seed) for cell in plan.cells}
         self._driver = driver
         self._runner = runner

@@ -282,6 +282,25 @@ def test_the_deadline_of_a_request_begins_with_its_first_attempt():
     assert played.summary["cells"][0]["done"] == 20
 
 
+def test_an_attempt_that_fails_after_the_deadline_is_followed_by_another():
+    """The deadline is about the pause between attempts: one of a batch fails after hours in a queue."""
+    class Late(Model):
+        """Fails its first attempt, after longer than the deadline."""
+
+        name = "late"
+        Options = ModelOptions
+        tried = 0
+
+        async def complete(self, request):
+            self.tried += 1
+            await asyncio.sleep(1.2)
+            if self.tried == 1:
+                raise TransientError("500")
+            return Completion("A", Usage(1, 1))
+
+    assert play(model=Late(deadline=1.0), agents=1).summary["cells"][0]["done"] == 1
+
+
 def test_a_rate_beyond_any_endpoint_is_no_error():
     async def admitted():
         await asyncio.wait_for(Pace(1e300).acquire(), 30)

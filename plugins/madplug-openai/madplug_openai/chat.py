@@ -11,6 +11,7 @@ import orjson
 from pydantic import Field, field_validator, model_validator
 
 from madplug import (
+    BatchSupport,
     Completion,
     Model,
     ModelError,
@@ -43,11 +44,13 @@ class Chat(Model):
     Failures that may pass (429, 408, 409, 425, 5xx, timeouts, replies that break off, cannot be read or say
     nothing) are tried again by the host. While the endpoint cannot be reached every call waits for it. Other
     statuses are refusals: of one request (400, 413, 422, a content filter), which fails its debate, or of all
-    (401, 402, 403, 404, no quota left), which end the study unless others are answered.
+    (401, 402, 403, 404, no quota left), which end the study unless others are answered. Requests can also be sent as
+    batches, to `/files` and `/batches`, by an executor such as `batch.rounds`.
     """
 
     name = "chat"
     _client: Any = None
+    _keys: tuple[str, ...] = ()
 
     class Options(ChatOptions):
         """Options of `openai.chat`."""
@@ -101,7 +104,7 @@ class Chat(Model):
         allow_connections(options.max_in_flight)
         most = int(options.max_reply_mb * MEGABYTE)
         self._client = Client(options.base_url + "/chat/completions", headers, timeout=options.timeout,
-                              limits=(most, min(most, MOST_OF_AN_ERROR)), keys=self._keys)
+                              limits=(most, min(most, MOST_OF_AN_ERROR)), keys=self._keys, base=options.base_url)
         self._reading = Lock()
 
     async def close(self) -> None:
@@ -109,12 +112,19 @@ class Chat(Model):
         if self._client is not None:
             await self._client.close()
 
+    @property
+    def batches(self) -> BatchSupport | None:
+        """The endpoint's `/files` and `/batches`, if it has them."""
+        from madplug_openai.batches import Batches
+
+        return Batches(self, self._client, self._keys)
+
     async def complete(self, request: Request) -> Completion:
         """One exchange with the endpoint."""
         if (shown := begin_reply(request)) is not None:
             return await self._show(request, shown)
         tools = "tools" in request.params
-        reply = await self._client.post(_encode(self.body(request)))
+        reply = await self._client.post(encode(self.body(request)))
         if len(reply.body) < LARGE:
             return self.read(*reply, tools=tools)
         from asyncio import to_thread
@@ -126,7 +136,7 @@ class Chat(Model):
         """One exchange whose reply is shown while it is written, if the endpoint streams."""
         text = StreamedText(shown, self._keys)
         pieces = Pieces(text.add)
-        reply = await self._client.post(_encode({**self.body(request), **FIELDS}), pieces.feed)
+        reply = await self._client.post(encode({**self.body(request), **FIELDS}), pieces.feed)
         whole = pieces.reply() if reply.good else None
         text.end()
         return self.read(reply.status, reply.headers, reply.body if whole is None else whole,
@@ -191,7 +201,8 @@ class Chat(Model):
         return type(error)(f"{error}{advice}") if advice else error
 
 
-def _encode(body: dict[str, Any]) -> bytes:
+def encode(body: dict[str, Any]) -> bytes:
+    """JSON as it is sent."""
     try:
         return orjson.dumps(body, default=dict)
     except (TypeError, ValueError):  # keys that are not strings, integers beyond 64 bits, lone surrogates

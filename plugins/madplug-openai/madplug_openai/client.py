@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -11,6 +12,9 @@ from madplug import AccessError, ModelError, TransientError, UnreachableError
 from madplug_openai.bodies import MEGABYTE, too_large
 from madplug_openai.keys import presentable
 from madplug_openai.network import CONNECT_WITHIN, IDLE, proxy_for
+
+_LINE = 32 * MEGABYTE
+"""Bytes of a line that are buffered."""
 
 
 class Reply(NamedTuple):
@@ -34,12 +38,13 @@ class Client:
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], *, timeout: float, limits: tuple[int, int],
-                 keys: Iterable[str] = ()) -> None:
+                 keys: Iterable[str] = (), base: str = "") -> None:
         import ssl
 
         import aiohttp
 
         self._url = url
+        self._base = base
         self._limits = limits
         self._timeout = timeout
         self._keys = tuple(keys)
@@ -57,12 +62,38 @@ class Client:
 
         arrived: called with the bytes of the body as they arrive, which are then asked for unpacked.
         """
-        response = None
         data = body if len(body) < MEGABYTE else BytesIO(body)  # sent in portions
         headers = None if arrived is None else {"Accept-Encoding": "identity"}
+        async with self._sent("POST", self._url, data=data, headers=headers) as response:
+            return await self._received(response, arrived)
+
+    async def call(self, method: str, path: str, data: Any = None, headers: Mapping[str, str] | None = None) -> Reply:
+        """The same for another path of the endpoint, with any method; sending may take as long as it does."""
+        async with self._sent(method, self._base + path, data=data, headers=headers, timeout=self._patient()) as reply:
+            return await self._received(reply, None)
+
+    async def lines(self, path: str) -> AsyncIterator[bytes]:
+        """The lines of a file of any length. Raises `ModelError`, also in the middle."""
+        async with self._sent("GET", self._base + path, timeout=self._patient(), read_bufsize=_LINE) as response:
+            if response.status == 404:
+                return  # it was deleted, or kept for as long as the endpoint keeps files
+            if response.status != 200:
+                raise TransientError(f"a file could not be read: HTTP {response.status}")
+            async for line in response.content:
+                yield line
+
+    def _patient(self) -> Any:
+        import aiohttp
+
+        return aiohttp.ClientTimeout(sock_connect=min(CONNECT_WITHIN, self._timeout), sock_read=self._timeout)
+
+    @asynccontextmanager
+    async def _sent(self, method: str, url: str, **given: Any) -> AsyncIterator[Any]:
+        """The response to a request, with every failure as a `ModelError`."""
+        response = None
         try:
-            async with self._session.post(self._url, data=data, headers=headers, allow_redirects=False) as response:
-                return await self._received(response, arrived)
+            async with self._session.request(method, url, allow_redirects=False, **given) as response:
+                yield response
         except asyncio.TimeoutError as error:
             raise _late(error, self._timeout) from None
         except Exception as error:

@@ -11,7 +11,9 @@ from pydantic import Field, model_validator
 from madplug import Caller, Executor, Nested, Options, RunPath, Sample, UserError, count, to_json
 
 if TYPE_CHECKING:
-    from madplug import Jobs, RunDriver
+    from collections.abc import Awaitable
+
+    from madplug import Completion, Jobs, Model, Request, RunDriver
     from madplug.study import StudyDriver
 
 PREPARED = ("kept.", "trained.")
@@ -63,6 +65,11 @@ class Part(Executor):
             await copy_prepared(cast("StudyDriver", driver), self.options.prepared)
         if self.options.execution is not None:
             await self.options.execution.begin(driver)
+
+    def answer(self, model: Model, request: Request, caller: Caller, key: str) -> Completion | Awaitable[Completion]:
+        """Have a request answered as the executor in `execution` does."""
+        inner = self.options.execution
+        return model.complete(request) if inner is None else inner.answer(model, request, caller, key)
 
     async def run(self, jobs: Jobs, driver: RunDriver) -> None:
         """Run the debates of this shard."""

@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.request import ProxyHandler, Request, build_opener
 
+from madplug_testing.batches import Batches
 from madplug_testing.faults import Steps, completion, error, http, steps, streamed
 
 Events = Sequence[Mapping[str, Any] | str]
@@ -84,6 +85,7 @@ class Endpoint:
         self.settings = Settings(**settings)
         self.replies = replies
         self.url = ""
+        self.batches = Batches(cast("Callable[[bytes, bytes], bytes]", self.reply), self.note)
         self.open: set[_Connection] = set()
         self.reset()
 
@@ -230,11 +232,20 @@ class _Connection(asyncio.Protocol):
             return
         body = bytes(self.buffer[end + 4:whole])
         del self.buffer[:whole]
-        path = first.split(" ")[1]
+        method, path = first.split(" ")[:2]
         if path.endswith("/chat/completions"):
             self.chat(headers, body)
+        elif path.startswith(("/v1/files", "/v1/batches")):
+            self.batch(method, path, body)
         else:
             self.transport.write(self.control(path.rpartition("/")[2], body))
+
+    def batch(self, method: str, path: str, body: bytes) -> None:
+        status, reply = self.endpoint.batches.serve(method, path, body)
+        if status:
+            self.transport.write(http(status, reply))
+        else:
+            self.transport.abort()
 
     def control(self, what: str, body: bytes) -> bytes:
         if what == "config":

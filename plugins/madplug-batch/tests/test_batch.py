@@ -1,0 +1,171 @@
+"""Studies whose requests are sent as batches, over HTTP to a provider that answers as it is told to."""
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+import madplug
+from madplug_testing.batches import Plan
+from madplug_testing.endpoint import running_endpoint
+
+RUN = """
+name = "s"
+[dataset]
+use = "puzzles.ordering"
+size = 6
+[models.m]
+use = "openai.chat"
+model = "fake"
+base_url = "{url}"
+price = {{prompt = 1.0, completion = 2.0}}
+[debate]
+paradigm = "som.debate"
+agents = 2
+rounds = 2
+[[metrics]]
+use = "qa.accuracy"
+"""
+BATCHED = {"use": "batch.rounds", "poll": 0.02, "patience": 0.3}
+CALLS = 24
+
+
+@contextmanager
+def provider_and_study(folder):
+    """A provider that answers, and a study of 6 debates with 24 calls."""
+    for plugin in ("openai", "puzzles", "som", "qa"):
+        pytest.importorskip(f"madplug_{plugin}")
+    with running_endpoint() as endpoint:
+        (folder / "s.toml").write_text(RUN.format(url=endpoint.url))
+        yield endpoint.endpoint, Study(folder)
+
+
+@pytest.fixture
+def at(tmp_path):
+    """`with at() as (provider, study):`."""
+    return lambda: provider_and_study(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    """The debates of the study as they are without batches."""
+    with provider_and_study(tmp_path_factory.mktemp("live")) as (_, study):
+        return study.run(batched=False)[1]
+
+
+class Study:
+    """Runs the study of a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def run(self, output="out", *, batched=True, limits=None, **options):
+        """Run the study in this process. Gives its summary, and the debates."""
+        settings = {"limits": limits or {}} | ({"execution": {**BATCHED, **options}} if batched else {})
+        result = madplug.run(self.folder / "s.toml", output=self.folder / output, settings=settings, quiet=True)
+        with madplug.open_study(self.folder / output) as study:
+            return result.summary, [(d.sample.id, d.decision, [m.content for m in d.messages])
+                                    for d in sorted(study.results(), key=lambda d: d.sample.id)]
+
+    def start(self, output="out"):
+        """Run the study in a process of its own."""
+        command = [sys.executable, "-m", "madplug", "run", "s.toml", "--output", output, "--set",
+                   'execution={use = "batch.rounds", poll = 0.02}']
+        return subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True)
+
+
+def eventually(what):
+    """Wait until something is the case."""
+    for _ in range(3000):
+        if what():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it never came to pass")
+
+
+def test_a_batched_study_has_the_results_of_a_live_one_for_half_the_dollars(at):
+    with at() as (provider, study):
+        live, debates = study.run("live", batched=False)
+        batched, same = study.run("batched")
+    assert same == debates
+    assert batched["cells"][0]["cost_usd"] == pytest.approx(live["cells"][0]["cost_usd"] / 2) != 0
+    assert batched["cells"][0]["calls"] == CALLS
+    assert len(provider.batches.made) == 2  # one for each round of all debates
+
+
+@pytest.mark.parametrize("plan", [
+    Plan(ends="expired", answers=0.5), Plan(ends="cancelled", answers=0.25), Plan(answers=0), Plan(missing=3),
+    Plan(twice=2, unknown=2), Plan(statuses=[500, 500, 429]),
+    Plan(ends="failed", errors=[{"code": "token_limit_exceeded", "message": "too much", "line": None}]),
+], ids=["expired", "cancelled", "error file only", "missing", "twice and unknown", "failed items", "refused"])
+def test_what_a_batch_leaves_unanswered_is_asked_again_and_nothing_else(at, live, plan):
+    with at() as (provider, study):
+        provider.batches.plans.append(plan)
+        assert study.run()[1] == live
+        answered = provider.batches.answered
+        assert (len(answered), answered.total()) == (CALLS, CALLS + plan.missing)  # those were lost by the provider
+
+
+def test_a_line_that_the_provider_refuses_fails_its_debate_alone(at):
+    with at() as (provider, study):
+        provider.batches.plans.append(Plan(ends="failed", errors=[{"line": 2, "message": "too long"}]))
+        study.run()
+        with madplug.open_study(study.folder / "out") as records:
+            assert ["too long" in d.error for d in records.results() if d.error] == [True]
+
+
+@pytest.mark.parametrize("when", ["planned", "submitted", "fetched"])
+def test_a_killed_study_finds_its_batches_again_in_a_directory_that_was_moved(at, live, when):
+    with at() as (provider, study):
+        batches = provider.batches
+        batches.hold = when != "fetched"
+        if when == "planned":  # the batch is made, and the reply to that never arrives
+            batches.faults.extend([200, 0] + [503] * 10_000)
+        process = study.start()
+        reached = {"planned": lambda batch: True, "submitted": lambda batch: batch["status"] == "in_progress",
+                   "fetched": lambda batch: "request_counts" in batch}[when]
+        eventually(lambda: any(map(reached, list(batches.made.values()))))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stderr.close()
+        batches.hold, _ = False, batches.faults.clear()
+        shutil.move(study.folder / "out", study.folder / "moved")
+        assert study.run("moved")[1] == live
+        assert len(batches.answered) == CALLS
+        assert set(batches.answered.values()) == {1}
+        assert len(batches.made) == 2
+
+
+def test_a_second_process_on_a_study_is_refused_and_sends_nothing(at):
+    with at() as (provider, study):
+        provider.batches.hold = True
+        first = study.start()
+        eventually(lambda: provider.batches.made)
+        second = study.start()
+        assert "another process is running this study" in second.communicate()[1]
+        first.send_signal(signal.SIGINT)
+        said = first.communicate()[1]
+        assert first.returncode == 130
+        assert "batches under way: 1" in said
+        assert len(provider.batches.made) == 1
+
+
+def test_limits_count_what_is_submitted(at):
+    with at() as (provider, study):
+        summary, _ = study.run(limits={"calls": 7})
+        assert summary["ending"] == "limit"
+        assert len(provider.batches.answered) == 7
+        usd = study.run("usd", limits={"cost_usd": 0.0008})[0]
+        assert usd["ending"] == "limit"
+        assert 0 < len(provider.batches.answered) - 7 < 12
+
+
+def test_fewer_requests_than_are_worth_a_batch_are_sent_at_once(at):
+    with at() as (provider, study):
+        study.run(live_below=13)
+        assert not provider.batches.made
+        assert provider.stats()["ok"] == CALLS
