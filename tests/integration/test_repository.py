@@ -259,7 +259,7 @@ def test_a_command_or_option_that_is_missing_is_said_to_be_in_the_distribution_t
             run = program.commands.pop("run")
             found |= dict.fromkeys(program.commands, path.parent.name)
             found |= {f"run {option}": path.parent.name for p in run.params for option in p.opts}
-    for command in ("gap", "gate", "import"):  # the host names no method
+    for command in ("gap", "gate", "import", "ratings"):  # the host names no method
         found.pop(command, None)
     assert found == DISTRIBUTIONS
 

@@ -153,7 +153,8 @@ def madplug_register_paradigms() -> list[type[Paradigm]]:
 
 @hookimpl
 def madplug_register_commands(cli: click.Group) -> None:
-    """Add the command `gap`."""
-    from madplug_oversight.command import gap
+    """Add the commands `gap` and `ratings`."""
+    from madplug_oversight.command import gap, ratings
 
     cli.add_command(gap)
+    cli.add_command(ratings)

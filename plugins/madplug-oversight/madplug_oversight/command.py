@@ -1,14 +1,19 @@
-"""`madplug gap`: the judge's accuracy between a naive judge and an expert."""
+"""`madplug gap`: the judge's accuracy between a naive judge and an expert; `madplug ratings`: who debates best."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import click
 
 from madplug import Reader, UserError, columns, nearest_or_all, open_study
+
+if TYPE_CHECKING:
+    from madplug_oversight.ratings import Game
 
 METRIC = "oversight.judged"
 
@@ -56,3 +61,59 @@ def _by_sample(reader: Reader, cell: str, name: str) -> dict[str, float]:
 
 def _mean(scores: dict[str, float]) -> str:
     return f"{fmean(scores.values()):.3f}" if scores else ""
+
+
+@click.command("ratings")
+@click.argument("study", type=click.Path(path_type=Path))
+@click.option("--method", type=click.Choice(["bradley-terry", "least-squares"]), default="bradley-terry",
+              show_default=True, help="by maximum likelihood, or from win rates as in the code of Khan et al.")
+def ratings(study: Path, method: str) -> None:
+    """Print how strong the debaters of STUDY are, from all debates of two different models, and how right the judge is.
+
+    A judgement for a debater's answer is a win; one debate is one game, in whatever orders it was judged. The mean
+    rating is 1500, and 400 more win ten times as often as they lose. Intervals are a bootstrap over samples.
+    """
+    from madplug_oversight.ratings import DRAWS, bradley_terry, games, intervals, least_squares, wins
+
+    with open_study(study) as reader:
+        played = list(games(reader.results()))
+    names = sorted({name for game in played for name in game.debaters if len(set(game.debaters)) > 1})
+    if not names:
+        raise UserError(f"{study}: no debate has two debaters of different models and a judgement; give them models of "
+                        "their own: debate.models = [\"one\", \"two\", \"judge\"]")
+    fit = bradley_terry if method == "bradley-terry" else least_squares
+    rated = fit(wins(played, names))
+    if rated is None:
+        raise UserError(f"{study}: there are no ratings: a debater or a group of them has won always, or never, or has "
+                        "not met the others")
+    ranges, undefined = intervals(played, names, fit)
+    rows = [[names[i], f"{rated[i]:.1f}", f"{ranges[i][0]:.0f} to {ranges[i][1]:.0f}" if ranges else "",
+             *_win_rates(played, names[i])] for i in sorted(range(len(names)), key=lambda i: -rated[i])]
+    click.echo(columns(rows, ["debater", "rating", "95 % interval", "games", "won", "if right", "if wrong"]))
+    if undefined:
+        click.echo(f"left out: {undefined:,} of {DRAWS:,} draws, in which a debater won always or never")
+    click.echo()
+    click.echo(columns(list(_pairs(played, dict(zip(names, rated, strict=True)))),
+                       ["debaters", "mean rating", "debates", "accuracy"]))
+
+
+def _win_rates(played: list[Game], name: str) -> list[str]:
+    """Of a debater: its games against others, and the share it won of all, and when it was right and wrong."""
+    won: dict[bool | None, list[float]] = defaultdict(list)
+    for game in played:
+        if name in game.debaters and len(set(game.debaters)) > 1:
+            is_a = game.debaters[0] == name
+            won[None if game.right is None else bool(game.right) == is_a].append(game.won if is_a else 1 - game.won)
+    every = [value for values in won.values() for value in values]
+    return [str(len(every)), *(f"{fmean(v):.3f}" if v else "" for v in (every, won[True], won[False]))]
+
+
+def _pairs(played: list[Game], rated: dict[str, float]) -> Iterator[list[str]]:
+    """The accuracy of the judge by the debaters' mean rating, self-play included."""
+    found: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for game in played:
+        if game.accuracy is not None and set(game.debaters) <= rated.keys():
+            found[tuple(sorted(game.debaters))].append(game.accuracy)
+    for pair in sorted(found, key=lambda pair: fmean(rated[name] for name in pair)):
+        yield [", ".join(pair), f"{fmean(rated[name] for name in pair):.1f}", str(len(found[pair])),
+               f"{fmean(found[pair]):.3f}"]

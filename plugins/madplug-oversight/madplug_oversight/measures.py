@@ -44,7 +44,7 @@ class Judged(Metric):
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None]:
         """Nothing applies without a reference that is one of the two choices."""
         right = next((i for i in range(2) if debate.key(letter(i)) in canonical_references(debate, references)), None)
-        messages = [m for m in debate.transcript.messages if _is_judgement(m)]
+        messages = [m for m in debate.transcript.messages if is_judgement(m)]
         shares = [share for m in debate.transcript.messages if m.move == "argue"
                   and (share := verified_share(m.content)) is not None]
         scores: dict[str, float | None] = {
@@ -52,7 +52,7 @@ class Judged(Metric):
             "verified": fmean(shares) if shares else None}
         if right is None or not messages:
             return scores
-        picked, beliefs = _picks(messages[-1], right), _beliefs(messages[-1], right)
+        picked, beliefs = picks(messages[-1], right), _beliefs(messages[-1], right)
         scores |= {"accuracy": fmean(picked), "both_right": float(all(picked))}
         if beliefs:
             wanted_more = sum(m.data["oversight"].get("enough") is False for m in messages)
@@ -61,20 +61,20 @@ class Judged(Metric):
         if chosen is not None:
             scores |= {"chose_right": float(chosen == right),
                        f"accuracy_chose_{'right' if chosen == right else 'wrong'}": fmean(picked)}
-        return scores | {f"round_{m.round}": fmean(_picks(m, right)) for m in messages}
+        return scores | {f"round_{m.round}": fmean(picks(m, right)) for m in messages}
 
     def summarise(self, results: Iterable[DebateResult]) -> Mapping[str, Any]:
         """Calibration and accuracy by round, over all debates with a reference."""
         stated: list[tuple[float, bool]] = []
         by_round: dict[int, list[float]] = defaultdict(list)
         for result in results:
-            right = next((i for i in range(2) if letter(i) in result.references), None)
-            judged = [m for m in result.messages if _is_judgement(m) and not m.retracted]
+            right = right_answer(result)
+            judged = [m for m in result.messages if is_judgement(m) and not m.retracted]
             if right is None or not judged:
                 continue
             stated += [(max(p, 1 - p), p > 0.5) for p in _beliefs(judged[-1], right) if p != 0.5]
             for m in judged:
-                by_round[m.round].append(fmean(_picks(m, right)))
+                by_round[m.round].append(fmean(picks(m, right)))
         if not by_round:
             return {}
         rows = calibration(stated)
@@ -87,11 +87,17 @@ class Judged(Metric):
         return {"ece": expected_error(rows, len(stated)), "pictures": pictures}
 
 
-def _is_judgement(message: Message) -> bool:
+def right_answer(result: DebateResult) -> int | None:
+    """The position of the choice that is right; None without a reference."""
+    return next((i for i in range(2) if letter(i) in result.references), None)
+
+
+def is_judgement(message: Message) -> bool:
+    """Whether a message is what a judge believes."""
     return message.move == "judge" and "oversight" in message.data
 
 
-def _picks(message: Message, right: int) -> list[float]:
+def picks(message: Message, right: int) -> list[float]:
     """For each order, whether the judge picked the right answer."""
     data = message.data["oversight"]
     wanted = "A" if data["a"] == right else "B"

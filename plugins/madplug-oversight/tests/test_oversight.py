@@ -9,6 +9,7 @@ from madplug_oversight import Floor, Judge, Judged, Roles, Rounds, Simulated, Sp
 from madplug_oversight.judging import judgement, read
 from madplug_oversight.measures import calibration, expected_error, gap_recovered, log_score
 from madplug_oversight.quotes import cut, is_verified, mark, verified_share
+from madplug_oversight.ratings import Game, bradley_terry, games, intervals, least_squares, wins
 from madplug_oversight.seats import exchange_names
 
 answers = pytest.importorskip("madplug_answers")
@@ -176,6 +177,30 @@ def test_measures_have_the_worked_values():
     assert low < value < high
     assert undefined == 0
     assert gap_recovered({"a": 1.0}, {"a": 1.0}, {"a": 1.0}) == (None, None, 2000)
+
+
+WON = [[0, 7, 9], [3, 0, 6], [1, 4, 0]]
+
+
+@pytest.mark.parametrize(("fit", "ratings"), [
+    (bradley_terry, [1663.9, 1472.2, 1363.9]), (least_squares, [1656.9, 1470.4, 1372.6])])
+def test_ratings_have_the_worked_values_and_are_none_where_somebody_always_won(fit, ratings):
+    assert fit(WON) == pytest.approx(ratings, abs=0.06)
+    assert fit([[0, 2], [0, 0]]) is None
+    played = [Game(str(i), ("x", "y"), float(i % 10 < 7), 1.0) for i in range(100)]
+    assert fit(wins(played, ["x", "y"])) == pytest.approx([1573.6, 1426.4], abs=0.1)
+    ranges, undefined = intervals(played[:20], ["x", "y"], bradley_terry)
+    assert ranges[0][0] < 1573.6 < ranges[0][1]
+    assert undefined < 50
+
+
+def test_a_debate_is_one_game_which_the_judge_decides():
+    played = held(models=("one", "two", "judge"), rounds=1, judging={"orders": "one"})
+    right = float(played.messages[-1].data["oversight"]["a"] == 0)
+    [game] = games(played.store.results("play"))
+    assert game == Game(SAMPLE.id, ("one", "two"), 1.0, right)
+    assert game.accuracy == right
+    assert wins([game], ["one", "two"]) == [[0, 1], [0, 0]]
 
 
 @pytest.mark.parametrize(("truth", "debate", "consultancy"), [
