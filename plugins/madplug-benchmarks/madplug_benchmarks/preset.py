@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from textwrap import fill
 from typing import Annotated, Any, ClassVar
 
@@ -16,8 +17,8 @@ from madplug_datasets.hub import columns_of, refuse_missing
 from madplug_datasets.loading import Where
 from madplug_files.cells import is_empty
 from madplug_files.columns import PARTS, REQUIRED, Columns, Row, known_columns
-from madplug_files.problems import problem
-from madplug_files.readers import Rows
+from madplug_files.problems import Report, problem
+from madplug_files.readers import Numbered, Rows
 
 
 class Preset(Hub):
@@ -83,6 +84,15 @@ class Preset(Hub):
             return False
         return recipe.subset_of != "column" or not subset or str(row.get(self._group)) == subset
 
+    def _kept(self, rows: Rows, report: Report) -> Iterator[Numbered]:
+        """The rows of the benchmark, of each group no more than `per_group`."""
+        most, seen = getattr(self.options, "per_group", None), Counter[str]()
+        for numbered in super()._kept(rows, report):
+            group = str(numbered[2].get(self._group)) if most else ""
+            seen[group] += 1
+            if most is None or seen[group] <= most:
+                yield numbered
+
     def empty(self, rows: Rows, where: Where) -> UserError:
         """The error that lists the existing subsets."""
         if self.recipe.subset_of != "column" or not self.subset:
@@ -134,6 +144,9 @@ def options(recipe: Recipe) -> type[HubOptions]:
         fields["subset"] = (str | None, Field(default=recipe.subset, description=what[recipe.subset_of] + of))
     if recipe.choice_seed:
         fields["choice_seed"] = (int, Field(default=0, ge=0, description="seed for the order of the choices"))
+    if recipe.per_group:
+        fields["per_group"] = (int, Field(default=recipe.per_group, ge=1, description=(
+            f"the most questions of the same {recipe.layouts[0]['group']}")))
     return create_model(
         "Options", __base__=HubOptions, **fields,
         instruction=(str, Field(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any, Literal
 
 from madplug_files.cells import as_word, is_empty
@@ -57,6 +59,8 @@ class Recipe:
     by_subset: Mapping[str, str] = field(default_factory=dict)
     """Answer formats that differ by subset."""
     choice_seed: bool = False
+    per_group: int | None = None
+    """The most rows of a group, unless the run file says otherwise."""
 
 
 # Changes: from the cells of a row that has a question and a reference, the cells to replace
@@ -181,3 +185,41 @@ def photograph_kind(row: Mapping[str, Any], subset: str | None) -> bool:
         return listed or re.fullmatch(r"(?i)\s*(?:yes|no|[-+]?\d+(?:[.,]\d+)?)\s*\.?\s*",
                                       str(row.get("answer"))) is not None
     return subset is None or (subset == "choice") == listed
+
+
+_LEFT_OUT = {
+    "Boys Do Bleed": "", "MONICA!": "", "The Girl in His Mind": "", "The Blue Tower": "between the humans and",
+    "Conditionally Human": "Anne becomes pregnant", "Conspiracy on Callisto": "willing to fight",
+    "Name Your Symptom": "characterize Price EXCEPT", "Mars Confidential": "prostitution on Mars",
+    "Letter of the Law": "warrant imprisonment", "Judas Ram": "remarkable abilities EXCEPT",
+    "A Fall of Glass": "The Movement believes", "The Desert and the Stars": "ultimate goal for Flamme"}
+"""QuALITY: by story, words of the question that the authors of the debates left out; empty where it is all of them."""
+_NO_ANSWER = ("all of the above", "none of the above", "neither of these")
+
+
+def needs_its_story(row: Mapping[str, Any], subset: str | None) -> bool:
+    """QuALITY: who has read the story is right, who has skimmed it is not, and a sentence or two are not enough."""
+    gold, untimed = row.get("gold_label"), row.get("validation") or ()
+    left_out = _LEFT_OUT.get(str(row.get("title")).strip())
+    if (not untimed or row.get("source") != "Gutenberg" or row.get("difficult") != 1 or row.get("writer_label") != gold
+            or (left_out is not None and left_out in str(row.get("question")))):
+        return False
+    two = _two_answers(row.get("options") or (), gold, untimed)
+    return (all(v["untimed_eval1_answerability"] <= 1 and int(v["untimed_answer"]) == gold for v in untimed)
+            and fmean(int(v["speed_answer"]) == gold for v in row.get("speed_validation") or ()) <= 0.5
+            and fmean(v["untimed_eval2_context"] for v in untimed) >= 1.5
+            and len(set(two)) == 2 and not any(words in text.lower() for text in two for words in _NO_ANSWER))
+
+
+def right_and_distractor(cells: Cells, rng: random.Random) -> Cells:
+    """QuALITY: of four answers the right one and the one that annotators named most often as the best wrong one."""
+    gold, untimed = cells["reference"]
+    two = _two_answers(cells["choices"], gold, untimed)
+    story = re.sub("[\u2028\u2029\x85\x0b\x0c]", "", str(cells["context"])).replace("\xa0", " ")
+    return {**shuffled({"choices": two, "reference": two[0]}, rng), "context": story}
+
+
+def _two_answers(options: Any, gold: Any, untimed: Any) -> list[str]:
+    """The right answer, and the distractor named most often; of equals the first. Labels count from 1."""
+    named = Counter(label for label in sorted(v["untimed_best_distractor"] for v in untimed) if label != gold)
+    return [str(options[label - 1]) for label in (gold, *(label for label, _ in named.most_common(1)))]

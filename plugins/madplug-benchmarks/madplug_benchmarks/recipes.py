@@ -54,6 +54,19 @@ RECIPES = (
            "answers.choice", "qa.accuracy; with answers = \"answers.free\" qa.includes",
            "MIT in the authors' repository", "Sprague et al. 2024 (MuSR)", config="default", reference_as="index",
            split=MUSR[0], subset_of="split", subsets=MUSR, subset=MUSR[0], instruction=STORY),
+    Recipe("quality", "QuALITY: hard questions about long stories, with the right answer and the best wrong one.\n\n"
+           "For debates for oversight: hide the story from the judge with the extension `visibility.hidden`. The "
+           "questions are those of Khan et al. 2024: Gutenberg stories; every annotator with time for the story was "
+           "right and found one right answer, at most half of those who skimmed it were, and on average it took more "
+           "than a sentence or two; `per_group` of a story. The wrong answer is the one that annotators named "
+           "most often as the best distractor. The layout is that of the hub's copy, a row for each question. The "
+           "stories of Michael et al. 2023 are not left out.", "tasksource/QuALITY",
+           ({"id": "question_unique_id", "context": "article", "question": "question", "choices": "options",
+             "reference": ("gold_label", "validation"), "group": "title"},),
+           "answers.choice", "oversight.judged, qa.accuracy", "CC BY 4.0; the stories are in the public domain",
+           "Pang et al. 2022 (QuALITY); Khan et al. 2024 (the questions)", split="train+validation",
+           reference_as="letter", change=r.right_and_distractor, keep=r.needs_its_story, choice_seed=True, per_group=1,
+           instruction=CHOOSE),
     Recipe("squad_v2", "SQuAD 2.0: questions answered by a span of a passage, or not at all.\n\n"
            "A question without an answer has no references.", "rajpurkar/squad_v2",
            ({"id": "id", "context": "context", "question": "question", "reference": "answers.text",

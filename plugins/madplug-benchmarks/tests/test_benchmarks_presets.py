@@ -11,8 +11,8 @@ from madplug_benchmarks import PRESETS
 ROOT = Path(__file__).resolve().parents[4] / "shared" / "data" / "benchmarks"
 real = pytest.mark.skipif(not ROOT.is_dir(), reason="the benchmark rows are not beside this checkout")
 
-CATALOGUE = """mmlu mmlu_pro gpqa strategyqa musr squad_v2 winogrande gsm8k gsm_ranges math500 aime_2024 aime_2025 bbh
-aicrypto etpc xsum simple_ethical_questions math_vision real_world_qa""".split()  # noqa: SIM905
+CATALOGUE = """mmlu mmlu_pro gpqa strategyqa musr quality squad_v2 winogrande gsm8k gsm_ranges math500 aime_2024
+aime_2025 bbh aicrypto etpc xsum simple_ethical_questions math_vision real_world_qa""".split()  # noqa: SIM905
 FILES = {
     "mmlu": ["mmlu", "mmlu_logical_fallacies"], "mmlu_pro": ["mmlu_pro"], "gpqa": ["gpqa.standin"],
     "strategyqa": ["strategyqa"], "squad_v2": ["squad_v2"], "winogrande": ["winogrande"], "gsm8k": ["gsm8k"],
@@ -415,3 +415,39 @@ def test_an_id_with_half_a_character_is_an_id(tmp_path):
     row = {"qid": "a\ud800", "question": "?", "answer": True}
     sample, references = one("strategyqa", tmp_path, row)
     assert (sample.id, references) == ("a?", ("yes",))
+
+
+GOOD = {"question_unique_id": "s1_1", "title": "The Lever", "source": "Gutenberg", "article": "A\xa0long\u2028 story.",
+        "question": "Who pulls it?", "options": ["Ada", "Ben", "Cleo", "Dan"], "gold_label": 2, "writer_label": 2,
+        "difficult": 1, "speed_validation": [{"speed_answer": a} for a in ("2", "1", "3")],
+        "validation": [{"untimed_answer": "2", "untimed_best_distractor": d, "untimed_eval1_answerability": 1,
+                        "untimed_eval2_context": 2} for d in (4, 2, 3)]}
+
+
+def untimed(**changed):
+    return {"validation": [GOOD["validation"][0] | changed, *GOOD["validation"][1:]]}
+
+
+@pytest.mark.parametrize("changed", [
+    {"source": "Slate"}, {"difficult": 0}, {"writer_label": 1}, {"title": " MONICA! "},
+    {"title": "Judas Ram", "question": "Name their remarkable abilities EXCEPT one."},
+    {"options": ["Ada", "Ben", "Ben", "Dan"]},
+    {"options": ["Ada", "Ben", "None of the above", "Dan"]}, untimed(untimed_answer="1"),
+    untimed(untimed_eval1_answerability=2), {"speed_validation": [{"speed_answer": "2"}]},
+    {"validation": [GOOD["validation"][1]] * 3},
+    {"validation": [row | {"untimed_eval2_context": 1} for row in GOOD["validation"]]}])
+def test_quality_leaves_out_what_the_authors_of_the_debates_do(tmp_path, changed):
+    rows = [GOOD, GOOD | changed | {"question_unique_id": "s1_2", "title": changed.get("title", "Another")}]
+    (found,) = PRESETS["quality"](path=local(tmp_path, *rows)).samples()
+    assert found[0].id == "s1_1"
+
+
+def test_quality_asks_for_the_right_answer_or_the_best_wrong_one(tmp_path):
+    rows = [GOOD | {"question_unique_id": f"s{i % 10}_{i}", "title": f"Story {i % 10}"} for i in range(20)]
+    found = list(PRESETS["quality"](path=local(tmp_path, *rows)).samples())
+    assert len(found) == 10
+    assert {tuple(sorted(sample.choices)) for sample, _ in found} == {("Ben", "Cleo")}  # 3 and 4 are equals
+    assert {sample.choices["AB".index(reference)] for sample, (reference,) in found} == {"Ben"}
+    assert {reference for _, (reference,) in found} == {"A", "B"}
+    assert {sample.context for sample, _ in found} == {("A long story.",)}
+    assert len(list(PRESETS["quality"](path=local(tmp_path, *rows), per_group=5).samples())) == 20
