@@ -33,6 +33,25 @@ def file_passage(path: Path, within: Path | None = None) -> str:
     return passage(f"File {path}", _read(path, MOST_BYTES, within).decode())
 
 
+def sent_passage(name: str, text: str) -> str:
+    """A text file that a browser has read. Raises `UserError`, also for secret files."""
+    check_name(Path(name).name)
+    return passage(f"File {' '.join(name.split())}", text)
+
+
+def check_name(name: str) -> None:
+    """Raise `UserError` if a file of this name may hold secrets."""
+    if secret := next((pattern for pattern in SECRET if fnmatch(name.lower(), pattern)), None):
+        raise UserError(f"{name}: looks like a file of secrets ({secret}), which are never sent")
+
+
+def check_image(url: str) -> None:
+    """Raise `UserError` if this is not an image as a `data:` URL, or too large."""
+    kind, _, data = url.partition(";base64,")
+    if not kind.startswith("data:image/") or len(data) * 3 // 4 > MOST_IMAGE:
+        raise UserError(f"an image is a file such as a .png or .jpeg, of at most {MOST_IMAGE:,} bytes")
+
+
 def image_url(path: Path, within: Path | None = None) -> str:
     """An image as a `data:` URL."""
     kind = mimetypes.guess_type(path.name)[0] or ""
@@ -45,8 +64,8 @@ def _read(path: Path, most: int, within: Path | None, *, text: bool = True) -> b
     real = path.resolve()
     if within is not None and not real.is_relative_to(within.resolve()):
         raise UserError(f"{path}: is outside of {within}; files outside are not read")
-    if secret := next((p for p in SECRET for name in (path.name, real.name) if fnmatch(name.lower(), p)), None):
-        raise UserError(f"{path}: looks like a file of secrets ({secret}), which are never sent")
+    for name in (path.name, real.name):
+        check_name(name)
     try:
         if real.stat().st_size > most:
             raise UserError(f"{path}: has {real.stat().st_size:,} bytes; at most {most:,}")

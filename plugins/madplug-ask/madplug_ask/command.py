@@ -91,20 +91,11 @@ def asked_of(question: str, choices: tuple[str, ...], method: str | None, settin
              images: tuple[Path, ...], diff: str | None, follow: Path | None, max_usd: float | None,
              max_seconds: float | None, **_: Any) -> Asked:
     """The question with what it is about, and the council. Raises `UserError`."""
-    from dataclasses import replace
-
     from madplug.study import Registry
     from madplug_ask import attachments as attached
-    from madplug_ask.councils import Asked, council_of, named_council, parsed_seats
+    from madplug_ask.councils import Asked, chosen, parsed_seats
 
-    if seats and council:
-        raise UserError("--seat and --council: name the seats, or a council that has them")
-    registry = Registry()
-    found = named_council(council, registry) if council else council_of(registry, parsed_seats(seats), chair, method)
-    if council and chair:
-        found = replace(council_of(registry, found.seats, chair, method or found.method))
-    elif method:
-        found = replace(found, method=method)
+    found = chosen(Registry(), council, parsed_seats(seats), chair, method)
     context = [attached.earlier(follow)] if follow else []
     context += [attached.passage("Standard input", sys.stdin.read()) if str(path) == "-" else
                 attached.file_passage(path) for path in files]

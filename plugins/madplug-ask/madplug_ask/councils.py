@@ -7,7 +7,7 @@ import os
 import re
 import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -147,6 +147,35 @@ def council_of(registry: Registry, seats: Mapping[str, str | Mapping[str, Any]],
     return Council(made, "chair", method or METHOD, {"chair": seat(registry, chair)})
 
 
+def chosen(registry: Registry, council: str | None, seats: Mapping[str, str | Mapping[str, Any]] | None,
+           chair: str | None = None, method: str | None = None, only: Sequence[str] = ()) -> Council:
+    """The council with a name, or one of these seats, and another chair or method than its own where these are given.
+
+    only: the seats that are asked; without it, all. Raises `UserError`.
+    """
+    if council and seats:
+        raise UserError("--seat and --council: name the seats, or a council that has them")
+    found = council_of(registry, seats) if seats else named_council(council or "auto", registry)
+    if only:
+        found = replace(found, seats={name: slot for name, slot in found.seats.items() if name in only})
+        if chair is None and found.chair not in (None, *found.seats, *found.others):
+            found = replace(found, chair=None)
+    if chair:
+        found = council_of(registry, found.seats, chair, found.method)
+    return replace(found, method=method or found.method)
+
+
+def offered(registry: Registry) -> dict[str, Any]:
+    """The councils that can be asked, by name: their seats with their models, chairs and methods; never a key."""
+    found: dict[str, Any] = {}
+    for name in (*councils(), *(["auto"] if detected() else [])):
+        council = named_council(name, registry)
+        seats = {seat: str(slot.get("model") or slot.get("weights") or slot["use"])
+                 for seat, slot in council.seats.items()}
+        found[name] = {"seats": seats, "chair": council.chair, "method": council.method}
+    return found
+
+
 def named_council(name: str, registry: Registry, environ: Mapping[str, str] = os.environ) -> Council:
     """A council of the user's configuration, or `auto`: whatever can be reached. Raises `UserError`."""
     if name == "auto":
@@ -178,7 +207,8 @@ def configuration(environ: Mapping[str, str] = os.environ) -> Path:
 def councils(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """The named councils, as they are written. Raises `UserError` if the file cannot be read."""
     path = configuration(environ)
-    return read(path, environ={}) if path.exists() else {}
+    found = read(path, environ={}) if path.exists() else {}
+    return {name: table for name, table in found.items() if (name, table) != ("name", path.stem)}  # a run file's name
 
 
 def detected(environ: Mapping[str, str] = os.environ) -> dict[str, str | Mapping[str, Any]]:

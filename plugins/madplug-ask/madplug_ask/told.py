@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from madplug import DebateResult, UserError, count
 from madplug.store import open_study
@@ -22,8 +22,11 @@ def recorded(folder: Path) -> DebateResult | None:
         return None
 
 
-def told(debate: DebateResult) -> dict[str, Any]:
-    """A debate in short: its status, the answer and how it came about, and each seat with what became of it."""
+def told(debate: DebateResult, most: int = MOST_ANSWER) -> dict[str, Any]:
+    """A debate in short: its status, the answer and how it came about, and each seat with what became of it.
+
+    most: characters of a seat's answer.
+    """
     decision, notes = debate.decision, debate.notes.get("council") or {}
     decided = decision is not None and decision.key is not None
     status = "failed" if debate.error else "running" if decision is None else "undecided" if not decided else \
@@ -31,19 +34,19 @@ def told(debate: DebateResult) -> dict[str, Any]:
     return {"status": status, "missing": missing(debate), "answer": decision.answer if decision and decided else None,
             "decided_by": decision.reason if decision else debate.error or "", "agreement": notes.get("agreement"),
             "tie": bool(decision and decision.tie), "scores": dict(decision.scores) if decision else {},
-            "seats": [_seat(debate, agent.id, notes) for agent in debate.agents], "votes": list(notes.get("votes", ())),
-            "analysis": notes.get("analysis"), "calls": debate.calls,
+            "seats": [_seat(debate, agent.id, notes, most) for agent in debate.agents],
+            "votes": list(notes.get("votes", ())), "analysis": notes.get("analysis"), "calls": debate.calls,
             "tokens": debate.tokens.prompt + debate.tokens.completion, "cost_usd": debate.tokens.cost_usd,
             "seconds": round(debate.seconds, 1)}
 
 
-def _seat(debate: DebateResult, id: int, notes: Mapping[str, Any]) -> dict[str, Any]:
+def _seat(debate: DebateResult, id: int, notes: Mapping[str, Any], most: int) -> dict[str, Any]:
     agent, own = debate.agents[id], [m for m in debate.messages if m.agent == id and m.move != "review"]
     failed = debate.failures.get(id)
     text = own[-1].content if own else ""
     return {"name": agent.persona.name, "model": agent.model,
             "status": "failed" if failed else "ok" if own else "waiting" if debate.decision is None else "silent",
-            "error": failed, "answer": text[:MOST_ANSWER] + "..." * (len(text) > MOST_ANSWER),
+            "error": failed, "answer": text[:most] + "..." * (len(text) > most),
             "place": (notes.get("places") or {}).get(str(id))}
 
 
@@ -52,14 +55,37 @@ def missing(debate: DebateResult) -> list[str]:
     return [f"{debate.agents[id].persona.name}: {why}" for id, why in debate.failures.items()]
 
 
-def stage(debate: DebateResult) -> str:
-    """How far a running debate is, in a line."""
-    last = max((m.round for m in debate.messages), default=1)
-    here = [m for m in debate.messages if m.round == last and m.agent is not None]
-    names = [a.persona.name for a in debate.agents if a.id not in {m.agent for m in here} | debate.failures.keys()]
-    what = "reviews" if any(m.move == "review" for m in here) else "answers"
-    waiting = f"; waiting for {', '.join(names)}" if names else "; deciding"
-    return f"{len(here)} of {count(len(debate.agents), 'seat')}: {what}{waiting}"
+class Progress(NamedTuple):
+    """How far a running debate is."""
+
+    calls: int
+    """Calls that were answered."""
+    cost_usd: float | None
+    """What they cost; None if the price of one is unknown."""
+    heard: frozenset[int]
+    """The ids of the seats that have answered in the round that is under way."""
+    text: str
+    """In a line."""
+
+
+def progress(folder: Path) -> Progress:
+    """How far the debate in a directory is: messages are recorded when all seats have answered, calls at once."""
+    try:
+        with open_study(folder) as study:
+            debate, calls = next(study.debates(), None), list(study.call_figures())
+    except UserError:
+        debate, calls = None, []
+    if debate is None:
+        return Progress(0, 0.0, frozenset(), "waiting for its turn")
+    last = max((call.round or 0 for call in calls), default=0)
+    here = [call for call in calls if call.round == last and call.agent is not None]
+    heard = frozenset(call.agent for call in here if call.agent is not None)
+    names = [a.persona.name for a in debate.agents if a.id not in heard | debate.failures.keys()]
+    what = "reviews" if any(call.purpose == "review" for call in here) else "answers"
+    waiting = f"; waiting for {', '.join(names)}" if names else ""
+    costs = [call.cost_usd for call in calls]
+    return Progress(len(calls), None if None in costs else sum(filter(None, costs)), heard,
+                    f"{len(heard)} of {count(len(debate.agents), 'seat')}: {what}{waiting}")
 
 
 def markdown(debate: DebateResult) -> str:

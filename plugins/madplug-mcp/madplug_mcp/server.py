@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,7 +19,7 @@ from madplug import MadplugError, to_json
 from madplug.study import Registry
 from madplug_ask import attachments, told
 from madplug_ask import councils as sitting
-from madplug_mcp.debates import Debates
+from madplug_ask.debates import Debates
 
 PROGRESS = 10.0
 """Seconds between two messages about progress."""
@@ -105,6 +105,7 @@ Council = Annotated[str | None, Field(description="a council of the tool `counci
 Seats = Annotated[dict[str, str] | None, Field(
     description="instead of a council: PLUGIN:MODEL by name, as {\"small\": \"openai:gpt-4o-mini\"}")]
 Files = Annotated[list[str] | None, Field(description="text files that the question is about")]
+Way = Annotated[Method | None, Field(description="how it is held; default: the council's own, three stages")]
 Budget = Annotated[float | None, Field(ge=0, description="US dollars at most; needs models with known prices")]
 
 
@@ -139,7 +140,7 @@ class Tools:
 
     async def ask(self, ctx: Context, question: Annotated[str, Field(min_length=1, max_length=256_000)],
                   council: Council = None, seats: Seats = None, chair: str | None = None,
-                  method: Method = "council.three_stages", choices: list[str] | None = None, context: str | None = None,
+                  method: Way = None, choices: list[str] | None = None, context: str | None = None,
                   files: Files = None, follow: str | None = None, max_usd: Budget = None, wait_seconds: Wait = 240,
                   again: bool = False) -> Answer:
         """Ask several models one question; they review each other, and a chair answers. Same arguments, same debate:
@@ -177,7 +178,7 @@ class Tools:
                         pages=max(1, -(-len(text) // PAGE)), text=text[PAGE * (page - 1):PAGE * page])
 
     def estimate(self, question: Annotated[str, Field(min_length=1, max_length=256_000)], council: Council = None,
-                 seats: Seats = None, chair: str | None = None, method: Method = "council.three_stages",
+                 seats: Seats = None, chair: str | None = None, method: Way = None,
                  context: str | None = None, files: Files = None) -> Expected:
         """What `ask` may take. No model is asked."""
         with _told():
@@ -190,35 +191,18 @@ class Tools:
     def history(self, query: str = "", limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 20) -> list[dict[str, Any]]:
         """Recorded debates whose question or answer has these words, the newest first."""
         with _told():
-            found = []
-            for id, debate, _ in self._debates.all():
-                facts = told.told(debate)
-                if query.casefold() in f"{debate.sample.question}\n{facts['answer']}".casefold():
-                    found.append({"debate": id, "question": debate.sample.question[:200], "status": facts["status"],
-                                  "answer": (facts["answer"] or "")[:200], "cost_usd": facts["cost_usd"]})
-            return found[:limit]
+            return self._debates.history(query, limit)
 
     def councils(self) -> dict[str, Any]:
         """The councils that can be asked: their seats, chairs and methods. `auto` is what has a key or runs here."""
         with _told():
-            registry, found = Registry(), dict[str, Any]()
-            for name in (*sitting.councils(), *(["auto"] if sitting.detected() else [])):
-                council = sitting.named_council(name, registry)
-                seats = {seat: str(slot.get("model") or slot.get("weights") or slot["use"])
-                         for seat, slot in council.seats.items()}
-                found[name] = {"seats": seats, "chair": council.chair, "method": council.method}
-            return {"default": self._allowed.council, "councils": found}
+            return {"default": self._allowed.council, "councils": sitting.offered(Registry())}
 
     def _asked(self, question: str, council: str | None, seats: Mapping[str, str] | None, chair: str | None,
-               method: str, choices: Sequence[str] | None, context: str | None, files: Sequence[str] | None,
+               method: str | None, choices: Sequence[str] | None, context: str | None, files: Sequence[str] | None,
                follow: str | None, max_usd: float | None) -> sitting.Asked:
-        registry, allowed = Registry(), self._allowed
-        if seats:
-            found = sitting.council_of(registry, seats, chair, method)
-        else:
-            found = sitting.named_council(council or allowed.council or "auto", registry)
-            found = replace(sitting.council_of(registry, found.seats, chair, method), others=found.others) if chair \
-                else replace(found, method=method)
+        allowed = self._allowed
+        found = sitting.chosen(Registry(), council or (None if seats else allowed.council), seats, chair, method)
         if files and allowed.allow is None:
             raise ToolError("this server reads no files; send their text as context")
         passages = [attachments.earlier(self._debates.folder(follow))] if follow else []
@@ -238,9 +222,9 @@ class Tools:
             found = self._debates.debate(id)
             if not self._debates.runs(id) or left <= 0:
                 break
-            heard = len(found.messages) if found else 0
-            told_of = max(told_of + 0.001, float(heard))
-            await ctx.report_progress(told_of, most, (told.stage(found) if found else "waiting")[:MOST_MESSAGE])
+            now = told.progress(self._debates.folder(id))
+            told_of = max(told_of + 0.001, float(now.calls))
+            await ctx.report_progress(told_of, most, now.text[:MOST_MESSAGE])
         runs = self._debates.runs(id)
         facts = told.told(found) if found else {"status": "running"}
         status = "running" if runs else facts["status"]

@@ -202,7 +202,9 @@ def test_what_a_client_sees_of_the_server(started):
             assert {t.name for t in tools} == {"ask", "verdict", "result", "estimate", "history", "councils"}
             assert len(json.dumps([t.model_dump(mode="json", exclude_none=True) for t in tools])) / 4 < 6000
             assert (await call(client, "estimate", **QUESTION)).calls_at_most == 13
-            assert "sk-do-not-show" not in str(await call(client, "councils"))
+            councils = await call(client, "councils")
+            assert councils.councils["three"]["seats"] == {"a": "a", "b": "b", "c": "c"}
+            assert "sk-do-not-show" not in str(councils)
             prompts = (await client.list_prompts()).prompts
             assert {p.name for p in prompts} == {"council", "verdict", "review_diff"}
         async with Client(stdio(started, "--read-only")) as client:

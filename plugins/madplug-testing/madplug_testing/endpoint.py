@@ -37,9 +37,12 @@ from urllib.request import ProxyHandler, Request, build_opener
 from madplug_testing.batches import Batches
 from madplug_testing.faults import Steps, completion, error, http, steps, streamed
 
-Events = Sequence[Mapping[str, Any] | str]
+Events = Sequence[Mapping[str, Any] | str | float]
 Replies = Callable[[dict[str, Any]], "str | Mapping[str, Any] | bytes | Events"]
-"""Makes the reply to a request's body: a text, a whole response, the bytes of one, or events that are streamed."""
+"""Makes the reply to a request's body: a text, a whole response, the bytes of one, or events that are streamed.
+
+A number among events is a pause in seconds.
+"""
 Seen = tuple[dict[str, str], dict[str, Any]]
 
 

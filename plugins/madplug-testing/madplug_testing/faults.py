@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
-from itertools import count, repeat
+from itertools import count, groupby, repeat
 from typing import Any
 
 Step = bytes | float | str
@@ -79,12 +79,19 @@ def _status(status: int, headers: Mapping[str, str], retry_after: str, location:
     return http(status, error(f"the endpoint says {status}"), extra + more)
 
 
-def streamed(events: Sequence[Mapping[str, Any] | str]) -> Steps:
-    """A response of server-sent events, in portions that end anywhere; a text, such as `[DONE]`, is sent as it is."""
-    lines = "".join(f"data: {e if isinstance(e, str) else json.dumps(e)}\n\n" for e in events).encode()
+def streamed(events: Sequence[Mapping[str, Any] | str | float]) -> Steps:
+    """A response of server-sent events, in portions that end anywhere.
+
+    A text, such as `[DONE]`, is sent as it is; a number is a pause in seconds.
+    """
     yield _head(200, "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n")
-    for start in range(0, len(lines), 17):
-        yield _chunks([lines[start:start + 17]])
+    for is_pause, some in groupby(events, lambda event: isinstance(event, float)):
+        if is_pause:
+            yield from some  # type: ignore[misc]
+            continue
+        lines = "".join(f"data: {e if isinstance(e, str) else json.dumps(e)}\n\n" for e in some).encode()
+        for start in range(0, len(lines), 17):
+            yield _chunks([lines[start:start + 17]])
     yield b"0\r\n\r\n"
 
 

@@ -29,16 +29,18 @@ HEADERS = {
 class Guard:
     """Answers only GET and HEAD, only for its own address, only to pages of its own origin, only with the token.
 
-    PUT is for addresses that end with `writes`: by default the reader's notes, and only from a request that names its
-    own origin.
+    PUT is for addresses that end with `writes`, by default the reader's notes, and POST for those below /ask/. Both are
+    taken only from a request that names its own origin, and POST only with a header that no form can send.
 
     The token comes once in the address (`?token=...`), becomes a cookie that scripts cannot read, and leaves the
-    address bar. names: the host names under which the server may be asked for.
+    address bar. names: the host names under which the server may be asked for. home: where the token leads to.
     """
 
-    def __init__(self, app: App, token: str, port: int, names: frozenset[str], writes: str = "/note") -> None:
+    def __init__(self, app: App, token: str, port: int, names: frozenset[str], writes: str = "/note",
+                 home: str = "/") -> None:
         self.app = app
         self.writes = writes
+        self.home = home
         self.token = token
         self.port = port
         self.names = names
@@ -65,7 +67,8 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        writes = scope["method"] == "PUT" and scope["path"].endswith(self.writes)
+        posts = scope["method"] == "POST" and scope["path"].startswith("/ask/")
+        writes = posts or (scope["method"] == "PUT" and scope["path"].endswith(self.writes))
         if scope["method"] not in ("GET", "HEAD") and not writes:
             return PlainTextResponse("only GET and HEAD", 405, {"allow": "GET, HEAD"})
         host = headers.get("host", "")
@@ -73,6 +76,8 @@ class Guard:
             return PlainTextResponse("this address is not served here", 421)
         if headers.get("origin", "" if writes else None) not in (None, f"http://{host}"):
             return PlainTextResponse("pages of other origins are refused", 403)
+        if posts and "x-madplug" not in headers:
+            return PlainTextResponse("the header X-Madplug is missing", 403)
         navigates = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not navigates:
             return PlainTextResponse("pages of other origins are refused", 403)
@@ -82,7 +87,7 @@ class Guard:
         """A redirect that turns the token in the address into a cookie; a refusal without either."""
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
         if any(self._is_token(text) for text in given):
-            answer = RedirectResponse("/", 303)
+            answer = RedirectResponse(self.home, 303)
             answer.set_cookie(self.cookie, self.token, httponly=True, samesite="strict", path="/")
             return answer
         if any(self._is_token(text) for text in cookies(Headers(scope=scope).get("cookie", ""), self.cookie)):

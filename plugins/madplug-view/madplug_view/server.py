@@ -1,4 +1,4 @@
-"""The server: static pages, and studies as JSON. Nothing is written but the reader's notes on debates."""
+"""The server: static pages, and studies as JSON. Nothing is written here but the reader's notes on debates."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ class Answer(JSONResponse):
         return to_json(content).encode()
 
 
-def application(studies: Sequence[Study], folders: Sequence[Path] = ()) -> Starlette:
+def application(studies: Sequence[Study], folders: Sequence[Path] = (), more: Sequence[Route] = (),
+                lifespan: Any = None) -> Starlette:
     """The pages and the data of some studies. Nothing outside their directories can be asked for.
 
-    folders: where they were found; studies that begin there later are added.
+    folders: where they were found; studies that begin there later are added. more, lifespan: of further pages.
     """
     api = Api(studies, folders)
     files = [Route(path, page_file(file)) for path, file in page_files().items()]
     return Starlette(routes=[
-        Route("/", page_file(PAGE_FOLDER / "index.html")), *files,
+        Route("/", page_file(PAGE_FOLDER / "index.html")), *files, *more,
         Route("/api/studies", api.studies), Route("/api/studies/list", api.list),
         Route("/api/studies/{number}", api.overview),
         Route("/api/studies/{number}/counts", api.counts),
@@ -61,13 +62,13 @@ def application(studies: Sequence[Study], folders: Sequence[Path] = ()) -> Starl
         Route("/api/studies/{number}/contrast", api.contrast), Route("/api/studies/{number}/test", api.test),
         Route("/api/studies/{number}/charts", api.charts),
         Route("/api/studies/{number}/charts/{name}.svg", api.chart),
-        Route("/api/studies/{number}/events", api.events)],
+        Route("/api/studies/{number}/events", api.events)], lifespan=lifespan,
         exception_handlers={UserError: refuse, HTTPException: refuse})
 
 
-def page_files() -> dict[str, Path]:
+def page_files(folder: Path = PAGE_FOLDER) -> dict[str, Path]:
     """The files of the pages by their paths on the server; a path that is not here is not served."""
-    return {f"/{file.relative_to(PAGE_FOLDER).as_posix()}": file for file in sorted(PAGE_FOLDER.rglob("*"))
+    return {f"/{file.relative_to(folder).as_posix()}": file for file in sorted(folder.rglob("*"))
             if file.suffix in KINDS}
 
 

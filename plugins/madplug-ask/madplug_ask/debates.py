@@ -1,20 +1,23 @@
-"""The debates of a server: they run in it, and not in the request that asks for them."""
+"""The debates of a server, of assistants or of a page: they run in it, and not in the request that asks for them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, nullcontext, suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from madplug import DebateResult, UserError, arun
+from madplug import DebateResult, Observer, Request, UserError, arun, listening_to, message_of
 from madplug.store import has_study, open_study
 from madplug.study import ResolvedStudy, read
 from madplug_ask.councils import Asked
-from madplug_ask.told import recorded
+from madplug_ask.told import recorded, told
+
+MOST_SHOWN = 200
+"""Characters of a question and of an answer in a list."""
 
 Places = Mapping[str, tuple[int, int]]
 """By what a model is: how many requests of a question it may get at once, and how many at the same time in all."""
@@ -74,13 +77,28 @@ def places_of(resolved: ResolvedStudy) -> Places:
     return found
 
 
-class Debates:
-    """Starts debates, waits for them, and finds those on record. base: the directory that has theirs."""
+class Watch(Observer):
+    """Follows one debate: its events, and its replies while they are written."""
 
-    def __init__(self, base: Path, usd_a_day: float | None = None) -> None:
+    def listen(self, request: Request) -> Callable[[str], None]:
+        """What is called with each piece of the reply to a request, in any thread."""
+        raise NotImplementedError
+
+
+class Debates:
+    """Starts debates, waits for them, and finds those on record.
+
+    base: the directory that has theirs. watch: makes what follows the debate with an id.
+    """
+
+    def __init__(self, base: Path, usd_a_day: float | None = None,
+                 watch: Callable[[str], Watch] | None = None) -> None:
         self.base = base
+        self.problems: dict[str, str] = {}
+        """What has ended debates before their decision, by id."""
         self._usd_a_day = usd_a_day
-        self._running: dict[str, asyncio.Task[Any]] = {}
+        self._watch = watch
+        self._running: dict[str, asyncio.Task[None]] = {}
         self._slots = Slots()
 
     def start(self, asked: Asked, *, again: bool = False) -> str:
@@ -97,17 +115,24 @@ class Debates:
         if id not in self._running and not self._is_done(id) and path.exists():
             from madplug.study import load
 
-            table = read(path, environ={})
-            self._run(id, table, load(path, environ={}))
+            self._run(id, read(path, environ={}), load(path, environ={}))
 
     def _run(self, id: str, table: Mapping[str, Any], resolved: ResolvedStudy) -> None:
+        watches = [self._watch(id)] if self._watch else []
+
         async def run() -> None:
             async with self._slots.hold(places_of(resolved)):
-                await arun(table, output=self.base / id, quiet=True, yes=True)
+                with listening_to(watches[0].listen) if watches else nullcontext():
+                    await arun(table, output=self.base / id, observers=watches, quiet=True, yes=True)
 
-        task = asyncio.get_running_loop().create_task(run())
-        self._running[id] = task
-        task.add_done_callback(lambda _: self._running.pop(id, None))
+        def ended(task: asyncio.Task[None]) -> None:
+            self._running.pop(id, None)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self.problems[id] = message_of(error)
+
+        self.problems.pop(id, None)
+        self._running[id] = asyncio.get_running_loop().create_task(run())
+        self._running[id].add_done_callback(ended)
 
     async def wait(self, id: str, seconds: float) -> None:
         """Wait for a debate that runs here; it goes on after that. Raises what has ended it, if not its decision."""
@@ -124,40 +149,61 @@ class Debates:
         """The directory of a debate. Raises `UserError` if there is none."""
         found = self.base / id
         if found.parent != self.base or not (id in self._running or has_study(found)):
-            raise UserError(f"there is no debate '{id}'; the tool 'history' lists them")
+            raise UserError(f"there is no debate '{id}'")
         return found
 
     def debate(self, id: str) -> DebateResult | None:
         """A debate on record; None before it has begun. Raises `UserError`."""
         return recorded(self.folder(id))
 
-    def all(self) -> list[tuple[str, DebateResult, float]]:
-        """Every debate with its id and when it was last written to (seconds since 1970), the newest first."""
-        found = []
-        for path in self.base.iterdir() if self.base.is_dir() else ():
-            if has_study(path) and (debate := recorded(path)) is not None:
-                found.append((path.name, debate, (path / "study.db").stat().st_mtime))
-        return sorted(found, key=lambda one: -one[2])
+    def all(self) -> Iterator[tuple[str, DebateResult, date]]:
+        """Every debate with its id and the day it was last written to, the newest first; read one by one."""
+        for path, day in self._dated():
+            if (debate := recorded(path)) is not None:
+                yield path.name, debate, day
 
-    async def close(self) -> None:
-        """Interrupt what runs: calls in flight are answered and stored first."""
-        tasks = list(self._running.values())
+    def history(self, query: str = "", limit: int = 20) -> list[dict[str, Any]]:
+        """The newest debates whose question or answer has these words, in short."""
+        words, found = query.casefold(), list[dict[str, Any]]()
+        for id, debate, day in self.all():
+            facts = told(debate)
+            if words in f"{debate.sample.question}\n{facts['answer']}".casefold():
+                found.append({"debate": id, "day": day.isoformat(), "question": debate.sample.question[:MOST_SHOWN],
+                              "status": facts["status"], "answer": (facts["answer"] or "")[:MOST_SHOWN],
+                              "cost_usd": facts["cost_usd"]})
+            if len(found) == limit:
+                break
+        return found
+
+    async def stop(self, *ids: str) -> None:
+        """Interrupt debates that run here: calls in flight are answered and stored first."""
+        tasks = [self._running[id] for id in ids if id in self._running]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Interrupt what runs."""
+        await self.stop(*self._running)
 
     def _is_done(self, id: str) -> bool:
         found = recorded(self.base / id) if has_study(self.base / id) else None
         return found is not None and found.decision is not None and found.error is None
 
+    def _dated(self) -> list[tuple[Path, date]]:
+        found = []
+        for path in self.base.iterdir() if self.base.is_dir() else ():
+            with suppress(OSError):  # no study, or one that is being removed
+                found.append((path, (path / "study.db").stat().st_mtime))
+        return [(path, date.fromtimestamp(at)) for path, at in sorted(found, key=lambda one: -one[1])]
+
     def _check_day(self) -> None:
         if self._usd_a_day is None:
             return
         spent = 0.0
-        for id, _, at in self.all():
-            if date.fromtimestamp(at) == date.today():
-                with open_study(self.base / id) as study:
-                    spent += study.totals().cost_usd
+        for path in (path for path, day in self._dated() if day == date.today()):
+            with open_study(path) as study:
+                spent += study.totals().cost_usd
         if spent >= self._usd_a_day:
             raise UserError(f"{spent:.4f} USD were spent today, and the server's limit is {self._usd_a_day:g}; it is "
                             "answered tomorrow, or from the record")
