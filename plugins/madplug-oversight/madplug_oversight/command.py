@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,9 @@ METRIC = "oversight.judged"
 @click.option("--naive", default="naive", show_default=True, help="the cell of the judge that gets the question alone")
 @click.option("--expert", default="expert", show_default=True, help="the cell of the judge that reads the passage")
 @click.option("--metric", default=METRIC, show_default=True, help="the metric of the judgements")
-def gap(study: Path, naive: str, expert: str, metric: str) -> None:
+@click.option("--compare", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
+              help="published accuracies to print beside: a CSV file as of madplug report, with the column cell")
+def gap(study: Path, naive: str, expert: str, metric: str, compare: Path | None) -> None:
     """Print how much of the gap between a naive judge and an expert each cell of STUDY recovers.
 
     Accuracy is over both orders; repeats of a sample are averaged. The interval is a bootstrap over samples.
@@ -37,6 +40,7 @@ def gap(study: Path, naive: str, expert: str, metric: str) -> None:
                 raise UserError(f"{study}: there is no cell '{name}'{nearest_or_all(name, cells)}")
         scores = {cell: _by_sample(reader, cell, f"{metric}.accuracy") for cell in cells}
         both = {cell: _by_sample(reader, cell, f"{metric}.both_right") for cell in cells}
+    published = _published(compare, f"{metric}.accuracy") if compare else {}
     if not any(scores.values()):
         raise UserError(f"{study}: no debate has the score '{metric}.accuracy'; score it with madplug rescore")
     rows, dropped = [], 0
@@ -45,8 +49,10 @@ def gap(study: Path, naive: str, expert: str, metric: str) -> None:
         dropped = max(dropped, undefined)
         rows.append([cell, str(len(scores[cell])), _mean(scores[cell]), _mean(both[cell]),
                      "" if value is None else f"{value:.2f}",
-                     "" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"])
-    click.echo(columns(rows, ["cell", "samples", "accuracy", "both right", "gap recovered", "95 % interval"]))
+                     "" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}",
+                     *(values.get(cell, "") for values in published.values())])
+    click.echo(columns(rows, ["cell", "samples", "accuracy", "both right", "gap recovered", "95 % interval",
+                              *published]))
     if dropped:
         click.echo(f"left out: {dropped:,} of {DRAWS:,} draws, in which the expert was no better than the naive judge")
 
@@ -57,6 +63,21 @@ def _by_sample(reader: Reader, cell: str, name: str) -> dict[str, float]:
         if row["metrics"].get(name) is not None:
             found[row["sample"]].append(row["metrics"][name])
     return {sample: fmean(values) for sample, values in found.items()}
+
+
+def _published(path: Path, metric: str) -> dict[str, dict[str, str]]:
+    """The numbers of a file for a metric, by source and cell."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    with path.open(encoding="utf-8", newline="") as file:
+        for number, row in enumerate(csv.DictReader(file), 2):
+            try:
+                share = float(row["value"]) * (0.01 if row.get("unit") == "percent" else 1)
+                if row["metric"] == metric:
+                    found[row["source"]][row["cell"]] = f"{share:.3f}"
+            except (KeyError, TypeError, ValueError):
+                raise UserError(f"{path}: line {number}: expected the columns source, cell, metric and value, a "
+                                "number") from None
+    return found
 
 
 def _mean(scores: dict[str, float]) -> str:

@@ -35,7 +35,7 @@ class Judged(Metric):
     whether a speaker that chose its answer chose the right one; `accuracy_chose_right` and `accuracy_chose_wrong`: the
     accuracy after such a choice. `round_N`: the accuracy of the judgement after round N. The figures
     of a cell have the expected calibration error in ten bins, of the answer that it thinks more probable, with a
-    picture, and a picture of its accuracy by round.
+    picture, and a picture of its accuracy and its belief in the right answer by round.
     """
 
     name = "judged"
@@ -67,6 +67,7 @@ class Judged(Metric):
         """Calibration and accuracy by round, over all debates with a reference."""
         stated: list[tuple[float, bool]] = []
         by_round: dict[int, list[float]] = defaultdict(list)
+        believed: dict[int, list[float]] = defaultdict(list)
         for result in results:
             right = right_answer(result)
             judged = [m for m in result.messages if is_judgement(m) and not m.retracted]
@@ -75,11 +76,14 @@ class Judged(Metric):
             stated += [(max(p, 1 - p), p > 0.5) for p in _beliefs(judged[-1], right) if p != 0.5]
             for m in judged:
                 by_round[m.round].append(fmean(picks(m, right)))
+                believed[m.round] += _beliefs(m, right)
         if not by_round:
             return {}
         rows = calibration(stated)
-        pictures = [Picture("Accuracy by round", "line", tuple(
-            {"round": n, "accuracy": fmean(values)} for n, values in sorted(by_round.items())), "round", "accuracy")]
+        lines = {"accuracy": by_round, "belief in the right answer": believed}
+        pictures = [Picture("The judge by round", "line", tuple(
+            {"round": n, "mean": fmean(values), "of": name} for name, line in lines.items()
+            for n, values in sorted(line.items()) if values), "round", "mean", "of")]
         if rows:
             pictures.append(Picture("Reliability of the judge", "line", tuple(
                 {"stated": row["stated"], "right": row["right"]} for row in rows), "stated", "right",
