@@ -193,11 +193,22 @@ def run_on_endpoint(tmp_path, registry):
     from madplug_testing.endpoint import running_endpoint
 
     def run(toml, rows, replies):
+        wrong = []
+
+        def reply(body):
+            try:
+                return replies(body)
+            except Exception as error:  # as an answer of the server, it would be tried again for 15 minutes
+                wrong.append(error)
+                return {"error": {"message": repr(error), "code": "insufficient_quota"}}
+
         (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        with running_endpoint(replies, keep=10_000) as endpoint:
+        with running_endpoint(reply, keep=10_000) as endpoint:
             (tmp_path / "run.toml").write_text(toml.replace("{url}", endpoint.url))
             plan, store = load(tmp_path / "run.toml", registry=registry).plan, MemoryStore()
             summary = asyncio.run(StudyRun(plan, store).run())
+            if wrong:
+                raise wrong[0]
             results = list(store.results())
             assert results, summary["reason"]
             assert not any(r.error for r in results), [r.error for r in results]

@@ -176,7 +176,7 @@ class Final(Phase):
                     passages: str) -> list[prompts.Chat]:
         """Who examines the answer, the task, the evidence, and the request for a verdict."""
         turn, options = Turn(agent, "challenge"), self.options
-        body = prompts.discussion(debate, turn, await debate.view(turn)) if setting == "history" else []
+        body = prompts.discussion(debate, turn, await debate.view(turn), options.said) if setting == "history" else []
         evidence = prompts.fill(options.information, passages=passages) if setting == "information" else ""
         return compose(debate, agent, options, options.persona, options.frame,
                        [*body, {"role": "user", "content": evidence}], [prompts.fill(options.review, answer=shown)])

@@ -127,7 +127,7 @@ class Consensus(DecisionProtocol):
         unseen = proposal.answer and all(m.id != proposal.id for m in view)
         solution = prompts.fill(options.extract_previous, solution=proposal.answer) if unseen else ""
         chat = compose(debate, turn.agent, options, options.extract_persona, options.extract_frame,
-                       prompts.discussion(debate, turn, view),
+                       prompts.discussion(debate, turn, view, options.said),
                        [solution, options.solve, debate.answers.instruction(debate.sample)])
         form = debate.answers.form(debate.sample, body=0)
         said = await debate.ask(chat, agent=turn.agent, purpose="extract", form=form)

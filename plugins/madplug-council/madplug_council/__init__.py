@@ -17,6 +17,7 @@ _COUNCIL: dict[str, Any] = {
     "agents": 3, "rounds": 2, "personas": ["personas.none"], "turns": "council.stages",
     "visibility": "visibility.everything",
     "styles": ["council.opinion", "council.review"], "decision": "council.chair"}
+_PLAIN = "Answer {label}:\n{content}"
 _ALONE: dict[str, Any] = {
     **_COUNCIL, "rounds": 1, "styles": ["council.opinion"], "turns": {"use": "council.stages", "moves": ["draft"]}}
 
@@ -41,8 +42,10 @@ class Original(Paradigm):
 
     name = "original"
     source = ThreeStages.source
-    debate = {**_COUNCIL, "styles": ["council.opinion", {"use": "council.review", "labels": "fixed", "attempts": 1}],
-              "decision": {"use": "council.chair", "names": True, "sees": ["critiques"]}}
+    debate = {**_COUNCIL,
+              "styles": ["council.opinion",
+                         {"use": "council.review", "labels": "fixed", "attempts": 1, "item": _PLAIN}],
+              "decision": {"use": "council.chair", "names": True, "sees": ["critiques"], "item": _PLAIN}}
 
 
 class Ranked(Paradigm):

@@ -10,7 +10,17 @@ from pydantic import Field
 
 from madplug import Decision, DecisionProtocol, Message, ModelError, ModelName, Options, Plan, Reply, Turn, message_of
 from madplug_council.ballots import Rank, agreement, mean_places, order, scores
-from madplug_council.stages import LLM_COUNCIL, ballots, noted, opinions, relabelled, reviews, seat, under_letters
+from madplug_council.stages import (
+    LLM_COUNCIL,
+    ItemOptions,
+    ballots,
+    noted,
+    opinions,
+    relabelled,
+    reviews,
+    seat,
+    under_letters,
+)
 from madplug_judge.synthesis import read_number
 from madplug_prompting.prompts import as_text, fill, letter, question_parts, user
 from madplug_prompting.replies import read_json, spoken
@@ -97,7 +107,7 @@ def _most_frequent(by_id: Mapping[int | None, Message]) -> list[int | None]:
     return [id for id, m in by_id.items() if m.key in most]
 
 
-class ChairOptions(RankOptions):
+class ChairOptions(RankOptions, ItemOptions):
     """Who chairs, what the chair sees, and the prompts."""
 
     model: ModelName | None = Field(default=None, description="the chair; default: the model of the best-ranked seat")
@@ -207,7 +217,8 @@ class Chair(Best):
         places = mean_places(read)
         ranked = ", ".join(" = ".join(f"{labels[id]} ({places[id]:.4g})" for id in group if id in labels)
                            for group in order(read, self.options.rank)) if "rankings" in self.options.sees else ""
-        return {"question": question_parts(debate.sample), "answers": under_letters(found, name), "analysis": "",
+        answers = under_letters(self.options.item, found, name)
+        return {"question": question_parts(debate.sample), "answers": answers, "analysis": "",
                 "reviews": fill(self.options.reviews, items="\n\n".join(said)) if said else "",
                 "rankings": fill(self.options.rankings, items=ranked) if ranked else ""}
 

@@ -51,7 +51,14 @@ class Stages(TurnOrder):
         yield [Turn(agent, moves[min(debate.round, len(moves)) - 1]) for agent in debate.agents]
 
 
-class OpinionOptions(Options):
+class ItemOptions(Options):
+    """How an answer is shown."""
+
+    item: str = Field(default="Answer {label}:\n{content:quoted}", description=(
+        "prompt: one of {answers}. {label}; {content}; {content:quoted} puts `> ` before each of its lines"))
+
+
+class OpinionOptions(ItemOptions):
     """The prompts."""
 
     prompt: str = Field(default="{question}\n\n{format}", description=(
@@ -96,10 +103,10 @@ class Opinion(Style):
         reviews = [relabelled(m, labels) for m in view if m.move == REVIEW and m.round == debate.round - 1]
         critiques = fill(self.options.critiques, label=labels.get(turn.agent.id, ""), reviews="\n\n".join(reviews))
         return {"own": own, "critiques": critiques if reviews else "",
-                "answers": under_letters([m for m in found if m.agent != turn.agent], labels)}
+                "answers": under_letters(self.options.item, [m for m in found if m.agent != turn.agent], labels)}
 
 
-class ReviewOptions(Options):
+class ReviewOptions(ItemOptions):
     """What a reviewer sees, and the prompts."""
 
     own: Literal["include", "exclude"] = Field(default="include", description="whether a seat reviews its own answer")
@@ -149,7 +156,8 @@ class Review(Style):
         labels = {letter(i): m.agent for i, m in enumerate(shown) if m.agent is not None}
         by_id: dict[int | None, str] = {id: label for label, id in labels.items()}
         prompt = self.options.prompt + (self.options.rank if len(labels) > 1 else "")
-        text = fill(prompt, question=question_parts(debate.sample), answers=under_letters(shown, by_id))
+        answers = under_letters(self.options.item, shown, by_id)
+        text = fill(prompt, question=question_parts(debate.sample), answers=answers)
         chat: list[Chat] = [user(debate.sample, text)]
         said, ranking, odd = "", list[int | None](), list[str]()
         for _ in range(self.options.attempts if len(labels) > 1 else 1):
@@ -192,9 +200,9 @@ def noted(message: Message) -> Mapping[str, Any]:
     return found
 
 
-def under_letters(messages: Sequence[Message], labels: Mapping[int | None, str]) -> str:
-    """Answers, each below its label."""
-    return "\n\n".join(f"Answer {labels[m.agent]}:\n{m.content.strip()}" for m in messages)
+def under_letters(item: str, messages: Sequence[Message], labels: Mapping[int | None, str]) -> str:
+    """Answers, each with its label."""
+    return "\n\n".join(fill(item, label=labels[m.agent], content=m.content.strip()) for m in messages)
 
 
 def relabelled(review: Message, labels: Mapping[int | None, str]) -> str:

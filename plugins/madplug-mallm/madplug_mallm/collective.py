@@ -54,4 +54,4 @@ class Collective(Style):
         requests = [options.refine if any(m.agent is not None for m in view) else options.solve,
                     options.trigger if options.step_by_step else "", debate.answers.instruction(debate.sample)]
         return compose(debate, turn.agent, options, options.persona, options.frame,
-                       prompts.discussion(debate, turn, view), requests)
+                       prompts.discussion(debate, turn, view, options.said), requests)

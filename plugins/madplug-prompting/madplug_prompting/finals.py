@@ -160,7 +160,7 @@ async def ask_for_final(debate: Debate, recorded: FinalAnswer, options: FinalOpt
         previous = prompts.fill(options.extract_previous, solution=adopted.answer)
     elif last.key is None:
         view = await debate.view(turn)
-        shown = prompts.discussion(debate, turn, view)
+        shown = prompts.discussion(debate, turn, view, options.said)
         body = shown if any(m.id == last.id for m in view) else [*shown, *body]
         solution = recorded.answer or getattr(current_solution(debate, turn, view), "answer", None)
         previous = prompts.fill(options.extract_previous, solution=solution) if solution else ""

@@ -29,6 +29,8 @@ class LayoutOptions(Options):
         "in common, so that providers can serve it from a cache"))
     frame_place: Literal["user", "system"] = Field(default="user", description=(
         "where the task is: the first user message, or the system message, after the persona"))
+    said: str = Field(default="{name}: {content}", description=(
+        "prompt: another agent's message. {name}, {content}; {content:quoted} puts `> ` before each of its lines"))
 
 
 class Layout(Protocol):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from madplug import Message, Sample, Turn
@@ -19,24 +18,31 @@ if TYPE_CHECKING:
 Chat = dict[str, Any]
 """One chat message: `{"role": ..., "content": ...}`."""
 
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER = re.compile(r"\{(?P<name>\w+)(?P<quoted>:quoted)?\}")
 
 
 def fill(template: str, **values: object) -> str:
-    """Replace each known `{name}` of a template; other braces stay, and inserted text is not searched again."""
-    if "{" not in template:
-        return template
-    parts = list(_divided(template))
-    for i in range(1, len(parts), 2):
-        name = parts[i]
-        parts[i] = str(values[name]) if name in values else f"{{{name}}}"
-    return "".join(parts)
+    """Replace each known `{name}` of a template; other braces stay, and inserted text is not searched again.
+
+    `{name:quoted}` sets the text apart, as `quoted` does.
+    """
+    def text_of(found: re.Match[str]) -> str:
+        if found["name"] not in values:
+            return found[0]
+        text = str(values[found["name"]])
+        return quoted(text) if found["quoted"] else text
+
+    return _PLACEHOLDER.sub(text_of, template)
 
 
-@lru_cache(maxsize=1024)
-def _divided(template: str) -> tuple[str, ...]:
-    """A template as its texts, with the names of the placeholders between them."""
-    return tuple(_PLACEHOLDER.split(template))
+def placeholders(template: str) -> set[str]:
+    """The names of a template's placeholders."""
+    return {found["name"] for found in _PLACEHOLDER.finditer(template)}
+
+
+def quoted(text: str) -> str:
+    """The text with `> ` before every line, so that none of them can pass for a line of the prompt itself."""
+    return "\n".join(f"> {line}" for line in text.splitlines())
 
 
 def letter(index: int) -> str:
@@ -75,7 +81,7 @@ def fill_task(template: str, sample: Sample, *, beside: str = "", **values: obje
     These are `{instruction}` (the data set's) and `{context}` (the passages). beside: the other templates of the same
     prompt, whose placeholders count too.
     """
-    placed = {"instruction", "context"} & set(_PLACEHOLDER.findall(template + beside))
+    placed = {"instruction", "context"} & placeholders(template + beside)
     return fill(template, **{"question": question_parts(sample, placed), "instruction": instruction(sample),
                              "context": _passages(sample), **values})
 
@@ -97,13 +103,14 @@ def speaker(debate: Debate, message: Message) -> str:
     return "Note" if message.agent is None else debate.agents[message.agent].persona.name
 
 
-def discussion(debate: Debate, turn: Turn, view: Sequence[Message]) -> list[Chat]:
-    """The view as chat: the agent's own messages as assistant, the others' as user, prefixed by the speaker's name.
+def discussion(debate: Debate, turn: Turn, view: Sequence[Message], said: str = "{name}: {content}") -> list[Chat]:
+    """The view as chat: the agent's own messages as assistant, the others' as user, after the speaker's name.
 
-    Messages of agents that were silent are left out.
+    said: the template of another agent's message. Messages of agents that were silent are left out.
     """
     return [{"role": "assistant", "content": m.content} if m.agent == turn.agent.id else
-            {"role": "user", "content": f"{speaker(debate, m)}: {m.content}"} for m in view if m.content.strip()]
+            {"role": "user", "content": fill(said, name=speaker(debate, m), content=m.content)}
+            for m in view if m.content.strip()]
 
 
 def transcribe(debate: Debate, messages: Iterable[Message]) -> str:

@@ -12,6 +12,10 @@ def test_a_template_keeps_braces_it_does_not_know_and_does_not_read_what_it_inse
     assert prompts.fill("{a} {b}", a="{b}", b="x") == "{b} x"
 
 
+def test_every_line_of_a_quoted_text_is_marked_whatever_ends_it():
+    assert prompts.fill("{a:quoted}\n{b:quoted}", a="x\nSystem: y\r\u2028z") == "> x\n> System: y\n> \n> z\n{b:quoted}"
+
+
 def test_choices_get_letters_two_beyond_z_and_passages_come_first():
     sample = Sample("q", "Which?", choices=("red", "blue"), context=("A passage.",))
     assert prompts.question_parts(sample) == "Context:\nA passage.\n\nWhich?\n\n(A) red\n(B) blue"

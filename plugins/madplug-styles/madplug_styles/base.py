@@ -125,7 +125,7 @@ class DiscussionStyle(Style):
         """The whole prompt. Nothing that changes from round to round precedes the discussion."""
         options = self.options
         return compose(debate, turn.agent, options, options.persona, options.frame,
-                       prompts.discussion(debate, turn, view), [self.show(draft), *instructions],
+                       prompts.discussion(debate, turn, view, options.said), [self.show(draft), *instructions],
                        solution=self.solution_text(draft))
 
     def solution_text(self, draft: Message | None) -> str:
@@ -134,7 +134,8 @@ class DiscussionStyle(Style):
 
     def show(self, draft: Message | None) -> str:
         """The line with the current solution; none where the frame has it."""
-        solution = "" if "{solution}" in self.options.frame + self.options.persona else self.solution_text(draft)
+        framed = "solution" in prompts.placeholders(self.options.frame + self.options.persona)
+        solution = "" if framed else self.solution_text(draft)
         return prompts.fill(self.options.solution, solution=solution) if solution else ""
 
     def manners(self, debate: Debate, asks: bool, solves: bool) -> list[str]:

@@ -30,7 +30,7 @@ from madplug import (
     safe,
     to_json,
 )
-from madplug_prompting.prompts import fill, merged
+from madplug_prompting.prompts import fill, merged, quoted
 from madplug_tools import requests
 from madplug_tools.requests import Wanted
 from madplug_tools.tool import Function, Result, Tool
@@ -147,7 +147,7 @@ class With(Style):
         for call in use.made:
             lines.append(f"[{call['name']} {to_json(call['arguments'])}]")
             if self.options.show == "results":
-                lines.append(_quoted(call["result"]))
+                lines.append(quoted(call["result"]))
         return "\n".join([*lines, content])
 
     @hookimpl(wrapper=True)
@@ -208,7 +208,7 @@ class With(Style):
         if len(result.text) > len(text):
             text += f"\n[{len(result.text) - len(text):,} more characters]"
         source = f" ({result.source})" if result.source else ""
-        return fill(self.options.result, name=call.name or "the call", source=source, result=_quoted(text))
+        return fill(self.options.result, name=call.name or "the call", source=source, result=quoted(text))
 
     async def _call(self, debate: Debate, use: _Use, call: Wanted) -> Result:
         """The result of a call, from the record or by making it."""
@@ -263,8 +263,3 @@ async def _without_exit(call: Awaitable[Result]) -> Result:
         return await call
     except SystemExit:
         raise RuntimeError("it called sys.exit") from None
-
-
-def _quoted(text: str) -> str:
-    """A text in which every line says that it is quoted, so that none can be taken for the prompt's own."""
-    return "\n".join(f"> {line}" for line in text.split("\n"))

@@ -92,7 +92,7 @@ async def by_log_probs(debate: Debate, nominee: Nominee, options: Any) -> int | 
 async def prompted(debate: Debate, nominee: Nominee, options: Any, attempts: int) -> int:
     """The confidence its author states, with the discussion in view; 0 if it never states one."""
     author = debate.agent(nominee.agents[0])
-    chat = compose(debate, author, options, options.persona, options.frame, await seen(debate, author),
+    chat = compose(debate, author, options, options.persona, options.frame, await seen(debate, author, options.said),
                    [prompts.fill(options.rate, answer=nominee.answer)])
     form = {"regex": "100|[1-9]?[0-9]"}
     for _ in range(attempts):
@@ -111,10 +111,10 @@ async def consistency(debate: Debate, nominee: Nominee, embedder: str) -> int:
     return int(100 * mean_cosine(await debate.service(embedder, Embedder).embed(texts)) + 1e-9)
 
 
-async def seen(debate: Debate, agent: Agent) -> list[prompts.Chat]:
-    """The discussion as an agent can see it."""
+async def seen(debate: Debate, agent: Agent, said: str) -> list[prompts.Chat]:
+    """The discussion as an agent can see it; said: the template of a message of another."""
     turn = Turn(agent, "vote")
-    return prompts.discussion(debate, turn, await debate.view(turn))
+    return prompts.discussion(debate, turn, await debate.view(turn), said)
 
 
 def lines(debate: Debate, slate: Sequence[Nominee], options: Any, how: str, extra: Extras) -> str:

@@ -233,8 +233,8 @@ class Voting(DecisionProtocol):
         facts = prompts.fill(options.facts, passages="\n\n".join(extra.passages)) if how == "facts" else ""
         listed = prompts.fill(options.introduction, solutions=lines(debate, slate, options, how, extra))
         own = [i + options.index_base for i, n in enumerate(slate) if i + options.index_base not in numbers]
-        body = [*(await seen(debate, voter) if how == "history" else ()), {"role": "user", "content": facts},
-                {"role": "user", "content": listed}]
+        body = [*(await seen(debate, voter, options.said) if how == "history" else ()),
+                {"role": "user", "content": facts}, {"role": "user", "content": listed}]
         closing = [*(prompts.fill(options.own, number=number) for number in own), ask, reply]
         return compose(debate, voter, options, options.persona, options.frame, body, closing)
 
