@@ -76,7 +76,7 @@ METHODS = {
     "groups": 'paradigm = "groups.debate"\nagents = 4\nturns = {groups = 2}',
     "selective": 'paradigm = "selective.debate"\nagents = 4',
     **{f"oversight_{name}": OVERSIGHT % (name, rounds) for name, rounds in (
-        ("interactive", 2), ("consultancy", 2), ("expert", 1))},
+        ("interactive", 2), ("consultancy", 2), ("expert", 1), ("open_debate", 1), ("open_consultancy", 1))},
     "personas_expert": 'paradigm = "mallm.memory"\nagents = 2\nrounds = 1\npersonas = ["personas.expert"]',
     "personas_ipip": 'paradigm = "mallm.memory"\nagents = 2\nrounds = 1\npersonas = ["personas.ipip"]',
     "challenge": 'paradigm = "som.debate"\nrounds = 1\nmodels = ["m"]\n'
