@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 
 from madplug.batches import BatchSupport
 from madplug.component import Component, Maybe
-from madplug.context import Debate, Jobs, Run, RunDriver
+from madplug.context import CellFacts, Debate, Jobs, Run, RunDriver
 from madplug.events import (
     AgentsCast,
     CallAnswered,
@@ -267,6 +267,13 @@ class TurnOrder(Component):
         """The most turns in a round, for `madplug check`. agents: how many there are in the debate. round: from 1."""
         return agents
 
+    def steps(self, agents: int, round: int) -> int:
+        """How many waves of a round follow one another, for executors that wait long for each; by default one a turn.
+
+        Without what only some debates have, such as a wave of agents with a special role.
+        """
+        return self.turns(agents, round)
+
 
 class Visibility(Component):
     """Says which messages an agent is shown, and in which order."""
@@ -431,6 +438,10 @@ class Executor(Component):
     def includes(self, sample: Sample) -> bool:
         """Whether the debates on a sample belong to the executor's part of the study; asked only if it has one."""
         return True
+
+    def notes(self, cells: Sequence[CellFacts]) -> Iterable[str]:
+        """Yield what to know before these cells are run, in words, for `madplug check`."""
+        return ()
 
     async def begin(self, driver: RunDriver) -> None:
         """Called before components are prepared. Does nothing by default."""

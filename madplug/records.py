@@ -432,8 +432,9 @@ class Job:
 class Ending:
     """Why no further call is started."""
 
-    kind: Literal["limit", "interrupted", "unusable"]
-    """A limit was reached; the user interrupted; or a model or the data cannot be used."""
+    kind: Literal["limit", "interrupted", "unusable", "detached"]
+    """A limit was reached; the user interrupted; a model or the data cannot be used; or all that is left to do is to
+    wait for others, which a later run can do."""
     reason: str
 
 

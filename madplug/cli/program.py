@@ -27,9 +27,11 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 DISTRIBUTIONS: Mapping[str, str] = {
-    "ask": "madplug-ask", "decide": "madplug-redecide", "export": "madplug-export", "inspect": "madplug-inspect",
+    "ask": "madplug-ask", "batch": "madplug-batch", "decide": "madplug-redecide", "export": "madplug-export",
+    "inspect": "madplug-inspect",
     "mcp": "madplug-mcp", "merge": "madplug-shards", "read": "madplug-read", "report": "madplug-report",
-    "rescore": "madplug-redecide", "run --prepare": "madplug-shards", "run --prepared": "madplug-shards",
+    "rescore": "madplug-redecide", "run --batch": "madplug-batch", "run --detach": "madplug-batch",
+    "run --prepare": "madplug-shards", "run --prepared": "madplug-shards",
     "run --shard": "madplug-shards", "run --watch": "madplug-read", "serve": "madplug-serve", "view": "madplug-view"}
 """The distribution to install for a command, or an option of a command, that is not there."""
 

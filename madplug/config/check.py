@@ -37,7 +37,7 @@ def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str
     for component in (*components, *(models[line] for line in cell.channels.values())):
         place = places.get(id(component), component.kind)
         yield from _needs(component, given, place)
-        yield from _own(component, cell, place)
+        yield from check_own(component, cell, place)
 
 
 def _moves(cell: Cell) -> Iterator[Problem]:
@@ -57,7 +57,7 @@ def _needs(component: Component, given: Iterable[str], place: str) -> Iterator[P
             yield Problem(place, f"{component.full_name} needs '{need}', which no component of this cell gives")
 
 
-def _own(component: Component, cell: Cell, place: str) -> Iterator[Problem]:
+def check_own(component: Component, cell: Cell, place: str) -> Iterator[Problem]:
     """What the component's own check finds; a check that raises is itself a problem."""
     try:
         yield from (Problem(place, message) for message in component.check(cell))
@@ -151,6 +151,8 @@ def notes(plan: StudyPlan) -> Iterator[str]:
         yield f"components of {names} give: {gives}"
     if plan.observers:
         yield f"observers: {', '.join(observer.full_name for observer in plan.observers)}"
+    if plan.executor is not None:
+        yield from plan.executor.notes(plan.cells)
     for text in warnings(plan.cells):
         yield f"warning: {text}"
 

@@ -20,7 +20,7 @@ from madplug.components import (
     Style,
 )
 from madplug.config.build import Builder, Made
-from madplug.config.check import check_cell, check_matches, merge
+from madplug.config.check import check_cell, check_matches, check_own, merge
 from madplug.config.plan import Limits, StudyPlan
 from madplug.config.problems import secrets
 from madplug.config.read import Settings, cells, count_cells, overlay, read, read_mapping, validate_lenient
@@ -181,6 +181,7 @@ class Resolver:
         executor = builder.make(Executor, run.execution, "execution") if run.execution is not None else None
         reuse = [self._reused(text, f"reuse[{i}]", builder) for i, text in enumerate(run.reuse)]
         problems += builder.problems
+        problems += [p for cell in found if executor is not None for p in check_own(executor, cell, "execution")]
         if problems:
             raise UserError(list(dict.fromkeys(problems)))
         plan = StudyPlan(run.name or "study", found, dict(self.made.models), run.seed, run.repeats,

@@ -21,6 +21,7 @@ from madplug.study.open_files import discard
 
 FINISHED, SOME_FAILED, LIMIT, INTERRUPTED = 0, 1, 3, 130
 """Exit statuses."""
+_STATUSES = {"interrupted": INTERRUPTED, "limit": LIMIT, "detached": FINISHED}
 STOPPING = "stopping: waiting for calls in flight; press Ctrl-C again to stop at once"
 PATIENCE = 2.0
 """Seconds between a second interrupt and the interruption of whatever code is running, and from then to the end of the
@@ -117,6 +118,6 @@ def echo(text: str, *, err: bool = False) -> None:
 
 def exit_status(summary: Mapping[str, Any]) -> int:
     """The exit status of a command that has run a study."""
-    if summary["ending"] in ("interrupted", "limit"):
-        return INTERRUPTED if summary["ending"] == "interrupted" else LIMIT
+    if summary["ending"] in _STATUSES:
+        return _STATUSES[summary["ending"]]
     return SOME_FAILED if summary["status"] != "finished" or summary["problems"] else FINISHED

@@ -104,6 +104,10 @@ class Samples(Matchable):
         else:
             yield [self.turn(debate, i) for i in range(self.size(debate, otherwise=len(debate.agents)))]
 
+    def steps(self, agents: int, round: int) -> int:
+        """One."""
+        return 1
+
     def turns(self, agents: int, round: int) -> int:
         """The number, where it is known."""
         number = self.number()

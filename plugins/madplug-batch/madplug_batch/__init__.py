@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from madplug import Executor, hookimpl
+
+if TYPE_CHECKING:
+    import click
 
 
 @hookimpl
@@ -11,3 +16,12 @@ def madplug_register_executors() -> list[type[Executor]]:
     from madplug_batch.rounds import Rounds
 
     return [Rounds]
+
+
+@hookimpl
+def madplug_register_commands(cli: click.Group) -> None:
+    """Add `madplug batch`, and the options of `madplug run` that send requests as batches."""
+    from madplug_batch.command import add_options, batch
+
+    cli.add_command(batch)
+    add_options(cli.commands["run"])

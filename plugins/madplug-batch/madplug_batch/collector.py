@@ -21,8 +21,9 @@ from madplug import (
     StudyStopped,
     TransientError,
     Usage,
+    count,
 )
-from madplug.study import StudyDriver, cost_of
+from madplug.study import Ending, StudyDriver, cost_of
 from madplug_batch.journal import Batch, Entry, Journal, Waiting, portions
 
 if TYPE_CHECKING:
@@ -75,7 +76,9 @@ class Collector:
             self._follow(batch, model)
         else:
             self._queue[key] = waiting
-            self._wake()
+            for unread in [b for b in self._batches if b.is_unread and b.entry.model == self._names[id(model)]]:
+                self._follow(unread, model)
+        self._wake()
         self._arrived = asyncio.get_running_loop().time()
         expected = self._expected(waiting)
         self._expect(expected, 1)
@@ -107,12 +110,21 @@ class Collector:
 
     async def _tick(self) -> None:
         """Send the requests as soon as no debate can go on without a reply."""
-        while self._queue:
+        while self._queue or (self._options.detach and self._all_waiting()):
             arrived = self._arrived
             await asyncio.sleep(TICK)
-            if arrived == self._arrived and self._is_quiet():
-                await self._settle()
+            if arrived != self._arrived or not self._is_quiet():
+                continue
+            await self._settle()
+            if self._queue and not any(b.is_unread for b in self._batches):
                 await self._send_all()
+            elif self._options.detach and all(b.looked for b in self._batches if b.waiting or b.is_unread):
+                self._driver.stop(Ending("detached", f"batches under way: {self._under_way()}"))
+
+    def _under_way(self) -> str:
+        batches = [b for b in self._batches if not b.fetched]
+        requests = count(sum(b.entry.requests for b in batches), "request")
+        return f"{len(batches)}, with {requests}"
 
     def _is_quiet(self) -> bool:
         """Whether every open debate waits for a batch; `patience` is how long one that does not is waited for."""
@@ -234,6 +246,7 @@ class Collector:
                 await self._journal.write([batch])
             if status.ended:
                 return
+            batch.looked = True
             await asyncio.sleep(pause)
 
     async def _fetch(self, batch: Batch, support: BatchSupport) -> None:
@@ -244,13 +257,14 @@ class Collector:
             try:
                 async for key, outcome in support.fetch(batch.entry.id):
                     seen[key] += 1
-                    if key in batch.keys:
+                    if key in batch.keys or (batch.is_unread and seen[key] == 1):
                         batch.keys.discard(key)
                         self._take(batch, key, outcome)
                 break
             except TransientError:
                 await asyncio.sleep(pause)
-        odd = Counter({"twice": sum(n > 1 for n in seen.values()), "of unknown requests": len(seen.keys() - asked)})
+        unknown = seen.keys() - asked if batch.entry.requests else ()
+        odd = Counter({"twice": sum(n > 1 for n in seen.values()), "of unknown requests": len(unknown)})
         if batch.entry.said == "completed" and batch.keys:
             odd["missing"] = len(batch.keys)
         if odd.total():
@@ -261,11 +275,12 @@ class Collector:
         self._fail(batch, TransientError(f"the batch has no result for it ({batch.entry.said})"))
 
     def _take(self, batch: Batch, key: str, outcome: Completion | ModelError) -> None:
-        waiting = batch.waiting.pop(key, None)
+        waiting = batch.waiting.pop(key, None) or (self._queue.pop(key, None) if batch.is_unread else None)
         if waiting is None:
             batch.results[key] = outcome
+            self._where.setdefault(key, batch)
         else:
-            self._where.pop(key)
+            self._where.pop(key, None)
             self._deliver(waiting, batch, outcome)
 
     def _deliver(self, waiting: Waiting, batch: Batch, outcome: Completion | ModelError) -> None:
@@ -324,8 +339,8 @@ class Collector:
         await self._settle()
         for batch in [b for b in self._batches if self._driver.ending is None and not self._driver.open]:
             await self._end(batch)
-        if self._batches:
-            self._driver.warn(f"batches under way: {len(self._batches)}; run the same command to go on with them")
+        if self._batches and self._driver.ending is not None and self._driver.ending.kind != "detached":
+            self._driver.warn(f"batches under way: {self._under_way()}; the same command goes on with them")
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)

@@ -40,6 +40,7 @@ class Entry:
     model: str
     """The model's name in the study."""
     requests: int
+    """0 for a batch that was adopted: any request may be in it."""
     state: State = "planned"
     id: str = ""
     """The provider's id, once it is known."""
@@ -65,7 +66,14 @@ class Batch:
     task: asyncio.Task[None] | None = None
     """What waits for the batch to end."""
     support: BatchSupport | None = None
+    looked: bool = False
+    """Whether this run has seen that it is not at its end."""
     fetched: bool = False
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether any request may be in it, until its results are there."""
+        return not self.entry.requests and not self.fetched
 
 
 class Journal:

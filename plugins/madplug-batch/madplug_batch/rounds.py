@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from pydantic import Field
 
-from madplug import Caller, Completion, Executor, Model, Options, Request
+from madplug import (
+    Caller,
+    Cell,
+    CellFacts,
+    Completion,
+    Executor,
+    Model,
+    Options,
+    Request,
+    Style,
+    TurnOrder,
+    Visibility,
+)
 
 if TYPE_CHECKING:
     from madplug import Jobs, RunDriver
@@ -24,8 +37,21 @@ class RoundsOptions(Options):
     patience: float = Field(default=5.0, ge=0, le=3600, description=(
         "seconds that a batch waits for debates that have no request in it, because they wait for another debate's or "
         "for a service"))
+    max_steps: int = Field(default=12, ge=1, description=(
+        "the most batches of a debate that follow one another, each of which may take a day"))
+    detach: bool = Field(default=False, description=(
+        "stop as soon as everything that can be asked is with the provider; a later run goes on"))
     live_below: int = Field(default=0, ge=0, le=1_000_000, description=(
         "fewer requests than this are not worth the wait of a batch: they are sent one by one, at the full price"))
+
+
+def steps(cell: CellFacts) -> int:
+    """About how many batches the debates of a cell take, one after the other."""
+    assert isinstance(cell, Cell)
+    plan, speaking = cell.plan, (TurnOrder, Style, Visibility)
+    waves = sum(cell.turns.steps(plan.agents, n) for n in range(1, plan.rounds + 1))
+    others = sum(component.calls(plan) > 0 for component in cell.components() if not isinstance(component, speaking))
+    return waves * plan.per_turn + others
 
 
 class Rounds(Executor):
@@ -40,6 +66,21 @@ class Rounds(Executor):
     name = "rounds"
     Options = RoundsOptions
     _collector: Collector | None = None
+
+    def check(self, cell: CellFacts) -> Iterable[str]:
+        """Not more steps than the user has thought of."""
+        found = steps(cell)
+        if found > self.options.max_steps:
+            yield (f"the debates of cell '{cell.slug}' take up to {found} batches one after the other, each of which "
+                   f"may take a day; set execution.max_steps = {found} if that is meant, or let agents speak at the "
+                   "same time")
+
+    def notes(self, cells: Sequence[CellFacts]) -> Iterable[str]:
+        """How many batches follow one another."""
+        for cell in cells:
+            found = steps(cell)
+            yield (f"cell '{cell.slug}': up to {found} {'batch' if found == 1 else 'batches'} one after the other, "
+                   "each answered within a day")
 
     async def begin(self, driver: RunDriver) -> None:
         """Find the batches under way, and make room for many requests."""

@@ -8,6 +8,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from click.testing import CliRunner
 
 import madplug
 from madplug_testing.batches import Plan
@@ -31,6 +32,7 @@ rounds = 2
 use = "qa.accuracy"
 """
 BATCHED = {"use": "batch.rounds", "poll": 0.02, "patience": 0.3}
+DETACHED = ("run", "s.toml", "--detach", "--set", "execution={use = 'batch.rounds', poll = 0.02}")
 CALLS = 24
 
 
@@ -45,8 +47,9 @@ def provider_and_study(folder):
 
 
 @pytest.fixture
-def at(tmp_path):
-    """`with at() as (provider, study):`."""
+def at(tmp_path, monkeypatch):
+    """`with at() as (provider, study):`, in its folder."""
+    monkeypatch.chdir(tmp_path)
     return lambda: provider_and_study(tmp_path)
 
 
@@ -75,7 +78,13 @@ class Study:
         """Run the study in a process of its own."""
         command = [sys.executable, "-m", "madplug", "run", "s.toml", "--output", output, "--set",
                    'execution={use = "batch.rounds", poll = 0.02}']
-        return subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(command, cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def said(self, *words, status=0):
+        """What the program prints."""
+        done = CliRunner().invoke(madplug.main, words)
+        assert done.exit_code == status, done.output
+        return done.output
 
 
 def eventually(what):
@@ -131,7 +140,7 @@ def test_a_killed_study_finds_its_batches_again_in_a_directory_that_was_moved(at
         eventually(lambda: any(map(reached, list(batches.made.values()))))
         process.send_signal(signal.SIGKILL)
         process.wait()
-        process.stderr.close()
+        process.stdout.close()
         batches.hold, _ = False, batches.faults.clear()
         shutil.move(study.folder / "out", study.folder / "moved")
         assert study.run("moved")[1] == live
@@ -146,11 +155,11 @@ def test_a_second_process_on_a_study_is_refused_and_sends_nothing(at):
         first = study.start()
         eventually(lambda: provider.batches.made)
         second = study.start()
-        assert "another process is running this study" in second.communicate()[1]
+        assert "another process is running this study" in second.communicate()[0]
         first.send_signal(signal.SIGINT)
-        said = first.communicate()[1]
+        said = first.communicate()[0]
         assert first.returncode == 130
-        assert "batches under way: 1" in said
+        assert "batches under way: 1, with 12 requests" in said
         assert len(provider.batches.made) == 1
 
 
@@ -169,3 +178,49 @@ def test_fewer_requests_than_are_worth_a_batch_are_sent_at_once(at):
         study.run(live_below=13)
         assert not provider.batches.made
         assert provider.stats()["ok"] == CALLS
+
+
+def test_a_detached_study_is_finished_by_runs_that_wait_for_nothing(at, live):
+    with at() as (provider, study):
+        provider.batches.hold = True
+        assert "batches under way: 1, with 12 requests" in study.said(*DETACHED)
+        listed = study.said("batch", "list", "runs/s").splitlines()
+        assert listed[1].split()[:3] == ["batch_0", "m", "submitted"]
+        shutil.move(study.folder / "runs", study.folder / "moved")
+        for outcome in ("s: stopped", "s: finished"):
+            provider.batches.finish()
+            assert outcome in study.said(*DETACHED, "--output", "moved/s")
+        assert set(provider.batches.answered.values()) == {1}
+        assert study.run("moved/s")[1] == live
+        assert len(provider.batches.made) == 2
+
+
+def test_what_a_cancelled_batch_has_answered_is_kept(at, live):
+    with at() as (provider, study):
+        provider.batches.plans.append(Plan(answers=0.5))
+        provider.batches.hold = True
+        study.said(*DETACHED, "--output", "out")
+        assert study.said("batch", "cancel", "out") == "batch_0: cancelled\n"
+        provider.batches.hold = False
+        assert study.run()[1] == live
+        assert provider.batches.answered.total() == CALLS
+
+
+def test_a_batch_that_a_study_does_not_know_of_can_be_adopted(at, live):
+    with at() as (provider, study):
+        study.run(batched=False, limits={"calls": 1})
+        shutil.copytree(study.folder / "out", study.folder / "lost")
+        provider.batches.hold = True
+        study.said(*DETACHED, "--output", "lost")
+        shutil.rmtree(study.folder / "lost")
+        assert "batch_0: in_progress" in study.said("batch", "adopt", "out", "batch_0")
+        provider.batches.hold = False
+        assert study.run()[1] == live
+        assert provider.batches.answered.total() == CALLS - 1
+
+
+def test_check_says_how_many_batches_follow_one_another_and_refuses_many(at):
+    with at() as (_, study):
+        assert "up to 2 batches one after the other" in study.said("check", "s.toml", "--set", "execution=batch.rounds")
+        said = study.said("check", "s.toml", "--set", "execution=batch.rounds", "--set", "debate.rounds=13", status=2)
+        assert "set execution.max_steps = 13" in said

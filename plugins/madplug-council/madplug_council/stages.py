@@ -50,6 +50,10 @@ class Stages(TurnOrder):
         moves = self.options.moves
         yield [Turn(agent, moves[min(debate.round, len(moves)) - 1]) for agent in debate.agents]
 
+    def steps(self, agents: int, round: int) -> int:
+        """One."""
+        return 1
+
 
 class ItemOptions(Options):
     """How an answer is shown."""

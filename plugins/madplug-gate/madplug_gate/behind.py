@@ -75,6 +75,10 @@ class First(TurnOrder):
         """Those of the debate: first answers take the place of first turns."""
         return self.options.inner.turns(agents, round)
 
+    def steps(self, agents: int, round: int) -> int:
+        """Those of the debate, and the first answers."""
+        return self.options.inner.steps(agents, round) + int(round == 1)
+
     def check(self, cell: Any) -> Iterable[str]:
         """There are as many agents."""
         if self.options.answers > cell.wanted:

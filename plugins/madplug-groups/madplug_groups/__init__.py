@@ -71,6 +71,10 @@ class Stages(TurnOrder):
         """All agents, and the summaries at the end of a stage."""
         return agents + self.summaries(round)
 
+    def steps(self, agents: int, round: int) -> int:
+        """One, and one for the summaries."""
+        return 1 + int(self.summaries(round) > 0)
+
     def summaries(self, round: int) -> int:
         """How many summaries a round ends with."""
         stage, rest = divmod(round, self.options.length)

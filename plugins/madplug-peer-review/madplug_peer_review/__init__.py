@@ -74,6 +74,10 @@ class Stages(TurnOrder):
         """One each, or one for each other agent."""
         return {1: agents, 2: agents * (agents - 1), 3: agents}.get(round, 0)
 
+    def steps(self, agents: int, round: int) -> int:
+        """One in each of the three rounds."""
+        return int(round <= 3)
+
     def check(self, cell: Any) -> Iterable[str]:
         """Somebody has to review."""
         if cell.wanted < 2:

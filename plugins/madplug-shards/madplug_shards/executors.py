@@ -11,9 +11,9 @@ from pydantic import Field, model_validator
 from madplug import Caller, Executor, Nested, Options, RunPath, Sample, UserError, count, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterable, Sequence
 
-    from madplug import Completion, Jobs, Model, Request, RunDriver
+    from madplug import CellFacts, Completion, Jobs, Model, Request, RunDriver
     from madplug.study import StudyDriver
 
 PREPARED = ("kept.", "trained.")
@@ -58,6 +58,14 @@ class Part(Executor):
         name = sample.metadata.get("pair", sample.id)
         digest = blake2b(str(name).encode("utf-8", "replace"), digest_size=8).digest()
         return int.from_bytes(digest, "big") % self.options.of == self.options.part - 1
+
+    def check(self, cell: CellFacts) -> Iterable[str]:
+        """What the executor in `execution` finds."""
+        return () if self.options.execution is None else self.options.execution.check(cell)
+
+    def notes(self, cells: Sequence[CellFacts]) -> Iterable[str]:
+        """What the executor in `execution` has to say."""
+        return () if self.options.execution is None else self.options.execution.notes(cells)
 
     async def begin(self, driver: RunDriver) -> None:
         """Take over what components prepared elsewhere."""

@@ -64,6 +64,12 @@ class Batches:
     """The batches, as the provider describes them, by id."""
     files: dict[str, bytes] = field(default_factory=dict)
 
+    def finish(self) -> None:
+        """Bring every batch to its end."""
+        for batch in self.made.values():
+            if batch["status"] in STATES:
+                self._end(batch, batch["_plan"])
+
     def serve(self, method: str, url: str, body: bytes) -> tuple[int, bytes]:
         """The status and the body of the response to a request; the status 0 is a connection that breaks."""
         status = self.faults.popleft() if self.faults else 200

@@ -115,6 +115,10 @@ class Simultaneous(Rounds):
             if turns:
                 yield turns
 
+    def steps(self, agents: int, round: int) -> int:
+        """One."""
+        return 1
+
 
 class Drafting(Ordered):
     """Orders in which the first speaker always drafts."""
