@@ -9,7 +9,6 @@ from pydantic import Field
 
 from madplug import (
     Caller,
-    Cell,
     CellFacts,
     Completion,
     Executor,
@@ -22,7 +21,7 @@ from madplug import (
 )
 
 if TYPE_CHECKING:
-    from madplug import Jobs, RunDriver
+    from madplug import Cell, Jobs, RunDriver
     from madplug.study import StudyDriver
     from madplug_batch.collector import Collector
 
@@ -45,9 +44,9 @@ class RoundsOptions(Options):
         "fewer requests than this are not worth the wait of a batch: they are sent one by one, at the full price"))
 
 
-def steps(cell: CellFacts) -> int:
+def steps(facts: CellFacts) -> int:
     """About how many batches the debates of a cell take, one after the other."""
-    assert isinstance(cell, Cell)
+    cell = cast("Cell", facts)
     plan, speaking = cell.plan, (TurnOrder, Style, Visibility)
     waves = sum(cell.turns.steps(plan.agents, n) for n in range(1, plan.rounds + 1))
     others = sum(component.calls(plan) > 0 for component in cell.components() if not isinstance(component, speaking))
