@@ -443,7 +443,8 @@ class Picture:
     """A picture as data: a plugin says what it shows, and the report and the debate's page draw it.
 
     A metric's `summarise` returns those of a cell under `pictures`; a component notes those of one debate under its own
-    name, `debate.notes["plugin"] = {"pictures": [Picture(...)]}`.
+    name, `debate.notes["plugin"] = {"pictures": [Picture(...)]}`. With `"marks": {"verified": "right", "unverified":
+    "wrong"}` beside them, the page marks what stands between such tags in messages.
     """
 
     title: str

@@ -54,6 +54,8 @@ Answer B: {b}
 
 Before the next round you may ask one question, of at most {words} words, whose answer would help you most to decide. \
 Reply with the question and nothing else."""
+MARKS = {"verified": "right", "unverified": "wrong"}
+"""How the page of a debate shows what stands between such tags."""
 FORM = {"regex": r"(?:[\s\S]*\n)?Probability of A: (?:100|[1-9]?[0-9])%\nAnswer: (A|B)"}
 _ENOUGH = re.compile(r"^\W*enough\W{0,5}(yes|no)\b", re.MULTILINE | re.IGNORECASE)
 ABSENT = -100.0
@@ -210,15 +212,24 @@ class Verdict(DecisionProtocol):
     def at_end(self, debate: Debate) -> Decision:
         """No model is asked."""
         judged = [m for m in debate.transcript.messages if m.move == "judge"]
-        rows = tuple(believed(judged))
-        if rows:
-            debate.notes["oversight"] = {"pictures": [
-                Picture("The judge's belief in answer A", "line", rows, "round", "probability", "order")]}
+        debate.notes["oversight"] = {"marks": MARKS, "pictures": list(_pictures(debate, judged))}
         if not judged or judged[-1].key is None:
             return Decision.undecided("no judgement could be read")
         picked = judged[-1].data.get("oversight", {}).get("picked", ())
         return Decision(judged[-1].key, judged[-1].answer, agreed=len(set(picked)) == 1,
                         reason=f"the judge, after round {judged[-1].round}")
+
+
+def _pictures(debate: Debate, judged: Sequence[Message]) -> Iterator[Picture]:
+    """For the page of the debate: who argued for what, and what the judge believed."""
+    choices, named = debate.sample.choices, sides(debate)
+    speakers = [agent for agent in debate.agents if not agent.persona.votes]
+    if speakers:
+        yield Picture("Who argued for what", "table", tuple(
+            {"speaker": agent.persona.name, "argued for": choices[named[agent.id]]} for agent in speakers))
+    if rows := tuple(believed(judged)):
+        yield Picture("The judge's belief in answer A", "line", rows, "round", "probability", "order",
+                      f"{choices[named[0]]}: after each round, in each order in which it judged")
 
 
 def believed(judged: Sequence[Message]) -> Iterator[dict[str, str | float]]:

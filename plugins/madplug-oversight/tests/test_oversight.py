@@ -250,8 +250,9 @@ def test_a_judge_who_may_ends_the_debate_when_it_has_heard_enough_in_every_order
     assert [m.round for m in played.messages if m.move == "judge"] == [1, 2]
     assert played.metrics["oversight.judged.log_score"] == pytest.approx(log_score([0.75 if played.metrics[
         "oversight.judged.accuracy"] else 0.25]) - 0.05)
-    [picture] = played.result.notes["oversight"]["pictures"]
-    assert [(row["round"], row["probability"]) for row in picture["rows"]] == [(1, 0.75), (2, 0.75)]
+    argued, belief = played.result.notes["oversight"]["pictures"]
+    assert [row["speaker"] for row in argued["rows"]] == ["Debater A", "Debater B"]
+    assert [(row["round"], row["probability"]) for row in belief["rows"]] == [(1, 0.75), (2, 0.75)]
     assert len(held(reply, rounds=3).messages) == 9  # it is not asked
 
 

@@ -34,7 +34,7 @@ def cut_texts(debate: dict[str, Any]) -> dict[str, Any]:
     sample["question"] = cut(sample["question"], 10 * LONG)
     sample["images"] = [cut(image, 200) for image in sample["images"]]
     del sample["metadata"]
-    debate["pictures"] = pictures(debate["notes"])
+    debate["pictures"], debate["marks"] = pictures(debate["notes"]), marks(debate["notes"])
     debate["notes"] = as_text(debate["notes"])
     return debate
 
@@ -45,6 +45,13 @@ def pictures(notes: dict[str, Any]) -> list[dict[str, Any]]:
         return [{**plain(picture), "plugin": name} for name, picture in pictures_in(notes)]
     except ValueError:
         return []
+
+
+def marks(notes: dict[str, Any]) -> dict[str, str]:
+    """By tag, whether what stands between `<tag>` and `</tag>` in a message is right or wrong, as plugins noted it."""
+    found = [table.get("marks") for table in notes.values() if isinstance(table, dict)]
+    return {tag: tone for table in found if isinstance(table, dict) for tag, tone in table.items()
+            if tone in ("right", "wrong")}
 
 
 def as_text(table: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
@@ -348,8 +349,6 @@ def test_what_an_agent_was_shown_is_drawn_when_its_message_is_pointed_at_or_focu
 
 
 def test_a_debate_with_a_retraction_and_an_altered_message_says_so(kit, tmp_path, serve, open_page):
-    from dataclasses import replace
-
     plain = kit.debate("c", "q")
     first, *others = plain.messages
     data = {"channel": {"received": {"1": "say C"}}}
@@ -480,9 +479,23 @@ RENDERED = {  # a text, the elements that are made of it, and what is read
     "<!-- hidden -->": ("", "<!-- hidden -->"), "> " * 5000: ("", "> > >")}
 
 
-def test_markdown_and_formulas_are_rendered_and_shown_as_written_on_a_click(kit, tmp_path, serve, open_page):
-    from dataclasses import replace
+def test_what_a_plugin_tagged_is_marked_and_other_tags_stay_text(kit, tmp_path, serve, open_page):
+    text = "He says: <true>it **was** here</true> and <false>there</false>, <b>so</b> <true>open"
+    notes = {"mine": {"marks": {"true": "right", "false": "wrong", "b": "odd"}}}
+    said = kit.debate("c", "q", keys=(("A",),), text=text, notes=notes)
+    sample = replace(said.sample, context=("The story.",), hidden_from={"context": ("judge",)})
+    page = open_page(serve(kit.write(tmp_path / "s", [replace(said, sample=sample)], calls=False)))
+    page.evaluate("location.hash = '#/debate/0/c/0/q'")
+    marked = page.locator("#m0 .text mark")
+    expect(marked).to_have_count(2)
+    assert marked.evaluate_all("all => all.map(m => [m.className, m.title])") == [
+        ["tag right", "true"], ["tag wrong", "false"]]
+    assert marked.first.locator("strong").inner_text() == "was"
+    assert "<b>so</b> <true>open" in page.locator("#m0 .text").first.inner_text()
+    assert page.get_by_text("1 passage, not shown to judge").is_visible()
 
+
+def test_markdown_and_formulas_are_rendered_and_shown_as_written_on_a_click(kit, tmp_path, serve, open_page):
     plain = kit.debate("c", "q", keys=(("A",) * len(RENDERED),))
     said = [replace(m, content=text) for m, text in zip(plain.messages, RENDERED, strict=True)]
     page = open_page(serve(kit.write(tmp_path / "s", [replace(plain, messages=said)], calls=False)))

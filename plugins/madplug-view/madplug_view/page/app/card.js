@@ -59,14 +59,15 @@ function Body({ study, debate, message: m }) {
   const fetchMore = () => data.text(study, { cell: debate.cell, repeat: debate.repeat, sample: debate.sample.id }, m.id, text.length).then(
     (part) => setMore(more + part.text), setError);
   if (!text.trim()) return html`<p class="quiet small">(nothing was written)</p>`;
-  if (!parts) return html`<${Rich} text=${text.trim()} />`;
+  const rich = (part) => html`<${Rich} text=${part} marks=${debate.marks} />`;
+  if (!parts) return rich(text.trim());
   const toggle = html`<button type="button" class="link" aria-expanded=${String(unfolded)} onClick=${() => setUnfolded(!unfolded)}>${
     unfolded ? 'less' : 'all of it'}</button>`;
   if (!unfolded) {
-    return html`<div class="folded"><${Rich} text=${parts.head} /></div><p class="gap">${toggle} <span class="quiet small">${
-      plural(m.length, 'character')}</span></p><div class="folded end"><${Rich} text=${parts.tail} /></div>`;
+    return html`<div class="folded">${rich(parts.head)}</div><p class="gap">${toggle} <span class="quiet small">${
+      plural(m.length, 'character')}</span></p><div class="folded end">${rich(parts.tail)}</div>`;
   }
-  return html`<${Rich} text=${text.trim()} />${toggle}
+  return html`${rich(text.trim())}${toggle}
     ${left > 0 && html` <button type="button" class="link" onClick=${fetchMore}>more: ${whole(left)} characters are left</button>`}
     ${error && html`<p class="problem">${visible(error.message)}</p>`}`;
 }

@@ -5,7 +5,7 @@ import { Arrows } from './arrows.js';
 import { Card } from './card.js';
 import { list } from './cell.js';
 import { data } from './data.js';
-import { brief, duration, letterOf, money, plural, score, whole } from './format.js';
+import { brief, duration, letterOf, listed, money, plural, score, whole } from './format.js';
 import { html } from './html.js';
 import { Notes } from './notes.js';
 import { Chip, Crumbs, Grade, Problem, Term, Text, Title, namesOf, useAnswer, useKeys } from './parts.js';
@@ -119,7 +119,8 @@ export function Question({ debate }) {
   const right = new Set(debate.answers.filter((a) => a.right).map((a) => a.key).concat(references));
   const images = sample.images.filter((i) => /^data:image\/(png|jpeg|gif|webp);base64,[^…]*$/.test(i));
   return html`<section class="question-box" aria-label="Question">
-    ${sample.context.length > 0 && html`<details><summary>${plural(sample.context.length, 'passage')}</summary>${
+    ${sample.context.length > 0 && html`<details><summary>${plural(sample.context.length, 'passage')}${
+      sample.hidden_from?.context?.length ? `, not shown to ${listed(sample.hidden_from.context.map((role) => brief(role, 30)))}` : ''}</summary>${
       sample.context.map((text) => html`<${Rich} text=${text} />`)}</details>`}
     <${Rich} text=${sample.question} />
     ${images.map((source) => html`<img src=${source} alt="An image of the question" />`)}

@@ -7,8 +7,9 @@ import Marked from '../vendor/marked/index.js';
 import temml from '../vendor/temml/index.js';
 import { visible } from './format.js';
 import { html } from './html.js';
-import { Text } from './parts.js';
+import { Grade, Text } from './parts.js';
 
+const NO_MARKS = {};
 const DEEP = 20; // levels of nesting from which on Markdown is shown as it was written
 
 // How the reader wants texts: as they were written, and long ones in full.
@@ -37,29 +38,38 @@ const reader = new Marked({ gfm: true, breaks: true }).use({
   },
 });
 
-export function Rich({ text, inline = false }) {
+// marks: what tags mean that a plugin has written into messages, `{ verified: 'right' }`.
+export function Rich({ text, inline = false, marks = NO_MARKS }) {
   const { raw } = useContext(Reading);
-  const made = useMemo(() => (raw ? null : read(visible(text), inline)), [text, raw, inline]);
+  const made = useMemo(() => (raw ? null : read(visible(text), inline, marks)), [text, raw, inline, marks]);
   if (!made) return inline ? html`<bdi>${visible(text)}</bdi>` : html`<${Text} text=${text} />`;
   return inline ? html`<bdi class="rich">${made}</bdi>` : html`<div class="text rich" dir="auto">${made}</div>`;
 }
 
 // The elements of a text, or null if it is to be shown as it was written.
-function read(text, inline) {
+function read(text, inline, marks) {
   try {
-    return elements(inline ? reader.Lexer.lexInline(text, reader.defaults) : reader.lexer(text), 0);
+    return elements(inline ? reader.Lexer.lexInline(text, reader.defaults) : reader.lexer(text), 0, marks);
   } catch {
     return null;
   }
 }
 
-function elements(tokens, depth) {
+function elements(tokens, depth, marks) {
   if (depth > DEEP) throw new RangeError('too deep');
-  return tokens.map((token) => element(token, depth + 1));
+  const made = [];
+  for (let i = 0; i < tokens.length; i += 1) {
+    const name = /^<([a-z]+)>$/.exec(tokens[i].raw)?.[1];
+    const end = Object.hasOwn(marks, name) ? tokens.findIndex((token, j) => j > i && token.raw === `</${name}>`) : -1;
+    made.push(end < 0 ? element(tokens[i], depth + 1, marks) : html`<mark class=${`tag ${marks[name]}`} title=${name}><${Grade} right=${
+      marks[name] === 'right'} /> <span class="sr">${name}: </span>${elements(tokens.slice(i + 1, end), depth + 1, marks)}</mark>`);
+    i = Math.max(i, end);
+  }
+  return made;
 }
 
-function element(token, depth) {
-  const inner = () => (token.tokens ? elements(token.tokens, depth) : token.text);
+function element(token, depth, marks) {
+  const inner = () => (token.tokens ? elements(token.tokens, depth, marks) : token.text);
   switch (token.type) {
     case 'space': return null;
     case 'paragraph': return html`<p>${inner()}</p>`;
@@ -73,8 +83,8 @@ function element(token, depth) {
     case 'text': case 'escape': return inner();
     case 'codespan': return html`<code>${token.text}</code>`;
     case 'code': return html`<pre tabindex="0"><code>${token.text}</code></pre>`;
-    case 'list': return list(token, depth);
-    case 'table': return table(token, depth);
+    case 'list': return list(token, depth, marks);
+    case 'table': return table(token, depth, marks);
     case 'link': return token.text === token.href ? token.href : html`${inner()} <span class="quiet">(${token.href})</span>`;
     case 'image': return html`<span class="quiet">[image ${token.text}: ${token.href}]</span>`;
     case 'math': return html`<${Formula} source=${token.text} display=${token.display} raw=${token.raw} />`;
@@ -82,13 +92,13 @@ function element(token, depth) {
   }
 }
 
-function list(token, depth) {
-  const items = token.items.map((item) => html`<li>${item.task && (item.checked ? '☑ ' : '☐ ')}${elements(item.tokens, depth)}</li>`);
+function list(token, depth, marks) {
+  const items = token.items.map((item) => html`<li>${item.task && (item.checked ? '☑ ' : '☐ ')}${elements(item.tokens, depth, marks)}</li>`);
   return token.ordered ? html`<ol start=${token.start}>${items}</ol>` : html`<ul>${items}</ul>`;
 }
 
-function table(token, depth) {
-  const cells = (row, tag) => html`<tr>${row.map((cell) => html`<${tag} class=${cell.align === 'right' ? 'n' : ''}>${elements(cell.tokens, depth)}<//>`)}</tr>`;
+function table(token, depth, marks) {
+  const cells = (row, tag) => html`<tr>${row.map((cell) => html`<${tag} class=${cell.align === 'right' ? 'n' : ''}>${elements(cell.tokens, depth, marks)}<//>`)}</tr>`;
   return html`<div class="wide" tabindex="0"><table><thead>${cells(token.header, 'th')}</thead><tbody>${token.rows.map((row) => cells(row, 'td'))}</tbody></table></div>`;
 }
 
