@@ -140,12 +140,17 @@ class Collector:
         by_model: dict[int, list[Waiting]] = defaultdict(list)
         for waiting in queued.values():
             by_model[id(waiting.model)].append(waiting)
+        batches: list[tuple[Batch, BatchSupport, list[bytes]]] = []
         for found in by_model.values():
             if len(found) < self._options.live_below:
                 for waiting in found:
                     self._start(self._ask_now(waiting))
             else:
-                await self._send(found[0].model, found)
+                batches += self._divided(found[0].model, found)
+        for batch, support, lines in batches:
+            await self._journal.plan(batch)
+            if self._driver.ending is None:  # otherwise the next run finds out that it was not submitted
+                batch.task = self._start(self._carry(batch, support, lines))
 
     async def _ask_now(self, waiting: Waiting) -> None:
         try:
@@ -154,8 +159,8 @@ class Collector:
             outcome = error
         _end(waiting, outcome)
 
-    async def _send(self, model: Model, found: list[Waiting]) -> None:
-        """Submit requests to one model, in as many batches as it takes."""
+    def _divided(self, model: Model, found: list[Waiting]) -> Iterator[tuple[Batch, BatchSupport, list[bytes]]]:
+        """The requests to one model in as many batches as it takes, with their lines."""
         support = model.batches
         assert support is not None
         lines = [support.encode(waiting.key, waiting.request) for waiting in found]
@@ -163,8 +168,7 @@ class Collector:
             waiting = {one.key: one for one in found[part]}
             batch = Batch(uuid4().hex, Entry(self._names[id(model)], len(waiting)), set(waiting), waiting)
             self._add(batch)
-            await self._journal.plan(batch)
-            batch.task = self._start(self._carry(batch, support, lines[part]))
+            yield batch, support, lines[part]
 
     # What becomes of a batch
 
