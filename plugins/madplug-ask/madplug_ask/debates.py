@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from madplug import DebateResult, Observer, Request, UserError, arun, listening_to, message_of
+from madplug import DebateResult, Observer, UserError, arun, message_of
 from madplug.store import has_study, open_study
-from madplug.study import ResolvedStudy, read
+from madplug.study import ResolvedStudy
 from madplug_ask.councils import Asked
 from madplug_ask.told import recorded, told
 
@@ -77,27 +77,19 @@ def places_of(resolved: ResolvedStudy) -> Places:
     return found
 
 
-class Watch(Observer):
-    """Follows one debate: its events, and its replies while they are written."""
-
-    def listen(self, request: Request) -> Callable[[str], None]:
-        """What is called with each piece of the reply to a request, in any thread."""
-        raise NotImplementedError
-
-
 class Debates:
     """Starts debates, waits for them, and finds those on record.
 
-    base: the directory that has theirs. watch: makes what follows the debate with an id.
+    base: the directory that has theirs. around: is entered around each debate, by its id, and gives its observers.
     """
 
     def __init__(self, base: Path, usd_a_day: float | None = None,
-                 watch: Callable[[str], Watch] | None = None) -> None:
+                 around: Callable[[str], AbstractContextManager[Sequence[Observer]]] | None = None) -> None:
         self.base = base
         self.problems: dict[str, str] = {}
         """What has ended debates before their decision, by id."""
         self._usd_a_day = usd_a_day
-        self._watch = watch
+        self._around = around or (lambda id: nullcontext(()))
         self._running: dict[str, asyncio.Task[None]] = {}
         self._slots = Slots()
 
@@ -106,7 +98,7 @@ class Debates:
         id = asked.folder(self.base, again=again).name
         if id not in self._running and not self._is_done(id):
             self._check_day()
-            self._run(id, asked.table, asked.resolve())
+            self._run(id, asked.resolve())
         return id
 
     def resume(self, id: str) -> None:
@@ -115,15 +107,13 @@ class Debates:
         if id not in self._running and not self._is_done(id) and path.exists():
             from madplug.study import load
 
-            self._run(id, read(path, environ={}), load(path, environ={}))
+            self._run(id, load(path, environ={}))
 
-    def _run(self, id: str, table: Mapping[str, Any], resolved: ResolvedStudy) -> None:
-        watches = [self._watch(id)] if self._watch else []
-
+    def _run(self, id: str, resolved: ResolvedStudy) -> None:
         async def run() -> None:
             async with self._slots.hold(places_of(resolved)):
-                with listening_to(watches[0].listen) if watches else nullcontext():
-                    await arun(table, output=self.base / id, observers=watches, quiet=True, yes=True)
+                with self._around(id) as observers:
+                    await arun(resolved.table, output=self.base / id, observers=observers, quiet=True, yes=True)
 
         def ended(task: asyncio.Task[None]) -> None:
             self._running.pop(id, None)
@@ -134,10 +124,12 @@ class Debates:
         self._running[id] = asyncio.get_running_loop().create_task(run())
         self._running[id].add_done_callback(ended)
 
-    async def wait(self, id: str, seconds: float) -> None:
-        """Wait for a debate that runs here; it goes on after that. Raises what has ended it, if not its decision."""
+    async def wait(self, id: str, seconds: float, until: Callable[[], Awaitable[None]]) -> None:
+        """Wait for a debate that runs here, or until something; it goes on. Raises what has ended it early."""
         if (task := self._running.get(id)) is not None:
-            await asyncio.wait([task], timeout=seconds)
+            other = asyncio.ensure_future(until())
+            await asyncio.wait([task, other], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            other.cancel()
             if task.done() and not task.cancelled() and (error := task.exception()) is not None:
                 raise error
 

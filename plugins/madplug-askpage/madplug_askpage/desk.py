@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -17,14 +17,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from madplug import MessageRecorded, UserError, to_json
+from madplug import MessageRecorded, Observer, UserError, listening_to, to_json
 from madplug import Request as Asking
 from madplug.store import open_study
 from madplug.study import Registry, Session
 from madplug_ask import attachments
 from madplug_ask.command import write
 from madplug_ask.councils import FOLDER, Asked, chosen, estimate, offered, parsed_seats
-from madplug_ask.debates import Debates, Watch
+from madplug_ask.debates import Debates
 from madplug_ask.told import recorded
 from madplug_askpage.picks import Picks, blind_order
 from madplug_askpage.shown import RULES, shown
@@ -69,7 +69,7 @@ class Question(BaseModel):
     again: bool = False
 
 
-class Drafts(Watch):
+class Drafts(Observer):
     """The replies of a debate that are being written."""
 
     name = "drafts"
@@ -101,7 +101,7 @@ class Desk:
 
     def __init__(self, base: Path) -> None:
         self.base = base.absolute()
-        self._debates = Debates(self.base, watch=self._watch)
+        self._debates = Debates(self.base, around=self._listening)
         self._picks = Picks(self.base)
         self._drafts: dict[str, Drafts] = {}
 
@@ -126,9 +126,12 @@ class Desk:
         yield
         await self._debates.close()
 
-    def _watch(self, id: str) -> Watch:
-        self._drafts[id] = Drafts()
-        return self._drafts[id]
+    @contextmanager
+    def _listening(self, id: str) -> Iterator[Sequence[Observer]]:
+        drafts = self._drafts[id] = Drafts()
+        with listening_to(drafts.listen):
+            yield [drafts]
+        del self._drafts[id]
 
     # Before anything is asked
 
@@ -240,7 +243,7 @@ class Desk:
 
     def _written(self, id: str) -> dict[str, str]:
         """What is being written, by seat, or `chair`; of what has no names yet, opinions alone."""
-        texts = self._drafts[id].texts() if id in self._drafts and self._debates.runs(id) else {}
+        texts = self._drafts[id].texts() if id in self._drafts else {}
         if not self._picks.hides(id):
             return {"chair" if agent is None else str(agent): text for (agent, _), text in texts.items()}
         debate = self._debates.debate(id)

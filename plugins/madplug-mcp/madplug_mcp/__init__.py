@@ -9,6 +9,16 @@ from madplug import hookimpl
 if TYPE_CHECKING:
     import click
 
+    from madplug import Model
+
+
+@hookimpl
+def madplug_register_models() -> list[type[Model]]:
+    """Register the client's model."""
+    from madplug_mcp.seat import Client
+
+    return [Client]
+
 
 @hookimpl
 def madplug_register_commands(cli: click.Group) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
+import shlex
 import sys
 from ipaddress import ip_address
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from madplug import UserError
+from madplug.study import write_whole
 
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 TIMEOUT = 3600
 """Seconds that clients are asked to wait for a tool, where they can be."""
 CLIENTS = ("claude", "codex", "cursor", "vscode", "desktop")
+COMMAND = [sys.executable, "-m", "madplug", "mcp"]
 
 
 @click.command()
@@ -36,10 +39,14 @@ CLIENTS = ("claude", "codex", "cursor", "vscode", "desktop")
 @click.option("--read-only", is_flag=True, help="Offer what is on record, and ask nobody.")
 @click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="The most that one question may cost.")
 @click.option("--max-usd-day", type=click.FloatRange(0), metavar="USD", help="Start no question once this is spent.")
+@click.option("--client-seat", is_flag=True, help="Give the client's own model a seat in every council; it needs no "
+              "key.")
 @click.option("--install", type=click.Choice(CLIENTS), help="Print how to add this server to a client, and stop.")
+@click.option("--write", "writes", is_flag=True, help="With --install: add it to the client's file (for claude and "
+              "editors, the project's).")
 def mcp(council: str | None, base: Path | None, settings: tuple[str, ...], http: bool, host: str, port: int,
         key_env: str, allow_dir: Path | None, read_only: bool, max_usd: float | None,
-        max_usd_day: float | None, install: str | None) -> None:
+        max_usd_day: float | None, client_seat: bool, install: str | None, writes: bool) -> None:
     """Serve councils of models to assistants by the Model Context Protocol.
 
     Over standard input and output, or with --http over streamable HTTP at /mcp. Debates are kept as studies and go on
@@ -49,11 +56,14 @@ def mcp(council: str | None, base: Path | None, settings: tuple[str, ...], http:
     from madplug_mcp.server import Settings, server_of
 
     if install:
-        words = [f"--council={council}"] if council else []
-        click.echo(installation(install, [*words, f"--base={(base or FOLDER).absolute()}"]))
+        words = [*([f"--council={council}"] if council else []), *(["--client-seat"] if client_seat else []),
+                 f"--base={(base or FOLDER).absolute()}"]
+        click.echo(f"added to {write_installation(install, words)}" if writes else installation(install, words))
         return
+    if writes:
+        raise UserError("--write: goes with --install")
     allowed = Settings((base or FOLDER).absolute(), allow_dir or (None if http else Path.cwd()), read_only, max_usd,
-                       max_usd_day, council, settings)
+                       max_usd_day, council, settings, client_seat)
     if http:
         serve_http(allowed, host, port, os.environ.get(key_env), key_env)
     else:
@@ -101,14 +111,52 @@ def _is_loopback(host: str) -> bool:
 
 
 def installation(client: str, words: list[str]) -> str:
-    """The line or the JSON that adds this server to a client; with the names of variables, never their values."""
-    command = [sys.executable, "-m", "madplug", "mcp", *words]
-    server: dict[str, Any] = {"command": command[0], "args": command[1:]}
+    """The line or the text that adds this server to a client; with the names of variables, never their values."""
     if client == "claude":
-        return f"claude mcp add madplug -- {' '.join(command)}"
-    if client == "codex":
-        return (f"[mcp_servers.madplug]\ncommand = {json.dumps(command[0])}\nargs = {json.dumps(command[1:])}\n"
-                f"tool_timeout_sec = {TIMEOUT}")
-    kept = {"cursor": ".cursor/mcp.json", "vscode": ".vscode/mcp.json", "desktop": "claude_desktop_config.json"}[client]
-    name = "servers" if client == "vscode" else "mcpServers"
-    return f"# {kept}\n{json.dumps({name: {'madplug': server}}, indent=2)}"
+        return f"claude mcp add madplug -- {shlex.join([*COMMAND, *words])}"
+    path, key = file_of(client)
+    return f"# {path}\n{codex(words)}" if client == "codex" else \
+        f"# {path}\n{json.dumps({key: {'madplug': server(words)}}, indent=2)}"
+
+
+def write_installation(client: str, words: list[str]) -> Path:
+    """Add this server to a client's file, of which all else is kept. Raises `UserError` if that cannot be done."""
+    path, key = file_of(client)
+    try:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        if client == "codex":
+            if "[mcp_servers.madplug]" in text:
+                raise UserError(f"{path}: has [mcp_servers.madplug] already; remove it first")
+            made = f"{text.rstrip()}\n\n{codex(words)}\n".lstrip()
+        else:
+            table = json.loads(text or "{}")
+            table.setdefault(key, {})["madplug"] = server(words)
+            made = f"{json.dumps(table, indent=2, ensure_ascii=False)}\n"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, made)
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise UserError(f"{path}: cannot be added to ({error}); add this by hand:\n"
+                        f"{installation(client, words)}") from None
+    return path
+
+
+def file_of(client: str) -> tuple[Path, str]:
+    """The file in which a client has its servers, and the key in it."""
+    home = Path.home()
+    desktop = {"darwin": home / "Library" / "Application Support", "win32": home / "AppData" / "Roaming"}
+    found = {"claude": Path(".mcp.json"), "codex": home / ".codex" / "config.toml", "cursor": Path(".cursor/mcp.json"),
+             "vscode": Path(".vscode/mcp.json"),
+             "desktop": desktop.get(sys.platform, home / ".config") / "Claude" / "claude_desktop_config.json"}
+    return found[client], "servers" if client == "vscode" else "mcpServers"
+
+
+def server(words: list[str]) -> dict[str, Any]:
+    """How a client starts this server."""
+    return {"command": COMMAND[0], "args": [*COMMAND[1:], *words]}
+
+
+def codex(words: list[str]) -> str:
+    """The same as a table of Codex."""
+    made = server(words)
+    return (f"[mcp_servers.madplug]\ncommand = {json.dumps(made['command'])}\nargs = {json.dumps(made['args'])}\n"
+            f"tool_timeout_sec = {TIMEOUT}")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
@@ -19,7 +21,9 @@ from madplug import MadplugError, to_json
 from madplug.study import Registry
 from madplug_ask import attachments, told
 from madplug_ask import councils as sitting
+from madplug_ask.command import write
 from madplug_ask.debates import Debates
+from madplug_mcp.turns import NAME, SLOT, ClientSeats
 
 PROGRESS = 10.0
 """Seconds between two messages about progress."""
@@ -47,6 +51,8 @@ class Settings:
     council: str | None = None
     """The council that is asked unless another is named."""
     settings: tuple[str, ...] = ()
+    client_seat: bool = False
+    """Whether the client's own model has a seat in every council."""
 
 
 class Seat(BaseModel):
@@ -60,11 +66,19 @@ class Seat(BaseModel):
     place: float | None = None
 
 
+class Turn(BaseModel):
+    """What the client's own model is asked: answer as if these were your messages, then call `take_turn`."""
+
+    turn: str
+    messages: list[dict[str, Any]]
+
+
 class Answer(BaseModel):
     """A debate in short. `partial`: seats in `missing` were not heard; say so before the answer."""
 
     debate: str
-    status: Literal["decided", "undecided", "partial", "running", "failed"]
+    status: Literal["decided", "undecided", "partial", "running", "your_turn", "failed"]
+    turn: Turn | None = None
     missing: list[str] = []
     answer: str | None = None
     decided_by: str = ""
@@ -111,7 +125,8 @@ Budget = Annotated[float | None, Field(ge=0, description="US dollars at most; ne
 
 def server_of(allowed: Settings, **options: Any) -> MCPServer[Any]:
     """The server. options: of `MCPServer`."""
-    debates = Debates(allowed.base, allowed.usd_a_day)
+    seats = ClientSeats()
+    debates = Debates(allowed.base, allowed.usd_a_day, seats.around)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Any]) -> AsyncIterator[None]:
@@ -121,8 +136,9 @@ def server_of(allowed: Settings, **options: Any) -> MCPServer[Any]:
             await debates.close()
 
     server = MCPServer("madplug", instructions=INSTRUCTIONS, lifespan=lifespan, **options)
-    tools = Tools(debates, allowed)
+    tools = Tools(debates, allowed, seats)
     asking: tuple[Callable[..., Any], ...] = () if allowed.read_only else (tools.ask, tools.verdict)
+    asking += (tools.take_turn,) if asking and allowed.client_seat else ()
     reading: tuple[Callable[..., Any], ...] = (tools.result, tools.estimate, tools.history, tools.councils)
     for tool in (*asking, *reading):
         server.tool(annotations=ASKS if tool in asking else READS)(tool)
@@ -134,8 +150,9 @@ def server_of(allowed: Settings, **options: Any) -> MCPServer[Any]:
 class Tools:
     """The tools; their docstrings are what an assistant reads."""
 
-    def __init__(self, debates: Debates, allowed: Settings) -> None:
+    def __init__(self, debates: Debates, allowed: Settings, seats: ClientSeats) -> None:
         self._debates = debates
+        self._seats = seats
         self._allowed = allowed
 
     async def ask(self, ctx: Context, question: Annotated[str, Field(min_length=1, max_length=256_000)],
@@ -161,6 +178,16 @@ class Tools:
             asked = self._asked(question, council, seats, None, sitting.JURY, None, context, files, None, max_usd)
             id = self._debates.start(asked, again=again)
             return await self._answer(id, wait_seconds, ctx, asked.resolve().plan.cells[0].worst_calls())
+
+    async def take_turn(self, ctx: Context, debate: str, turn: str,
+                        text: Annotated[str, Field(min_length=1, max_length=256_000)],
+                        wait_seconds: Wait = 240) -> Answer:
+        """Give your own answer to the messages of a turn that `ask` returned with the status your_turn. Answer them
+        by yourself, without what you know of the other seats."""
+        with _told():
+            self._debates.folder(debate)
+            self._seats.of(debate).answer(turn, text)
+            return await self._answer(debate, wait_seconds, ctx, None)
 
     async def result(self, ctx: Context, debate: str, wait_seconds: Wait = 240,
                      part: Literal["summary", "answers", "record"] = "summary",
@@ -203,6 +230,8 @@ class Tools:
                follow: str | None, max_usd: float | None) -> sitting.Asked:
         allowed = self._allowed
         found = sitting.chosen(Registry(), council or (None if seats else allowed.council), seats, chair, method)
+        if allowed.client_seat:
+            found = replace(found, seats={**found.seats, NAME: SLOT})
         if files and allowed.allow is None:
             raise ToolError("this server reads no files; send their text as context")
         passages = [attachments.earlier(self._debates.folder(follow))] if follow else []
@@ -215,22 +244,21 @@ class Tools:
     async def _answer(self, id: str, seconds: float, ctx: Context, most: int | None) -> Answer:
         """Wait, with messages about progress, and tell what there is."""
         self._debates.folder(id)
-        left, told_of = seconds, 0.0
+        until, told_of, turns = monotonic() + seconds, 0.0, self._seats.of(id)
         while True:
-            await self._debates.wait(id, min(left, PROGRESS))
-            left -= PROGRESS
-            found = self._debates.debate(id)
-            if not self._debates.runs(id) or left <= 0:
+            await self._debates.wait(id, max(0.0, min(until - monotonic(), PROGRESS)), turns.opened)
+            found, turn = self._debates.debate(id), turns.first()
+            if turn or not self._debates.runs(id) or monotonic() >= until:
                 break
             now = told.progress(self._debates.folder(id))
             told_of = max(told_of + 0.001, float(now.calls))
             await ctx.report_progress(told_of, most, now.text[:MOST_MESSAGE])
         runs = self._debates.runs(id)
         facts = told.told(found) if found else {"status": "running"}
-        status = "running" if runs else facts["status"]
-        more = f"call result(debate={id!r}), or ask again with the same arguments; nothing is paid twice" \
-            if status == "running" else ""
-        return Answer(**{**facts, "debate": id, "status": status, "next": more,
+        status = "your_turn" if turn else "running" if runs else facts["status"]
+        more = {"running": f"call result(debate={id!r}), or ask again with the same arguments; nothing is paid twice",
+                "your_turn": "answer the messages of `turn` yourself, and call take_turn with the answer"}
+        return Answer(**{**facts, "debate": id, "status": status, "next": more.get(status, ""), "turn": turn,
                          "links": [f"madplug://debates/{id}", f"madplug://debates/{id}/record"]})
 
 
@@ -260,6 +288,16 @@ def _add_resources(server: MCPServer[Any], debates: Debates) -> None:
         """Everything on record of a debate, as JSON."""
         return to_json(debates.debate(id))
 
+    def page(id: str) -> str:
+        """A debate as a page in one HTML file, with madplug-view."""
+        with TemporaryDirectory() as folder:
+            write(debates.folder(id), file := Path(folder) / "debate.html")
+            return file.read_text(encoding="utf-8")
+
+    def councils() -> str:
+        """The councils that can be asked."""
+        return json.dumps(sitting.offered(Registry()))
+
     def methods() -> str:
         """The ways to hold a council."""
         offers = Registry().of_plugin("council")
@@ -268,6 +306,8 @@ def _add_resources(server: MCPServer[Any], debates: Debates) -> None:
     add("madplug://debates", "application/json", listed)
     add("madplug://debates/{id}", "text/markdown", debate)
     add("madplug://debates/{id}/record", "application/json", record)
+    add("madplug://debates/{id}/page", "text/html", page)
+    add("madplug://councils", "application/json", councils)
     add("madplug://methods", "text/markdown", methods)
 
 

@@ -15,6 +15,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
+from madplug_mcp.server import Settings, server_of
 from madplug_testing.endpoint import running_endpoint
 
 REFUSED = {"error": {"message": "the account is closed", "code": "insufficient_quota"}}
@@ -183,13 +184,30 @@ def test_a_killed_server_goes_on_with_the_debate_when_it_is_asked_for(started, e
     assert len(endpoint.endpoint.seen) <= 7 + 3  # only calls that were in flight are made again
 
 
+def test_the_model_of_the_client_takes_a_seat_by_tool_calls(started, endpoint):
+    async def run():
+        async with Client(stdio(started, "--client-seat")) as client:
+            found = await call(client, "ask", council="one", **QUESTION)
+            for text in ("By the client.", "FINAL RANKING:\n1. Answer A\n2. Answer B"):
+                assert (found.status, "take_turn" in found.next) == ("your_turn", True)
+                assert "Which way?" in found.turn["messages"][0]["content"]
+                done = found.turn["turn"]
+                found = await call(client, "take_turn", debate=found.debate, turn=done, text=text)
+            assert (found.status, found.answer) == ("decided", "Go north.")
+            assert [s["answer"] for s in found.seats] == ["By a.", "By the client."]
+            late = await call(client, "take_turn", debate=found.debate, turn=done, text="Again.")
+            assert "does not wait for an answer" in late.text
+    asyncio.run(run())
+    assert len(endpoint.endpoint.seen) == 3
+
+
 def test_many_questions_at_once_hold_the_limits_of_their_models(started, endpoint):
     slow(endpoint, 20)
 
     async def run():
         async with Client(stdio(started)) as client:
             found = await asyncio.gather(*(call(client, "ask", council="one", question=f"Number {i}?")
-                                           for i in range(40)))
+                                           for i in range(100)))
             assert {f.status for f in found} == {"decided"}
     asyncio.run(run())
     assert endpoint.endpoint.max_in_flight <= 4
@@ -224,9 +242,40 @@ def test_mistakes_are_the_tool_s_errors_in_words(started, endpoint, arguments, m
     assert not endpoint.endpoint.seen
 
 
-@pytest.mark.parametrize("client", ["claude", "codex", "cursor", "vscode", "desktop"])
-def test_what_is_printed_for_a_client_has_no_key(started, client):
-    done = subprocess.run([sys.executable, *started.args, "--install", client], env=started.env, cwd=started.cwd,
-                          text=True, capture_output=True, check=True)
-    assert sys.executable in done.stdout
-    assert "sk-do-not-show" not in done.stdout
+@pytest.mark.parametrize(("client", "file", "other"), [
+    ("claude", ".mcp.json", '{"mcpServers": {"other": {}}}'), ("codex", ".codex/config.toml", "[mcp_servers.other]"),
+    ("vscode", ".vscode/mcp.json", '{"servers": {"other": {}}}')])
+def test_a_client_s_file_is_added_to_without_a_key_and_keeps_the_rest(started, tmp_path, client, file, other):
+    def install(*words):
+        return subprocess.run([sys.executable, *started.args, "--install", client, *words], cwd=started.cwd, text=True,
+                              env={**started.env, "HOME": str(tmp_path)}, capture_output=True, check=False)
+
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(other)
+    assert sys.executable in install().stdout
+    assert path.read_text() == other
+    assert install("--write").returncode == 0
+    assert all(word in path.read_text() for word in ("other", "madplug", sys.executable))
+    assert "sk-do-not-show" not in path.read_text()
+    path.write_text("[mcp_servers.madplug]")
+    assert (install("--write").returncode, path.read_text()) == (2, "[mcp_servers.madplug]")
+
+
+def test_a_client_is_told_who_has_answered_while_nothing_comes(endpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr("madplug_mcp.server.PROGRESS", 0.2)
+    slow(endpoint, 1500)
+    heard = []
+
+    async def note(progress, total, message):
+        heard.append((progress, message))
+
+    async def run():
+        settings = tuple(f"models.{m}.base_url={endpoint.url}" for m in "ab")
+        async with Client(server_of(Settings(tmp_path, settings=settings))) as client:
+            await client.call_tool("ask", {"seats": {"a": "openai:a", "b": "openai:b"}, **QUESTION},
+                                   progress_callback=note)
+    asyncio.run(run())
+    assert len(heard) >= 10
+    assert [progress for progress, _ in heard] == sorted({progress for progress, _ in heard})
+    assert {message for _, message in heard} >= {"0 of 2 seats: answers; waiting for a, b", "2 of 2 seats: answers"}
