@@ -47,7 +47,7 @@ class Chat(Model):
 
     def __init__(self, options: Any = None, **values: Any) -> None:
         super().__init__(options, **values)
-        self._desk: Desk | None = None
+        self._server: Desk | None = None
 
     async def open(self) -> None:
         """Serve the page, and print its link."""
@@ -58,20 +58,20 @@ class Chat(Model):
         key = os.environ.get(self.options.key_env, "")
         token = hmac.new(key.encode(), self.options.person.encode(), "sha256").hexdigest() if key \
             else secrets.token_urlsafe(24)
-        self._desk = Desk(self.options.person, self.options.host, self.options.port, token)
-        click.echo(f"{self.options.person} answers at {self._desk.address}", err=True)
+        self._server = Desk(self.options.person, self.options.host, self.options.port, token)
+        click.echo(f"{self.options.person} answers at {self._server.address}", err=True)
 
     async def complete(self, request: Request) -> Completion:
         """What the person replies, whenever that is."""
-        assert self._desk is not None
-        return Completion(await self._desk.answer(request))
+        assert self._server is not None
+        return Completion(await self._server.answer(request))
 
     def kept(self, request: Request) -> None:
         """Let the page forget its copy of the answer."""
-        assert self._desk is not None
-        self._desk.kept(request)
+        assert self._server is not None
+        self._server.kept(request)
 
     async def close(self) -> None:
         """Close the page."""
-        assert self._desk is not None
-        await self._desk.close()
+        assert self._server is not None
+        await self._server.close()

@@ -165,7 +165,7 @@ def test_an_answer_is_taken_with_the_token_from_the_own_page_once_it_is_one():
         person = Chat(person="Anna", port=0)
         await person.open()
         replying = asyncio.ensure_future(person.complete(asked))
-        origin, token = person._desk.address.split("/?token=")
+        origin, token = person._server.address.split("/?token=")
         cookie, path = f"madplug-view-{origin.rpartition(':')[2]}={token}", f"{origin}/api/requests"
 
         async def put(body, **more):

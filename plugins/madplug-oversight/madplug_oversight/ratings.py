@@ -14,7 +14,7 @@ from madplug_oversight.measures import is_judgement, picks, right_answer
 from madplug_oversight.seats import SPEAKER
 
 DRAWS = 500
-"""Samples drawn anew for an interval."""
+"""Draws of samples, with replacement, for an interval."""
 MIDDLE, SCALE = 1500.0, 400.0
 """The mean rating, and the difference at which the stronger debater wins ten times of eleven."""
 Fit = Callable[[Sequence[Sequence[float]]], "list[float] | None"]
@@ -61,7 +61,7 @@ def wins(played: Iterable[Game], names: Sequence[str]) -> list[list[float]]:
 
 
 def bradley_terry(table: Sequence[Sequence[float]]) -> list[float] | None:
-    """Ratings by maximum likelihood; None where there is none: a debater or a group won always, or never.
+    """Ratings by maximum likelihood; or None: a debater or a group won always, or never.
 
     A difference of 400 means that the stronger wins ten times as often as it loses; the mean is 1500.
     """
