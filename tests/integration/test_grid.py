@@ -71,7 +71,8 @@ REVIEWED = {f"council.{name}" for name in ("three_stages", "original", "ranked",
 """The last round gives no answers, by which other decisions go."""
 NOT_HERE = {"replay.debate", "dmad.vision", "metadebate.dmad_vision", "council.jury",
             *(f"oversight.{name}" for name in (
-                "debate", "sequential", "interactive", "consultancy", "naive", "expert")),
+                "debate", "sequential", "interactive", "consultancy", "open_debate", "open_consultancy", "naive",
+                "expert")),
             "baselines.medprompt", "baselines.shuffled", "gate.pair"}
 """Recorded answers, images, claims, two choices; choices in other orders; a panel of which a half sees nobody."""
 
