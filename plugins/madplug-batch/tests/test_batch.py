@@ -33,7 +33,8 @@ rounds = 2
 use = "qa.accuracy"
 """
 BATCHED = {"use": "batch.rounds", "poll": 0.02, "patience": 0.3}
-DETACHED = ("run", "s.toml", "--detach", "--set", "execution={use = 'batch.rounds', poll = 0.02}")
+RUN_IT = ("run", "s.toml", "--set", "execution={use = 'batch.rounds', poll = 0.02}")
+DETACHED = (*RUN_IT, "--detach")
 CALLS = 24
 
 
@@ -71,14 +72,17 @@ class Study:
         """Run the study in this process. Gives its summary, and the debates."""
         settings = {"limits": limits or {}} | ({"execution": {**BATCHED, **options}} if batched else {})
         result = madplug.run(self.folder / "s.toml", output=self.folder / output, settings=settings, quiet=True)
-        with madplug.open_study(self.folder / output) as study:
-            return result.summary, [(d.sample.id, d.decision, [m.content for m in d.messages])
-                                    for d in sorted(study.results(), key=lambda d: d.sample.id)]
+        return result.summary, self.debates(output)
 
-    def start(self, output="out"):
+    def debates(self, output):
+        """What is on record of every debate."""
+        with madplug.open_study(self.folder / output) as study:
+            return [(d.sample.id, d.decision, d.metrics, d.messages)
+                    for d in sorted(study.results(), key=lambda d: d.sample.id)]
+
+    def start(self, *words):
         """Run the study in a process of its own."""
-        command = [sys.executable, "-m", "madplug", "run", "s.toml", "--output", output, "--set",
-                   'execution={use = "batch.rounds", poll = 0.02}']
+        command = [sys.executable, "-m", "madplug", *(words or RUN_IT)]
         return subprocess.Popen(command, cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def said(self, *words, status=0):
@@ -139,23 +143,27 @@ def test_a_line_that_the_provider_refuses_fails_its_debate_alone(at):
             assert ["too long" in d.error for d in records.results() if d.error] == [True]
 
 
-@pytest.mark.parametrize("when", ["planned", "submitted", "fetched"])
-def test_a_killed_study_finds_its_batches_again_in_a_directory_that_was_moved(at, live, when):
+@pytest.mark.parametrize(("when", "replies"), [("planned", [200, 0]), ("submitted", [200, 200]), ("fetched", [200, 0])])
+def test_a_detached_study_that_is_killed_and_moved_is_finished_by_the_same_command_and_nothing_is_paid_twice(
+        at, live, monkeypatch, when, replies):
     with at() as (provider, study):
         batches = provider.batches
-        batches.hold = when != "fetched"
-        if when == "planned":  # the batch is made, and the reply to that never arrives
-            batches.faults.extend([200, 0] + [503] * 10_000)
-        process = study.start()
-        reached = {"planned": lambda batch: True, "submitted": lambda batch: batch["status"] == "in_progress",
-                   "fetched": lambda batch: "request_counts" in batch}[when]
-        eventually(lambda: any(map(reached, list(batches.made.values()))))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        if when == "fetched":  # by the second process
+            batches.hold = True
+            study.said(*DETACHED)
+            batches.finish()
+        batches.faults.extend([*replies, *[503] * 10_000])
+        process = study.start(*DETACHED)
+        eventually(lambda: len(batches.faults) < 10_000)
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
         batches.hold, _ = False, batches.faults.clear()
-        shutil.move(study.folder / "out", study.folder / "moved")
-        assert study.run("moved")[1] == live
+        study.folder = study.folder.rename(study.folder.with_name(f"moved-{when}"))
+        monkeypatch.chdir(study.folder)
+        while "s: finished" not in (said := study.said(*DETACHED)):
+            assert "batches under way: 1, with 12 requests" in said
+        assert study.debates("runs/s") == live
         assert len(batches.answered) == CALLS
         assert set(batches.answered.values()) == {1}
         assert len(batches.made) == 2
@@ -198,12 +206,10 @@ def test_a_detached_study_is_finished_by_runs_that_wait_for_nothing(at, live):
         assert "batches under way: 1, with 12 requests" in study.said(*DETACHED)
         listed = study.said("batch", "list", "runs/s").splitlines()
         assert listed[1].split()[:3] == ["batch_0", "m", "submitted"]
-        shutil.move(study.folder / "runs", study.folder / "moved")
         for outcome in ("s: stopped", "s: finished"):
             provider.batches.finish()
-            assert outcome in study.said(*DETACHED, "--output", "moved/s")
-        assert set(provider.batches.answered.values()) == {1}
-        assert study.run("moved/s")[1] == live
+            assert outcome in study.said(*DETACHED)
+        assert study.debates("runs/s") == live
         assert len(provider.batches.made) == 2
 
 
