@@ -64,8 +64,26 @@ def native_messages(text: str, wanted: Sequence[Wanted], results: Sequence[str])
 
 
 def describe(functions: Sequence[Function]) -> str:
-    """The functions for a model that is told in text: name, description and the schema of the arguments."""
-    return "\n".join(f"- {f.name}: {f.description} Arguments: {json.dumps(f.parameters)}" for f in functions)
+    """The functions for a model that is told in text: name, description and how a call is written."""
+    return "\n".join(f"- {f.name}: {f.description}{_how(f)}" for f in functions)
+
+
+def _how(function: Function) -> str:
+    """A call to copy, with its arguments explained, since small models copy what they see, even a schema; the schema
+    where an argument is more than one plain value."""
+    properties, required = function.parameters.get("properties"), function.parameters.get("required", ())
+    if not (isinstance(properties, Mapping) and isinstance(required, list | tuple)
+            and all(map(_plain, properties.values()))):
+        return f" Arguments: {json.dumps(function.parameters)}"
+    call = json.dumps({"name": function.name, "arguments": dict.fromkeys(properties, "...")})
+    told = (f"\n  {name} ({schema['type']}{'' if name in required else ', may be left out'})"
+            f"{': ' * ('description' in schema)}{schema.get('description', '')}" for name, schema in properties.items())
+    return f"\n  {call}{''.join(told)}"
+
+
+def _plain(schema: Any) -> bool:
+    return (isinstance(schema, Mapping) and schema.keys() <= {"type", "description", "title", "default"}
+            and schema.get("type") in ("string", "integer", "number", "boolean"))
 
 
 def _read_block(block: str) -> Wanted:

@@ -9,6 +9,7 @@ from madplug.debate.cell import BoundStyle
 from madplug.store import MemoryStore
 from madplug.testing import PlainStyle, debate_from, play
 from madplug_tools import Calculator, Function, Pool, Result, Tool, Use, Verifier, With
+from madplug_tools.requests import describe
 from madplug_tools.tool import schema, text_argument
 
 
@@ -56,13 +57,26 @@ def test_a_turn_goes_on_until_the_model_answers():
     assert [m.content for m in played.messages] == ["A"]
     last = played.requests[-1].messages
     assert [m["role"] for m in last] == ["system", "user", "assistant", "user", "assistant", "user"]
-    assert "- lookup: Looks a word up. Arguments: {" in last[0]["content"]
+    assert last[0]["content"].endswith("""
+- lookup: Looks a word up.
+  {"name": "lookup", "arguments": {"word": "..."}}
+  word (string): the word""")
     assert last[3]["content"].startswith("Result of lookup (words.txt:1).")
     assert "> about gap" in last[3]["content"]
     assert last[5]["content"].index("> about mind") < last[5]["content"].index("> about x")
     call = played.messages[0].data["tools"]["calls"][0]
     assert call == {"name": "lookup", "arguments": {"word": "gap"}, "result": "about gap", "characters": 9,
                     "source": "words.txt:1", "seconds": call["seconds"], "error": False}
+
+
+def test_arguments_that_are_more_than_plain_values_are_told_by_their_schema():
+    plain = {"type": "object", "properties": {"n": {"type": "integer"}, "by": {"type": "string"}}, "required": ["n"]}
+    nested = {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "string"}}}}
+    assert describe([Function("f", "Does.", plain), Function("g", "Sorts.", nested)]) == f"""- f: Does.
+  {{"name": "f", "arguments": {{"n": "...", "by": "..."}}}}
+  n (integer)
+  by (string, may be left out)
+- g: Sorts. Arguments: {json.dumps(nested)}"""
 
 
 def test_after_the_last_call_the_model_has_to_answer():
