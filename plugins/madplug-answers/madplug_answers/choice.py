@@ -107,9 +107,9 @@ class Choice(Reading):
 
     def misfit(self, sample: Sample, references: Sequence[str]) -> str | None:
         """There is nothing to choose from, or no reference is an option."""
-        if not sample.choices and not _SHOWN.search("\n".join((*sample.context, sample.question))):
-            return ("it has no choices, and its question shows no options such as (A); name the column of the choices, "
-                    "or use another format")
+        if not (sample.choices or sample.images or _SHOWN.search("\n".join((*sample.context, sample.question)))):
+            return ("it has no choices, and its text shows no options such as (A) this and (B) that; write them there, "
+                    "name the column that has them, or use another format")
         return super().misfit(sample, references)
 
     def pattern(self, sample: Sample) -> str:

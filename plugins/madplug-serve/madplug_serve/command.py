@@ -50,20 +50,11 @@ def serve(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool,
     resolved = resolve_served(file, settings)
     folder = output or Path("runs") / f"{resolved.plan.name}-served"
     confirm(folder, resolved.table, yes=yes)
-    key = None if no_key else _key(key_env)
+    key = None if no_key else os.environ.get(key_env) or secrets.token_urlsafe(24)
+    made = "" if no_key or os.environ.get(key_env) else key_env
     if not _is_loopback(host):
         click.echo(f"warning: requests to {host} are not encrypted; put a proxy with TLS in front", err=True)
-    sys.exit(serve_study(resolved, folder, Address(host, port, key, template, timeout), quiet=quiet))
-
-
-def _key(variable: str) -> str:
-    """The key of the variable, or a new one, which is shown once and never stored."""
-    key = os.environ.get(variable, "")
-    if key:
-        return key
-    key = secrets.token_urlsafe(24)
-    click.echo(f"API key (set {variable} to choose it): {key}", err=True)
-    return key
+    sys.exit(serve_study(resolved, folder, Address(host, port, key, template, timeout, made), quiet=quiet))
 
 
 def _is_loopback(host: str) -> bool:

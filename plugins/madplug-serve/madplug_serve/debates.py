@@ -158,11 +158,8 @@ class Debates(Executor):
         assert self._driver is not None
         self.check_open()
         self._order += 1
-        dataset = self._worker.setups[id.cell].cell.dataset
-        known = dataset.metadata if isinstance(dataset, Conversations) else {}
-        sample = Sample(id.sample, asked.question, images=asked.images, metadata=known)
         try:
-            result = await self._worker.run(Job(id.cell, 0, sample, (), self._order, self._seed))
+            result = await self._worker.run(Job(id.cell, 0, self._sample(id, asked), (), self._order, self._seed))
         except asyncio.CancelledError:  # the client has left
             await self._driver.finish(id, None)
             raise
@@ -176,6 +173,21 @@ class Debates(Executor):
         if result.error:
             raise RequestError(502, f"the debate failed: {redact(result.error)}", "debate_failed")
         return result
+
+    def _sample(self, id: DebateId, asked: Asked) -> Sample:
+        assert self._worker is not None
+        dataset = self._worker.setups[id.cell].cell.dataset
+        known = dataset.metadata if isinstance(dataset, Conversations) else {}
+        return Sample(id.sample, asked.question, images=asked.images, metadata=known)
+
+    def check_fits(self, asked: Asked) -> None:
+        """Raise `RequestError` if the question cannot be answered in the format of the cell."""
+        self.check_open()
+        assert self._worker is not None
+        answers = self._worker.setups[asked.model].cell.answers
+        if why := answers.misfit(self._sample(DebateId(asked.model, 0, ""), asked), ()):
+            raise RequestError(400, f"the question does not fit {answers.full_name}, the answer format of "
+                               f"'{asked.model}': {why}", "invalid_request", "messages")
 
     def check_open(self) -> None:
         """Raise `RequestError` if no further debate is run."""

@@ -52,6 +52,8 @@ class Address:
     template: str = "{answer}"
     timeout: float | None = None
     """Seconds for one request."""
+    made: str = ""
+    """The variable that could have had the key, if there was none in it: the new key is shown once, stored nowhere."""
 
 
 def resolve_served(path: Path, settings: Sequence[str] = ()) -> ResolvedStudy:
@@ -164,7 +166,9 @@ class _Server:
         host = f"[{host}]" if ":" in host else host
         names = ", ".join(f"'{safe(model)}'" for model in self._models)
         echo(f"serving {safe(self._session.resolved.plan.name)} at http://{host}:{port}/v1; "
-                   f"{count(len(self._models), 'model')}: {names}", err=True)
+             f"{count(len(self._models), 'model')}: {names}", err=True)
+        if self._address.made:
+            echo(f"API key (set {self._address.made} to choose it): {self._address.key}", err=True)
 
     def _close(self) -> None:
         """Accept no request; calls in flight end."""

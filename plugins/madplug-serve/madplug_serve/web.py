@@ -99,6 +99,7 @@ class Api:
         """Run the debates of a request."""
         asked = parse_request(await self._body(request))
         self._check_model(asked.model)
+        self._debates.check_fits(asked)
         ids = self._debates.allot(asked, asked.model)
         writer = ReplyWriter(ids[0].sample, asked.model, self._template, asked.ignored)
         if asked.stream:

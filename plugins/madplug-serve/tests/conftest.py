@@ -156,4 +156,4 @@ def client(shared):
 @pytest.fixture
 def question(request):
     """A conversation that no other test has."""
-    return [{"role": "user", "content": f"Which is it, A or B, in {request.node.name}?"}]
+    return [{"role": "user", "content": f"Which is it, (A) this or (B) that, in {request.node.name}?"}]

@@ -140,11 +140,11 @@ def test_a_conversation_with_images_reaches_the_agents(client, agents):
     image = "data:image/png;base64,iVBORw0KGgo="
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"},
                 {"role": "assistant", "content": "Hello!"},
-                {"role": "user", "content": [{"type": "text", "text": "What is this, A or B?"},
+                {"role": "user", "content": [{"type": "text", "text": "What is this, A) or B) ?"},
                                              {"type": "image_url", "image_url": {"url": image}}]}]
     client().chat.completions.create(model="main", messages=messages)
     asked = str(agents.seen[0][1])
-    for part in ("Be brief.", "User: Hello", "Assistant: Hello!", "User: What is this, A or B?", image):
+    for part in ("Be brief.", "User: Hello", "Assistant: Hello!", "User: What is this, A) or B) ?", image):
         assert part in asked
 
 

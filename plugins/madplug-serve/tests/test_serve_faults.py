@@ -46,7 +46,7 @@ def post(served, body, *, key=KEY, path="/v1/chat/completions", **headers):
 
 
 def body(**more):
-    return {"model": "main", "messages": [{"role": "user", "content": "A or B?"}], **more}
+    return {"model": "main", "messages": [{"role": "user", "content": "(A) or (B)?"}], **more}
 
 
 def wait_until(condition):
@@ -71,6 +71,8 @@ def wait_until(condition):
     (body(messages=[{"role": "user", "content": [{"type": "input_audio"}]}]), 400, "neither a text nor an image"),
     (body(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]}]),
      400, "begins with https://"),
+    (body(messages=[{"role": "user", "content": "Is 91 a prime?"}]), 400, "the answer format of 'main': it has no choices"),
+    (body(stream=True, messages=[{"role": "user", "content": "Is 91 a prime?"}]), 400, "does not fit answers.choice"),
     (body(n=0), 400, "'n' is not a whole number from 1 to 128"),
     (body(n=True), 400, "'n' is not"),
     (body(seed="x"), 400, "'seed' is not"),
@@ -80,7 +82,7 @@ def wait_until(condition):
     (b" " * (33 * 2**20), 413, "larger than"),
     (body(messages=[{"role": [], "content": "x"}]), 400, "messages[0].role is not supported"),
     (body(messages=[{"role": {"a": 1}, "content": "x"}]), 400, "messages[0].role is not supported"),
-], ids=range(21))
+], ids=range(23))
 def test_a_request_that_is_not_valid_is_told_why(shared, agents, sent, status, said):
     found, error = post(shared, sent)
     assert found == status
@@ -207,6 +209,7 @@ def test_a_request_that_does_not_arrive_is_given_up(monkeypatch, sent, said):
 
 def test_the_key_is_written_nowhere(serve, agents):
     with serve(environ={"MADPLUG_SERVE_KEY": ""}) as served:
+        served.wait_for("API key")
         made = served.text.partition("): ")[2].split()[0]
         assert len(made) >= 32
         assert post(served, body(), key=made)[0] == 200
@@ -217,9 +220,10 @@ def test_the_key_is_written_nowhere(serve, agents):
     assert served.text.count(made) == 1
 
 
-def run_serve(folder, *options, text):
+def run_serve(folder, *options, text, **environ):
     (folder / "x.toml").write_text(text)
-    return CliRunner().invoke(main, ["serve", str(folder / "x.toml"), "--output", str(folder / "out"), *options])
+    return CliRunner().invoke(main, ["serve", str(folder / "x.toml"), "--output", str(folder / "out"), *options],
+                              env=environ)
 
 
 @pytest.mark.parametrize(("options", "said"), [
@@ -235,9 +239,10 @@ def test_a_mistake_of_the_user_is_a_message(tmp_path, agents, options, said):
 
 def test_a_port_in_use_is_a_message_and_nothing_is_written(tmp_path, agents, shared):
     port = shared.url.removesuffix("/v1").rpartition(":")[2]
-    done = run_serve(tmp_path, "--port", port, text=PLAIN)
+    done = run_serve(tmp_path, "--port", port, text=PLAIN, MADPLUG_SERVE_KEY="")
     assert done.exit_code == 2
     assert "cannot listen there" in done.stderr
+    assert "API key" not in done.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -19,7 +19,8 @@ from inspect_ai.solver import generate, multiple_choice
 
 @task
 def theory_of_mind():
-    return Task(example_dataset("theory_of_mind")[:3], solver=generate(), scorer=includes())
+    stories = [Sample(f"{s.input} (A) yes (B) no", target=s.target) for s in example_dataset("theory_of_mind")[:3]]
+    return Task(MemoryDataset(stories), solver=generate(), scorer=includes())
 
 
 @task
