@@ -23,7 +23,7 @@ def decide(folder: str | Path, output: str | Path, decision: str | Mapping[str, 
 
     output: the new study's directory. decision: a name, or a table with `use`. settings: `KEY=VALUE` for
     every cell. cell: a pattern of names. phases: keep what followed the decision. pay: make calls that are not on
-    record; without it, the first one ends the run, whose `status` is then `stopped`. Raises `UserError`.
+    record; without it, the first one is a `UserError`, and nothing is left in `output`. Raises `UserError`.
     """
     from madplug_redecide.again import decided_again, result_of
     from madplug_redecide.commands import changes_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -15,6 +16,10 @@ from madplug.store import open_study
 from madplug.study import ResolvedStudy, Session, check_facts
 from madplug_redecide.deciding import Redecider, keep_settings, most_calls, resolve_again, without_paying
 from madplug_redecide.scoring import resolve_rescored
+
+
+class NotPaid(UserError):
+    """Calls that are not on record are needed and not paid for; nothing was made."""
 
 
 class Again(NamedTuple):
@@ -30,7 +35,10 @@ class Again(NamedTuple):
 @contextmanager
 def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any]], pattern: str = "*", *,
                   phases: bool = True, pay: bool = False, yes: bool = False) -> Iterator[Again]:
-    """A study that decides the debates in a directory by another rule. Raises `UserError`."""
+    """A study that decides the debates in a directory by another rule. Raises `UserError`.
+
+    Without `pay`, running it raises `NotPaid` at the first call that is not on record.
+    """
     if output.resolve() == folder.resolve():
         raise UserError(f"--output {output}: is the study itself; name another directory")
     with open_study(folder) as recorded:
@@ -41,7 +49,31 @@ def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any
         if not pay:
             without_paying(resolved)
         again = Redecider(recorded)
-        yield Again(resolved, partial(Session.run, runner=again.run, samples=again.samples, reuse=[recorded]), most)
+        run = partial(Session.run, runner=again.run, samples=again.samples, reuse=[recorded])
+        with _unless_unpaid(output):
+            yield Again(resolved, run if pay else partial(_on_record, run, most), most)
+
+
+async def _on_record(run: Callable[..., Awaitable[dict[str, Any]]], most: int, session: Session,
+                     *args: Any, **options: Any) -> dict[str, Any]:
+    summary = await run(session, *args, **options)
+    if summary["ending"] == "limit":
+        phases = any(cell.phases for cell in session.resolved.plan.cells)
+        raise NotPaid(f"decide: calls that are not on record are needed, at most {most:,}"
+                      f"{', or fewer with --without-phases' if phases else ''}; nothing was decided")
+    return summary
+
+
+@contextmanager
+def _unless_unpaid(output: Path) -> Iterator[None]:
+    """Leave no study behind that was begun only to find that it has to be paid for."""
+    new = not output.exists()
+    try:
+        yield
+    except NotPaid:
+        if new:
+            shutil.rmtree(output)
+        raise
 
 
 @contextmanager

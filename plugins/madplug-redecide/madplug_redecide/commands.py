@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,8 +13,6 @@ import click
 _folder = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 _yes = click.option("--yes", is_flag=True, help="Do not ask whether a study that somebody else began is trusted.")
 _quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-LIMIT = 3
-"""The exit status of a run that a limit has ended."""
 
 
 @click.command()
@@ -35,18 +34,16 @@ def decide(folder: Path, decision: str | None, settings: tuple[str, ...], withou
     No debate in DIR is run again and no call is made that is on record: what the new decision, the phases and the
     metrics ask for the first time is asked only with --pay. The new study is called like its directory.
     """
-    from madplug import launch
-    from madplug_redecide.again import decided_again
+    from madplug import UserError, launch
+    from madplug_redecide.again import NotPaid, decided_again
 
-    with decided_again(folder, output, changes_of(decision, settings), pattern, phases=not without_phases, pay=pay,
-                       yes=yes) as again:
-        _announce(again.most if pay and not quiet else 0)
-        status = launch(again.resolved, output, quiet=quiet, run=again.run)
-    if status == LIMIT and not pay:
-        phases = any(cell.phases for cell in again.resolved.plan.cells)
-        click.echo(f"decide: calls that are not on record are needed, at most {again.most:,}; add --pay to make them"
-                   f"{', or --without-phases' if phases else ''}", err=True)
-    sys.exit(status)
+    try:
+        with decided_again(folder, output, changes_of(decision, settings), pattern, phases=not without_phases, pay=pay,
+                           yes=yes) as again:
+            _announce(again.most if pay and not quiet else 0)
+            sys.exit(launch(again.resolved, output, quiet=quiet, run=again.run))
+    except NotPaid as error:
+        raise UserError(f"{error}. This makes them:\n{shlex.join(['madplug', *sys.argv[1:], '--pay'])}") from None
 
 
 @click.command()

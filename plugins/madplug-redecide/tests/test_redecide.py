@@ -149,10 +149,10 @@ def test_a_call_that_is_not_on_record_is_made_only_with_pay(program, study, madp
     words = ("decide", "first", "--decision", "asking.judge", "--output", "again")
     calls = (study / "calls.txt").read_text()
     done = program(*words)
-    assert done.exit_code == 3
-    assert "calls that are not on record are needed, at most 6; add --pay to make them" in done.stderr
-    assert [row.split()[3] for row in program("status", "again", "first").stdout.splitlines()[1:]] == [
-        "stopped", "finished"]
+    assert done.exit_code == 2
+    assert "calls that are not on record are needed, at most 6; nothing was decided. This makes them:" in done.stderr
+    assert done.stderr.rstrip().endswith("--pay")
+    assert not (study / "again").exists()
     assert (study / "calls.txt").read_text() == calls
     done = program(*words, "--pay")
     assert done.exit_code == 0, done.stderr
