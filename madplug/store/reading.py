@@ -146,16 +146,22 @@ class Reader:
             yield line
 
     def overview(self) -> list[CellOverview]:
-        """The sums of each cell, without reading a debate; cells in the order they started."""
+        """The sums of each cell, without reading a debate; cells in the order of the run file."""
         where, values = self.scope.condition()
-        return [CellOverview(**self._checked(_OVERVIEW, row, "the figures"))
-                for row in self.rows(_SUMS.format(where), values)]
+        found = {row[0]: row for row in self.rows(_SUMS.format(where), values)}
+        return [CellOverview(**self._checked(_OVERVIEW, found[cell], "the figures")) for cell in self._in_order(found)]
 
     def cells(self) -> list[str]:
-        """The cells that have debates, by name."""
+        """The cells that have debates, in the order of the run file."""
         where, values = self.scope.condition()
-        return [str(row[0]) for row in self.rows(f"SELECT DISTINCT cell FROM debates WHERE {where} ORDER BY cell",
-                                                 values)]
+        return self._in_order(str(row[0]) for row in self.rows(f"SELECT DISTINCT cell FROM debates WHERE {where}",
+                                                               values))
+
+    def _in_order(self, cells: Iterable[str]) -> list[str]:
+        """Cells as the run file has them, then those that it no longer has."""
+        named = self.fact("settings")
+        place = {cell: i for i, cell in enumerate(named if isinstance(named, Mapping) else ())}
+        return sorted(cells, key=lambda cell: (place.get(cell, len(place)), cell))
 
     def ids(self, cell: str | None = None) -> Iterator[DebateId]:
         """The debates of a cell, or all, in the order of `debates`, without reading them."""

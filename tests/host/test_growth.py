@@ -15,13 +15,16 @@ SWEEP = RUN + '\n[sweep]\n"debate.rounds" = [1, 2]\n'
 @pytest.mark.parametrize(("text", "words", "new"), [
     (RUN, ("--set", "repeats=2"), 24), (RUN, ("--set", "dataset.size=9"), 12),
     (SWEEP, ("--set", 'sweep."debate.rounds"=[1, 2, 3]'), 12),
-    (RUN + '[[cells]]\nname="a"\n', ("--set", 'cells=[{name="a"}, {name="b", debate={agents=3}}]'), 24)])
+    (RUN + '[[cells]]\nname="a"\n', ("--set", 'cells=[{name="b", debate={agents=3}}, {name="a"}]'), 24)])
 def test_the_same_command_goes_on_and_pays_only_for_what_is_new(program, write, tmp_path, text, words, new):
     assert program("run", write(text), *LEDGER).returncode == 0
     before = paid(tmp_path)
     done = program("run", write(text), *words, *LEDGER)
     assert done.returncode == 0, done.stderr
     assert paid(tmp_path) - before == new
+    with open_study(tmp_path / "runs/study") as study:
+        assert [cell.cell for cell in study.overview()] == study.cells() == [
+            cell["cell"] for cell in summary(tmp_path)["cells"]], "as in the run file"
     assert program("run", write(text), *words, "--output", "fresh").returncode == 0
     assert exported(tmp_path / "runs/study") == exported(tmp_path / "fresh")
 

@@ -71,7 +71,7 @@ def wait_until(condition):
     (body(messages=[{"role": "user", "content": [{"type": "input_audio"}]}]), 400, "neither a text nor an image"),
     (body(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]}]),
      400, "begins with https://"),
-    (body(messages=[{"role": "user", "content": "Is 91 a prime?"}]), 400, "the answer format of 'main': it has no choices"),
+    (body(messages=[{"role": "user", "content": "Is 91 prime?"}]), 400, "answer format of 'main': it has no choices"),
     (body(stream=True, messages=[{"role": "user", "content": "Is 91 a prime?"}]), 400, "does not fit answers.choice"),
     (body(n=0), 400, "'n' is not a whole number from 1 to 128"),
     (body(n=True), 400, "'n' is not"),

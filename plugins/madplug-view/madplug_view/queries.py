@@ -67,7 +67,7 @@ class ScoredCell(CellOverview):
 
 
 def overview(reader: Reader, metric: str | None) -> list[ScoredCell]:
-    """The sums of each cell and, if named, a metric, in the order in which the cells were started."""
+    """The sums of each cell and, if named, a metric, in the order of the run file."""
     scores = {} if metric is None else _read(lambda: _scores(reader, metric))
     return [ScoredCell(**asdict(cell), score=scores.get(cell.cell)) for cell in reader.overview()]
 
