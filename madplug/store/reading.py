@@ -154,14 +154,14 @@ class Reader:
     def cells(self) -> list[str]:
         """The cells that have debates, in the order of the run file."""
         where, values = self.scope.condition()
-        return self._in_order(str(row[0]) for row in self.rows(f"SELECT DISTINCT cell FROM debates WHERE {where}",
-                                                               values))
+        return self._in_order(str(row[0]) for row in self.rows(
+            f"SELECT DISTINCT cell FROM debates WHERE {where} ORDER BY cell", values))
 
     def _in_order(self, cells: Iterable[str]) -> list[str]:
         """Cells as the run file has them, then those that it no longer has."""
         named = self.fact("settings")
         place = {cell: i for i, cell in enumerate(named if isinstance(named, Mapping) else ())}
-        return sorted(cells, key=lambda cell: (place.get(cell, len(place)), cell))
+        return sorted(cells, key=lambda cell: place.get(cell, len(place)))
 
     def ids(self, cell: str | None = None) -> Iterator[DebateId]:
         """The debates of a cell, or all, in the order of `debates`, without reading them."""

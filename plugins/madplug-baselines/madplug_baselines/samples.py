@@ -128,8 +128,11 @@ def sampler(cast: Sequence[Agent], models: Sequence[str], number: int) -> Agent:
     if number < len(cast):
         return cast[number]
     like, nth = cast[number % len(cast)], number // len(cast)
-    persona = replace(like.persona, name=f"{like.persona.name} ({nth + 1})")
-    return replace(like, id=number, persona=persona, model=models[number % len(models)] if models else like.model)
+    name = like.persona.name
+    bare = name.removesuffix(f" {like.id + 1}")  # "Participant 1" goes on with the samples' own numbers
+    name = f"{name}, sample {nth + 1}" if bare == name else f"{bare} {number + 1}"
+    return replace(like, id=number, persona=replace(like.persona, name=name),
+                   model=models[number % len(models)] if models else like.model)
 
 
 class StepsOptions(Options):

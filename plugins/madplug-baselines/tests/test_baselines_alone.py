@@ -145,7 +145,7 @@ def test_every_sample_beyond_the_agents_is_a_voter_of_its_own() -> None:
     assert {m.wave for m in played.messages} == {0}
     assert played.transcript.answers(played.debate.voters) == [["1"], ["2"], ["2"], ["3"], ["3"]]
     assert [agent.persona.name for agent in played.result.agents] == [
-        "Agent 1", "Agent 2", "Agent 1 (2)", "Agent 2 (2)", "Agent 1 (3)"]
+        "Agent 1", "Agent 2", "Agent 3", "Agent 4", "Agent 5"]
 
 
 @pytest.mark.parametrize(("calls", "models"), [(9, "abc" * 3), (4, "abca"), (2, "ab")])

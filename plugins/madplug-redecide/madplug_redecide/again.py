@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from madplug import StudyResult, UserError
 from madplug.store import open_study
-from madplug.study import ResolvedStudy, Session, check_facts
+from madplug.study import ResolvedStudy, Session, check_facts, read_manifest
 from madplug_redecide.deciding import Redecider, keep_settings, most_calls, resolve_again, without_paying
 from madplug_redecide.scoring import resolve_rescored
 
@@ -84,6 +84,9 @@ def scored_again(folder: Path, metrics: Sequence[Any], *, yes: bool = False) -> 
         check_facts(recorded, folder)
         keep_settings(resolved, recorded)
         resolved.recorded_from = (recorded.fact("identity") or {}).get("recorded_from")
+        written = read_manifest(folder).get("data", {})  # as in the run file; study.toml spells out paths and options
+        if len(written) == len(resolved.datasets):
+            resolved.datasets = dict(zip(written, resolved.datasets.values(), strict=True))
         yield Again(resolved, partial(Session.run, samples=Redecider(recorded).samples, metrics=scores),
                     most_calls(resolved, recorded, deciding=False))
 

@@ -38,15 +38,20 @@ class Flaky(Model):
 """
 
 
+def written_data(folder):
+    """The data sets as the run file has them."""
+    return json.loads((folder / "runs/study/manifest.json").read_text())["data"]
+
+
 def test_rescore_computes_the_metrics_again_in_place(program, write, tmp_path, monkeypatch):
     import madplug_kit
 
-    program("run", write(SWEEP), *GRADED, *LEDGER)
-    before = paid(tmp_path)
+    program("run", write(SWEEP.replace("kit.numbered", "numbered")), *GRADED, *LEDGER)
+    before, data = paid(tmp_path), written_data(tmp_path)
     monkeypatch.setattr(madplug_kit.Right, "score", lambda self, debate, references: 0.25)
     done = program("rescore", "runs/study")
     assert done.exit_code == 0, done.stderr
-    assert paid(tmp_path) == before
+    assert (paid(tmp_path), written_data(tmp_path)) == (before, data)
     after = exported(tmp_path / "runs/study")
     assert {row["metrics"]["kit.right"] for row in after} == {0.25}
     monkeypatch.undo()

@@ -216,7 +216,7 @@ def _use(value: Any) -> str:
         return _use(value[0])
     if isinstance(value, Mapping):
         return str(value.get("use") or "")
-    return value if isinstance(value, str) and re.fullmatch(r"[a-z]\w*\.\w+", value) else ""
+    return value if isinstance(value, str) and re.fullmatch(r"[a-z]\w*\.\w+", value) and not FILE.search(value) else ""
 
 
 # Labels

@@ -86,6 +86,7 @@ def test_labels_are_only_what_differs(crossed):
     ([[], [{"use": "attack.drop", "share": 0.25}], [{"use": "attack.drop", "share": 0.5}]],
      ["none", "share=0.25", "share=0.5"]),
     ([3, 5, 3], ["3", "5", "3"]),
+    (["quiz.csv", "quiz2.csv"], ["quiz", "quiz2"]),
     ([True, False], ["true", "false"]),
     ([{"use": "m.chat", "model": "qwen", "temperature": 1.0}, {"use": "m.chat", "model": "llama", "temperature": 1.0}],
      ["qwen", "llama"]),
