@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 @click.option("--image", "images", metavar="PATH", multiple=True, type=click.Path(path_type=Path), help="An image that "
               "the question is about.")
 @click.option("--diff", metavar="REV", help="What has changed in this Git repository since REV.")
-@click.option("--follow", metavar="DIR", type=click.Path(path_type=Path), help="An earlier debate: its question and "
-              "answer are shown to the seats.")
-@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop before this is exceeded.")
+@click.option("--follow", metavar="DIR", type=click.Path(path_type=Path), help="An earlier debate, or its name in "
+              "runs/ask: its question and answer are shown to the seats.")
+@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Start no call once this is spent.")
 @click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after so many seconds.")
 @click.option("--dry-run", is_flag=True, help="Say what it may take, and ask nobody.")
 @click.option("--again", is_flag=True, help="Ask again what is on record.")
@@ -68,9 +69,12 @@ def ask(question: str, choices: tuple[str, ...], paradigm: str | None, models: t
     if council["seats"] or council["council"]:
         asked = asked_of(question, choices, paradigm, settings, **council)
         table, folder = asked.table, output or asked.folder(again=council["again"])
-        expect(asked.resolve(), quiet=quiet and not council["dry_run"])
+        resolved = asked.resolve()
+        expect(resolved, quiet=quiet and not council["dry_run"])
         if council["dry_run"]:
             return
+        if all(resolved.plan.models[name].missing() for name in asked.council.seats):
+            can_ask(resolved)
     elif named:
         raise UserError(f"{named[0]}: goes with --seat or --council")
     else:
@@ -79,12 +83,15 @@ def ask(question: str, choices: tuple[str, ...], paradigm: str | None, models: t
         folder = output or output_of(resolved.plan.name)
     console = Console(stderr=True, highlight=False)
     transcript = Transcript(console)
-    with nullcontext() if quiet else listening_to(transcript.listen):
+    with in_words(), nullcontext() if quiet else listening_to(transcript.listen):
         result = madplug.run(table, settings=_by_key(settings), output=folder, quiet=True,
                              observers=[] if quiet else [transcript])
     if council["export"]:
         write(folder, council["export"])
-    sys.exit(conclude(result, quiet=quiet))
+    status = conclude(result, quiet=quiet)
+    if named and result.summary["ending"] == "limit":
+        click.echo(f"{paid(folder)}; the same command with a higher limit goes on from there", err=True)
+    sys.exit(status)
 
 
 def asked_of(question: str, choices: tuple[str, ...], method: str | None, settings: tuple[str, ...], *,
@@ -94,10 +101,10 @@ def asked_of(question: str, choices: tuple[str, ...], method: str | None, settin
     """The question with what it is about, and the council. Raises `UserError`."""
     from madplug.study import Registry
     from madplug_ask import attachments as attached
-    from madplug_ask.councils import Asked, chosen, parsed_seats
+    from madplug_ask.councils import FOLDER, Asked, chosen, parsed_seats
 
     found = chosen(Registry(), council, parsed_seats(seats), chair, method)
-    context = [attached.earlier(follow)] if follow else []
+    context = [attached.earlier(follow if follow.exists() else FOLDER / follow)] if follow else []
     context += [attached.passage("Standard input", sys.stdin.read()) if str(path) == "-" else
                 attached.file_passage(path) for path in files]
     context += [attached.diff_passage(diff, Path())] if diff else []
@@ -121,6 +128,22 @@ def expect(resolved: ResolvedStudy, *, quiet: bool) -> None:
         seats = ", ".join(f"{name} ({model_in(slot)})" for name, slot in resolved.table["models"].items())
         alone = "; one seat, so that nothing is reviewed" if cell.wanted == 1 else ""
         click.echo(f"{safe(seats)}: {estimate(resolved).text}{alone}", err=True)
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """What may be wrong without being an error is told as everything else, and not as Python's warnings."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: click.echo(f"madplug: {safe(str(message))}", err=True)
+        yield
+
+
+def paid(folder: Path) -> str:
+    """What a question has taken so far."""
+    from madplug_ask.told import progress
+
+    now = progress(folder)
+    return f"{count(now.calls, 'call')}{f' for {dollars(now.cost_usd)} USD' if now.cost_usd else ''} on record"
 
 
 def write(folder: Path, output: Path) -> None:

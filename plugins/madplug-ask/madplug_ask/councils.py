@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from socket import create_connection
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-from madplug import UserError, nearest_or_all, to_json
+from madplug import Model, UserError, nearest_or_all, to_json
 from madplug.study import Registry, ResolvedStudy, load, read
 from madplug_ask.attachments import check_sizes
 from madplug_ask.study import EMBEDDED, model_table
@@ -32,6 +34,7 @@ SERVERS: Mapping[str, str] = {"ollama": "http://127.0.0.1:11434/v1", "llamacpp":
 """Where local servers listen unless told otherwise."""
 FREE: Mapping[str, float] = {"prompt": 0.0, "completion": 0.0}
 MOST_LOCAL = 3
+HERE = ("localhost", "127.0.0.1", "::1")
 FOLDER = Path("runs") / "ask"
 
 
@@ -160,13 +163,31 @@ def chosen(registry: Registry, council: str | None, seats: Mapping[str, str | Ma
 
 
 def offered(registry: Registry) -> dict[str, Any]:
-    """The councils that can be asked, by name: their seats with their models, chairs and methods; never a key."""
+    """The councils that can be asked, by name: their seats with models, US dollars per million tokens and what keeps
+    this machine from asking them; their chairs and methods; never a key."""
     found: dict[str, Any] = {}
     for name in (*councils(), *(["auto"] if detected(registry) else []), *embedded(registry)):
-        council = named_council(name, registry)
-        seats = {seat: model_in(slot) for seat, slot in council.seats.items()}
+        try:
+            council = named_council(name, registry)
+            models = Asked("?", council).resolve(registry).plan.models
+        except UserError as error:
+            found[name] = {"seats": {}, "chair": None, "method": METHOD, "problem": str(error)}
+            continue
+        seats = {seat: {"model": model_in(slot), "price": models[seat].price, "problem": problem_of(models[seat])}
+                 for seat, slot in council.seats.items()}
         found[name] = {"seats": seats, "chair": council.chair, "method": council.method}
     return found
+
+
+def problem_of(model: Model) -> str | None:
+    """Why this machine cannot ask a model: it lacks a key, or a server that should run here does not answer."""
+    where = urlsplit(getattr(model.options, "base_url", ""))
+    if where.hostname in HERE:
+        try:
+            create_connection((where.hostname, where.port or 80), timeout=0.5).close()
+        except OSError:
+            return f"nothing answers at {where.netloc}"
+    return model.missing()
 
 
 def model_in(slot: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import date
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from madplug.study import ResolvedStudy
 from madplug_ask.councils import Asked
 from madplug_ask.told import recorded, told
 
-MOST_SHOWN = 200
-"""Characters of a question and of an answer in a list."""
+MOST_SHOWN, RECENT = 200, 50
+"""Characters of a question and of an answer in a list; debates that are looked at for how long one takes."""
 
 Places = Mapping[str, tuple[int, int]]
 """By what a model is: how many requests of a question it may get at once, and how many at the same time in all."""
@@ -87,7 +88,7 @@ class Debates:
                  around: Callable[[str], AbstractContextManager[Sequence[Observer]]] | None = None) -> None:
         self.base = base
         self.problems: dict[str, str] = {}
-        """What has ended debates before their decision, by id."""
+        """What has ended debates before their decision, by id; also a limit."""
         self._usd_a_day = usd_a_day
         self._around = around or (lambda id: nullcontext(()))
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -118,7 +119,10 @@ class Debates:
         async def run() -> None:
             async with self._slots.hold(places_of(resolved)):
                 with self._around(id) as observers:
-                    await arun(resolved.table, output=self.base / id, observers=observers, quiet=True, yes=True)
+                    result = await arun(resolved.table, output=self.base / id, observers=observers, quiet=True,
+                                        yes=True)
+            if result.summary["ending"] == "limit":
+                self.problems[id] = result.summary["reason"]
 
         def ended(task: asyncio.Task[None]) -> None:
             self._running.pop(id, None)
@@ -159,11 +163,21 @@ class Debates:
             if (debate := recorded(path)) is not None:
                 yield path.name, debate, day
 
-    def history(self, query: str = "", limit: int = 20) -> list[dict[str, Any]]:
-        """The newest debates whose question or answer has these words, in short."""
+    def seconds_of(self, resolved: ResolvedStudy) -> list[float]:
+        """How long recent questions to the same seats took, with as many rounds."""
+        [cell] = resolved.plan.cells
+        models = [cell.models[i % len(cell.models)] for i in range(cell.wanted)]
+        recent = (debate for _, debate, _ in islice(self.all(), RECENT) if debate.decision is not None)
+        return [debate.seconds for debate in recent
+                if ([a.model for a in debate.agents], debate.rounds) == (models, cell.rounds)]
+
+    def history(self, query: str = "", limit: int = 20, before: str = "") -> list[dict[str, Any]]:
+        """The newest debates whose question or answer has these words, in short. before: a day, as 2026-11-23."""
         words, found = query.casefold(), list[dict[str, Any]]()
         for id, debate, day in self.all():
             facts = told(debate)
+            if before and day.isoformat() >= before:
+                continue
             if words in f"{debate.sample.question}\n{facts['answer']}".casefold():
                 found.append({"debate": id, "day": day.isoformat(), "question": debate.sample.question[:MOST_SHOWN],
                               "status": facts["status"], "answer": (facts["answer"] or "")[:MOST_SHOWN],

@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from madplug import AgentsCast, DebateStarted, Message, MessageRecorded, Observer, Progress, Request, Run, safe
+from madplug_ask.told import letters_of
 
 EVERY = 2.0
 """Seconds between two looks at what is waited for."""
-DISCUSS, REVIEW = "discuss", "review"
-"""Purposes of calls whose replies become messages; one that is not `discuss` is named."""
+DISCUSS, REVIEW, CHAIR = "discuss", "review", "chair"
+"""Purposes of calls; of those whose replies become messages, one that is not `discuss` is named."""
 
 
 @dataclass(eq=False)
@@ -41,6 +42,8 @@ class Transcript(Observer):
         self._names: dict[int, str] = {}
         self._voices: list[_Voice] = []
         """Those whose messages are not recorded yet; the first is shown while it is written."""
+        self._chairs = False
+        """Whether a chair writes, which has not been said yet."""
         self._latest: dict[int, str] = {}
         self._column = 0
         self._closed = threading.Event()
@@ -67,6 +70,8 @@ class Transcript(Observer):
         voice = _Voice(request.agent, request.purpose)
         with self._lock:
             self._voices += [voice] if request.agent is not None else []
+            self._chairs |= request.purpose == CHAIR
+            self._tell_chair()
 
         def piece(text: str) -> None:
             with self._lock:
@@ -97,15 +102,26 @@ class Transcript(Observer):
                 return
             if failed := message.data.get("madplug", {}).get("failed"):
                 for id, why in failed.items():
+                    self._voices = [v for v in self._voices if v.agent != int(id)]
                     self._print(Text(f"\n{self._names[int(id)]} is not heard: {safe(why)}", style="yellow"))
                 return
-            begun = any(v.begun for v in self._voices if v.agent == message.agent)
-            self._voices = [v for v in self._voices if v.agent != message.agent]
-            if not begun:
+            done = [v for v in self._voices if v.agent == message.agent
+                    and (v.purpose == REVIEW) == (message.move == REVIEW)]  # the next stage may have begun
+            self._voices = [v for v in self._voices if v not in done]
+            if not any(v.begun for v in done):
                 self._head(message.agent, REVIEW if message.move == REVIEW else DISCUSS)
                 self._write(safe(message.content.strip()))
             self._break_line()
+            if letters := letters_of(message, self._names):
+                self._print(Text(f"  ({safe(letters)})", style="dim"))
             self._answer(message)
+            self._tell_chair()
+
+    def _tell_chair(self) -> None:
+        """Say that the chair writes, once all that it has read is shown."""
+        if self._chairs and not self._voices:
+            self._print(Text("\n(the chair is writing the answer)", style="dim"))
+            self._chairs = False
 
     def _head(self, agent: int | None, purpose: str = DISCUSS) -> None:
         self._print(Text())

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from madplug import DebateResult, UserError, count, dollars
+from madplug import DebateResult, Message, UserError, count, dollars
 from madplug.store import open_study
+from madplug.study import read
 
 MOST_ANSWER = 1500
 """Characters of a seat's answer in the short form."""
+DONE: Mapping[str, str] = {"draft": "answered", "review": "reviewed", "improve": "revised their answers"}
+"""What seats have done, by the move they were asked for."""
 
 
 def recorded(folder: Path) -> DebateResult | None:
@@ -36,7 +39,8 @@ def told(debate: DebateResult, most: int = MOST_ANSWER) -> dict[str, Any]:
             "dissent": dissent(debate), "tie": bool(decision and decision.tie),
             "scores": dict(decision.scores) if decision else {},
             "seats": [_seat(debate, agent.id, notes, most) for agent in debate.agents],
-            "votes": list(notes.get("votes", ())), "analysis": notes.get("analysis"), "calls": debate.calls,
+            "votes": list(notes.get("votes", ())), "analysis": notes.get("analysis"), "rounds": debate.rounds,
+            "calls": debate.calls,
             "tokens": debate.tokens.prompt + debate.tokens.completion, "cost_usd": debate.tokens.cost_usd,
             "seconds": round(debate.seconds, 1)}
 
@@ -85,15 +89,28 @@ def progress(folder: Path) -> Progress:
         debate, calls = None, []
     if debate is None:
         return Progress(0, 0.0, frozenset(), "waiting for its turn")
-    last = max((call.round or 0 for call in calls), default=0)
-    here = [call for call in calls if call.round == last and call.agent is not None]
-    heard = frozenset(call.agent for call in here if call.agent is not None)
-    names = [a.persona.name for a in debate.agents if a.id not in heard | debate.failures.keys()]
-    what = "reviews" if any(call.purpose == "review" for call in here) else "answers"
-    waiting = f"; waiting for {', '.join(names)}" if names else ""
+    now = 1 + max((m.round for m in debate.messages if m.agent is not None), default=0)
+    heard = frozenset(call.agent for call in calls if call.round == now and call.agent is not None)
     costs = [call.cost_usd for call in calls]
     return Progress(len(calls), None if None in costs else sum(filter(None, costs)), heard,
-                    f"{len(heard)} of {count(len(debate.agents), 'seat')}: {what}{waiting}")
+                    _stage(debate, now, heard, read(folder / "study.toml", environ={})["cells"][0]["debate"]))
+
+
+def _stage(debate: DebateResult, now: int, heard: frozenset[int], table: Mapping[str, Any]) -> str:
+    """What is under way in a round. table: the debate's, in the run file."""
+    if now > table["rounds"]:
+        return "the answer is being written"
+    seats = [agent for agent in debate.agents if agent.id not in debate.failures]
+    waiting = ", ".join(agent.persona.name for agent in seats if agent.id not in heard)
+    moves = table["turns"].get("moves") or ["draft"]
+    done = DONE.get(moves[min(now, len(moves)) - 1], "spoken")
+    return f"{len(heard)} of {len(seats)} have {done}{waiting and f'; waiting for {waiting}'}"
+
+
+def letters_of(review: Message, names: Mapping[int, str]) -> str:
+    """Whose answers the letters in a review are; empty for any other message."""
+    labels = (review.data.get("council") or {}).get("labels") or {}
+    return ", ".join(f"{letter} is {names[id]}" for letter, id in labels.items())
 
 
 def markdown(debate: DebateResult) -> str:
@@ -112,8 +129,7 @@ def _markdown(debate: DebateResult) -> Iterator[str]:
     for m in debate.messages:
         if m.agent is not None:
             yield f"## {debate.agents[m.agent].persona.name}, {'review' if m.move == 'review' else 'answer'}"
-            labels = (m.data.get("council") or {}).get("labels") or {}
-            key = ", ".join(f"{letter} is {debate.agents[id].persona.name}" for letter, id in labels.items())
+            key = letters_of(m, {agent.id: agent.persona.name for agent in debate.agents})
             yield f"{m.content.strip()}{f'{chr(10) * 2}({key})' if key else ''}"
     cost = f", {dollars(debate.tokens.cost_usd)} USD" if debate.tokens.cost_usd else ""
     yield f"{count(debate.calls, 'call')}, {facts['tokens']:,} tokens{cost}"

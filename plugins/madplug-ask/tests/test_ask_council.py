@@ -65,7 +65,8 @@ def test_a_council_answers_and_says_what_it_took(ask, tmp_path):
     status, stdout, stderr = ask("--council", "three", "--export", "out.md")
     assert (status, stdout) == (0, "Go north.\n")
     assert "a (a), b (b), c (c): at most 10 calls, about" in stderr
-    assert re.search(r"\n\na\nBy a\.\n\nb\nBy b\.\n(.*\n)*\nAnswer\nwritten by the chair, '\w', from 3 answers", stderr)
+    assert re.search(r"\n\na\nBy a\.\n\nb\nBy b\.\n(.*\n)*  \(A is \w, B is \w, C is \w\)\n\n"
+                     r"\(the chair is writing the answer\)\n\nAnswer\nwritten by the chair, '\w', from 3", stderr)
     assert (tmp_path / "out.md").read_text().startswith("# Which way?\n\nGo north.\n")
 
 
@@ -126,6 +127,7 @@ def test_a_role_files_and_an_earlier_debate_reach_the_seats(ask, endpoint, tmp_p
     (("--council", "one", "--max-usd", "1"), "the price of model 'a' is unknown"),
     (("--council", "auto"), "no key of a provider is set"),
     (("--seat", "a=nothing:x"), "no installed plugin 'nothing'"),
+    (("--seat", "a=openai:x", "--set", "models.a.base_url=https://api.openai.com/v1"), "OPENAI_API_KEY is not set"),
     (("--seat", "a b=openai:x"), "a seat's name has letters")])
 def test_mistakes_are_told_before_anything_is_asked(ask, endpoint, tmp_path, words, message):
     (tmp_path / ".env").write_text("KEY=1")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Annotated, Any, Literal
@@ -15,10 +16,18 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.subscriptions import InMemorySubscriptionBus
-from mcp.types import Completion, CompletionArgument, InputRequiredResult, ToolAnnotations
+from mcp.types import (
+    CallToolResult,
+    Completion,
+    CompletionArgument,
+    InputRequiredResult,
+    ResourceLink,
+    TextContent,
+    ToolAnnotations,
+)
 from pydantic import BaseModel, Field
 
-from madplug import MadplugError, Observer, to_json
+from madplug import MadplugError, Observer, count, dollars, to_json
 from madplug.study import Registry
 from madplug_ask import attachments, told
 from madplug_ask import councils as sitting
@@ -83,7 +92,7 @@ class Answer(BaseModel):
     """A debate in short. `partial`: seats in `missing` were not heard; say so before the answer."""
 
     debate: str
-    status: Literal["decided", "undecided", "partial", "running", "your_turn", "failed"]
+    status: Literal["decided", "undecided", "partial", "running", "stopped", "your_turn", "failed"]
     turn: Turn | None = None
     missing: list[str] = []
     answer: str | None = None
@@ -95,12 +104,17 @@ class Answer(BaseModel):
     seats: list[Seat] = []
     votes: list[dict[str, Any]] = []
     analysis: dict[str, Any] | None = None
+    rounds: int = 0
     calls: int = 0
     tokens: int = 0
     cost_usd: float | None = None
     seconds: float = 0.0
     next: str = ""
     links: list[str] = []
+    text: str = ""
+    """A page of a part."""
+    page: int = 1
+    pages: int = 1
 
 
 class Expected(BaseModel):
@@ -109,21 +123,16 @@ class Expected(BaseModel):
     calls_at_most: int
     usd_low: float | None
     usd_high: float | None
+    seconds_p50: float | None
+    """The median of recent questions to the same seats."""
     based_on: str
 
 
-class Page(BaseModel):
-    """A part of a debate as Markdown or JSON."""
-
-    debate: str
-    status: str
-    page: int
-    pages: int
-    text: str
-
-
+Told = Annotated[CallToolResult, Answer]
 Wait = Annotated[float, Field(ge=0, le=3600, description="seconds to wait; the debate goes on after that")]
 Council = Annotated[str | None, Field(description="a council of the tool `councils`, or auto")]
+
+
 class Seated(BaseModel):
     """A seat that is told who it is."""
 
@@ -135,9 +144,15 @@ Seats = Annotated[dict[str, str | Seated] | None, Field(
     description="instead of a council: PLUGIN:MODEL by name, as {\"small\": \"openai:gpt-4o-mini\"}, or with a role")]
 Files = Annotated[list[str] | None, Field(description="text files that the question is about")]
 Way = Annotated[Method | None, Field(description="how it is held; default: the council's own, three stages")]
+Rounds = Annotated[int | None, Field(ge=1, le=10, description="stages before the decision; 1: answers, no reviews")]
+Tie = Literal["undecided", "no", "chair"]
 HALF = 0.5
+UNDECIDED: Tie = "undecided"
+MARKDOWN = "text/markdown"
+KINDS = {"record": "application/json", "page": "text/html"}
 Share = Annotated[float, Field(ge=0, lt=1, description="yes needs a greater share of the votes")]
-Budget = Annotated[float | None, Field(ge=0, description="US dollars at most; needs models with known prices")]
+Budget = Annotated[float | None, Field(ge=0, description="start no call once so many US dollars are spent; needs "
+                                       "models with known prices")]
 
 
 def server_of(allowed: Settings, **options: Any) -> MCPServer[Any]:
@@ -180,31 +195,34 @@ class Tools:
 
     async def ask(self, ctx: Context, question: Annotated[str, Field(min_length=1, max_length=256_000)],
                   council: Council = None, seats: Seats = None, chair: str | None = None,
-                  method: Way = None, choices: list[str] | None = None, context: str | None = None,
-                  files: Files = None, follow: str | None = None, max_usd: Budget = None, wait_seconds: Wait = 240,
-                  again: bool = False) -> Answer | InputRequiredResult:
+                  method: Way = None, rounds: Rounds = None, choices: list[str] | None = None,
+                  context: str | None = None, files: Files = None, follow: str | None = None, max_usd: Budget = None,
+                  wait_seconds: Wait = 240, again: bool = False) -> Told | InputRequiredResult:
         """Ask several models one question; they review each other, and a chair answers. Same arguments, same debate:
         nothing is paid twice, unless again."""
         with _told():
-            asked = self._asked(question, council, seats, chair, method, choices, context, files, follow, max_usd)
+            asked = self._asked(question, council, seats, chair, method, rounds, choices, context, files, follow,
+                                max_usd)
             return await self._hold(asked, again, wait_seconds, ctx)
 
     async def verdict(self, ctx: Context, claim: Annotated[str, Field(min_length=1, max_length=256_000)],
                       criteria: str | None = None, council: Council = None, seats: Seats = None,
-                      threshold: Share = HALF, context: str | None = None, files: Files = None, max_usd: Budget = None,
-                      wait_seconds: Wait = 240, again: bool = False) -> Answer | InputRequiredResult:
+                      threshold: Share = HALF, tie: Tie = UNDECIDED,
+                      context: str | None = None, files: Files = None, max_usd: Budget = None,
+                      wait_seconds: Wait = 240, again: bool = False) -> Told | InputRequiredResult:
         """Have several models vote yes or no on a claim, each with a confidence and a reason. `answer` is yes, no or
         null; `votes` has the ballots."""
         with _told():
             question = f"{claim}\n\nCriteria: {criteria}" if criteria else claim
-            asked = self._asked(question, council, seats, None, sitting.JURY, None, context, files, None, max_usd)
-            if threshold != HALF:
-                asked = replace(asked, settings=(*asked.settings, f"debate.decision.threshold={threshold}"))
+            asked = self._asked(question, council, seats, None, sitting.JURY, None, None, context, files, None, max_usd)
+            rule = {"threshold": (threshold, HALF), "tie": (tie, UNDECIDED)}
+            changes = [f"debate.decision.{key}={value}" for key, (value, usual) in rule.items() if value != usual]
+            asked = replace(asked, settings=(*asked.settings, *changes))
             return await self._hold(asked, again, wait_seconds, ctx)
 
     async def take_turn(self, ctx: Context, debate: str, turn: str,
                         text: Annotated[str, Field(min_length=1, max_length=256_000)],
-                        wait_seconds: Wait = 240) -> Answer:
+                        wait_seconds: Wait = 240) -> Told:
         """Give your own answer to the messages of a turn that `ask` returned with the status your_turn. Answer them
         by yourself, without what you know of the other seats."""
         with _told():
@@ -214,7 +232,7 @@ class Tools:
 
     async def result(self, ctx: Context, debate: str, wait_seconds: Wait = 240,
                      part: Literal["summary", "answers", "record"] = "summary",
-                     page: Annotated[int, Field(ge=1)] = 1) -> Answer | Page:
+                     page: Annotated[int, Field(ge=1)] = 1) -> Told:
         """A debate by its id, waiting if it still runs. summary; answers: answers and reviews in full, as Markdown;
         record: everything, as JSON. The last two in pages."""
         with _told():
@@ -224,33 +242,41 @@ class Tools:
                 return await self._answer(debate, wait_seconds, ctx, None)
             found = self._debates.debate(debate)
             text = "" if found is None else told.markdown(found) if part == "answers" else to_json(found)
-            return Page(debate=debate, status="running" if self._debates.runs(debate) else "ended", page=page,
-                        pages=max(1, -(-len(text) // PAGE)), text=text[PAGE * (page - 1):PAGE * page])
+            status = self._status(debate, told.told(found)["status"] if found else "running")
+            return result_of(Answer(debate=debate, status=status, page=page, pages=max(1, -(-len(text) // PAGE)),
+                                    text=text[PAGE * (page - 1):PAGE * page], links=resources_of(debate)))
 
     def estimate(self, question: Annotated[str, Field(min_length=1, max_length=256_000)], council: Council = None,
-                 seats: Seats = None, chair: str | None = None, method: Way = None,
-                 context: str | None = None, files: Files = None) -> Expected:
+                 seats: Seats = None, chair: str | None = None, method: Way = None, rounds: Rounds = None,
+                 choices: list[str] | None = None, context: str | None = None, files: Files = None,
+                 follow: str | None = None) -> Expected:
         """What `ask` may take. No model is asked."""
         with _told():
-            asked = self._asked(question, council, seats, chair, method, None, context, files, None, None)
-            found = sitting.estimate(asked.resolve())
+            asked = self._asked(question, council, seats, chair, method, rounds, choices, context, files, follow, None)
+            resolved = asked.resolve()
+            found, took = sitting.estimate(resolved), self._debates.seconds_of(resolved)
             low, high = found.usd or (None, None)
             return Expected(calls_at_most=found.calls, usd_low=low, usd_high=high,
-                            based_on="a trial without a model, with replies of 100 tokens and as long as can be")
+                            seconds_p50=round(median(took), 1) if took else None,
+                            based_on="a trial without a model, with replies of 100 tokens and as long as can be; "
+                                     f"seconds: {count(len(took), 'earlier question')} to the same seats")
 
-    def history(self, query: str = "", limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 20) -> list[dict[str, Any]]:
+    def history(self, query: str = "", limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 20,
+                before: Annotated[str, Field(description="only of days before this one, as 2026-11-23")] = "",
+                ) -> list[dict[str, Any]]:
         """Recorded debates whose question or answer has these words, the newest first."""
         with _told():
-            return self._debates.history(query, limit)
+            return self._debates.history(query, limit, before)
 
     def councils(self) -> dict[str, Any]:
-        """The councils that can be asked: their seats, chairs and methods. `auto` is what has a key or runs here."""
+        """The councils that can be asked: their chairs and methods, and seats with models, prices (US dollars per
+        million tokens) and what keeps this machine from asking them. `auto` is what has a key or runs here."""
         with _told():
             return {"default": self._allowed.council, "councils": sitting.offered(Registry())}
 
     def _asked(self, question: str, council: str | None, seats: Mapping[str, str | Seated] | None, chair: str | None,
-               method: str | None, choices: Sequence[str] | None, context: str | None, files: Sequence[str] | None,
-               follow: str | None, max_usd: float | None) -> sitting.Asked:
+               method: str | None, rounds: int | None, choices: Sequence[str] | None, context: str | None,
+               files: Sequence[str] | None, follow: str | None, max_usd: float | None) -> sitting.Asked:
         allowed, registry = self._allowed, Registry()
         named = {name: one if isinstance(one, str) else {**model_table(registry, one.model), "role": one.role}
                  for name, one in (seats or {}).items()}
@@ -263,11 +289,12 @@ class Tools:
         passages += [attachments.passage("Context", context)] if context else []
         passages += [attachments.file_passage(Path(allowed.allow or "", name), allowed.allow) for name in files or ()]
         limits = [usd for usd in (max_usd, allowed.usd_a_question) if usd is not None]
-        return sitting.Asked(question, found, tuple(choices or ()), tuple(passages), settings=allowed.settings,
-                              max_usd=min(limits, default=None))
+        settings = (*allowed.settings, *([f"debate.rounds={rounds}"] if rounds else []))
+        return sitting.Asked(question, found, tuple(choices or ()), tuple(passages), settings=settings,
+                             max_usd=min(limits, default=None))
 
     async def _hold(self, asked: sitting.Asked, again: bool, seconds: float,
-                    ctx: Context) -> Answer | InputRequiredResult:
+                    ctx: Context) -> Told | InputRequiredResult:
         """Ask, once the cost is confirmed where that is wanted."""
         most = self._allowed.confirm_usd
         if most is not None and not self._debates.is_known(asked, again=again) and \
@@ -276,10 +303,11 @@ class Tools:
         id = self._debates.start(asked, again=again)
         return await self._answer(id, seconds, ctx, asked.resolve().plan.cells[0].worst_calls())
 
-    async def _answer(self, id: str, seconds: float, ctx: Context, most: int | None) -> Answer:
+    async def _answer(self, id: str, seconds: float, ctx: Context, most: int | None) -> CallToolResult:
         """Wait, with messages about progress, and tell what there is."""
         self._debates.folder(id)
-        until, told_of, turns = monotonic() + seconds, 0.0, self._seats.of(id)
+        began, told_of, turns = monotonic(), 0.0, self._seats.of(id)
+        until = began + seconds
         while True:
             await self._debates.wait(id, max(0.0, min(until - monotonic(), PROGRESS)), turns.opened)
             found, turn = self._debates.debate(id), turns.first()
@@ -287,14 +315,51 @@ class Tools:
                 break
             now = told.progress(self._debates.folder(id))
             told_of = max(told_of + 0.001, float(now.calls))
-            await ctx.report_progress(told_of, most, now.text[:MOST_MESSAGE])
-        runs = self._debates.runs(id)
+            text = f"{now.text} ({monotonic() - began:.0f} s)"
+            await ctx.report_progress(told_of, most, text[-MOST_MESSAGE:])
+        now = told.progress(self._debates.folder(id))
         facts = told.told(found) if found else {"status": "running"}
-        status = "your_turn" if turn else "running" if runs else facts["status"]
+        status = "your_turn" if turn else self._status(id, facts["status"])
+        if facts["status"] == "running":
+            facts |= {"calls": now.calls, "cost_usd": now.cost_usd, "decided_by": self._debates.problems.get(id, "")}
+        answer = facts.get("answer") or ""
+        if len(answer) > PAGE:
+            facts["answer"] = f"{answer[:PAGE]}..."
         more = {"running": f"call result(debate={id!r}), or ask again with the same arguments; nothing is paid twice",
+                "stopped": "ask again, with a higher max_usd if that has ended it; what was answered is not paid twice",
+                "failed": "ask again with the same arguments once the seats can answer, or ask other seats; what was "
+                          "answered is not paid twice",
                 "your_turn": "answer the messages of `turn` yourself, and call take_turn with the answer"}
-        return Answer(**{**facts, "debate": id, "status": status, "next": more.get(status, ""), "turn": turn,
-                         "links": resources_of(id)})
+        rest = f"the answer in full: result(debate={id!r}, part='answers')" if len(answer) > PAGE else ""
+        return result_of(Answer(**{**facts, "debate": id, "status": status, "next": more.get(status, rest),
+                                   "turn": turn, "links": resources_of(id)}))
+
+    def _status(self, id: str, recorded: str) -> Any:
+        """What has come of a debate; one that has no end on record may have stopped."""
+        return "stopped" if recorded == "running" and not self._debates.runs(id) else recorded
+
+
+def result_of(answer: Answer) -> CallToolResult:
+    """A result as data, in words for those who read no data, and with links to the record."""
+    links = [ResourceLink(uri=uri, name=uri.partition("://")[2], mime_type=KINDS.get(uri.rpartition("/")[2], MARKDOWN))
+             for uri in answer.links]
+    return CallToolResult(content=[TextContent(text="\n\n".join(filter(None, _words(answer)))), *links],
+                          structured_content=answer.model_dump(mode="json"), is_error=answer.status == "failed")
+
+
+def _words(answer: Answer) -> Iterator[str]:
+    """What stands in the text of a result."""
+    yield f"{answer.status} (debate {answer.debate})"
+    yield from (f"Not heard: {line}" for line in answer.missing)
+    yield answer.answer or ""
+    yield answer.decided_by and f"({answer.decided_by})"
+    yield "\n".join(f"{name} dissents: {said}" for name, said in answer.dissent.items())
+    yield "\n".join(f"{vote['seat']}: {vote['vote']}. {vote['reason']}" for vote in answer.votes)
+    yield f"{answer.text}\n\n(page {answer.page} of {answer.pages})" if answer.text else ""
+    yield answer.turn.model_dump_json() if answer.turn else ""
+    cost = f", {dollars(answer.cost_usd)} USD" if answer.cost_usd else ""
+    yield f"{count(answer.calls, 'call')}{cost}, {answer.seconds:.0f} s" if answer.seats else ""
+    yield answer.next
 
 
 @contextmanager
@@ -346,10 +411,11 @@ def _add_resources(server: MCPServer[Any], debates: Debates) -> None:
     add("madplug://methods", "text/markdown", methods)
 
     async def complete(ref: Any, argument: CompletionArgument, _: Any) -> Completion | None:
-        """The ids of debates that begin with what is typed."""
-        if argument.name != "id":
+        """The ids of debates, or the councils, that begin with what is typed."""
+        if argument.name not in ("id", "council"):
             return None
-        found = [id for id, *_ in debates.all() if id.startswith(argument.value)]
+        names = (id for id, *_ in debates.all()) if argument.name == "id" else ("auto", *sitting.councils())
+        found = [name for name in names if name.startswith(argument.value)]
         return Completion(values=found[:MOST_COMPLETED], total=len(found))
 
     completes: Any = server.completion  # has no types
@@ -358,10 +424,11 @@ def _add_resources(server: MCPServer[Any], debates: Debates) -> None:
 
 def _add_prompts(server: MCPServer[Any]) -> None:
     @server.prompt()
-    def council(question: str) -> str:
+    def council(question: str, council: str = "") -> str:
         """Ask the council, and report its answer."""
-        return (f"Ask the council with the tool `ask`:\n\n{question}\n\nReport its answer. If the status is partial, "
-                "say first who was not heard. Then say where the seats disagreed.")
+        which = f", council {council!r}" if council else ""
+        return (f"Ask the council with the tool `ask`{which}:\n\n{question}\n\nReport its answer. If the status is "
+                "partial, say first who was not heard. Then say where the seats disagreed.")
 
     @server.prompt()
     def verdict(claim: str) -> str:

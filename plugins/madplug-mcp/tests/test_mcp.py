@@ -41,7 +41,7 @@ def said(body):
     if "Is this so?" in text:
         return json.dumps({"vote": "no" if body["model"] == "c" else "yes", "confidence": 0.7, "reason": "So."})
     if "You chair it" in text:
-        return "Go north."
+        return "Go north." * (2000 if "length" in text else 1)
     labels = sorted(re.findall(r"^Answer (\w):$", text, re.MULTILINE))
     ranking = "\n".join(f"{i}. Answer {label}" for i, label in enumerate(labels, 1))
     return f"FINAL RANKING:\n{ranking}" if "Then rank" in text else f"By {body['model']}."
@@ -100,7 +100,8 @@ async def over_http(url, tool, **arguments):
 async def call(client, tool, **arguments):
     found = await client.call_tool(tool, arguments)
     text = found.content[0].text if found.content else ""
-    return SimpleNamespace(error=found.is_error, text=text, **(found.structured_content or {}))
+    links = [str(block.uri) for block in found.content[1:] if block.type == "resource_link"]
+    return SimpleNamespace(error=found.is_error, words=text, linked=links, **(found.structured_content or {}))
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -109,15 +110,17 @@ def test_a_question_over_standard_input_and_output_in_both_eras(started, endpoin
         async with Client(stdio(started), mode=mode) as client:
             first, again = [await call(client, "ask", **QUESTION) for _ in range(2)]
             assert (first.status, first.answer, first.calls) == ("decided", "Go north.", 7)
-            assert again.debate == first.debate
+            assert (again.debate, first.linked) == (first.debate, first.links)
             assert [s["name"] for s in first.seats] == ["a", "b", "c"]
             page = await call(client, "result", debate=first.debate, part="answers")
-            assert page.result["text"].startswith("# Which way?\n\nGo north.")
+            assert page.text.startswith("# Which way?\n\nGo north.")
             listed = await call(client, "history", query="which WAY")
             assert listed.result[0]["debate"] == first.debate
             read = await client.read_resource(f"madplug://debates/{first.debate}")
             assert "Go north." in read.contents[0].text
             debates = ResourceTemplateReference(uri="madplug://debates/{id}")
+            assert (await call(client, "estimate", **QUESTION | {"question": "And?"})).seconds_p50 == first.seconds
+            assert (await call(client, "history", before="2020-01-01")).result == []
             found = await client.complete(debates, {"name": "id", "value": "which"})
             assert found.completion.values == [first.debate]
     asyncio.run(run())
@@ -163,7 +166,7 @@ def test_a_debate_goes_on_when_nobody_waits_for_it(started, endpoint):
             await asyncio.sleep(0.2)
             task.cancel()
             done = await call(client, "result", debate=running.debate)
-            assert done.result["answer"] == "Go north."
+            assert done.answer == "Go north."
     asyncio.run(run())
     assert len(endpoint.endpoint.seen) == 7
 
@@ -186,7 +189,7 @@ def test_a_killed_server_goes_on_with_the_debate_when_it_is_asked_for(started, e
         async with Client(stdio(started)) as client:
             return await call(client, "result", debate=folder.name)
 
-    assert asyncio.run(resumed()).result["answer"] == "Go north."
+    assert asyncio.run(resumed()).answer == "Go north."
     assert len(endpoint.endpoint.seen) <= 7 + 3  # only calls that were in flight are made again
 
 
@@ -202,7 +205,7 @@ def test_the_model_of_the_client_takes_a_seat_by_tool_calls(started, endpoint):
             assert (found.status, found.answer) == ("decided", "Go north.")
             assert [s["answer"] for s in found.seats] == ["By a.", "By the client."]
             late = await call(client, "take_turn", debate=found.debate, turn=done, text="Again.")
-            assert "does not wait for an answer" in late.text
+            assert "does not wait for an answer" in late.words
     asyncio.run(run())
     assert len(endpoint.endpoint.seen) == 3
 
@@ -225,9 +228,10 @@ def test_what_a_client_sees_of_the_server(started):
             tools = (await client.list_tools()).tools
             assert {t.name for t in tools} == {"ask", "verdict", "result", "estimate", "history", "councils"}
             assert len(json.dumps([t.model_dump(mode="json", exclude_none=True) for t in tools])) / 4 < 6000
-            assert (await call(client, "estimate", **QUESTION)).calls_at_most == 10
+            expected = await call(client, "estimate", **QUESTION)
+            assert (expected.calls_at_most, expected.seconds_p50) == (10, None)
             councils = await call(client, "councils")
-            assert councils.councils["three"]["seats"] == {"a": "a", "b": "b", "c": "c"}
+            assert councils.councils["three"]["seats"]["a"] == {"model": "a", "price": None, "problem": None}
             assert "sk-do-not-show" not in str(councils)
             prompts = (await client.list_prompts()).prompts
             assert {p.name for p in prompts} == {"council", "verdict", "review_diff"}
@@ -244,7 +248,7 @@ def test_mistakes_are_the_tool_s_errors_in_words(started, endpoint, arguments, m
         async with Client(stdio(started)) as client:
             return await call(client, "ask", **QUESTION, **arguments)
     found = asyncio.run(run())
-    assert (found.error, message in found.text) == (True, True), found.text
+    assert (found.error, message in found.words) == (True, True), found.words
     assert not endpoint.endpoint.seen
 
 
@@ -292,7 +296,26 @@ def test_a_client_is_told_who_has_answered_while_nothing_comes(endpoint, tmp_pat
     assert begins == {"a": "Which way?", "b": "You doubt."}
     assert len(heard) >= 10
     assert [progress for progress, _ in heard] == sorted({progress for progress, _ in heard})
-    assert {message for _, message in heard} >= {"0 of 2 seats: answers; waiting for a, b", "2 of 2 seats: answers"}
+    assert {message.partition(" (")[0] for _, message in heard} >= {
+        "0 of 2 have answered; waiting for a, b", "0 of 2 have reviewed; waiting for a, b",
+        "the answer is being written"}
+
+
+@pytest.mark.parametrize(("model", "more", "status", "words"), [
+    ("dead", {}, "failed", "the account is closed.*ask again with the same arguments once the seats can answer"),
+    ("b", {"max_usd": 0.001}, "stopped", "cost_usd: 0.001 reached.*2 calls, .* USD.*ask again, with a higher max_usd"),
+    ("b", {"question": "At length?"}, "decided", "the answer in full: result")])
+def test_a_result_says_what_is_missing_in_it_and_how_to_get_it(endpoint, tmp_path, model, more, status, words):
+    prices = "price={prompt = 100.0, completion = 100.0}"
+    settings = (*seats_of(endpoint)[1], *(f"models.{m}.{prices}" for m in "ab"))
+
+    async def run():
+        async with Client(server_of(Settings(tmp_path, settings=settings))) as client:
+            return await call(client, "ask", seats={"a": f"openai:{model}", "b": f"openai:{model}"}, **QUESTION | more)
+    found = asyncio.run(run())
+    assert (found.status, found.error) == (status, status == "failed")
+    assert re.search(words, found.words, re.DOTALL)
+    assert len(found.words) < 13_000
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -310,7 +333,7 @@ def test_a_question_that_may_cost_too_much_is_confirmed_by_the_user_once(endpoin
         server = server_of(Settings(tmp_path, settings=settings, confirm_usd=0.01))
         async with Client(server, mode=mode, elicitation_callback=asked if action else None) as client:
             found = [await call(client, "ask", **question) for _ in range(2 if paid else 1)]
-            assert all(words in f.text for f in found)
+            assert all(words in f.words for f in found)
     asyncio.run(run())
     assert ["at most 7 calls, about" in said for said in heard] == [True] * bool(action)
     assert len(endpoint.endpoint.seen) == paid

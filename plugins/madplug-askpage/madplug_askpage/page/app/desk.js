@@ -64,7 +64,8 @@ function Form({ offer, follow }) {
         seats.filter((name) => name !== council.chair).map((name) => html`<option value=${name}>${name}</option>`)}</select></label></div>
     <p class="quiet small">${offer.methods[q.method || council?.method || 'council.three_stages']}</p>
     ${council ? html`<fieldset><legend>Seats</legend>${seats.map((name) => html`<label class="seat"><input type="checkbox" checked=${ticked(name)} onChange=${() => tick(name)} />
-        <b>${brief(name, 40)}</b> <span class="quiet small">${brief(council.seats[name], 50)}</span></label>`)}</fieldset>`
+        <b>${brief(name, 40)}</b> <span class="quiet small">${brief(council.seats[name].model, 50)}${priced(council.seats[name].price)}</span>${
+        council.seats[name].problem && html` <span class="badge warn">${brief(council.seats[name].problem, 160)}</span>`}</label>`)}</fieldset>`
     : html`<label class="wide-label"><span>Seats, a line each: NAME=PLUGIN:MODEL</span><textarea rows="3" value=${q.seats ?? ''} placeholder="small=openai:gpt-4o-mini"
         onInput=${(e) => set({ seats: e.target.value })}></textarea></label>`}
     <details open=${Boolean(kept.blind || kept.usd || kept.choices || kept.files?.length || kept.images?.length)}><summary>Files, options, budget</summary><div class="more"><${Files} q=${q} set=${set} />
@@ -76,6 +77,8 @@ function Form({ offer, follow }) {
     <p class="bar start"><button class="button main">Ask</button><span class="quiet" role="status">${
       expected.text && `${plural(expected.seats, 'seat')}, ${expected.text}${expected.seats === 1 ? '; nothing is reviewed' : ''}`}</span></p></form>`;
 }
+
+const priced = (price) => (!price ? ', price unknown' : price.prompt || price.completion ? `, ${price.prompt} and ${price.completion} USD per million tokens in and out` : ', free');
 
 // Texts and images as the browser reads them: the server opens no path of the page's.
 function Files({ q, set }) {
