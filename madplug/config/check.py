@@ -115,16 +115,15 @@ def _asked(component: Component, method: Any) -> list[str]:
 # Cells
 
 def merge(by_cell: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
-    """Problems that all cells share, once each; the others with the cell they belong to."""
-    common = set.intersection(*(set(p) for p in by_cell.values())) if by_cell else set()
-    seen: set[Problem] = set()
+    """Problems, once each, with the cells they belong to unless these are all."""
+    cells: dict[Problem, dict[str, None]] = {}
     for slug, problems in by_cell.items():
         for problem in problems:
-            if problem not in common:
-                yield Problem(f"cell '{slug}': {problem.place}", problem.message)
-            elif problem not in seen:
-                seen.add(problem)
-                yield problem
+            cells.setdefault(problem, {})[slug] = None
+    for problem, slugs in cells.items():
+        names = "', '".join(slugs)
+        yield problem if len(slugs) == len(by_cell) else Problem(
+            f"{'cells' if len(slugs) > 1 else 'cell'} '{names}': {problem.place}", problem.message)
 
 
 def check_matches(found: Sequence[Cell], names: Collection[str]) -> Iterator[Problem]:

@@ -175,9 +175,12 @@ def test_a_cell_that_sets_the_paradigm_starts_from_it_alone(write):
     assert by_slug["same"]["debate"]["rounds"] == 9
 
 
-def test_a_problem_of_one_cell_names_the_cell(write):
-    found = problems(write(RUN + '[[cells]]\nname = "a"\n[[cells]]\nname = "b"\ndebate.decision = "kit.needy"\n'))
-    assert found == ["cell 'b': debate.decision: kit.needy needs 'agreement', which no component of this cell gives"]
+@pytest.mark.parametrize(("needy", "which"), [("b", "cell 'b': "), ("ac", "cells 'a', 'c': "), ("abc", "")])
+def test_a_problem_of_some_cells_is_told_once_and_names_them(write, needy, which):
+    decisions = {name: "needy" if name in needy else "last_round" for name in "abc"}
+    cells = (f'[[cells]]\nname = "{name}"\ndebate.decision = "kit.{one}"\n' for name, one in decisions.items())
+    assert problems(write(RUN + "".join(cells))) == [
+        f"{which}debate.decision: kit.needy needs 'agreement', which no component of this cell gives"]
 
 
 def test_a_move_that_no_style_writes_is_refused(write, madplug_plugin):

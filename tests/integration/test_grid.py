@@ -108,8 +108,9 @@ def refused(tmp_path_factory):
         grid(writer(tmp_path_factory.mktemp("refused")), COMBINED)
     problems = defaultdict(list)
     for problem in error.value.problems:
-        cell, place = re.fullmatch(r"cell '([^']*)': (.*)", problem.place).groups()
-        problems[cell].append((place, problem.message))
+        cells, place = re.fullmatch(r"cells? ('.*'): (.*)", problem.place).groups()
+        for cell in re.findall(r"'([^']*)'", cells):
+            problems[cell].append((place, problem.message))
     return problems
 
 

@@ -161,9 +161,11 @@ class Study:
         chosen = metric if metric in names else main_metric(names)
         started = time.perf_counter()
         cells = plain(overview(reader, chosen))
-        planned = reader.fact("planned")
+        planned, paid = reader.fact("planned"), reader.totals()
+        cost = None if any(cell["cost_usd"] is None for cell in cells) else paid.cost_usd
         return {"name": self.name, "cells": cells, "metric": chosen, "metrics": names, "traits": dict(TRAITS),
                 "planned": planned if isinstance(planned, int) else None, "problems": reader.problems(),
+                "paid": {"calls": paid.calls, "cost_usd": cost},
                 "status": self._status(cells, planned), "settings": self._settings(), "charts": can_draw(),
                 "took": time.perf_counter() - started}
 

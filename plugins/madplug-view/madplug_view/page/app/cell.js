@@ -40,7 +40,7 @@ export function CellPage({ study, cell, query }) {
   if (!facts) return html`<${Problem} error=${`This study has no cell '${cell}'.`} />`;
   return html`<${Crumbs} links=${[[overview.name, toStudy(study)]]} /><main>
     <${Title} window=${cell || 'All debates'}>${cell ? brief(cell, 100) : 'All debates'}<//>
-    <${Facts} cell=${facts} metric=${overview.metric} />
+    <${Facts} cell=${facts} metric=${overview.metric} paid=${within.length || cell ? null : overview.paid} />
     <${Filters} study=${study} cell=${cell} query=${query} overview=${overview} scanned=${found.rows} />
     <${Legend} />
     <${Rows} study=${study} query=${query} found=${found} cell=${facts} named=${!cell} />
@@ -50,11 +50,12 @@ export function CellPage({ study, cell, query }) {
 // The sums of all cells, as of one.
 function together(cells) {
   const sum = (name) => cells.reduce((n, c) => n + c[name], 0);
-  const names = ['done', 'failed', 'running', 'undecided', 'partial', 'calls', 'cost_usd'];
+  const names = ['done', 'failed', 'running', 'undecided', 'partial'];
   return { ...Object.fromEntries(names.map((name) => [name, sum(name)])), repeats: Math.max(1, ...cells.map((c) => c.repeats)) };
 }
 
-function Facts({ cell, metric }) {
+// The costs of one cell are those of its debates; of several, what was paid, since they share calls.
+function Facts({ cell, metric, paid }) {
   const facts = [plural(cell.done + cell.failed, 'debate')];
   if (cell.score) {
     const range = cell.score.ci95;
@@ -64,8 +65,8 @@ function Facts({ cell, metric }) {
   if (cell.undecided) facts.push(`${whole(cell.undecided)} undecided`);
   if (cell.failed) facts.push(`${whole(cell.failed)} failed`);
   if (cell.running) facts.push(`${whole(cell.running)} not ended`);
-  facts.push(plural(cell.calls, 'call'));
-  if (cell.cost_usd) facts.push(money(cell.cost_usd));
+  if (paid || cell.cell) facts.push(paid ? `${plural(paid.calls, 'call')} paid` : plural(cell.calls, 'call'));
+  if ((paid ?? cell).cost_usd) facts.push(money((paid ?? cell).cost_usd));
   return html`<p class="facts">${facts.join(' · ')}</p>`;
 }
 

@@ -60,6 +60,7 @@ function Progress({ found, ended, pace }) {
   const facts = [found.planned === null ? plural(ended, 'debate') : `${whole(ended)} of ${plural(found.planned, 'debate')}`];
   if (running) facts.push(`${whole(running)} not ended`);
   if (failed) facts.push(`${whole(failed)} failed`);
+  if (found.paid?.calls) facts.push(`${plural(found.paid.calls, 'call')} paid${found.paid.cost_usd ? `, ${money(found.paid.cost_usd)}` : ''}`);
   if (pace && left) facts.push(`about ${duration(left / pace)} left`);
   return html`<div class="progress" aria-live="polite"><p><span class=${`state ${found.status}`}>${found.status}</span> ${
     facts.join(' · ')}</p>${left ? html`<progress max=${found.planned} value=${ended} aria-label="Debates ended" />` : null}</div>`;
