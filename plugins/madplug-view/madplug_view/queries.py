@@ -119,6 +119,14 @@ def metric_names(reader: Reader, of_each: int | None = None) -> list[str]:
     return sorted(names | {name for name in without if not any(part.startswith(f"{name}.") for part in names)})
 
 
+def failures(reader: Reader, most: int = 5) -> list[tuple[str, int]]:
+    """The most frequent errors of debates that failed, each with how many have it."""
+    within, values = reader.scope.condition()
+    rows = reader.rows(f"SELECT error, count(*) FROM debates WHERE outcome = 'failed' AND {within} GROUP BY error"
+                       " ORDER BY 2 DESC LIMIT ?", (*values, most))
+    return [(str(error), int(number)) for error, number in rows]
+
+
 Scores = dict[tuple[int, str], tuple[str, float]]
 """By repeat and sample id, what identifies the sample's content, and a score."""
 

@@ -22,7 +22,7 @@ from madplug_read import TRAITS, Grader, Grades, Outline, outline
 from madplug_view.charts import can_draw, draw
 from madplug_view.index import ALL, Index
 from madplug_view.notes import Note, read_notes, write_note
-from madplug_view.queries import Ending, Scores, metric_names, overview, scores, walk
+from madplug_view.queries import Ending, Scores, failures, metric_names, overview, scores, walk
 from madplug_view.rows import MORE, calls_behind, cut_call, row_of, texts_of
 from madplug_view.texts import cut_texts
 
@@ -165,6 +165,7 @@ class Study:
         cost = None if any(cell["cost_usd"] is None for cell in cells) else paid.cost_usd
         return {"name": self.name, "cells": cells, "metric": chosen, "metrics": names, "traits": dict(TRAITS),
                 "planned": planned if isinstance(planned, int) else None, "problems": reader.problems(),
+                "failures": failures(reader) if any(cell["failed"] for cell in cells) else [],
                 "paid": {"calls": paid.calls, "cost_usd": cost},
                 "status": self._status(cells, planned), "settings": self._settings(), "charts": can_draw(),
                 "took": time.perf_counter() - started}

@@ -12,7 +12,7 @@ from madplug import Caller, Completion, DebateResult, Decision, Message, Sample,
 from madplug.store import Call, CallRow, DebateId, Scope, open_recorder, open_study
 from madplug.study.summary import figures_by_cell
 from madplug.testing import wait_for
-from madplug_view.queries import metric_names, overview, scores, walk
+from madplug_view.queries import failures, metric_names, overview, scores, walk
 
 
 def ended(cell, sample, repeat=0, score=1.0, **more):
@@ -42,6 +42,7 @@ def reader(tmp_path):
 
 
 def test_the_sums_of_a_cell_are_those_of_its_figures(reader):
+    assert failures(reader) == [("gone", 1)]
     found = {cell.cell: cell for cell in overview(reader, "qa.accuracy")}
     assert list(found) == ["b", "a"]
     for name, figures in figures_by_cell(reader.figures()).items():

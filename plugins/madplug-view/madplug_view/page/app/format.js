@@ -24,7 +24,8 @@ export function score(x) {
 }
 
 export function money(x) {
-  return x === null || x === undefined ? 'cost unknown' : `$${x.toFixed(x < 1 ? 4 : 2)}`;
+  if (x === null || x === undefined) return 'cost unknown';
+  return `$${x && x < 0.001 ? x.toPrecision(2) : x.toFixed(!x ? 0 : x < 1 ? 4 : 2)}`;
 }
 
 export function duration(seconds) {

@@ -23,6 +23,7 @@ export function StudyPage({ study, query }) {
     <${Title} window=${found.name}>${brief(found.name, 80)}<//>
     <${Progress} found=${found} ended=${all} pace=${pace} />
     ${found.problems.map((text) => html`<p class="problem">${visible(text)}</p>`)}
+    ${found.failures.map(([why, times]) => html`<p class="problem">${whole(times)} failed: ${visible(brief(why, 400))}</p>`)}
     ${long && more}
     ${found.cells.length ? html`<${Cells} study=${study} found=${found} query=${query} /><${Pivot} study=${study} found=${found} query=${query} />` : html`<p>No debate has started yet.</p>`}
     ${!long && more}
