@@ -17,12 +17,14 @@ from functools import cache, cached_property, partial
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
 import pasting
 
 import madplug_export
+import madplug_prompting
 import madplug_read
 from madplug import (
     components,
@@ -171,6 +173,7 @@ def reference() -> str:
               "study's directory.",
               given(worker.Worker, ["from_file", "open", "run", "close"])]
     parts += ["## Functions", *function_rows()]
+    parts += ["## Prompts and replies (`madplug_prompting`)", text_of(madplug_prompting), *prompting_pages()]
     parts += ["## Outlines of debates (`madplug_read`)", text_of(madplug_read), *outline_pages()]
     parts += ["## Data frames (`madplug_export`)", text_of(madplug_export), "\n".join(
         f"* `{signature(f.__name__, f)}`: {flowing(text_of(f))}" for f in (madplug_export.to_pandas,
@@ -311,6 +314,17 @@ def function_rows() -> Iterator[str]:
 
     rows = [(aio.maybe_await, "maybe_await"), (errors.nearest, "nearest")]
     yield "\n".join(f"* `{signature(name, function)}`: {flowing(text_of(function))}" for function, name in rows)
+
+
+def prompting_pages() -> Iterator[str]:
+    """What the modules of `madplug-prompting` define."""
+    for found in iter_modules(madplug_prompting.__path__, "madplug_prompting."):
+        module = import_module(found.name)
+        yield f"### `{module.__name__}`\n\n{text_of(module)}"
+        names = {name: thing for name, thing in vars(module).items()
+                 if name[0] != "_" and getattr(thing, "__module__", "") == module.__name__ and callable(thing)}
+        yield "\n".join(f"* `{name if inspect.isclass(thing) else signature(name, thing)}`: {flowing(text_of(thing))}"
+                        for name, thing in names.items())
 
 
 def outline_pages() -> Iterator[str]:
