@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -392,8 +392,9 @@ class Run:
     """Debates of the whole study, or None if a data set does not know its size."""
     progress: Callable[[], Progress]
     """Returns the current progress; may be called from any thread."""
-    stop: Callable[[str], object]
-    """Ends the study because it is decided, for a reason that is reported; may be called from any thread."""
+    stop: Callable[[str, Collection[str]], object]
+    """Called with a reason, which is reported, and the names of cells: these are decided, and get no further debates.
+    With the last cell the study ends at once. May be called from any thread."""
 
 
 class Jobs(Protocol):

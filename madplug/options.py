@@ -41,16 +41,11 @@ class Options(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
-        return refuse_bool(cls, value, info)
-
-
-def refuse_bool(model: type[BaseModel], value: Any, info: ValidationInfo) -> Any:
-    """The value, unless it is a bool where a number is expected: to Python, `True` is 1."""
-    if isinstance(value, bool) and info.field_name is not None:
-        wanted = {*unions(model.model_fields[info.field_name].annotation)}
-        if wanted & {int, float} and bool not in wanted and Any not in wanted:
-            raise PydanticCustomError("int_type" if int in wanted else "float_type", "expected a number")
-    return value
+        if isinstance(value, bool) and info.field_name is not None:  # to Python, `True` is 1
+            wanted = {*unions(cls.model_fields[info.field_name].annotation)}
+            if wanted & {int, float} and bool not in wanted and Any not in wanted:
+                raise PydanticCustomError("int_type" if int in wanted else "float_type", "expected a number")
+        return value
 
 
 def unions(annotation: Any) -> Iterator[Any]:

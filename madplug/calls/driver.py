@@ -142,6 +142,8 @@ class StudyDriver:
         self._pending: dict[bytes, asyncio.Future[Call] | None] = {}
         """Calls in progress, each with the future that later callers of the same request await, if there are any."""
         self._storing: set[bytes] = set()
+        self.decided: dict[str, str] = {}
+        """Cells that get no further debates, and why."""
         self.open: set[DebateId] = set()
         """The debates under way."""
         self.ended = 0

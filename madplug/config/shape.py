@@ -9,22 +9,12 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    NonNegativeInt,
-    ValidationInfo,
-    create_model,
-    field_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeInt, create_model
 from pydantic_core import PydanticCustomError
 
 from madplug.component import field_of
 from madplug.components import HOST_KINDS, AnswerFormat, Component
-from madplug.options import refuse_bool
+from madplug.options import Options
 
 Table = dict[str, Any]
 MOST_AGENTS, MOST_ROUNDS, MOST_CELLS = 10_000, 10_000, 10_000
@@ -59,15 +49,8 @@ Slot = Annotated[dict[str, Any], BeforeValidator(_slot)]
 CellChanges = Annotated[dict[str, Any], AfterValidator(_named)]
 
 
-class Shape(BaseModel):
+class Shape(Options):
     """A table of the run file."""
-
-    model_config = ConfigDict(extra="forbid", protected_namespaces=(), allow_inf_nan=False)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
-        return refuse_bool(cls, value, info)
 
 
 class LimitsTable(Shape):

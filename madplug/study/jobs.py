@@ -79,7 +79,18 @@ class JobStream:
         """
         queues = [JobQueue(self._jobs(slugs), [self._driver.quotas[name].slots for name in names])
                   for names, slugs in self._by_models().items()]
-        await run_all(queues, work or self._worker.run)
+        left_out: set[str] = set()
+
+        async def run(job: Job) -> None:
+            if job.recorded is None and job.cell in self._driver.decided:
+                left_out.add(self._driver.decided[job.cell])
+                self.ended(job.id, None)
+            else:
+                await (work or self._worker.run)(job)
+
+        await run_all(queues, run)
+        if left_out:
+            self._driver.stop(Ending("decided", "; ".join(sorted(left_out))))
 
     def _by_models(self) -> dict[tuple[str, ...], list[str]]:
         """The cells that are admitted together, because they use the same models."""

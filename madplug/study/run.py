@@ -95,7 +95,7 @@ class StudyRun:
         try:
             await self.observers.open(Run(
                 self.plan.name, self.driver.folder, self.plan.repeats, self.planned, self.progress,
-                lambda why: clock.call_soon_threadsafe(self.driver.stop, Ending("decided", why))))
+                lambda why, cells: clock.call_soon_threadsafe(self._decide, why, cells)))
             await self._run_debates()
         except StudyStopped as stopped:
             self.driver.stop(Ending("unusable", str(stopped)))
@@ -109,6 +109,13 @@ class StudyRun:
             await self.worker.close()
             await asyncio.gather(*self._keeping, return_exceptions=True)
         return await self._conclude()
+
+    def _decide(self, why: str, cells: Collection[str]) -> None:
+        """Give cells no further debates; the last one ends the study."""
+        decided = self.driver.decided
+        decided |= dict.fromkeys(cells, why)
+        if len(decided) == len(self.plan.cells):
+            self.driver.stop(Ending("decided", "; ".join(dict.fromkeys(decided.values()))))
 
     async def _run_debates(self) -> None:
         plan = self.plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
@@ -46,11 +46,12 @@ class DecidedOptions(Options):
 class Decided(Observer):
     """Ends a study as soon as its means, or their differences from a baseline, are known well enough.
 
-    A study can be looked at after every question because the intervals are a confidence sequence: with a probability of
-    1 - `alpha` all of them hold at the same time. Only questions that every cell has finished are counted, in the order
-    in which they were begun and up to the first that any has not, as those that take long may be harder. The questions
-    have to come in random order (`shuffle` of a data set) for them to stand for others. Of repeats, the first is
-    looked at.
+    A cell whose mean or difference is known gets no further debates; the others go on, and so does the baseline until
+    the last of them is decided. A study can be looked at after every question because the intervals are a confidence
+    sequence: with a probability of 1 - `alpha` all of them hold at the same time. Only questions that every cell in
+    question has finished are counted, in the order in which they were begun and up to the first that any has not, as
+    those that take long may be harder. The questions have to come in random order (`shuffle` of a data set) for them to
+    stand for others. Of repeats, the first is looked at.
     """
 
     name = "decided"
@@ -64,13 +65,15 @@ class Decided(Observer):
             raise UserError("it needs a study that is stored in a directory")
         self._folder, self._stop = run.folder, run.stop
         with open_study(run.folder) as study:
-            self._cells = tuple(study.fact("settings"))
+            cells = list(study.fact("settings"))
             self._begun = dict.fromkeys(id.sample for id in study.since()[0].debates)
         baseline = self.options.baseline
-        if baseline is not None and baseline not in self._cells:
-            raise UserError(f"baseline: there is no cell '{baseline}'{nearest(baseline, self._cells)}")
-        if baseline is not None and len(self._cells) == 1:
+        if baseline is not None and baseline not in cells:
+            raise UserError(f"baseline: there is no cell '{baseline}'{nearest(baseline, cells)}")
+        if baseline is not None and len(cells) == 1:
             raise UserError(f"baseline: there is no cell beside '{baseline}'")
+        self._open = [cell for cell in cells if cell != baseline]
+        self._alpha = self.options.alpha / len(self._open)
         self._ended = 0
         self._look()
 
@@ -87,16 +90,18 @@ class Decided(Observer):
     def _look(self) -> None:
         self._next = self._ended * GROWTH + 1
         with open_study(self._folder) as study:
-            rows = list(self._scores(study))
-        if len(rows) < self.options.least:
-            return
-        found = [self._interval(name, values) for name, values in self._columns(rows)]
-        if None not in found:
-            self._stop(f"decided after {len(rows):,} questions, {self.options.metric} at any time with "
-                       f"{1 - self.options.alpha:.0%}: {'; '.join(map(str, found))}")
+            scores = self._scores(study)
+        for cell in list(self._open):
+            values = list(self._values(cell, scores))
+            if len(values) < self.options.least or (found := self._interval(cell, values)) is None:
+                continue
+            self._open.remove(cell)
+            others = [self.options.baseline] if self.options.baseline and not self._open else []
+            self._stop(f"decided after {len(values):,} questions: {found} ({self.options.metric}, at any time with "
+                       f"{1 - self.options.alpha:.0%})", [cell, *others])
 
-    def _scores(self, study: Reader) -> Iterator[list[float]]:
-        """The scores of each question in all cells, up to the first that is not finished. A failed debate is wrong."""
+    def _scores(self, study: Reader) -> dict[tuple[str, str], float | None]:
+        """The scores by cell and question. A failed debate is wrong."""
         metric = self.options.metric
         found: dict[tuple[str, str], float | None] = {}
         for row in study.figures():
@@ -106,27 +111,28 @@ class Decided(Observer):
                 found[row["cell"], row["sample"]] = score = row["metrics"].get(metric, 0.0)
                 if score is not None and not 0 <= score <= 1:
                     raise UserError(f"metric: '{metric}' is {score:g} in a debate, and has to be between 0 and 1")
+        return found
+
+    def _values(self, cell: str, scores: Mapping[tuple[str, str], float | None]) -> Iterator[float]:
+        """What has to be decided, as numbers between 0 and 1: a difference is moved and halved.
+
+        Up to the first question that is not finished.
+        """
+        baseline = self.options.baseline
         for sample in self._begun:
-            if any((cell, sample) not in found for cell in self._cells):
+            if (cell, sample) not in scores or (baseline is not None and (baseline, sample) not in scores):
                 return
-            scores = [score for cell in self._cells if (score := found[cell, sample]) is not None]
-            if len(scores) == len(self._cells):
-                yield scores
+            score = scores[cell, sample]
+            other = scores[baseline, sample] if baseline is not None else 0.0
+            if score is not None and other is not None:
+                yield score if baseline is None else (score - other + 1) / 2
 
-    def _columns(self, rows: Sequence[Sequence[float]]) -> list[tuple[str, list[float]]]:
-        """What has to be decided, as numbers between 0 and 1: a difference is moved and halved."""
-        baseline, columns = self.options.baseline, dict(zip(self._cells, zip(*rows, strict=True), strict=True))
-        if baseline is None:
-            return [(cell, list(values)) for cell, values in columns.items()]
-        return [(f"{cell} - {baseline}", [(a - b + 1) / 2 for a, b in zip(values, columns[baseline], strict=True)])
-                for cell, values in columns.items() if cell != baseline]
-
-    def _interval(self, name: str, values: Sequence[float]) -> str | None:
+    def _interval(self, cell: str, values: Sequence[float]) -> str | None:
         """What is known, in words, if that is enough."""
-        options, several = self.options, len(self._cells) - (self.options.baseline is not None)
-        low, high = bounds(values, options.alpha / several)
+        options = self.options
+        low, high = bounds(values, self._alpha)
         if options.baseline is None:
-            return f"{name} in [{low:.3f}, {high:.3f}]" if high - low <= (options.width or WIDTH) else None
+            return f"{cell} in [{low:.3f}, {high:.3f}]" if high - low <= (options.width or WIDTH) else None
         low, high = 2 * low - 1, 2 * high - 1
         small = options.within is not None and -options.within <= low and high <= options.within
-        return f"{name} in [{low:+.3f}, {high:+.3f}]" if low > 0 or high < 0 or small else None
+        return f"{cell} - {options.baseline} in [{low:+.3f}, {high:+.3f}]" if low > 0 or high < 0 or small else None

@@ -61,8 +61,8 @@ def run(tmp_path):
     (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with running_endpoint(lambda asked: completion(f"Final answer: ({asked['model']})"),
                           latency_ms=20) as endpoint:
-        def run(aim):
-            (tmp_path / "s.toml").write_text(RUN.format(aim=aim, url=endpoint.url))
+        def run(aim, more=""):
+            (tmp_path / "s.toml").write_text(RUN.format(aim=aim, url=endpoint.url) + more)
             return madplug.run(tmp_path / "s.toml", output=tmp_path / "out", quiet=True).summary
 
         yield run
@@ -78,6 +78,19 @@ def test_a_study_ends_when_it_is_decided_and_stays_decided(run, aim, said):
     assert 40 <= summary["paid"]["calls"] < 250
     again = run(aim)
     assert (again["ending"], again["paid"]["calls"] - summary["paid"]["calls"]) == ("decided", 0)
+
+
+def test_a_cell_that_is_decided_gets_no_further_debates_while_the_others_go_on(run):
+    more = '[[cells]]\nname = "same"\ndebate = {models = ["bad"], rounds = 2}'
+    summary = run('baseline = "bad"', more)
+    done = {cell["cell"]: cell["done"] for cell in summary["cells"]}
+    assert done["bad"] == done["same"] == 150
+    assert 20 <= done["good"] < 100
+    assert summary["ending"] == "decided"
+    assert "good - bad in [+" in summary["reason"]
+    assert "same" not in summary["reason"]
+    again = run('baseline = "bad"', more)
+    assert (again["ending"], again["paid"]) == ("decided", summary["paid"])
 
 
 @pytest.mark.parametrize(("aim", "said"), [
@@ -103,7 +116,7 @@ def test_questions_behind_one_that_is_not_finished_do_not_count(tmp_path):
 
     async def end_all():
         await store.keep_fact("settings", {"c": {}})
-        watch.open(Run("s", tmp_path, 1, None, lambda: None, stopped.append))
+        watch.open(Run("s", tmp_path, 1, None, lambda: None, lambda why, cells: stopped.append(why)))
         for sample in samples:
             watch.debate_started(DebateStarted(DebateId("c", 0, sample.id), sample))
         for sample in samples[1:]:
