@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from madplug import DebateResult, Reader, StudyResult, conclusion, count, safe, summary_rows
+from madplug.study import Registry
 from madplug_read.grading import by_spelling
 from madplug_read.outlines import outline
 from madplug_read.records import MessageCard, Outline
@@ -30,7 +31,8 @@ def study_page(study: StudyResult) -> str:
     """A study that was run: the same table as on the terminal, what can be concluded, and problems."""
     summary = study.summary
     rows, more = summary_rows(summary)
-    below = [*more, conclusion(summary) or "", *(f"problem: {problem}" for problem in summary["problems"])]
+    below = [*more, conclusion(summary) or "", *(f"problem: {problem}" for problem in summary["problems"]),
+             *Registry().hints(study.folder)]
     return (f"<div><p><b>{text(summary['study'])}</b>: {text(summary['status'])} &middot; {text(study.folder)}</p>"
             f"{table(list(rows[0]), [list(row.values()) for row in rows]) if rows else ''}"
             f"{''.join(f'<p>{text(line)}</p>' for line in below if line)}</div>")
@@ -46,7 +48,8 @@ def reader_page(study: Reader) -> str:
             for name, c in zip(names, cells, strict=True)]
     return (f"<div><p><b>{text(folder.name if folder is not None else 'study')}</b>"
             f"{text(more)}</p>"
-            f"{table(['cell', 'debates', 'undecided', 'failed', 'calls', 'tokens'], rows)}</div>")
+            f"{table(['cell', 'debates', 'undecided', 'failed', 'calls', 'tokens'], rows)}"
+            f"{''.join(f'<p>{text(line)}</p>' for line in (Registry().hints(folder) if folder else ()))}</div>")
 
 
 def debate_page(result: DebateResult) -> str:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 
@@ -42,7 +43,10 @@ def test_a_study_is_shown_with_the_table_and_the_conclusion_of_the_terminal(resu
         assert "".join(f"<td>{value}</td>" for value in row.values()) in page
     assert conclusion(result.summary) in page
     with result.open() as study:
-        assert "<td>main</td><td>6</td>" in reader_page(study)
+        pages = [page, reader_page(study)]
+    assert "<td>main</td><td>6</td>" in pages[1]
+    if find_spec("madplug_view"):
+        assert all(f"madplug view {result.folder}</p>" in page for page in pages)
 
 
 def test_a_debate_has_letters_models_and_marks_changes_of_mind_and_what_is_right():
