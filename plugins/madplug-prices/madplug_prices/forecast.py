@@ -121,6 +121,8 @@ async def _forecast(resolved: ResolvedStudy) -> Forecast:
     try:
         (few, least), (many, most) = [await asyncio.wait_for(_totals(resolved, longest=longest), PATIENCE)
                                       for longest in (False, True)]
+    except asyncio.TimeoutError:
+        return Forecast(problem=f"a trial without a model took longer than {PATIENCE:g} s")
     except Exception as error:  # whatever a component does with replies that say nothing
         return Forecast(problem=f"a trial without a model failed: {error_text(error)}")
     return Forecast((few, many), (least, most), unpriced)

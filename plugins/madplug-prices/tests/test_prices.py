@@ -73,6 +73,12 @@ def test_of_a_trial_that_fails_it_is_said_why_nothing_is_known():
     assert "a word too many" in found.text
 
 
+def test_a_trial_that_takes_too_long_says_so(monkeypatch):
+    monkeypatch.setattr("madplug_prices.forecast.PATIENCE", 0.001)
+    found = forecast(load({**RUN, "models": {"small": MODEL}, "cells": list(CELLS)}))
+    assert found.text.endswith("a trial without a model took longer than 0.001 s")
+
+
 def test_prices_are_shown_by_word_with_their_date():
     *rows, date = CliRunner().invoke(madplug.main, ["prices", "OPENAI.com", "4o-mini-2024"]).stdout.splitlines()
     assert "gpt-4o-mini-2024-07-18" in rows[-1]
