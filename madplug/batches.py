@@ -37,6 +37,8 @@ class BatchSupport(Protocol):
     """The most bytes of a batch, encoded."""
     price: float
     """What an answer costs, as a share of its price outside of a batch."""
+    note: str
+    """What is otherwise than with single requests, for `madplug check`; empty if there is nothing to say."""
 
     def encode(self, id: str, request: Request) -> bytes:
         """A request as it is submitted. id: 32 hexadecimal digits, under which its result is found."""

@@ -461,8 +461,8 @@ class Executor(Component):
         """Whether the debates on a sample belong to the executor's part of the study; asked only if it has one."""
         return True
 
-    def notes(self, cells: Sequence[CellFacts]) -> Iterable[str]:
-        """Yield what to know before these cells are run, in words, for `madplug check`."""
+    def notes(self, cells: Sequence[CellFacts], models: Mapping[str, Model]) -> Iterable[str]:
+        """Yield what to know before these cells are run, in words, for `madplug check`. models: by name."""
         return ()
 
     async def begin(self, driver: RunDriver) -> None:

@@ -184,7 +184,7 @@ def notes(plan: StudyPlan, table: Table) -> Iterator[str]:
     if plan.observers:
         yield f"observers: {', '.join(observer.full_name for observer in plan.observers)}"
     if plan.executor is not None:
-        yield from plan.executor.notes(plan.cells)
+        yield from plan.executor.notes(plan.cells, plan.models)
     for cell in plan.cells:
         yield from (f"cell '{cell.slug}': at most {most:,} {name.replace('_', ' ')} in a debate"
                     for name, most in cell.worst_counts().items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from pydantic import Field
@@ -74,8 +74,10 @@ class Rounds(Executor):
                    f"may take a day; set execution.max_steps = {found} if that is meant, or let agents speak at the "
                    "same time")
 
-    def notes(self, cells: Sequence[CellFacts]) -> Iterable[str]:
-        """How many batches follow one another."""
+    def notes(self, cells: Sequence[CellFacts], models: Mapping[str, Model]) -> Iterable[str]:
+        """How many batches follow one another, and what is otherwise in batches."""
+        yield from (f"model '{name}': {model.batches.note}" for name, model in models.items()
+                    if model.batches is not None and model.batches.note)
         for cell in cells:
             found = steps(cell)
             yield (f"cell '{cell.slug}': up to {found} {'batch' if found == 1 else 'batches'} one after the other, "

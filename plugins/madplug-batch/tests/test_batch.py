@@ -237,8 +237,11 @@ def test_a_batch_that_a_study_does_not_know_of_can_be_adopted(at, live):
         assert provider.batches.answered.total() == CALLS - 1
 
 
-def test_check_says_how_many_batches_follow_one_another_and_refuses_many(at):
+def test_check_says_how_many_batches_follow_one_another_and_refuses_many_and_what_is_not_merged(at):
     with at() as (_, study):
-        assert "up to 2 batches one after the other" in study.said("check", "s.toml", "--set", "execution=batch.rounds")
+        said = study.said("check", "s.toml", "--set", "execution=batch.rounds",
+                          "--set", "models.m.samples_per_request=8")
+        assert "up to 2 batches one after the other" in said
+        assert "model 'm': samples_per_request = 8 is about single requests" in said
         said = study.said("check", "s.toml", "--set", "execution=batch.rounds", "--set", "debate.rounds=13", status=2)
         assert "set execution.max_steps = 13" in said

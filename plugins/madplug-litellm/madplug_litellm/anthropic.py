@@ -54,6 +54,7 @@ class Batches(Interface):
     most_bytes = 243_000_000
     """5 % below the provider's limit of 256 MB."""
     price = 0.5
+    note = ""
 
     def __init__(self, chat: Chat, client: Client, keys: Sequence[str]) -> None:
         super().__init__(client, keys)

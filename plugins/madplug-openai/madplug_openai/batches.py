@@ -70,6 +70,9 @@ class Batches(Interface):
     def __init__(self, chat: Chat, client: Client, keys: Sequence[str]) -> None:
         super().__init__(client, keys)
         self._chat = chat
+        most = chat.options.samples_per_request
+        self.note = "" if most == 1 else (
+            f"samples_per_request = {most} is about single requests; in batches the prompt is paid for each sample")
 
     def encode(self, id: str, request: Request) -> bytes:
         """A line of the input file."""

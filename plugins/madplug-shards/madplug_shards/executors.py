@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from madplug import Caller, Executor, Nested, Options, RunPath, Sample, UserError, count, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Sequence
+    from collections.abc import Awaitable, Iterable, Mapping, Sequence
 
     from madplug import CellFacts, Completion, Jobs, Model, Request, RunDriver
     from madplug.study import StudyDriver
@@ -63,9 +63,9 @@ class Part(Executor):
         """What the executor in `execution` finds."""
         return () if self.options.execution is None else self.options.execution.check(cell)
 
-    def notes(self, cells: Sequence[CellFacts]) -> Iterable[str]:
+    def notes(self, cells: Sequence[CellFacts], models: Mapping[str, Model]) -> Iterable[str]:
         """What the executor in `execution` has to say."""
-        return () if self.options.execution is None else self.options.execution.notes(cells)
+        return () if self.options.execution is None else self.options.execution.notes(cells, models)
 
     async def begin(self, driver: RunDriver) -> None:
         """Take over what components prepared elsewhere."""
