@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--seat", "seats", metavar="NAME=MODEL", multiple=True, help="A seat of a council; give it twice or "
               "more.")
 @click.option("--chair", metavar="MODEL", help="Who writes the council's answer: a seat or another model.  [default: "
-              "the seat that the others rank best]")
+              "the seat that is ranked best, and of two the first]")
 @click.option("--council", metavar="NAME", help="A council of your councils.toml; auto: whatever has a key or runs on "
               "this machine; or embedded: the embedded model, twice.")
 @click.option("--file", "files", metavar="PATH", multiple=True, type=click.Path(path_type=Path), help="A text file "

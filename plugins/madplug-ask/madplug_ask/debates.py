@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug import DebateResult, Observer, UserError, arun, dollars, message_of
-from madplug.store import has_study, open_study
+from madplug.store import has_study, is_running, open_study
 from madplug.study import ResolvedStudy
 from madplug_ask.councils import Asked
 from madplug_ask.told import recorded, told
@@ -146,6 +146,11 @@ class Debates:
         """Whether a debate runs in this server."""
         return id in self._running
 
+    def status(self, id: str, recorded: str) -> str:
+        """What has come of a debate; one that has no end on record, and that no process goes on with, has stopped."""
+        runs = recorded != "running" or self.runs(id) or is_running(self.base / id)
+        return recorded if runs else "stopped"
+
     def folder(self, id: str) -> Path:
         """The directory of a debate. Raises `UserError` if there is none."""
         found = self.base / id
@@ -180,8 +185,8 @@ class Debates:
                 continue
             if words in f"{debate.sample.question}\n{facts['answer']}".casefold():
                 found.append({"debate": id, "day": day.isoformat(), "question": debate.sample.question[:MOST_SHOWN],
-                              "status": facts["status"], "answer": (facts["answer"] or "")[:MOST_SHOWN],
-                              "cost_usd": facts["cost_usd"]})
+                              "status": self.status(id, facts["status"]),
+                              "answer": (facts["answer"] or "")[:MOST_SHOWN], "cost_usd": facts["cost_usd"]})
             if len(found) == limit:
                 break
         return found

@@ -30,7 +30,7 @@ def shown(folder: Path, picks: Picks, *, runs: bool) -> dict[str, Any]:
     with open_study(folder) as study:
         debate = next(study.debates(), None)
     if debate is None:
-        question = read(folder / "study.toml", environ={}).get("dataset", {}).get("question", "")  # or being written
+        question = read(folder / "study.toml", environ={})["cells"][0]["dataset"]["question"]
         return {"id": id, "status": "running" if runs else "stopped", "question": question, "stage": "", "seats": []}
     facts, now = told(debate, MOST), progress(folder)
     seats = [{**seat, "id": i, "heard": i in now.heard} for i, seat in enumerate(facts["seats"])]

@@ -25,12 +25,14 @@ _ALONE: dict[str, Any] = {
 class ThreeStages(Paradigm):
     """Opinions, reviews under letters, and a chair that sees both and the ranking: 1 + 2n calls.
 
+    Two answers are reviewed and not ranked: all that such a ranking shows is who prefers the own one.
+
     Differs from the original: see `council.review` and `council.chair`; `council.original` is closer to it.
     """
 
     name = "three_stages"
     source = "karpathy/llm-council, 2025 (after a fork's code)"
-    debate = _COUNCIL
+    debate = {**_COUNCIL, "styles": ["council.opinion", {"use": "council.review", "rank_from": 3}]}
 
 
 class Original(Paradigm):

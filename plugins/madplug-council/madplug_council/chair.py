@@ -176,7 +176,8 @@ class Chair(Best):
             if key is None:
                 return by_rank(debate, found, self.options.rank, f"{why}no answer of the chair could be read: ")
             debate.notes["council"]["chair"] = model
-            unread = "; no ranking could be read" if reviews(debate) and not ballots(debate) else ""
+            unread = "; no ranking could be read" if not ballots(debate) and any(
+                noted(m)["odd"] for m in reviews(debate)) else ""
             return Decision(key, answer, agreed=True, reason=f"{why}written by the chair, '{model}', "
                             f"from {len(found)} answers{unread}")
         return by_rank(debate, found, self.options.rank, f"no chair answered ({'; '.join(failures.values())}): ")

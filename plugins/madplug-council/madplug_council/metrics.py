@@ -52,7 +52,7 @@ class Reviewers(Metric):
             others = mean_places([other for who, other, _ in found if who != agent])
             if agent in ranking and agent in others:
                 favour.append(ranking.index(agent) + 1 - others[agent])
-        asked = [m for m in reviews(debate) if len(noted(m).get("labels") or ()) > 1]
+        asked = [m for m in reviews(debate) if noted(m).get("ranking") or noted(m).get("odd")]
         return {"agreement": agreement([ranking for _, ranking, _ in found]),
                 "self_preference": mean(favour) if favour else None, "position": mean(position) if position else None,
                 "unread": mean(not noted(m).get("ranking") for m in asked) if asked else None}

@@ -139,6 +139,7 @@ class ReviewOptions(ItemOptions):
     own: Literal["include", "exclude"] = Field(default="include", description="whether a seat reviews its own answer")
     labels: Literal["shuffled", "fixed"] = Field(default="shuffled", description=(
         "which letter an answer has: drawn for each reviewer, or by seat, as in the original"))
+    rank_from: int = Field(default=2, ge=2, description="answers of all seats from which on they are ranked")
     attempts: int = Field(default=2, ge=1, le=10, description=(
         "calls until the ranking can be read; then the review counts as without one"))
     prompt: str = Field(default=(
@@ -148,7 +149,7 @@ class ReviewOptions(ItemOptions):
     rank: str = Field(default=(
         "\n\nThen rank them all by how correct and helpful they are. End with a line that says \"" + HEADING + "\" and "
         "below it a numbered list of labels and nothing else, the best first:\n1. Answer ...\n2. Answer ..."),
-        description="prompt, after `prompt` where there are at least two answers to rank")
+        description="prompt, after `prompt` where answers are ranked")
     again: str = Field(default=(
         "No ranking could be read. Reply with the line \"" + HEADING + "\" and below it the numbered list of labels, "
         "the best first."), description="prompt, after a reply whose ranking could not be read")
@@ -173,30 +174,31 @@ class Review(Style):
 
     def calls(self, plan: Any) -> int:
         """The attempts."""
-        return int(self.options.attempts)
+        return int(self.options.attempts) if plan.agents >= self.options.rank_from else 1
 
     async def respond(self, debate: Debate, turn: Turn, view: Sequence[Message]) -> Reply:
         """One call, and more while the ranking cannot be read."""
-        shown = [m for m in latest(view) if self.options.own == "include" or m.agent != turn.agent]
+        found = latest(view)
+        shown = [m for m in found if self.options.own == "include" or m.agent != turn.agent]
         if self.options.labels == "shuffled":
             debate.rng(f"council.review:{debate.round}:{turn.agent.id}").shuffle(shown)
         labels = {letter(i): m.agent for i, m in enumerate(shown) if m.agent is not None}
         by_id: dict[int | None, str] = {id: label for label, id in labels.items()}
-        prompt = self.options.prompt + (self.options.rank if len(labels) > 1 else "")
+        ranked = len(labels) > 1 and len(found) >= self.options.rank_from
+        prompt = self.options.prompt + (self.options.rank if ranked else "")
         answers = under_letters(self.options.item, shown, by_id)
         text = fill(prompt, question=question_parts(debate.sample), answers=answers)
         chat: list[Chat] = [user(debate.sample, text)]
         said, ranking, odd = "", list[int | None](), list[str]()
-        for _ in range(self.options.attempts if len(labels) > 1 else 1):
+        for _ in range(self.options.attempts if ranked else 1):
             reply = spoken((await debate.ask(chat, agent=turn.agent, purpose="review")).text)
             said = said or reply
-            ranking, odd = read_ranking(reply, labels) if len(labels) > 1 else (list(labels.values()), [])
+            ranking, odd = read_ranking(reply, labels) if ranked else ([], [])
             if ranking:
                 said = said if reply == said else f"{said}\n\n{reply}"
                 break
             chat = [chat[0], {"role": "assistant", "content": reply}, {"role": "user", "content": self.options.again}]
-        return Reply(said, answers=False, data={"council": {
-            "labels": labels, "ranking": ranking if len(labels) > 1 else [], "odd": odd}})
+        return Reply(said, answers=False, data={"council": {"labels": labels, "ranking": ranking, "odd": odd}})
 
 
 def latest(view: Sequence[Message]) -> list[Message]:

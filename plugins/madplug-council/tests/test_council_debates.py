@@ -117,6 +117,14 @@ def test_with_a_dead_seat_the_others_review_and_the_debate_is_partial(run_on_end
     assert not any("by a" in said(body) for body in bodies)
 
 
+def test_two_answers_are_reviewed_and_not_ranked(run_on_endpoint):
+    run = (RUN % 'paradigm = "council.three_stages"').replace("agents = 3", "agents = 2")
+    [result], bodies = run_on_endpoint(run, [ROW], council)
+    assert (result.calls, [("Review them" in said(b), "rank" in said(b)) for b in bodies[2:4]]) == (
+        5, [(True, False)] * 2)
+    assert result.decision.reason == "written by the chair, 'a', from 2 answers"
+
+
 def test_one_answer_that_is_left_is_the_decision_without_a_review(run_on_endpoint):
     run = RUN % 'paradigm = "council.three_stages"\non_failed_agent = "drop"'
     [result], _ = run_on_endpoint(run, [ROW], lambda body: council(body, dead="ac"))

@@ -242,7 +242,7 @@ class Tools:
                 return await self._answer(debate, wait_seconds, ctx, None)
             found = self._debates.debate(debate)
             text = "" if found is None else told.markdown(found) if part == "answers" else to_json(found)
-            status = self._status(debate, told.told(found)["status"] if found else "running")
+            status: Any = self._debates.status(debate, told.told(found)["status"] if found else "running")
             return result_of(Answer(debate=debate, status=status, page=page, pages=max(1, -(-len(text) // PAGE)),
                                     text=text[PAGE * (page - 1):PAGE * page], links=resources_of(debate)))
 
@@ -319,7 +319,7 @@ class Tools:
             await ctx.report_progress(told_of, most, text[-MOST_MESSAGE:])
         now = told.progress(self._debates.folder(id))
         facts = told.told(found) if found else {"status": "running"}
-        status = "your_turn" if turn else self._status(id, facts["status"])
+        status = "your_turn" if turn else self._debates.status(id, facts["status"])
         if facts["status"] == "running":
             facts |= {"calls": now.calls, "cost_usd": now.cost_usd, "decided_by": self._debates.problems.get(id, "")}
         answer = facts.get("answer") or ""
@@ -333,10 +333,6 @@ class Tools:
         rest = f"the answer in full: result(debate={id!r}, part='answers')" if len(answer) > PAGE else ""
         return result_of(Answer(**{**facts, "debate": id, "status": status, "next": more.get(status, rest),
                                    "turn": turn, "links": resources_of(id)}))
-
-    def _status(self, id: str, recorded: str) -> Any:
-        """What has come of a debate; one that has no end on record may have stopped."""
-        return "stopped" if recorded == "running" and not self._debates.runs(id) else recorded
 
 
 def result_of(answer: Answer) -> CallToolResult:

@@ -335,7 +335,7 @@ def test_a_question_that_may_cost_too_much_is_confirmed_by_the_user_once(endpoin
             found = [await call(client, "ask", **question) for _ in range(2 if paid else 1)]
             assert all(words in f.words for f in found)
     asyncio.run(run())
-    assert ["at most 7 calls, about" in said for said in heard] == [True] * bool(action)
+    assert ["at most 5 calls, about" in said for said in heard] == [True] * bool(action)
     assert len(endpoint.endpoint.seen) == paid
 
 

@@ -25,7 +25,7 @@ export function Council({ id }) {
   useEffect(toTitle, [state === null]);
   if (!state) return html`<${Top} />${error ? html`<${Problem} error=${error} />` : html`<p class="loading">Loading…</p>`}`;
   const told = state.hidden ? 'Names, reviews and the answer are shown once you have picked the best answer.'
-    : state.status === 'running' ? state.stage || 'waiting for its turn' : state.decided_by ?? '';
+    : state.status === 'running' ? state.stage || 'about to begin' : state.decided_by ?? '';
   return html`<${Top} /><main><${Title} window=${brief(state.question, 50) || 'Ask'}>${brief(state.question, 200) || 'A question'}<//>
     <p class="bar start"><span class=${`state ${state.status}`}>${WORDS[state.status]}</span><span role="status">${visible(told)}</span></p>
     ${error && html`<${Problem} error=${error} />`}${state.problem && state.status !== 'running' && html`<${Problem} error=${state.problem} />`}
@@ -35,7 +35,7 @@ export function Council({ id }) {
     <${Actions} state=${state} act=${act} />
     ${state.seats.length > 0 && !state.votes?.length && html`<section aria-labelledby="seats"><h2 id="seats">Answers</h2><div class="seats">${
       state.seats.map((seat) => html`<${Seat} key=${seat.id} seat=${seat} draft=${drafts[seat.id]} state=${state} act=${act} />`)}</div></section>`}
-    ${state.reviews?.length > 0 && html`<${Matrix} state=${state} />`}
+    ${state.reviews?.some((r) => Object.keys(r.places).length) && html`<${Matrix} state=${state} />`}
     ${Object.keys(state.rules ?? {}).length > 0 && html`<${Otherwise} id=${id} rules=${state.rules} />`}</main>`;
 }
 

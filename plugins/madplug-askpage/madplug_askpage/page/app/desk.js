@@ -60,7 +60,7 @@ function Form({ offer, follow }) {
       <label>Method <select value=${q.method ?? ''} onChange=${(e) => set({ method: e.target.value })}><option value="">${
         council ? `the council's (${council.method})` : 'council.three_stages'}</option>${
         Object.keys(offer.methods).map((name) => html`<option value=${name}>${name}</option>`)}</select></label>
-      <label>Chair <select value=${q.chair ?? ''} onChange=${(e) => set({ chair: e.target.value })}><option value="">${council?.chair ?? 'the best-ranked seat'}</option>${
+      <label>Chair <select value=${q.chair ?? ''} onChange=${(e) => set({ chair: e.target.value })}><option value="">${council?.chair ?? ((sent.only.length || seats.length) === 2 ? 'the first seat' : 'the best-ranked seat')}</option>${
         seats.filter((name) => name !== council.chair).map((name) => html`<option value=${name}>${name}</option>`)}</select></label></div>
     <p class="quiet small">${offer.methods[q.method || council?.method || 'council.three_stages']}</p>
     ${council ? html`<fieldset><legend>Seats</legend>${seats.map((name) => html`<label class="seat"><input type="checkbox" checked=${ticked(name)} onChange=${() => tick(name)} />
