@@ -242,8 +242,12 @@ class Desk:
         return {**state, "problem": self._debates.problems.get(folder.name)}
 
     def _written(self, id: str) -> dict[str, str]:
-        """What is being written, by seat, or `chair`; of what has no names yet, opinions alone."""
+        """What is being written, by seat, or `chair`; of what has no names yet, opinions alone.
+
+        A review begins before the opinion is known to be a message, and does not hide it until then.
+        """
         texts = self._drafts[id].texts() if id in self._drafts else {}
+        texts = dict(sorted(texts.items(), key=lambda draft: draft[0][1] != "review"))
         if not self._picks.hides(id):
             return {"chair" if agent is None else str(agent): text for (agent, _), text in texts.items()}
         debate = self._debates.debate(id)

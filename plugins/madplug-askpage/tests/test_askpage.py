@@ -48,7 +48,7 @@ def server(tmp_path_factory, endpoint):
     (folder / "config" / "madplug").mkdir(parents=True)
     slot = '{{use = "openai.chat", model = "{}", base_url = "{}"}}'.format
     seats = {name: ", ".join(f"{m} = {slot(m, endpoint.url)}" for m in models)
-             for name, models in {"three": "abc", "hurt": ("a", "dead", "c")}.items()}
+             for name, models in {"three": "abc", "hurt": ("a", "dead", "b", "c")}.items()}
     (folder / "config" / "madplug" / "councils.toml").write_text(
         "".join(f"[{name}]\nseats = {{{s}}}\n" for name, s in seats.items()))
     environ = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
@@ -111,7 +111,8 @@ def test_who_was_dropped_is_said_and_another_rule_decides_without_a_call(server,
     id, state = asked(server, question="Which way?", council="hurt", files=[{"name": "map.txt", "text": "A river."}])
     assert (state["status"], state["answer"]) == ("partial", "Go north.")
     assert "the account is closed" in state["missing"][0]
-    assert {r["seat"]: sorted(r["places"].values()) for r in state["reviews"]} == {0: [1, 2], 2: [1, 2]}
+    assert {r["seat"]: sorted(r["places"].values()) for r in state["reviews"]} == {
+        0: [1, 2, 3], 2: [1, 2, 3], 3: [1, 2, 3]}
     before = len(endpoint.seen)
     status, text = send(server, f"{id}/decide", "borda")
     assert (status, len(endpoint.seen)) == (200, before)

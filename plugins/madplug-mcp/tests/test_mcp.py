@@ -311,8 +311,10 @@ def test_a_result_says_what_is_missing_in_it_and_how_to_get_it(endpoint, tmp_pat
 
     async def run():
         async with Client(server_of(Settings(tmp_path, settings=settings))) as client:
-            return await call(client, "ask", seats={"a": f"openai:{model}", "b": f"openai:{model}"}, **QUESTION | more)
-    found = asyncio.run(run())
+            seats = {"a": f"openai:{model}", "b": f"openai:{model}"}
+            return await call(client, "ask", seats=seats, **QUESTION | more), await call(client, "history")
+    found, listed = asyncio.run(run())
+    assert listed.result[0]["status"] == status
     assert (found.status, found.error) == (status, status == "failed")
     assert re.search(words, found.words, re.DOTALL)
     assert len(found.words) < 13_000
