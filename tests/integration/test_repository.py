@@ -282,3 +282,13 @@ def test_every_plugin_is_held_to_the_public_names():
     rooms = {f"madplug.{path.parent.name}" for path in ROOT.glob("madplug/*/__init__.py")}
     doors = {"madplug.store", "madplug.study", "madplug.testing"}
     assert set(forbidden["forbidden_modules"]) == modules | rooms - doors
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("docs/**/*.md")), ids=lambda p: p.stem)
+def test_a_document_links_to_what_its_site_has(path):
+    """A link out of `docs/` leads nowhere there; `tox run -e docs` would fail."""
+    prose = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose)
+    near = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
+    assert [t for t in near if not (path.parent / t).resolve().is_relative_to(ROOT / "docs")
+            or not (path.parent / t).exists()] == []
