@@ -28,7 +28,7 @@ class OracleGap(Metric):
 
     def score(self, debate: Debate, references: Sequence[str]) -> float | None:
         """1 or 0; None without references or answers."""
-        right, table = canonical_references(debate, references), columns(debate)
+        right, table = canonical_references(debate, references), [*columns(debate).values()]
         if not right or not table:
             return None
         reached = any(is_right(debate, key, right) for key in table[-1])
@@ -50,7 +50,7 @@ class Collapse(Metric):
 
     def score(self, debate: Debate, references: Sequence[str]) -> float | None:
         """1 or 0; None where the first answers are all alike or all wrong."""
-        right, table = canonical_references(debate, references), columns(debate)
+        right, table = canonical_references(debate, references), [*columns(debate).values()]
         first = {key for key in table[0] if key is not None} if table else set()
         if len(first) < 2 or not any(is_right(debate, key, right) for key in first):
             return None

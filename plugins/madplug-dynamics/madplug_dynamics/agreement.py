@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class Agreement(Metric):
     """The share of pairs of voters with equal answers, in each round.
 
-    Parts: `round_1`, `round_2`, ... and `last` (an answer that could not be read equals none); in the last round
-    `strength`, the largest share of voters with one answer, `strength_parsed`, the same among the answers that could be
-    read, and `unanimous`; `unique_first_answers`, how many answers there were in the first round.
+    Parts: `round_1`, `round_2`, ... and `last` (an answer that could not be read equals none), of the rounds in which
+    voters answer; in the last one `strength`, the largest share of voters with one answer, `strength_parsed`, the same
+    among the answers that could be read, and `unanimous`; `unique_first_answers`, how many answers there were in the
+    first round.
     """
 
     name = "agreement"
@@ -30,15 +31,16 @@ class Agreement(Metric):
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None] | None:
         """Shares by name."""
         table = columns(debate)
-        if not table or not table[0]:
+        if not table:
             return None
-        pairs = [pairwise_agreement(keys) for keys in table]
-        last = Counter(key for key in table[-1] if key is not None)
-        most, voters = max(last.values(), default=0), len(table[-1])
-        return {**{f"round_{k}": share for k, share in enumerate(pairs, 1)}, "last": pairs[-1],
+        first, ending = table[min(table)], table[max(table)]
+        last = Counter(key for key in ending if key is not None)
+        most, voters = max(last.values(), default=0), len(ending)
+        return {**{f"round_{k}": pairwise_agreement(keys) for k, keys in table.items()},
+                "last": pairwise_agreement(ending),
                 "strength": most / voters, "strength_parsed": ratio(most, sum(last.values())),
                 "unanimous": float(most == voters),
-                "unique_first_answers": float(len({key for key in table[0] if key is not None}))}
+                "unique_first_answers": float(len({key for key in first if key is not None}))}
 
 
 class Rounds(Metric):

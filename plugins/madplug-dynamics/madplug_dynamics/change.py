@@ -94,7 +94,7 @@ def opportunities(debate: Debate, agent: Agent) -> Iterable[tuple[str, str, str 
     """(own answer, most frequent answer of the others it saw, next answer) for each opportunity of an agent."""
     row = debate.transcript.answers([agent])[0]
     for k in range(2, len(row) + 1):
-        said = [m for m in debate.transcript.by(agent) if m.round == k]
+        said = [m for m in debate.transcript.by(agent) if m.round == k and m.answers]
         own, majority = row[k - 2], mode(_shown(debate, agent, said, k - 1))
         if said and own is not None and majority is not None and own != majority:
             yield own, majority, row[k - 1]
@@ -125,7 +125,7 @@ def kinds(rows: Iterable[Sequence[bool]], prefix: str = "") -> dict[str, float |
 def _against(debate: Debate, rows: Sequence[Keys], right: Sequence[str]) -> dict[str, float | None]:
     """The parts that need references."""
     truth = [[is_right(debate, key, right) for key in row] for row in rows]
-    group = [is_right(debate, plurality(column), right) for column in columns(debate)]
+    group = [is_right(debate, plurality(column), right) for column in columns(debate).values()]
     steps = kinds(truth)
     tt, tf, ft, ff = (steps[kind] or 0.0 for kind in KINDS)
     return {**steps, **kinds(([row[0], row[-1]] for row in truth if len(row) > 1), "ends_"), **kinds([group], "group_"),

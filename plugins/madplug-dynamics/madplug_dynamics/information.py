@@ -39,8 +39,8 @@ class Entropy(Metric):
 
     def score(self, debate: Debate, references: Sequence[str]) -> Mapping[str, float | None] | None:
         """Bits by round."""
-        bits = [entropy(keys, self.options.none_as_answer) for keys in columns(debate)]
-        return {**{f"round_{k}": h for k, h in enumerate(bits, 1)}, "last": bits[-1]} if bits else None
+        bits = {k: entropy(keys, self.options.none_as_answer) for k, keys in columns(debate).items()}
+        return {**{f"round_{k}": h for k, h in bits.items()}, "last": bits[max(bits)]} if bits else None
 
 
 class LogLikelihood(Metric):
@@ -62,7 +62,7 @@ class LogLikelihood(Metric):
         right = canonical_references(debate, references)
         if not right:
             return None
-        last = next(reversed(columns(debate)), [])
+        last = next(reversed(columns(debate).values()), [])
         answers = [key for key in last if key is not None]
         correct = sum(is_right(debate, key, right) for key in answers)
         counts = correct > 0 and is_right(debate, debate.decision.key if debate.decision else None, right)

@@ -12,14 +12,16 @@ if TYPE_CHECKING:
 Keys = Sequence[str | None]
 
 
-def columns(debate: Debate) -> list[list[str | None]]:
-    """One list per round: each voter's key, or None."""
-    return [list(column) for column in zip(*debate.transcript.answers(debate.voters), strict=True)]
+def columns(debate: Debate) -> dict[int, list[str | None]]:
+    """Each voter's key, or None, by round; without rounds in which no voter was to give an answer, such as reviews."""
+    asked = {m.round for m in debate.transcript.messages if m.answers and m.agent in {a.id for a in debate.voters}}
+    rows = debate.transcript.answers(debate.voters)
+    return {k: list(column) for k, column in enumerate(zip(*rows, strict=True), 1) if k in asked}
 
 
 def histories(debate: Debate) -> list[list[str | None]]:
-    """One list per voter: its key in each round in which it spoke."""
-    spoke = {(m.agent, m.round) for m in debate.transcript.messages}
+    """One list per voter: its key in each round in which it was to give an answer."""
+    spoke = {(m.agent, m.round) for m in debate.transcript.messages if m.answers}
     rows = zip(debate.voters, debate.transcript.answers(debate.voters), strict=True)
     return [[key for k, key in enumerate(row, 1) if (agent.id, k) in spoke] for agent, row in rows]
 

@@ -4,7 +4,17 @@ from math import log2
 
 import pytest
 
-from madplug import AnswerFormat, Decision, DecisionProtocol, Persona, PersonaGenerator, Sample, Service, pictures_in
+from madplug import (
+    AnswerFormat,
+    Decision,
+    DecisionProtocol,
+    Message,
+    Persona,
+    PersonaGenerator,
+    Sample,
+    Service,
+    pictures_in,
+)
 from madplug.debate.state import change
 from madplug.testing import debate_from, play, wait_for
 from madplug_dynamics import (
@@ -228,6 +238,16 @@ class TestAgreement:
         parts = score(Agreement(), "A A B -")
         assert (parts["strength"], parts["strength_parsed"], parts["unanimous"]) == (0.5, pytest.approx(2 / 3), 0.0)
         assert score(Agreement(), "- -")["strength_parsed"] is None
+
+    def test_a_round_of_reviews_is_no_disagreement_and_changes_no_mind(self):
+        debate = debate_from("A A B")
+        for agent in range(3):
+            debate.transcript.append(Message(0, 2, 0, agent, "review", "text", answer=""))
+        parts = wait_for(Agreement().score(debate, ()))
+        assert (parts["last"], parts["strength"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+        assert "round_2" not in parts
+        assert wait_for(Entropy().score(debate, ()))["last"] == pytest.approx(0.9183, abs=1e-4)
+        assert wait_for(Flips().score(debate, ()))["changed"] == 0
 
     def test_unanimity_is_of_all_voters(self):
         assert score(Agreement(), "A A A")["unanimous"] == 1.0
