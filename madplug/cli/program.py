@@ -20,7 +20,6 @@ from madplug.text import columns, count, dollars, safe
 
 if TYPE_CHECKING:
     from madplug.config import ResolvedStudy
-    from madplug.registry.installed import Registry
 
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -74,6 +73,8 @@ class Program(click.Group):
             for option in _unknown(command, args):
                 if home := DISTRIBUTIONS.get(f"{name} {option}"):
                     raise UserError(f"{name}: no option '{option}'; it comes with {home}: pip install {home}")
+        for option in _repeated(command, args):
+            raise UserError(f"{name}: {option} is given more than once and takes one value")
         return super().resolve_command(ctx, args)
 
     def _add(self) -> None:
@@ -122,6 +123,14 @@ def _unknown(command: click.Command, args: Sequence[str]) -> list[str]:
     """The arguments that look like options and are not the command's own; `--help` is one, since it shows them all."""
     known = {name for parameter in command.params for name in parameter.opts}
     return [option for text in args if text.startswith("-") and (option := text.partition("=")[0]) not in known]
+
+
+def _repeated(command: click.Command | None, args: Sequence[str]) -> list[str]:
+    """The options with one value that are given more than once: click would use the last and say nothing."""
+    single = [name for option in (command.params if command else ()) for name in option.opts
+              if isinstance(option, click.Option) and not (option.multiple or option.is_flag or option.count)]
+    given = [text.partition("=")[0] for text in args]
+    return [name for name in single if given.count(name) > 1]
 
 
 @contextmanager
@@ -200,7 +209,6 @@ def show(name: str, as_json: bool) -> None:
 
 
 _file = click.argument("file", type=click.Path(path_type=Path))
-_folder = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 _settings = click.option("--set", "settings", metavar="K=V", multiple=True,
                          help="Change a value of the run file: --set debate.rounds=3.")
 
@@ -259,17 +267,11 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool, q
     folder = output or resolved.folder
     confirm(folder, resolved.table, yes=yes)
     status = launch(resolved, folder, quiet=quiet, traced=trace)
-    if not quiet:
-        _print_hints(registry, folder)
-    sys.exit(status)
-
-
-def _print_hints(registry: Registry, folder: Path) -> None:
-    """What installed plugins suggest to do with the study."""
-    for line in registry.hints(folder):
+    for line in [] if quiet else registry.hints(folder):
         click.echo(safe(line))
-    for problem in registry.problems:
+    for problem in [] if quiet else registry.problems:
         click.echo(f"madplug: {safe(str(problem))}", err=True)
+    sys.exit(status)
 
 
 @main.command()

@@ -28,7 +28,7 @@ def decide(folder: str | Path, output: str | Path, decision: str | Mapping[str, 
     from madplug_redecide.again import decided_again, result_of
     from madplug_redecide.commands import changes_of
 
-    ready = decided_again(Path(folder), Path(output), changes_of(decision, settings), cell, phases=phases, pay=pay,
+    ready = decided_again(Path(folder), Path(output), changes_of(decision, settings), [cell], phases=phases, pay=pay,
                           yes=yes)
     return result_of(ready, Path(output))
 

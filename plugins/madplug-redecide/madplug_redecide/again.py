@@ -33,7 +33,8 @@ class Again(NamedTuple):
 
 
 @contextmanager
-def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any]], pattern: str = "*", *,
+def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any]],
+                  patterns: Sequence[str] = ("*",), *,
                   phases: bool = True, pay: bool = False, yes: bool = False) -> Iterator[Again]:
     """A study that decides the debates in a directory by another rule. Raises `UserError`.
 
@@ -42,7 +43,7 @@ def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any
     if output.resolve() == folder.resolve():
         raise UserError(f"--output {output}: is the study itself; name another directory")
     with open_study(folder) as recorded:
-        resolved = resolve_again(folder, changes, output.resolve().name, pattern, phases=phases, yes=yes)
+        resolved = resolve_again(folder, changes, output.resolve().name, patterns, phases=phases, yes=yes)
         keep_settings(resolved, recorded, changes)
         resolved.recorded_from = recorded.fact("identity")
         most = most_calls(resolved, recorded)

@@ -22,13 +22,14 @@ _quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--set", "settings", metavar="K=V", multiple=True,
               help="Change a value of every cell: --set debate.decision.tie=first.")
 @click.option("--without-phases", is_flag=True, help="Leave out what followed the decision.")
-@click.option("--cell", "pattern", default="*", metavar="PATTERN", help="Only the cells with such names.")
+@click.option("--cell", "patterns", default=("*",), metavar="PATTERN", multiple=True,
+              help="Only the cells with such names.")
 @click.option("--pay", is_flag=True, help="Make calls that are not on record; without it, the first one ends the run.")
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The new study's directory.")
 @_yes
 @_quiet
-def decide(folder: Path, decision: str | None, settings: tuple[str, ...], without_phases: bool, pattern: str, pay: bool,
-           output: Path, yes: bool, quiet: bool) -> None:
+def decide(folder: Path, decision: str | None, settings: tuple[str, ...], without_phases: bool,
+           patterns: tuple[str, ...], pay: bool, output: Path, yes: bool, quiet: bool) -> None:
     """Decide recorded debates again by another rule.
 
     No debate in DIR is run again and no call is made that is on record: what the new decision, the phases and the
@@ -38,7 +39,7 @@ def decide(folder: Path, decision: str | None, settings: tuple[str, ...], withou
     from madplug_redecide.again import NotPaid, decided_again
 
     try:
-        with decided_again(folder, output, changes_of(decision, settings), pattern, phases=not without_phases, pay=pay,
+        with decided_again(folder, output, changes_of(decision, settings), patterns, phases=not without_phases, pay=pay,
                            yes=yes) as again:
             _announce(again.most if pay and not quiet else 0)
             sys.exit(launch(again.resolved, output, quiet=quiet, run=again.run))

@@ -36,15 +36,15 @@ def recorded_table(folder: Path, *, yes: bool = False) -> Table:
     return table
 
 
-def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str = "", pattern: str = "*",
+def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str = "", patterns: Sequence[str] = ("*",),
                   *, phases: bool = True, yes: bool = False) -> ResolvedStudy:
     """The study in a directory, with changes to every cell; a model that cannot be made is absent.
 
-    name: of the new study; by default that of the old one. pattern: only the cells whose names match it, and those
+    name: of the new study; by default that of the old one. patterns: only the cells whose names match one, and those
     that they are matched to. phases: False leaves them out. yes: see `recorded_table`.
     """
     table = recorded_table(folder, yes=yes)
-    table["cells"] = chosen(table["cells"], pattern)
+    table["cells"] = chosen(table["cells"], patterns)
     table["name"] = name or table["name"]
     for i, cell in enumerate(table["cells"]):
         cell.pop("dataset", None)
@@ -88,15 +88,17 @@ def in_place(value: Any, folder: Path) -> Any:
     return absolute(value, folder) if isinstance(value, str) else value
 
 
-def chosen(cells: Sequence[Table], pattern: str) -> list[Table]:
+def chosen(cells: Sequence[Table], patterns: Sequence[str]) -> list[Table]:
     """The cells whose names match a pattern (`*`, `?`, `[...]`, or the name itself), and those they are matched to.
 
-    Raises `UserError` if there is none.
+    Raises `UserError` if there is none for a pattern.
     """
-    names = {cell["name"] for cell in cells if pattern == cell["name"] or fnmatchcase(cell["name"], pattern)}
-    if not names:
-        every = [cell["name"] for cell in cells]
-        raise UserError(f"--cell {pattern}: no cell has such a name{nearest_or_all(pattern, every)}")
+    every, names = [cell["name"] for cell in cells], set[str]()
+    for pattern in patterns:
+        found = {name for name in every if pattern == name or fnmatchcase(name, pattern)}
+        if not found:
+            raise UserError(f"--cell {pattern}: no cell has such a name{nearest_or_all(pattern, every)}")
+        names |= found
     partners = {cell["match"]["cell"] for cell in cells if cell["name"] in names and cell.get("match")}
     return [cell for cell in cells if cell["name"] in names | partners]
 

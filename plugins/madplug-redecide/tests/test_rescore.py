@@ -100,10 +100,11 @@ def test_a_wrong_metric_is_refused(program, write, metric, words):
 
 def test_a_decided_study_has_its_own_name_and_the_cells_asked_for(program, write, tmp_path):
     program("run", write(SWEEP))
-    done = program("decide", "runs/study", "--decision", "kit.last_round", "--cell", "*=2", "--output", "runs/again")
+    done = program("decide", "runs/study", "--decision", "kit.last_round", "--cell", "*=2", "--cell", "*=1",
+                   "--output", "runs/again")
     assert done.exit_code == 0, done.stderr
     found = summary(tmp_path, "again")
-    assert (found["study"], [cell["cell"] for cell in found["cells"]]) == ("again", ["rounds=2"])
+    assert (found["study"], [cell["cell"] for cell in found["cells"]]) == ("again", ["rounds=1", "rounds=2"])
     done = program("decide", "runs/study", "--decision", "kit.last_round", "--cell", "rounds=3", "--output", "runs/x")
     assert done.exit_code == 2
     assert "--cell rounds=3: no cell has such a name" in done.stderr
