@@ -21,10 +21,23 @@ class Prefixes:
     def __init__(self, encode: Callable[[str], Sequence[int]] | None = None) -> None:
         self._encode = encode
         self._known: OrderedDict[int, None] = OrderedDict()
+        self._left: dict[tuple[str, str], tuple[float, int]] = {}
+        """Of requests for several samples, the share, and how many samples have not been asked about."""
 
-    def share(self, model: str, messages: Iterable[Mapping[str, Any]]) -> float:
-        """The share of a prompt that an earlier one to the same model began with. Notes the prompt."""
+    def share(self, model: str, messages: Iterable[Mapping[str, Any]], samples: int = 1) -> float:
+        """The share of a prompt that an earlier one to the same model began with. Notes the prompt.
+
+        samples: how many the request was for; it read its prompt once, and is asked about for each.
+        """
         text = "".join(f"{message['role']}\n{message['content']}\n" for message in messages)
+        share, left = self._left.pop((model, text), (0.0, 0))
+        if not left:
+            share, left = self._look(model, text), samples
+        if left > 1:
+            self._left[model, text] = share, left - 1
+        return share
+
+    def _look(self, model: str, text: str) -> float:
         tokens, size = (text, BLOCK * CHARACTERS) if self._encode is None else (self._encode(text), BLOCK)
         known = 0
         beginning = hash(model)

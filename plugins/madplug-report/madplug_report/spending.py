@@ -97,7 +97,8 @@ class Calls:
     def find_prefixes(self, calls: Iterable[Mapping[str, Any]], prefixes: Prefixes) -> None:
         """Count what a prefix cache could have served. calls: the rows of the study added last, in its order."""
         read, cacheable = self._numbers["read"], self._numbers["cacheable"]
-        shares = [prefixes.share(call["model"], call["request"]["messages"]) for call in calls]
+        shares = [prefixes.share(call["model"], call["request"]["messages"], call["usage"]["raw"].get("samples", 1))
+                  for call in calls]
         first = len(read) - len(shares)
         cacheable[first:] = array("d", np.asarray(read[first:]) * shares)
 

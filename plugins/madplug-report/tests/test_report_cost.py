@@ -11,6 +11,7 @@ from madplug import Agent, Caller, Completion, DebateResult, Decision, Message, 
 from madplug.store import Call, CallRow, open_recorder
 from madplug_report.building import Wanted, build
 from madplug_report.contents import caches, costs, paid, spending
+from madplug_report.prefixes import Prefixes
 
 A, B, MODERATOR = (Agent(i, Persona(f"{i}", role=role), model) for i, role, model in (
     (0, "participant", "small"), (1, "participant", "large"), (2, "moderator", "large")))
@@ -140,6 +141,12 @@ def test_what_a_prefix_cache_could_have_served_is_counted_in_blocks_by_model(fol
     assert small == int(4 * block * (100 / known["a1"] + 50 / known["vote"]))
     assert large == int(4 * block * (200 / known["b1 again"] + 400 / known["m2"]))
     assert caches(report).rows[0] == ["first", "960", "5.2%", f"{100 * (small + large) / 960:.1f}%"]
+
+
+def test_the_samples_of_one_request_cannot_read_each_others_prompt_from_a_cache():
+    cache, prompt = Prefixes(), [{"role": "user", "content": QUESTION}]
+    first, second, another = (cache.share("m", prompt, samples) for samples in (2, 2, 1))
+    assert first == second == 0 < another
 
 
 def test_every_call_is_paid_once(folder):
