@@ -22,6 +22,8 @@ class BatchStatus:
     """Requests that have been answered so far, if the provider says so."""
     expires: float | None = None
     """When the provider gives up on what is not answered by then, in seconds since 1970."""
+    crowded: bool = False
+    """Whether it was refused because too much is waiting: a smaller one, or a later one, may be taken."""
 
 
 class BatchSupport(Protocol):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from madplug import (
+    BatchStatus,
     BatchSupport,
     Caller,
     Completion,
@@ -48,6 +49,8 @@ class Collector:
         self._batches: list[Batch] = []
         self._where: dict[str, Batch] = {}
         """The latest batch of each request in one."""
+        self._most: dict[str, int] = {}
+        """The most requests that a provider has room for at a time, by model, once that is known."""
         self._arrived = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.Task[None] | None = None
@@ -116,9 +119,11 @@ class Collector:
             if arrived != self._arrived or not self._is_quiet():
                 continue
             await self._settle()
-            if self._queue and not any(b.is_unread for b in self._batches):
-                await self._send_all()
-            elif self._options.detach and all(b.looked for b in self._batches if b.waiting or b.is_unread):
+            if self._queue and not any(b.is_unread for b in self._batches) and await self._send_all():
+                continue
+            if not self._options.detach:
+                return  # until a batch has ended
+            if all(b.looked for b in self._batches if b.waiting or b.is_unread):
                 self._driver.stop(Ending("detached", f"batches under way: {self._under_way()}"))
 
     def _under_way(self) -> str:
@@ -135,7 +140,8 @@ class Collector:
             return True
         return self._driver.open <= {w.debate for w in waiting}
 
-    async def _send_all(self) -> None:
+    async def _send_all(self) -> bool:
+        """Send what waits, as far as there is room for it; whether that is anything."""
         queued, self._queue = self._queue, {}
         by_model: dict[int, list[Waiting]] = defaultdict(list)
         for waiting in queued.values():
@@ -145,12 +151,23 @@ class Collector:
             if len(found) < self._options.live_below:
                 for waiting in found:
                     self._start(self._ask_now(waiting))
-            else:
-                batches += self._divided(found[0].model, found)
+                continue
+            room = self._room(self._names[id(found[0].model)], len(found))
+            batches += self._divided(found[0].model, found[:room])
+            self._queue |= {waiting.key: waiting for waiting in found[room:]}
         for batch, support, lines in batches:
             await self._journal.plan(batch)
             if self._driver.ending is None:  # otherwise the next run finds out that it was not submitted
                 batch.task = self._start(self._carry(batch, support, lines))
+        return len(self._queue) < len(queued)
+
+    def _room(self, model: str, wanted: int) -> int:
+        """How many of so many further requests the provider has room for."""
+        return max(0, min(wanted, self._most.get(model, wanted + self._taken(model)) - self._taken(model)))
+
+    def _taken(self, model: str) -> int:
+        """The requests to a model that are with the provider."""
+        return sum(b.entry.requests for b in self._batches if b.entry.model == model and not b.fetched)
 
     async def _ask_now(self, waiting: Waiting) -> None:
         try:
@@ -193,10 +210,14 @@ class Collector:
                     return
                 batch.entry.id, batch.entry.state = found, "submitted"
                 await self._journal.write([batch])
-            await self._poll(batch, support)
+            status = await self._poll(batch, support)
+            if status.crowded and batch.entry.requests > 1:
+                await self._send_fewer(batch)
+                return
             await self._fetch(batch, support)
         except Exception as error:  # what the provider has goes on, and is found again by the next call in it
             self._fail(batch, error)
+        self._wake()
 
     async def _place(self, batch: Batch, support: BatchSupport, lines: list[bytes] | None) -> str | None:
         """The provider's id, or None if an earlier run ended before it had submitted the batch.
@@ -221,8 +242,16 @@ class Collector:
                 raise
         raise AssertionError("there is always a further pause")
 
+    async def _send_fewer(self, batch: Batch) -> None:
+        """Have no more requests with the provider than the others, which it has taken; without any, half as many."""
+        name, requests = batch.entry.model, batch.entry.requests
+        most = self._most[name] = self._taken(name) - requests or requests // 2
+        self._driver.warn(f"model '{name}': the provider has no room for a batch of {requests:,} requests; from now on "
+                          f"it gets {most:,} at a time")
+        await self._queue_again(batch)
+
     async def _queue_again(self, batch: Batch) -> None:
-        """Put the requests of a batch that was never submitted into the next one."""
+        """Put the requests of a batch that nobody works on into the next one."""
         self._forget(batch)
         self._queue |= batch.waiting
         batch.waiting = {}
@@ -236,7 +265,7 @@ class Collector:
             yield seconds * random.uniform(0.8, 1.2)
             seconds = min(seconds * 1.5, self._options.poll * 10)
 
-    async def _poll(self, batch: Batch, support: BatchSupport) -> None:
+    async def _poll(self, batch: Batch, support: BatchSupport) -> BatchStatus:
         """Wait for the end of a batch; that it cannot be looked at does not mean anything about it."""
         for pause in self._pauses():
             try:
@@ -249,9 +278,10 @@ class Collector:
                 entry.said, entry.expires, entry.answered = status.state, status.expires, status.answered
                 await self._journal.write([batch])
             if status.ended:
-                return
+                return status
             batch.looked = True
             await asyncio.sleep(pause)
+        raise AssertionError("there is always a further pause")
 
     async def _fetch(self, batch: Batch, support: BatchSupport) -> None:
         """Hand out the results; a request that has none is made again, and an unknown or second result is ignored."""

@@ -135,6 +135,16 @@ def test_what_a_batch_leaves_unanswered_is_asked_again_and_nothing_else(at, live
         assert (len(answered), answered.total()) == (CALLS, CALLS + plan.missing)  # those were lost by the provider
 
 
+def test_as_many_requests_are_under_way_as_the_provider_has_room_for(at, live):
+    with at() as (provider, study):
+        provider.batches.room = 4
+        run_file = study.folder / "s.toml"
+        run_file.write_text(run_file.read_text().replace('model = "fake"', 'model = "fake"\nattempts = 1'))
+        assert study.run()[1] == live
+        taken = [batch for batch in provider.batches.made.values() if batch["status"] == "completed"]
+        assert [batch["request_counts"]["total"] for batch in taken] == [3] * 8
+
+
 def test_a_line_that_the_provider_refuses_fails_its_debate_alone(at):
     with at() as (provider, study):
         provider.batches.plans.append(Plan(ends="failed", errors=[{"line": 2, "message": "too long"}]))

@@ -113,7 +113,7 @@ class Batches(Interface):
             return BatchStatus(ended=True, state="not found")
         state = str(found.get("status"))
         return BatchStatus(state in ENDED, state, (found.get("request_counts") or {}).get("completed") or 0,
-                           found.get("expires_at"))
+                           found.get("expires_at"), _errors(found)[0].get("code") == "token_limit_exceeded")
 
     async def fetch(self, batch: str) -> AsyncIterator[tuple[str, Completion | ModelError]]:
         """The lines of the output file and of the error file, and what is wrong with the lines of a refused file."""
@@ -129,7 +129,7 @@ class Batches(Interface):
 
     async def _refused(self, batch: Mapping[str, Any]) -> AsyncIterator[tuple[str, ModelError]]:
         """What is wrong with the lines of a file that was refused, or with all of them."""
-        errors = (batch.get("errors") or {}).get("data") or [{}]
+        errors = _errors(batch)
         by_line = {error["line"]: error for error in errors if error.get("line")}
         status = 429 if errors[0].get("code") == "token_limit_exceeded" else 400
         number = 0
@@ -150,3 +150,8 @@ class Batches(Interface):
             return self._chat.read(response["status_code"], {}, orjson.dumps(response.get("body")), tools=True)
         except ModelError as error:
             return error
+
+
+def _errors(batch: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Why a batch was refused: at least one, which may say nothing."""
+    return (batch.get("errors") or {}).get("data") or [{}]

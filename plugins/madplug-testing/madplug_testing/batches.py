@@ -54,6 +54,8 @@ class Batches:
     note: Callable[[bytes], None]
     plans: deque[Plan] = field(default_factory=deque)
     """How the next batches end, in the order in which they are submitted."""
+    room: int = 0
+    """A batch with which more requests than this would be under way is refused as OpenAI does; 0 for no limit."""
     hold: bool = False
     """Whether batches stay in progress."""
     faults: deque[int] = field(default_factory=deque)
@@ -109,7 +111,14 @@ class Batches:
         now, id = int(time.time()), f"batch_{len(self.made)}"
         self.made[id] = {**given, "id": id, "object": "batch", "status": STATES[0], "created_at": now,
                          "expires_at": now + 86_400, "_plan": self.plans.popleft() if self.plans else Plan()}
+        if 0 < self.room < sum(map(self._requests, self.made.values())):
+            self.made[id]["_plan"] = Plan(ends="failed", errors=[{
+                "code": "token_limit_exceeded", "message": "Enqueued token limit reached.", "line": None}])
         return _shown(self.made[id])
+
+    def _requests(self, batch: dict[str, Any]) -> int:
+        """How many requests of a batch are under way."""
+        return self.files[batch["input_file_id"]].count(b"\n") if batch["status"] in STATES else 0
 
     def _list(self, query: dict[str, list[str]]) -> dict[str, Any]:
         """A page, the latest first."""
