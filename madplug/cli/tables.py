@@ -16,19 +16,23 @@ WIDTH = 120
 def summary_table(summary: Mapping[str, Any], width: int = WIDTH) -> str:
     """The cells of a study with their figures; calls, tokens and cost are means over a cell's debates.
 
-    In the first of these layouts that is narrow enough: a row for each cell, a row for each figure, a paragraph for
-    each cell. Metrics come first, in the order of the run file. width: characters.
+    In the first of these layouts that is narrow enough: a row for each cell, a row for each figure, the same without
+    metrics of several figures, a paragraph for each cell. Metrics come first, in the order of the run file. width:
+    characters.
     """
-    rows, more = summary_rows(summary)
-    return "\n".join([_narrow_enough(rows, width), *more])
+    for most in (MOST_PARTS, 0):
+        rows, more = summary_rows(summary, most)
+        if found := _narrow_enough(rows, width):
+            break
+    return "\n".join([found or "\n\n".join(map(_paragraph, rows)), *more])
 
 
-def summary_rows(summary: Mapping[str, Any]) -> tuple[list[dict[str, str]], list[str]]:
-    """The figures of each cell by name, and a line for each metric that has too many to be shown."""
+def summary_rows(summary: Mapping[str, Any], most: int = MOST_PARTS) -> tuple[list[dict[str, str]], list[str]]:
+    """The figures of each cell by name, and a line for each metric that has more than `most` and is not shown."""
     cells = summary["cells"]
     every = list(dict.fromkeys(name for cell in cells for name in cell["metrics"]))
     parts = Counter(name.rpartition(".")[0] for name in every if name.count(".") > 1)
-    many = {whole: n for whole, n in parts.items() if n > MOST_PARTS}
+    many = {whole: n for whole, n in parts.items() if n > most}
     metrics = [name for name in every if name.rpartition(".")[0] not in many]
     more = [f"{whole}: {n} figures in summary.json" for whole, n in many.items()]
     rows = [_row(cell, metrics) for cell in cells]
@@ -57,7 +61,7 @@ def _narrow_enough(rows: Sequence[Mapping[str, str]], width: int) -> str:
     if _width(wide) <= width:
         return wide
     turned = columns([[name, *(row[name] for row in rows)] for name in head[1:]], ["", *(row["cell"] for row in rows)])
-    return turned if _width(turned) <= width else "\n\n".join(map(_paragraph, rows))
+    return turned if _width(turned) <= width else ""
 
 
 def _paragraph(row: Mapping[str, str]) -> str:

@@ -144,6 +144,13 @@ def test_a_table_is_readable_at_eighty_columns(cells, first):
     assert text.count("[0.40, 0.60]") == 2
 
 
+def test_metrics_of_several_figures_make_room_for_a_row_for_each_cell():
+    means = {"qa.accuracy": 0.5} | {f"dynamics.entropy.round_{i}": 0.2 for i in (1, 2, 3)}
+    lines = table(*(cell(name, means) for name in "abcdefg")).splitlines()
+    assert len(lines) == 1 + 7 + 1
+    assert lines[-1] == "dynamics.entropy: 3 figures in summary.json"
+
+
 @pytest.mark.parametrize(("cells", "words"), [
     ([cell("a", MEANS)], "qa.accuracy lies between 0.40 and 0.60, with 95% confidence, from 20 samples."),
     ([cell("a", MEANS), cell("b", {"qa.accuracy": 0.6})],
