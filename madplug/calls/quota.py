@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
 from madplug.calls.slots import AdaptiveWindow, Interruptible, Slots
 from madplug.errors import OverloadedError, UnreachableError
@@ -19,6 +21,8 @@ FIRST_PROBE, LAST_PROBE = 0.5, 15.0
 """Seconds between two attempts to reach an endpoint that is down, at first and at most."""
 MOST_A_SECOND = 10**6
 """Calls that a rate can be about; more are never started."""
+shared_rates: ContextVar[dict[str, Any]] = ContextVar("madplug_shared_rates")
+"""The rates, by a model's options, that studies of one event loop keep to together; not set: each by itself."""
 
 
 class Quota:
@@ -38,8 +42,8 @@ class Quota:
         """Debates of which the endpoint refused every request since it last answered one."""
         self._deadline = options.deadline
         self._most_used = options.tokens_per_minute or 0.0
-        self._requests = request_rate(options.requests_per_minute)
-        self._token_rate = limiter(options.tokens_per_minute)
+        rates = request_rate(options.requests_per_minute), limiter(options.tokens_per_minute)
+        self._requests, self._token_rate = shared_rates.get({}).setdefault(options.model_dump_json(), rates)
         self.limited = not (self._requests is None and self._token_rate is None and self.window is None)
         """Whether there is a rate, or the endpoint's own wish, to wait for."""
         self._reserving = asyncio.Lock()
@@ -195,10 +199,8 @@ def limiter(per_minute: float | None, *, burst: float | None = None) -> AsyncLim
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:
-    try:
+    with suppress(asyncio.TimeoutError, TimeoutError):
         await asyncio.wait_for(event.wait(), max(seconds, 0))
-    except (asyncio.TimeoutError, TimeoutError):
-        return
 
 
 def estimate_tokens(text: str) -> int:

@@ -9,6 +9,7 @@ from madplug._lazy import lazy_names
 if TYPE_CHECKING:
     from madplug.calls.driver import Driver, Source, StudyDriver
     from madplug.calls.gateway import cost_of
+    from madplug.calls.quota import shared_rates
     from madplug.config import ResolvedStudy, Resolver, load
     from madplug.config.build import InstalledBuilder, Made
     from madplug.config.read import as_toml, dotted, overlay, read, setting
@@ -48,16 +49,16 @@ __all__ = [
     "DebateState", "Driver", "Ending", "InstalledBuilder", "Job", "JobStream", "Listening", "Made", "Registry",
     "ResolvedStudy", "Resolver", "Session", "Source", "StudyDriver", "StudyFacts", "StudyRun", "Worker", "absolute",
     "as_toml", "check_facts", "check_folder", "collect_rarely", "confirm", "conflicts", "cost_of", "describe_error",
-    "dotted", "echo", "error_text",
-    "figures_by_cell", "file_of", "follow", "interruptible", "interval", "is_cell", "load", "overlay", "read",
-    "read_manifest", "read_text", "redirect_log", "replacing", "setting", "study_facts", "study_state", "t_quantile",
-    "write_whole",
+    "dotted", "echo", "error_text", "figures_by_cell", "file_of", "follow", "interruptible", "interval", "is_cell",
+    "load", "overlay", "read", "read_manifest", "read_text", "redirect_log", "replacing", "setting", "shared_rates",
+    "study_facts", "study_state", "t_quantile", "write_whole",
 ]
 
 _HOMES = {
     "study.intervals": ("interval", "t_quantile",),
     "config.build": ("InstalledBuilder", "Made",),
     "calls.gateway": ("cost_of",),
+    "calls.quota": ("shared_rates",),
     "calls.driver": ("Driver", "Ending", "Source", "StudyDriver"),
     "config": ("ResolvedStudy", "Resolver", "load"),
     "config.read": ("as_toml", "dotted", "overlay", "read", "setting"),

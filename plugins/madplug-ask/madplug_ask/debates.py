@@ -13,7 +13,7 @@ from typing import Any
 
 from madplug import DebateResult, Observer, UserError, arun, dollars, message_of
 from madplug.store import has_study, is_running, open_study
-from madplug.study import ResolvedStudy
+from madplug.study import Registry, ResolvedStudy, load, shared_rates
 from madplug_ask.councils import Asked
 from madplug_ask.told import recorded, told
 
@@ -87,19 +87,22 @@ class Debates:
     def __init__(self, base: Path, usd_a_day: float | None = None,
                  around: Callable[[str], AbstractContextManager[Sequence[Observer]]] | None = None) -> None:
         self.base = base
+        self.registry = Registry()
+        """For the thread of the event loop alone; to scan what is installed for each question would delay it."""
         self.problems: dict[str, str] = {}
         """What has ended debates before their decision, by id; also a limit."""
         self._usd_a_day = usd_a_day
         self._around = around or (lambda id: nullcontext(()))
         self._running: dict[str, asyncio.Task[None]] = {}
         self._slots = Slots()
+        self._rates: dict[str, Any] = {}
 
     def start(self, asked: Asked, *, again: bool = False) -> str:
         """Start a debate, unless it runs or is on record; returns its id. Raises `UserError`."""
         id = asked.folder(self.base, again=again).name
         if not self.is_known(asked, again=again):
             self._check_day()
-            self._run(id, asked.resolve())
+            self._run(id, asked.resolve(self.registry))
         return id
 
     def is_known(self, asked: Asked, *, again: bool = False) -> bool:
@@ -111,12 +114,11 @@ class Debates:
         """Go on with a debate that an earlier server has left. Raises `UserError` if there is none of this id."""
         path = self.folder(id) / "study.toml"
         if id not in self._running and not self._is_done(id) and path.exists():
-            from madplug.study import load
-
-            self._run(id, load(path, environ={}))
+            self._run(id, load(path, registry=self.registry, environ={}))
 
     def _run(self, id: str, resolved: ResolvedStudy) -> None:
         async def run() -> None:
+            shared_rates.set(self._rates)  # of this task
             async with self._slots.hold(places_of(resolved)):
                 with self._around(id) as observers:
                     result = await arun(resolved.table, output=self.base / id, observers=observers, quiet=True,

@@ -156,7 +156,7 @@ class Desk:
         return {"text": found.text, "seats": len(asked.council.seats)}
 
     def _asked(self, q: Question) -> Asked:
-        council = chosen(Registry(), q.council, parsed_seats(q.seats), q.chair, q.method, q.only)
+        council = chosen(self._debates.registry, q.council, parsed_seats(q.seats), q.chair, q.method, q.only)
         passages = [attachments.earlier(self._debates.folder(q.follow))] if q.follow else []
         passages += [attachments.sent_passage(file.name, file.text) for file in q.files]
         for image in q.images:

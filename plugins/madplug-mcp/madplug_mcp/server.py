@@ -252,8 +252,9 @@ class Tools:
                  follow: str | None = None) -> Expected:
         """What `ask` may take. No model is asked."""
         with _told():
-            asked = self._asked(question, council, seats, chair, method, rounds, choices, context, files, follow, None)
-            resolved = asked.resolve()
+            asked = self._asked(question, council, seats, chair, method, rounds, choices, context, files, follow, None,
+                                registry := Registry())  # in a thread of its own
+            resolved = asked.resolve(registry)
             found, took = sitting.estimate(resolved), self._debates.seconds_of(resolved)
             low, high = found.usd or (None, None)
             return Expected(calls_at_most=found.calls, usd_low=low, usd_high=high,
@@ -276,8 +277,9 @@ class Tools:
 
     def _asked(self, question: str, council: str | None, seats: Mapping[str, str | Seated] | None, chair: str | None,
                method: str | None, rounds: int | None, choices: Sequence[str] | None, context: str | None,
-               files: Sequence[str] | None, follow: str | None, max_usd: float | None) -> sitting.Asked:
-        allowed, registry = self._allowed, Registry()
+               files: Sequence[str] | None, follow: str | None, max_usd: float | None,
+               registry: Registry | None = None) -> sitting.Asked:
+        allowed, registry = self._allowed, registry or self._debates.registry
         named = {name: one if isinstance(one, str) else {**model_table(registry, one.model), "role": one.role}
                  for name, one in (seats or {}).items()}
         found = sitting.chosen(registry, council or (None if seats else allowed.council), named, chair, method)
@@ -301,7 +303,8 @@ class Tools:
                 (first := await confirmed(ctx, asked, most)) is not None:
             return first
         id = self._debates.start(asked, again=again)
-        return await self._answer(id, seconds, ctx, asked.resolve().plan.cells[0].worst_calls())
+        most_calls = asked.resolve(self._debates.registry).plan.cells[0].worst_calls()
+        return await self._answer(id, seconds, ctx, most_calls)
 
     async def _answer(self, id: str, seconds: float, ctx: Context, most: int | None) -> CallToolResult:
         """Wait, with messages about progress, and tell what there is."""

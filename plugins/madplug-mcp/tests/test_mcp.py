@@ -222,6 +222,17 @@ def test_many_questions_at_once_hold_the_limits_of_their_models(started, endpoin
     assert endpoint.endpoint.max_in_flight <= 4
 
 
+def test_questions_at_once_keep_to_the_requests_a_minute_of_their_model_together(endpoint, tmp_path):
+    settings = (f"models.a.base_url={endpoint.url}", "models.a.requests_per_minute=60")
+
+    async def run():
+        async with Client(server_of(Settings(tmp_path, settings=settings))) as client:
+            begun = time.monotonic()
+            await asyncio.gather(*(call(client, "ask", seats={"a": "openai:a"}, question=f"{i}?") for i in range(3)))
+            return time.monotonic() - begun
+    assert asyncio.run(run()) > 1.9
+
+
 def test_what_a_client_sees_of_the_server(started):
     async def run():
         async with Client(stdio(started)) as client:
