@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeInt, create_model
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, NonNegativeInt, create_model
 from pydantic_core import PydanticCustomError
 
 from madplug.component import field_of
@@ -49,11 +49,7 @@ Slot = Annotated[dict[str, Any], BeforeValidator(_slot)]
 CellChanges = Annotated[dict[str, Any], AfterValidator(_named)]
 
 
-class Shape(Options):
-    """A table of the run file."""
-
-
-class LimitsTable(Shape):
+class LimitsTable(Options):
     """`[limits]`: reaching one stops the study; everything so far is saved. Limits may change between two runs.
 
     Another key is the most of what components count, including earlier runs: `tool_calls`; `madplug check` shows them.
@@ -70,14 +66,14 @@ class LimitsTable(Shape):
     seconds: float | None = Field(default=None, gt=0, description="seconds that one run may take")
 
 
-class Match(Shape):
+class Match(Options):
     """`match` of a cell: its debates can use as many calls or tokens as the other cell's debate of the same sample."""
 
     cell: str = Field(description="the name of the other cell")
     by: str = Field(default="calls", pattern="^(calls|tokens)$", description="`calls` or `tokens`")
 
 
-class DebateSettings(Shape):
+class DebateSettings(Options):
     """`[debate]`: the slots of a debate and its size."""
 
     paradigm: str | None = Field(
@@ -96,7 +92,7 @@ class DebateSettings(Shape):
         default=None, description="names of the models that agents use, in turn; not needed if there is only one")
 
 
-class CellSettings(Shape):
+class CellSettings(Options):
     """What a cell can set; in a run file, a cell is a set of changes to the file."""
 
     debate: DebateSettings = Field(default=DebateSettings(), description="the debate")
@@ -163,7 +159,7 @@ def tables(kinds: tuple[type[Component], ...] = HOST_KINDS) -> Tables:
     return Tables(debate, cell, _with(RunSettings, "RunTable", [*own, *study], debate=inner))
 
 
-B = TypeVar("B", bound=BaseModel)
+B = TypeVar("B", bound=Options)
 
 
 def _with(base: type[B], name: str, kinds: Kinds, **fields: Any) -> type[B]:
