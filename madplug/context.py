@@ -393,8 +393,8 @@ class Run:
     progress: Callable[[], Progress]
     """Returns the current progress; may be called from any thread."""
     stop: Callable[[str, Collection[str]], object]
-    """Called with a reason, which is reported, and the names of cells: these are decided, and get no further debates.
-    With the last cell the study ends at once. May be called from any thread."""
+    """Called with a reason, which is reported, and the names of cells: these are decided, and get no further debates
+    that no other is matched to. With the last cell the study ends at once. May be called from any thread."""
 
 
 class Jobs(Protocol):

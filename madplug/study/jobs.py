@@ -59,7 +59,8 @@ class JobStream:
         self._told = 0
         self._only_scores = rescore is not None
         self._scoring = Scoring(setups, recorder, rescore or ())
-        self._waited_for = {s.cell.match["cell"] for s in setups.values() if s.cell.match}
+        self._matches = {slug: s.cell.match for slug, s in setups.items() if s.cell.match}
+        self._waited_for = {match["cell"] for match in self._matches.values()}
         self._issued: set[DebateId] = set()
         self._waiting: dict[DebateId, list[tuple[Job, _Ready]]] = defaultdict(list)
         self._ended: set[DebateId] = set()
@@ -79,11 +80,12 @@ class JobStream:
         """
         queues = [JobQueue(self._jobs(slugs), [self._driver.quotas[name].slots for name in names])
                   for names, slugs in self._by_models().items()]
-        left_out: set[str] = set()
+        decided, left_out = self._driver.decided, set[str]()
 
         async def run(job: Job) -> None:
-            if job.recorded is None and job.cell in self._driver.decided:
-                left_out.add(self._driver.decided[job.cell])
+            if job.recorded is None and job.cell in decided and not any(
+                    match["cell"] == job.cell for slug, match in self._matches.items() if slug not in decided):
+                left_out.add(decided[job.cell])
                 self.ended(job.id, None)
             else:
                 await (work or self._worker.run)(job)
@@ -175,7 +177,7 @@ class JobStream:
                 yield released
 
     def _match(self, id: DebateId) -> DebateId | None:
-        match = self._setups[id.cell].cell.match
+        match = self._matches.get(id.cell)
         return DebateId(match["cell"], id.repeat, id.sample) if match else None
 
     def _result_of(self, id: DebateId) -> DebateResult | None:

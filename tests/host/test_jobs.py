@@ -13,6 +13,7 @@ from madplug import (
     Decision,
     Executor,
     ModelError,
+    Observer,
     Sample,
     StudyError,
     StudyStopped,
@@ -109,25 +110,45 @@ def test_the_contract_finds_executors_that_leave_debates_out(run, sound, tmp_pat
         test.test_debates_end_as_they_do_without_it(tmp_path, monkeypatch)
 
 
-def test_cells_matched_crosswise_whose_debates_all_failed_before_do_not_wait_for_each_other(monkeypatch):
-    """Two queues must not each put off what the other one waits for."""
-    monkeypatch.setattr("madplug.study.jobs.WAITING", 2)
-    samples = [Sample(f"q{i}", f"question {i}") for i in range(8)]
-    base = play(replies=lambda r: "A", agents=1, sample=samples).debate.cell
+SAMPLES = [Sample(f"q{i}", f"question {i}") for i in range(8)]
 
-    def cell(slug, model, to=None):
-        return replace(base, slug=slug, models=(model,), channels={model: model},
-                       match={"cell": to, "by": "calls"} if to else None)
 
-    cells = [cell("a", "one"), cell("b", "one", "c"), cell("c", "two"), cell("d", "two", "a")]
-    store = MemoryStore()
-    for slug in "ac":
-        for sample in samples:
-            wait_for(store.finish_debate(DebateResult(slug, 0, sample, (), error="x")))
+def run_cells(store, matches, observers=()):
+    """Run cells that answer `A`. matches: by cell, its model and the cell that it is matched to."""
+    base = play(replies=lambda r: "A", agents=1, sample=SAMPLES).debate.cell
+    cells = [replace(base, slug=slug, models=(model,), channels={model: model},
+                     match={"cell": to, "by": "calls"} if to else None) for slug, (model, to) in matches.items()]
     models = {name: Scripted(lambda r: "A") for name in ("one", "two")}
 
     async def main():
-        return await asyncio.wait_for(StudyRun(StudyPlan("s", cells, models), store).run(), 20)
+        return await asyncio.wait_for(StudyRun(StudyPlan("s", cells, models), store, observers).run(), 20)
 
-    assert asyncio.run(main())["status"] == "finished"
+    return asyncio.run(main())
+
+
+def test_cells_matched_crosswise_whose_debates_all_failed_before_do_not_wait_for_each_other(monkeypatch):
+    """Two queues must not each put off what the other one waits for."""
+    monkeypatch.setattr("madplug.study.jobs.WAITING", 2)
+    store = MemoryStore()
+    for slug in "ac":
+        for sample in SAMPLES:
+            wait_for(store.finish_debate(DebateResult(slug, 0, sample, (), error="x")))
+    matches = {"a": ("one", None), "b": ("one", "c"), "c": ("two", None), "d": ("two", "a")}
+    assert run_cells(store, matches)["status"] == "finished"
     assert len(store.done()) == 32
+
+
+class Enough(Observer):
+    """Knows enough about two cells."""
+
+    name = "enough"
+
+    def open(self, run):
+        run.stop("enough is known", ["a", "b"])
+
+
+def test_a_decided_cell_gets_no_debates_except_those_that_another_is_matched_to():
+    store = MemoryStore()
+    summary = run_cells(store, {"a": ("one", None), "b": ("one", None), "c": ("two", "b")}, [Enough()])
+    assert (summary["ending"], summary["reason"]) == ("decided", "enough is known")
+    assert {slug: n for (slug, _), n in store.done_counts().items()} == {"b": 8, "c": 8}
