@@ -242,6 +242,13 @@ def test_a_set_of_distributions_has_everything_of_ours_that_it_depends_on(name):
     assert set().union(*(needed_by(*one) for one in chosen)) <= named
 
 
+@pytest.mark.parametrize("name", [name for name, own in ENVIRONMENTS.items() if "pytest" in own.get("commands", "")])
+def test_an_environment_that_runs_tests_has_their_fixtures(name):
+    chosen = installed(ENVIRONMENTS[name]["deps"].replace("{[testenv:host]deps}", ENVIRONMENTS["testenv:host"]["deps"]
+                                                          ).splitlines())
+    assert "madplug-testing" in {path.parent.name for path, _ in chosen}
+
+
 def test_a_missing_sibling_would_be_noticed():
     chosen = list(installed(["-e .", "-e ./plugins/madplug-openai"]))
     assert set().union(*(needed_by(*one) for one in chosen)) == {"madplug", "madplug-prices", "madplug-prompting"}

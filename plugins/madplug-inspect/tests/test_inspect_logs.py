@@ -241,7 +241,7 @@ def test_a_pipe_in_a_study_does_not_keep_the_reader_waiting(study, tmp_path):
 
 
 @pytest.mark.parametrize("damage", [
-    "UPDATE calls SET at = 1e300", "UPDATE calls SET seconds = 'x'", "UPDATE calls SET request = '[]', book = NULL",
+    "UPDATE calls SET at = 1e300", "UPDATE calls SET seconds = 'x'", "UPDATE contents SET request = x'00', base = NULL",
     "UPDATE messages SET record = replace(record, '\"agent\":1', '\"agent\":99')",
     "UPDATE facts SET value = '{\"cells\": {\"two rounds\": 5}}' WHERE name = 'identity'",
     "UPDATE facts SET value = '{\"repeats\": \"x\"}' WHERE name = 'identity'"])
@@ -249,5 +249,5 @@ def test_damaged_records_are_told(study, tmp_path, damage):
     shutil.copytree(study, tmp_path / "study")
     with closing(sqlite3.connect(tmp_path / "study" / "study.db")) as db, db:
         db.execute(damage)
-    with pytest.raises(UserError, match="not as madplug writes them"):
+    with pytest.raises(UserError, match="cannot be read|not as madplug writes them"):
         write_logs(tmp_path / "study", tmp_path / "logs")
