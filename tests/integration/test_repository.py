@@ -242,8 +242,9 @@ def test_a_set_of_distributions_has_everything_of_ours_that_it_depends_on(name):
     assert set().union(*(needed_by(*one) for one in chosen)) <= named
 
 
-@pytest.mark.parametrize("name", [name for name, own in ENVIRONMENTS.items() if "pytest" in own.get("commands", "")])
-def test_an_environment_that_runs_tests_has_their_fixtures(name):
+@pytest.mark.parametrize("name", [
+    name for name, own in ENVIRONMENTS.items() if re.search(r"pytest|-m tests", own.get("commands", ""))])
+def test_an_environment_that_runs_tests_or_benchmarks_has_their_endpoint(name):
     chosen = installed(ENVIRONMENTS[name]["deps"].replace("{[testenv:host]deps}", ENVIRONMENTS["testenv:host"]["deps"]
                                                           ).splitlines())
     assert "madplug-testing" in {path.parent.name for path, _ in chosen}

@@ -249,5 +249,5 @@ def test_damaged_records_are_told(study, tmp_path, damage):
     shutil.copytree(study, tmp_path / "study")
     with closing(sqlite3.connect(tmp_path / "study" / "study.db")) as db, db:
         db.execute(damage)
-    with pytest.raises(UserError, match="cannot be read|not as madplug writes them"):
+    with pytest.raises(UserError, match=r"cannot be read|not as madplug writes them"):
         write_logs(tmp_path / "study", tmp_path / "logs")
