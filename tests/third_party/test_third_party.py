@@ -20,7 +20,7 @@ from madplug_testing.endpoint import running_endpoint
 HERE = Path(__file__).parent
 PLUGINS = sorted(HERE.glob("madplug-*"))
 WITH_STUDY = [plugin for plugin in PLUGINS if (plugin / "study.toml").is_file()]
-PUBLIC_MODULES = {"madplug", "madplug.study", "madplug_prompting.prompts"}
+PUBLIC_MODULES = {"madplug", "madplug_prompting.prompts", "madplug_workers"}
 
 
 def replies(body):

@@ -1,8 +1,8 @@
-"""Debates in the other process end as they do in the host's own."""
+"""Debates in other processes end as they do in the host's own."""
 
-from madplug_apart import OneProcess
+from madplug_apart import Pipes
 from madplug_testing.contracts import ExecutorContract
 
 
-class TestOneProcess(ExecutorContract):
-    component = OneProcess
+class TestPipes(ExecutorContract):
+    component = Pipes

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
@@ -20,12 +22,14 @@ from madplug.component import field_of
 from madplug.components import HOST_KINDS, Component, ModelOptions, Observer
 from madplug.config import load
 from madplug.config.build import Builder, Made
+from madplug.config.plan import StudyPlan
 from madplug.config.shape import slots as kinds_of
 from madplug.config.shape import tables
-from madplug.records import Sample
+from madplug.events import DebateFinished
+from madplug.records import Ending, Sample
 from madplug.registry.installed import Registry
 from madplug.rows import to_json
-from madplug.store import open_recorder
+from madplug.store import Recorder, open_recorder
 from madplug.study.run import StudyRun
 from madplug_testing.contracts.base import ComponentContract, DebateContract
 from madplug_testing.contracts.scene import ODD, json_able
@@ -233,31 +237,71 @@ class ObserverContract(ComponentContract):
 class ExecutorContract(ComponentContract):
     """The contract of an executor. The study is in a directory, so that workers elsewhere can make its components."""
 
-    def results(self, executor: Any, folder: Path) -> list[dict[str, Any]]:
-        """The debates of a small study, run by an executor, or by the host where it is None."""
-        folder.mkdir()
+    def results(self, executor: Any, folder: Path, *, stop: bool = False) -> tuple[list[dict[str, Any]], int]:
+        """The debates of a small study, run by an executor, or by the host where it is None, and the calls paid for.
+
+        stop: interrupt it when the first debate has ended.
+        """
+        folder.mkdir(exist_ok=True)
         (folder / "study.toml").write_text(EXECUTED, encoding="utf-8")
-        recorder = open_recorder(folder)
-        try:
+        with closing(open_recorder(folder)) as recorder:
             plan = load(folder / "study.toml", environ={}).plan
             if executor is not None and (missing := [*executor.check(plan.cells[0])]):
                 pytest.skip(missing[0])
-            asyncio.run(StudyRun(replace(plan, executor=executor), recorder).run())
+            asyncio.run(self._run(replace(plan, executor=executor), recorder, [Interrupting()] if stop else []))
             rows = [json.loads(to_json(result)) for result in recorder.results()]
-        finally:
-            recorder.close()
-        return [{**row, "seconds": None} for row in rows]
+            return [{**row, "seconds": None} for row in rows], recorder.totals().calls
+
+    async def _run(self, plan: StudyPlan, recorder: Recorder, observers: list[Interrupting]) -> None:
+        run, loop = StudyRun(plan, recorder, observers), asyncio.get_running_loop()
+        for observer in observers:
+            observer.stop = lambda: loop.call_soon_threadsafe(run.driver.stop, Ending("interrupted", "interrupted"))
+        await run.run()
 
     def test_debates_end_as_they_do_without_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every debate is run once and ends as it does in the host's own process, the one that fails included.
 
-        If this fails: give every job to a worker (`madplug.study.worker.Worker`) and await it; `Worker.run` records a
-        failure and raises only what must end the study. Calls, messages and results go through the driver.
+        Requests that two cells have in common are paid for once. If this fails: give every job to a worker
+        (`madplug.study.worker.Worker`) and await it; `Worker.run` records a failure and raises only what must end the
+        study. Calls, messages and results go through the driver.
         """
         plugin_installer(tmp_path, monkeypatch)("executed", EXECUTED_PLUGIN)
         there, here = self.results(self.make(), tmp_path / "there"), self.results(None, tmp_path / "here")
-        assert [bool(row["error"]) for row in there] == [False, True, False, False, False]
+        assert [bool(row["error"]) for row in there[0]] == [False, True, False, False, False] * 2
         assert there == here
+
+    def test_an_interrupted_study_ends_and_goes_on(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Interrupted, the executor ends; resumed, every debate ends as usual, and no call is paid for twice.
+
+        If this fails: tell workers of `driver.ending` (`driver.when_stopped`), and let `run` return once they have
+        ended.
+        """
+        plugin_installer(tmp_path, monkeypatch)("executed", EXECUTED_PLUGIN)
+        self.results(self.make(), tmp_path / "there", stop=True)
+        assert self.results(self.make(), tmp_path / "there") == self.results(None, tmp_path / "here")
+
+    def test_a_worker_that_is_killed_changes_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The debates of a worker that is lost are run again, and no call that it has kept is paid for twice.
+
+        If this fails: *Writing plugins* lists what an executor owes when a worker is lost.
+        """
+        fuse = plugin_installer(tmp_path, monkeypatch)("executed", EXECUTED_PLUGIN) / "fuse"
+        fuse.write_text(str(os.getpid()))
+        there = self.results(self.make(), tmp_path / "there")
+        if fuse.exists():
+            pytest.skip("its debates run in this process")
+        assert there == self.results(None, tmp_path / "here")
+
+
+class Interrupting(Observer):
+    """Stops a study when its first debate has ended."""
+
+    name = "interrupting"
+    stop: Callable[[], object]
+
+    def debate_finished(self, event: DebateFinished) -> None:
+        """Stop."""
+        self.stop()
 
 
 EXECUTED = """
@@ -273,16 +317,29 @@ turns = "executed.speak_all"
 visibility = "executed.see_all"
 styles = ["executed.plain"]
 decision = "executed.last_round"
+[[cells]]
+name = "long"
+[[cells]]
+name = "short"
+debate.rounds = 1
 """
 EXECUTED_PLUGIN = '''
+import os
+import signal
 from hashlib import sha256
+from pathlib import Path
 from madplug import Completion, Dataset, Model, ModelError, Sample, Usage, hookimpl
 from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 
+FUSE = Path(__file__).with_name("fuse")  # has the id of the process that is not to be killed
+
 class Letters(Model):
-    """Answers with a letter, but not to question 1."""
+    """Answers with a letter, but not to question 1. Question 3 kills a process, once."""
     name = "letters"
     async def complete(self, request):
+        if "question 3" in repr(request.messages) and FUSE.exists() and FUSE.read_text() != str(os.getpid()):
+            FUSE.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
         if "question 1" in repr(request.messages):
             raise ModelError("no answer")
         return Completion("ABC"[sha256(repr(request.messages).encode()).digest()[0] % 3], Usage(1, 1))
