@@ -318,8 +318,8 @@ def _print_study(folder: Path, *, as_json: bool) -> None:
     cost = "" if not facts["cost_usd"] else f", {dollars(facts['cost_usd'])} USD"
     click.echo(f"{facts['done']} done, {facts['failed']} failed, {left} left; {facts['calls']} calls paid, "
                f"{facts['tokens']} tokens{cost}")
-    for problem in facts["problems"]:
-        click.echo(f"problem: {safe(problem)}")
+    for text in filter(None, [facts["waiting"], *(f"problem: {problem}" for problem in facts["problems"])]):
+        click.echo(safe(text))
 
 
 if __name__ == "__main__":

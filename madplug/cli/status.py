@@ -41,7 +41,7 @@ def _money(usd: float | None) -> str:
 
 
 def status_of(folder: Path) -> dict[str, Any]:
-    """Done, failed, left, calls, tokens and cost (USD; None if a price is unknown) of a study, also while it runs."""
+    """Done, failed, left, calls, tokens, cost (USD; None if unknown) and what the executor waits for, also in a run."""
     with open_study(folder) as study:
         found = study.overview()
         cells: list[dict[str, Any]] = [
@@ -54,4 +54,5 @@ def status_of(folder: Path) -> dict[str, Any]:
         left = planned - done - failed if isinstance(planned, int) else None
         cost = None if any(f.cost_usd is None for f in found) else totals.cost_usd
         return {"done": done, "failed": failed, "left": left, "calls": totals.calls, "retries": study.retries(),
-                "tokens": totals.tokens, "cost_usd": cost, "problems": study.problems(), "cells": cells}
+                "tokens": totals.tokens, "cost_usd": cost, "waiting": study.fact("waiting") or "",
+                "problems": study.problems(), "cells": cells}

@@ -49,8 +49,7 @@ class StudyRun:
         limits = {name: limit for name in ("calls", "tokens", "cost_usd")
                   if (limit := getattr(plan.limits, name)) is not None}
         self.driver = StudyDriver(plan.models, recorder, self.observers.emit, limits=limits, counts=plan.limits.counts,
-                                  reuse=reuse,
-                                  report=self.problem, warn=warn, wants=self.observers.wants)
+                                  reuse=reuse, report=self.problem, warn=warn, wants=self.observers.wants)
         self.driver.shares = self.driver.shares or (plan.share_completions and len(plan.cells) > 1)
         self.driver.services = {(cell.slug, name): s for cell in plan.cells for name, s in cell.services.items()}
         self._stage = "preparing"

@@ -22,10 +22,9 @@ from madplug import (
     StudyStopped,
     TransientError,
     Usage,
-    count,
 )
 from madplug.study import Ending, StudyDriver, cost_of
-from madplug_batch.journal import Batch, Entry, Journal, Waiting, portions
+from madplug_batch.journal import Batch, Entry, Journal, Waiting, portions, under_way
 
 if TYPE_CHECKING:
     from madplug_batch.rounds import RoundsOptions
@@ -124,12 +123,7 @@ class Collector:
             if not self._options.detach:
                 return  # until a batch has ended
             if all(b.looked for b in self._batches if b.waiting or b.is_unread):
-                self._driver.stop(Ending("detached", f"batches under way: {self._under_way()}"))
-
-    def _under_way(self) -> str:
-        batches = [b for b in self._batches if not b.fetched]
-        requests = count(sum(b.entry.requests for b in batches), "request")
-        return f"{len(batches)}, with {requests}"
+                self._driver.stop(Ending("detached", under_way(b.entry for b in self._batches if not b.fetched)))
 
     def _is_quiet(self) -> bool:
         """Whether every open debate waits for a batch; `patience` is how long one that does not is waited for."""
@@ -373,8 +367,9 @@ class Collector:
         await self._settle()
         for batch in [b for b in self._batches if self._driver.ending is None and not self._driver.open]:
             await self._end(batch)
-        if self._batches and self._driver.ending is not None and self._driver.ending.kind != "detached":
-            self._driver.warn(f"batches under way: {self._under_way()}; the same command goes on with them")
+        told = under_way(b.entry for b in self._batches if not b.fetched)
+        if told and self._driver.ending is not None and self._driver.ending.kind != "detached":
+            self._driver.warn(f"{told}; the same command goes on with them")
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)

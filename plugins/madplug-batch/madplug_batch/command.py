@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from madplug import Model, UserError, columns, listed, maybe_await, safe
-from madplug_batch.journal import INDEX, Batch, Entry, Journal, entries_in
+from madplug_batch.journal import INDEX, Batch, Entry, Journal, entries_in, local
 
 if TYPE_CHECKING:
     from madplug.store import Recorder
@@ -61,7 +60,7 @@ def list_(folder: Path) -> None:
     from madplug.store import facts_of
 
     rows = [(safe(e.id) or "?", safe(e.model), e.state, safe(e.said), f"{e.requests or '?'}", str(e.answered),
-             time.strftime("%Y-%m-%d %H:%M", time.localtime(e.expires)) if e.expires and e.state != "done" else "")
+             local(e.expires) if e.expires and e.state != "done" else "")
             for e in entries_in(facts_of(folder).get(INDEX)).values()]
     click.echo(columns(rows, ("batch", "model", "state", "provider", "requests", "answered", "expires"))
                if rows else "no batches")

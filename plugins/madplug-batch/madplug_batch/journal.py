@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from madplug import BatchSupport, Caller, Completion, DebateId, Model, ModelError, Request
+from madplug import BatchSupport, Caller, Completion, DebateId, Model, ModelError, Request, count
 from madplug.study import Driver
 
 INDEX = "batches"
@@ -95,17 +96,32 @@ class Journal:
         await self.write([batch])
 
     async def write(self, batches: Iterable[Batch]) -> None:
-        """Store what has become of batches; of those that are done, the keys are not needed any more."""
+        """Store what has become of batches, also in words; of those that are done, the keys are not needed any more."""
         for batch in batches:
             self._entries[batch.tag] = batch.entry
             if batch.entry.state == "done":
                 await self._driver.remember(KEYS + batch.tag, [])
         await self._driver.remember(INDEX, {tag: asdict(entry) for tag, entry in self._entries.items()})
+        until = max((e.expires or 0.0 for e in self._entries.values() if e.state == "submitted"), default=0.0)
+        await self._driver.remember("waiting", under_way(self._entries.values())
+                                    + (f", which expire by {local(until)}" if until else ""))
 
 
 def entries_in(fact: Any) -> dict[str, Entry]:
     """The batches in the fact `INDEX`, by tag."""
     return {tag: Entry(**entry) for tag, entry in (fact or {}).items()}
+
+
+def under_way(entries: Iterable[Entry]) -> str:
+    """How many of these batches are with the provider, in words; empty if none is."""
+    found = [entry for entry in entries if entry.state == "submitted"]
+    requests = count(sum(entry.requests for entry in found), "request")
+    return f"batches under way: {len(found)}, with {requests}" if found else ""
+
+
+def local(seconds: float) -> str:
+    """A time since 1970, as clocks here show it."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 def portions(lines: Collection[bytes], support: BatchSupport) -> Iterable[slice]:

@@ -216,10 +216,12 @@ def test_a_detached_study_is_finished_by_runs_that_wait_for_nothing(at, live):
         assert "batches under way: 1, with 12 requests" in study.said(*DETACHED)
         listed = study.said("batch", "list", "runs/s").splitlines()
         assert listed[1].split()[:3] == ["batch_0", "m", "submitted"]
+        assert "batches under way: 1, with 12 requests, which expire by 20" in study.said("status", "runs/s")
         for outcome in ("s: stopped", "s: finished"):
             provider.batches.finish()
             assert outcome in study.said(*DETACHED)
         assert study.debates("runs/s") == live
+        assert "under way" not in study.said("status", "runs/s")
         assert len(provider.batches.made) == 2
 
 
