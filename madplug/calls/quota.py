@@ -43,7 +43,7 @@ class Quota:
         self._deadline = options.deadline
         self._most_used = options.tokens_per_minute or 0.0
         rates = request_rate(options.requests_per_minute), limiter(options.tokens_per_minute)
-        self._requests, self._token_rate = shared_rates.get({}).setdefault(options.model_dump_json(), rates)
+        self._requests, self._token_rate = shared_rates.get({}).setdefault(repr(options), rates)
         self.limited = not (self._requests is None and self._token_rate is None and self.window is None)
         """Whether there is a rate, or the endpoint's own wish, to wait for."""
         self._reserving = asyncio.Lock()
