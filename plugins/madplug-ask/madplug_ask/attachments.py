@@ -16,7 +16,7 @@ from madplug.store import open_study
 MOST_BYTES, MOST_IN_ALL, MOST_IMAGE = 256_000, 1_000_000, 5_000_000
 """Bytes of a text, of all texts of a question, and of an image."""
 SECRET = (".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.kdbx", "id_rsa*", "id_ed25519*", "id_ecdsa*",
-          ".netrc", ".npmrc", ".pypirc", ".git-credentials", "credentials*", "secrets.*", "*.tfstate")
+          ".netrc", ".npmrc", ".pypirc", ".git-credentials", "credentials*", "secrets.*", "shadow", "*.tfstate")
 """Names of files that are never sent."""
 
 
@@ -80,9 +80,10 @@ def _read(path: Path, most: int, within: Path | None, *, text: bool = True) -> b
 
 
 def diff_passage(revision: str, folder: Path) -> str:
-    """What has changed in a Git repository since a revision. Raises `UserError`."""
-    done = subprocess.run(["git", "diff", "--no-ext-diff", "--no-color", revision, "--"], cwd=folder, text=True,
-                          capture_output=True, check=False)
+    """What has changed in a Git repository since a revision, without secret files. Raises `UserError`."""
+    secret = [f":(top,exclude,glob,icase)**/{pattern}" for pattern in SECRET]
+    done = subprocess.run(["git", "diff", "--no-ext-diff", "--no-color", revision, "--", ":/", *secret], cwd=folder,
+                          text=True, capture_output=True, check=False)
     if done.returncode or not done.stdout:
         why = done.stderr.strip().splitlines()[:1] or ["nothing has changed"]
         raise UserError(f"--diff {revision}: {why[0]}")

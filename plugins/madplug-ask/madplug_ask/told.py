@@ -33,7 +33,7 @@ def told(debate: DebateResult, most: int = MOST_ANSWER) -> dict[str, Any]:
     decision, notes = debate.decision, debate.notes.get("council") or {}
     decided = decision is not None and decision.key is not None
     status = "failed" if debate.error else "running" if decision is None else "undecided" if not decided else \
-        "partial" if debate.failures else "decided"
+        "partial" if missing(debate) else "decided"
     return {"status": status, "missing": missing(debate), "answer": decision.answer if decision and decided else None,
             "decided_by": decision.reason if decision else debate.error or "", "agreement": notes.get("agreement"),
             "dissent": dissent(debate), "tie": bool(decision and decision.tie),
@@ -56,8 +56,10 @@ def _seat(debate: DebateResult, id: int, notes: Mapping[str, Any], most: int) ->
 
 
 def missing(debate: DebateResult) -> list[str]:
-    """The seats that failed, each with what its model said."""
-    return [f"{debate.agents[id].persona.name}: {why}" for id, why in debate.failures.items()]
+    """The seats that failed and the chairs that did, each with what its model said."""
+    chairs = (debate.notes.get("council") or {}).get("chairs") or {}
+    return [*(f"{debate.agents[id].persona.name}: {why}" for id, why in debate.failures.items()),
+            *(f"{name}, as the chair: {why}" for name, why in chairs.items())]
 
 
 def dissent(debate: DebateResult) -> dict[str, str]:

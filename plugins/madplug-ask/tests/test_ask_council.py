@@ -78,10 +78,12 @@ def test_the_same_question_is_answered_from_the_record_unless_again(ask, endpoin
     assert len(endpoint.endpoint.seen) == 14
 
 
-def test_a_dead_seat_is_told_first_with_the_provider_s_words(ask):
-    status, stdout, _ = ask("--council", "hurt")
+@pytest.mark.parametrize(("words", "who"), [
+    (("--council", "hurt"), "dead"), (("--council", "three", "--chair", "openai:dead"), "chair, as the chair")])
+def test_a_dead_seat_or_chair_is_told_first_with_the_provider_s_words(ask, words, who):
+    status, stdout, _ = ask(*words)
     assert status == 0
-    assert re.fullmatch(r"partial: not heard: dead: .*the account is closed.*\nGo north.\n", stdout)
+    assert re.fullmatch(f"partial: not heard: {who}: .*the account is closed.*\nGo north.\n", stdout)
 
 
 def test_who_ends_on_another_choice_is_named(ask):
@@ -107,6 +109,18 @@ def test_a_killed_question_goes_on_and_pays_for_no_answered_call_again(ask, endp
     before = len(endpoint.endpoint.seen)
     assert ask("--council", "three")[1] == "Go north.\n"
     assert len(endpoint.endpoint.seen) <= 7 + min(3, before)  # only calls that were in flight may be made again
+
+
+def test_a_difference_is_sent_without_secret_files(ask, endpoint, tmp_path):
+    (tmp_path / "conf").mkdir()
+    for text in ("old", "new"):
+        for name in ("map.txt", "conf/.env"):
+            (tmp_path / name).write_text(f"{text} {name}\n")
+        for words in ("init -q", "add map.txt conf", "-c user.name=a -c user.email=a commit -qm x"):
+            subprocess.run(["git", *words.split()], cwd=tmp_path, check=True)
+    ask("--council", "one", "--diff", "HEAD~1")
+    sent = endpoint.endpoint.seen[0][1]["messages"][1]["content"]
+    assert ("+new map.txt" in sent, "new conf/.env" in sent) == (True, False)
 
 
 def test_a_role_files_and_an_earlier_debate_reach_the_seats(ask, endpoint, tmp_path):

@@ -42,8 +42,7 @@ def shown(folder: Path, picks: Picks, *, runs: bool) -> dict[str, Any]:
     if picks.hides(id):
         return {**common, "hidden": True, "stage": "", "seats": _without_names(id, seats)}
     return {**facts, **common, "seats": seats, "stage": now.text, "picked": picks.picked(id),
-            "reviews": [_review(m) for m in _last_reviews(debate)], "rules": _rules(debate),
-            "chairs": (debate.notes.get("council") or {}).get("chairs") or {}}
+            "reviews": [_review(m) for m in _last_reviews(debate)], "rules": _rules(debate)}
 
 
 def _without_names(id: str, seats: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TIMEOUT = 3600
 """Seconds that clients are asked to wait for a tool, where they can be."""
 CLIENTS = ("claude", "codex", "cursor", "vscode", "desktop")
+FROM_ENVIRONMENT = {"claude": "${%s}", "cursor": "${env:%s}", "vscode": "${env:%s}"}
+"""How a client's file refers to a variable of the environment, where it can."""
 COMMAND = [sys.executable, "-m", "madplug", "mcp"]
 
 
@@ -119,7 +121,7 @@ def installation(client: str, words: list[str]) -> str:
         return f"claude mcp add madplug -- {shlex.join([*COMMAND, *words])}"
     path, key = file_of(client)
     return f"# {path}\n{codex(words)}" if client == "codex" else \
-        f"# {path}\n{json.dumps({key: {'madplug': server(words)}}, indent=2)}"
+        f"# {path}\n{json.dumps({key: {'madplug': server(client, words)}}, indent=2)}"
 
 
 def write_installation(client: str, words: list[str]) -> Path:
@@ -133,7 +135,7 @@ def write_installation(client: str, words: list[str]) -> Path:
             made = f"{text.rstrip()}\n\n{codex(words)}\n".lstrip()
         else:
             table = json.loads(text or "{}")
-            table.setdefault(key, {})["madplug"] = server(words)
+            table.setdefault(key, {})["madplug"] = server(client, words)
             made = f"{json.dumps(table, indent=2, ensure_ascii=False)}\n"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, made)
@@ -153,13 +155,21 @@ def file_of(client: str) -> tuple[Path, str]:
     return found[client], "servers" if client == "vscode" else "mcpServers"
 
 
-def server(words: list[str]) -> dict[str, Any]:
-    """How a client starts this server."""
-    return {"command": COMMAND[0], "args": [*COMMAND[1:], *words]}
+def server(client: str, words: list[str]) -> dict[str, Any]:
+    """How a client starts this server, and with which keys of its own environment."""
+    refer = FROM_ENVIRONMENT.get(client)
+    keys = {"env": {key: refer % key for key in keys_set()}} if refer and keys_set() else {}
+    return {"command": COMMAND[0], "args": [*COMMAND[1:], *words], **keys}
 
 
 def codex(words: list[str]) -> str:
     """The same as a table of Codex."""
-    made = server(words)
-    return (f"[mcp_servers.madplug]\ncommand = {json.dumps(made['command'])}\nargs = {json.dumps(made['args'])}\n"
-            f"tool_timeout_sec = {TIMEOUT}")
+    made = {**server("codex", words), "env_vars": keys_set(), "tool_timeout_sec": TIMEOUT}
+    return "\n".join(["[mcp_servers.madplug]", *(f"{key} = {json.dumps(value)}" for key, value in made.items())])
+
+
+def keys_set() -> list[str]:
+    """The names of the variables that have a provider's key."""
+    from madplug_ask.councils import KEYS
+
+    return [key for key in KEYS if os.environ.get(key)]

@@ -277,7 +277,7 @@ def test_a_client_s_file_is_added_to_without_a_key_and_keeps_the_rest(started, t
     assert sys.executable in install().stdout
     assert path.read_text() == other
     assert install("--write").returncode == 0
-    assert all(word in path.read_text() for word in ("other", "madplug", sys.executable))
+    assert all(word in path.read_text() for word in ("other", "madplug", sys.executable, "OPENAI_API_KEY"))
     assert "sk-do-not-show" not in path.read_text()
     path.write_text("[mcp_servers.madplug]")
     assert (install("--write").returncode, path.read_text()) == (2, "[mcp_servers.madplug]")

@@ -30,7 +30,6 @@ export function Council({ id }) {
     <p class="bar start"><span class=${`state ${state.status}`}>${WORDS[state.status]}</span><span role="status">${visible(told)}</span></p>
     ${error && html`<${Problem} error=${error} />`}${state.problem && state.status !== 'running' && html`<${Problem} error=${state.problem} />`}
     ${(state.missing ?? []).map((text) => html`<p class="problem">Not heard: ${visible(text)}</p>`)}
-    ${Object.entries(state.chairs ?? {}).map(([name, text]) => html`<p class="problem">The chair ${name} failed: ${visible(text)}</p>`)}
     <${Asked} state=${state} /><${Outcome} state=${state} draft=${drafts.chair} />
     <${Actions} state=${state} act=${act} />
     ${state.seats.length > 0 && !state.votes?.length && html`<section aria-labelledby="seats"><h2 id="seats">Answers</h2><div class="seats">${
