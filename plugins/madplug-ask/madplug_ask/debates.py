@@ -13,7 +13,7 @@ from typing import Any
 
 from madplug import DebateResult, Observer, UserError, arun, dollars, message_of
 from madplug.store import has_study, is_running, open_study
-from madplug.study import Registry, ResolvedStudy, load, shared_rates
+from madplug.study import Registry, ResolvedStudy, load, read, shared_rates
 from madplug_ask.councils import Asked
 from madplug_ask.told import recorded, told
 
@@ -90,7 +90,9 @@ class Debates:
         self.registry = Registry()
         """For the thread of the event loop alone; to scan what is installed for each question would delay it."""
         self.problems: dict[str, str] = {}
-        """What has ended debates before their decision, by id; also a limit."""
+        """What has ended debates before their decision, by id."""
+        self.limited: set[str] = set()
+        """Those that a limit has ended."""
         self._usd_a_day = usd_a_day
         self._around = around or (lambda id: nullcontext(()))
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -110,11 +112,15 @@ class Debates:
         id = asked.folder(self.base, again=again).name
         return id in self._running or self._is_done(id)
 
-    def resume(self, id: str) -> None:
-        """Go on with a debate that an earlier server has left. Raises `UserError` if there is none of this id."""
+    def resume(self, id: str, *, unlimited: bool = False) -> None:
+        """Go on with a debate that an earlier server has left. Raises `UserError` if there is none of this id.
+
+        unlimited: beyond the budget it was asked with.
+        """
         path = self.folder(id) / "study.toml"
         if id not in self._running and not self._is_done(id) and path.exists():
-            self._run(id, load(path, registry=self.registry, environ={}))
+            table = read(path, environ={})
+            self._run(id, load({**table, "limits": {}} if unlimited else table, registry=self.registry, environ={}))
 
     def _run(self, id: str, resolved: ResolvedStudy) -> None:
         async def run() -> None:
@@ -124,7 +130,8 @@ class Debates:
                     result = await arun(resolved.table, output=self.base / id, observers=observers, quiet=True,
                                         yes=True)
             if result.summary["ending"] == "limit":
-                self.problems[id] = result.summary["reason"]
+                self.problems[id] = f"its budget is spent: {result.summary['reason']}"
+                self.limited.add(id)
 
         def ended(task: asyncio.Task[None]) -> None:
             self._running.pop(id, None)
@@ -132,6 +139,7 @@ class Debates:
                 self.problems[id] = message_of(error)
 
         self.problems.pop(id, None)
+        self.limited.discard(id)
         self._running[id] = asyncio.get_running_loop().create_task(run())
         self._running[id].add_done_callback(ended)
 

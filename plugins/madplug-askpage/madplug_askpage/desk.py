@@ -177,7 +177,8 @@ class Desk:
         await self._debates.stop(id)
 
     async def _resume(self, id: str, body: Any) -> Any:
-        self._debates.resume(id)
+        """body: whether to go on beyond the budget."""
+        self._debates.resume(id, unlimited=bool(body))
 
     async def _pick(self, id: str, body: Any) -> Any:
         """body: the place of the answer that is picked, or None to see the names without a pick."""
@@ -239,7 +240,8 @@ class Desk:
             if not runs:
                 raise
             state = {"id": folder.name, "status": "running", "question": "", "seats": []}
-        return {**state, "problem": self._debates.problems.get(folder.name)}
+        return {**state, "problem": self._debates.problems.get(folder.name),
+                "limited": folder.name in self._debates.limited}
 
     def _written(self, id: str) -> dict[str, str]:
         """What is being written, by seat, or `chair`; of what has no names yet, opinions alone.

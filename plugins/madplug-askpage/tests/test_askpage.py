@@ -49,6 +49,7 @@ def server(tmp_path_factory, endpoint):
     slot = '{{use = "openai.chat", model = "{}", base_url = "{}"}}'.format
     seats = {name: ", ".join(f"{m} = {slot(m, endpoint.url)}" for m in models)
              for name, models in {"three": "abc", "hurt": ("a", "dead", "b", "c")}.items()}
+    seats["priced"] = seats["three"].replace("}", ", price = {prompt = 100.0, completion = 100.0}}")
     (folder / "config" / "madplug" / "councils.toml").write_text(
         "".join(f"[{name}]\nseats = {{{s}}}\n" for name, s in seats.items()))
     environ = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
@@ -82,7 +83,11 @@ def asked(server, **question):
     assert status == 200, text
     id = json.loads(text)["id"]
     events = send(server, f"{id}/events", method="GET")[1]
-    return id, json.loads(re.findall(r"^event: state\ndata: (.*)$", events, re.MULTILINE)[-1])
+    return id, last_state(events)
+
+
+def last_state(events):
+    return json.loads(re.findall(r"^event: state\ndata: (.*)$", events, re.MULTILINE)[-1])
 
 
 @pytest.mark.parametrize(("headers", "status"), [
@@ -105,6 +110,14 @@ def test_mistakes_are_told_in_words_before_anything_is_asked(server, endpoint, b
     status, text = send(server, "ask", body)
     assert (status, len(endpoint.seen)) == (400, before)
     assert message in text
+
+
+def test_a_question_that_its_budget_has_ended_can_go_on_beyond_it(server):
+    id, state = asked(server, question="At what cost?", council="priced", max_usd=0.0001)
+    assert (state["status"], state["limited"], state["calls"]) == ("stopped", True, 3)
+    send(server, f"{id}/resume", True)
+    state = last_state(send(server, f"{id}/events", method="GET")[1])
+    assert (state["status"], state["calls"]) == ("decided", 7)
 
 
 def test_who_was_dropped_is_said_and_another_rule_decides_without_a_call(server, endpoint):

@@ -72,7 +72,8 @@ function Actions({ state, act }) {
   return html`<p class="bar start">
     ${!ended && html`<button type="button" class="button" disabled=${stops} onClick=${() => { setStops(true); act('stop').then(() => setStops(false)); }}>${
       stops ? 'Stopping, once what is in flight is answered' : 'Stop'}</button>`}
-    ${['stopped', 'failed'].includes(state.status) && html`<button type="button" class="button" onClick=${() => act('resume')}>Go on</button>`}
+    ${['stopped', 'failed'].includes(state.status) && html`<button type="button" class="button" onClick=${() => act('resume', state.limited)}>${
+      state.limited ? 'Go on without a budget' : 'Go on'}</button>`}
     ${state.answer && html`<a class="button" href=${`#/?follow=${encodeURIComponent(state.id)}`}>Ask a follow-up</a>`}
     ${state.hidden && ended && html`<button type="button" class="button" onClick=${() => act('pick', null)}>Show without picking</button>`}
     ${ended && !state.hidden && state.seats.length > 0 && html`<a href=${exported(state.id, 'md')} download>save as Markdown</a> <a href=${exported(state.id, 'html')} download>as HTML</a>`}

@@ -34,6 +34,7 @@ function Form({ offer, follow }) {
   const [q, setQ] = useState({ council: names[0] ?? OTHER, ...kept, again: false });
   const [expected, setExpected] = useState({});
   const [problem, setProblem] = useState(null);
+  const [open] = useState(Boolean(kept.blind || kept.usd || kept.choices || kept.files?.length || kept.images?.length)); // once: to empty a field does not close it
   const first = useRef(null);
   useEffect(() => first.current.focus(), []);
   const set = (change) => { Object.assign(kept, change); setQ((before) => ({ ...before, ...change })); };
@@ -68,7 +69,7 @@ function Form({ offer, follow }) {
         council.seats[name].problem && html` <span class="badge warn">${brief(council.seats[name].problem, 160)}</span>`}</label>`)}</fieldset>`
     : html`<label class="wide-label"><span>Seats, a line each: NAME=PLUGIN:MODEL</span><textarea rows="3" value=${q.seats ?? ''} placeholder="small=openai:gpt-4o-mini"
         onInput=${(e) => set({ seats: e.target.value })}></textarea></label>`}
-    <details open=${Boolean(kept.blind || kept.usd || kept.choices || kept.files?.length || kept.images?.length)}><summary>Files, options, budget</summary><div class="more"><${Files} q=${q} set=${set} />
+    <details open=${open}><summary>Files, options, budget</summary><div class="more"><${Files} q=${q} set=${set} />
       <label class="wide-label"><span>Options to choose from, a line each</span><textarea rows="2" value=${q.choices ?? ''} onInput=${(e) => set({ choices: e.target.value })}></textarea></label>
       <label>Stop before it costs more than <input type="number" min="0" step="any" value=${q.usd ?? ''} onInput=${(e) => set({ usd: e.target.value })} /> USD</label>
       <label><input type="checkbox" checked=${q.blind} onChange=${(e) => set({ blind: e.target.checked })} /> I pick the best answer before I see whose it is</label>
