@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ class Wanted:
 
 
 def in_text(text: str) -> list[Wanted]:
-    """The calls in a text: blocks that begin with ```tool and hold `{"name": ..., "arguments": {...}}`."""
+    """The calls in a text: blocks that begin with ```tool and then `{"name": ..., "arguments": {...}}`."""
     return [_read_block(block.strip()) for block in _BLOCK.findall(text)]
 
 
@@ -87,6 +88,9 @@ def _plain(schema: Any) -> bool:
 
 
 def _read_block(block: str) -> Wanted:
+    """The call that a block begins with; small models write on inside it."""
+    with suppress(ValueError, RecursionError):
+        block = block[:json.JSONDecoder().raw_decode(block[:_LONGEST])[1]]
     table, problem = _table(block)
     if table is None:
         return Wanted("", None, problem=problem)

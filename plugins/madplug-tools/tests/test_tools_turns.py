@@ -51,7 +51,8 @@ def run(replies, tool=None, *, style=None, more=(), **options):
 
 def test_a_turn_goes_on_until_the_model_answers():
     tool = Lookup()
-    both = f"Let me see.\n{block('lookup', word='mind')}\n{block('lookup', word='x')}"
+    written_on = block("lookup", word="x").replace("\n```", "\nFinal answer: B\n```")
+    both = f"Let me see.\n{block('lookup', word='mind')}\n{written_on}"
     played = run([block("lookup", word="gap"), both, "A"], tool)
     assert tool.asked == ["gap", "mind", "x"]
     assert [m.content for m in played.messages] == ["A"]
