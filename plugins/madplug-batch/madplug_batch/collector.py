@@ -149,11 +149,12 @@ class Collector:
             room = self._room(self._names[id(found[0].model)], len(found))
             batches += self._divided(found[0].model, found[:room])
             self._queue |= {waiting.key: waiting for waiting in found[room:]}
+        is_less = len(self._queue) < len(queued)
         for batch, support, lines in batches:
             await self._journal.plan(batch)
             if self._driver.ending is None:  # otherwise the next run finds out that it was not submitted
                 batch.task = self._start(self._carry(batch, support, lines))
-        return len(self._queue) < len(queued)
+        return is_less
 
     def _room(self, model: str, wanted: int) -> int:
         """How many of so many further requests the provider has room for."""
