@@ -336,7 +336,8 @@ class StudyDriver:
         if isinstance(error, TransientError):
             self.retries += 1
             self._why_paused = "rate limited" if error.retry_after else f"the last attempt failed ({str(error)[:60]})"
-        quota.failed(error, caller)
+        if quota.failed(error, caller):
+            self.warn(f"model '{channel}' cannot be reached; trying again: {quota.why}")
         if isinstance(error, AccessError):
             quota.refused.add(DebateId(caller.cell, caller.repeat, caller.sample))
             if len(quota.refused) >= (HOPELESS_NOW if quota.answered else HOPELESS):

@@ -118,8 +118,8 @@ class Quota:
         if self.window is not None:
             self.window.succeeded()
 
-    def failed(self, error: BaseException, caller: Caller) -> None:
-        """An attempt was not answered."""
+    def failed(self, error: BaseException, caller: Caller) -> bool:
+        """An attempt was not answered. True for the third one in vain to reach an endpoint: the user should know."""
         self._admitted = max(self._admitted - 1, 0)
         if self.window is not None and isinstance(error, OverloadedError):
             asked = error.retry_after  # no request waits beyond its deadline, so the others need not either
@@ -128,11 +128,13 @@ class Quota:
             self.window.failed()
         if not isinstance(error, UnreachableError):
             self.reached()
-            return
+            return False
         # Many calls in flight fail together when an endpoint goes down; only the one that tries it ends its try.
-        if not self.down or self._prober == caller:
-            self.down, self.why = True, str(error)
-            self.end_probe()
+        if self.down and self._prober != caller:
+            return False
+        self.down, self.why = True, str(error)
+        self.end_probe()
+        return self._probes == 3
 
     def reached(self) -> None:
         """The endpoint has replied, so callers need not wait for it."""

@@ -171,19 +171,6 @@ class Reader:
                 self._checked({"cell": str, "repeat": int, "sample": str}, row, DebateId(*row))
                 yield DebateId(*row)
 
-    def metric_names(self) -> list[str]:
-        """The scores that debates of the study have.
-
-        A metric that gives a table has just its own name where it does not apply; that name is left out if other
-        debates have its parts.
-        """
-        names: set[str] = set()
-        without: set[str] = set()
-        for row in self.figures():
-            for name, value in row["metrics"].items():
-                (without if value is None else names).add(name)
-        return sorted(names | {n for n in without - names if not any(part.startswith(f"{n}.") for part in names)})
-
     def spent(self, keys: Iterable[bytes | str]) -> Spent:
         """What the calls with these keys used."""
         found = [self._checked(_SPENT, row, "the calls")

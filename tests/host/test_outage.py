@@ -5,6 +5,7 @@ import asyncio
 from madplug import UnreachableError
 from madplug.calls.quota import Quota
 from madplug.records import Caller
+from madplug.testing.clock import on_virtual_clock
 
 
 async def uninterrupted(waiting):
@@ -38,6 +39,17 @@ def test_calls_that_fail_together_leave_one_caller_that_tries_again():
         assert len(trying) == 1
 
     asyncio.run(main())
+
+
+def test_the_user_is_told_once_when_the_third_try_was_in_vain():
+    async def main():
+        quota, caller, told = quota_of(), Caller("c", 0, "q"), []
+        for _ in range(6):
+            told.append(quota.failed(UnreachableError("refused"), caller))
+            await quota.wait_reachable(caller, 600, uninterrupted)
+        return told
+
+    assert on_virtual_clock(main())[0] == [False, False, False, True, False, False]
 
 
 def test_who_waits_to_try_goes_on_when_another_call_is_answered():

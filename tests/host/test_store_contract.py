@@ -341,7 +341,6 @@ def test_what_left_the_run_file_is_not_read(store):
     assert list(store.reader.ids()) == [DebateId(f["cell"], f["repeat"], f["sample"]) for f in store.reader.figures()]
     assert [DebateId(r.cell, r.repeat, r.sample.id) for r in store.reader.debates()] == sorted(left)
     assert set(store.reader.debate(DebateId("b", 0, "q1")).metrics) == {"new", "table", "table.part"}
-    assert store.reader.metric_names() == ["new", "old", "table.part"]
     assert store.reader.debate(DebateId("c", 0, "q0")) is None
     assert store.recorder.debate(DebateId("c", 0, "q0")) is not None, "a run may need it again"
 

@@ -108,9 +108,19 @@ def _to_jsonl(what: What, study: Reader, target: Any) -> int:
     return count
 
 
+def _metric_names(study: Reader) -> list[str]:
+    """The scores that debates have; of a metric with parts its own name too only if no debate has a part."""
+    names: set[str] = set()
+    without: set[str] = set()
+    for row in study.figures():
+        for name, value in row["metrics"].items():
+            (without if value is None else names).add(name)
+    return sorted(names | {n for n in without - names if not any(part.startswith(f"{n}.") for part in names)})
+
+
 def _to_csv(what: What, study: Reader, target: Any) -> int:
     """Lists and tables are JSON text."""
-    metrics = (f"metric.{name}" for name in study.metric_names())
+    metrics = (f"metric.{name}" for name in _metric_names(study))
     columns = {"messages": [*MESSAGE], "calls": [*CALL], "debates": [*DEBATE, *metrics]}[what]
     count = 0
     rows = _rows(study, what) if what != "debates" else (rows_of(line, debate_row) for line in study.records())
