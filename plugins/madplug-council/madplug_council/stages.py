@@ -159,7 +159,8 @@ class Review(Style):
     """A seat reviews all answers under letters, without names, and ranks them.
 
     Read is what follows the last `FINAL RANKING:`; the first mention of a letter counts, and an unknown one keeps its
-    place. What was not a complete ranking is in the message's data, with the letters of this reviewer.
+    place. What was not a complete ranking is in the message's data, with the letters of this reviewer; a review
+    without one is flagged `unparsed`.
 
     Differs from the original: letters are drawn for each reviewer (`labels = "fixed"` is the original), the last
     heading counts and not the first, repeats are dropped, and a reply without a ranking is asked for it once more. A
@@ -198,7 +199,9 @@ class Review(Style):
                 said = said if reply == said else f"{said}\n\n{reply}"
                 break
             chat = [chat[0], {"role": "assistant", "content": reply}, {"role": "user", "content": self.options.again}]
-        return Reply(said, answers=False, data={"council": {"labels": labels, "ranking": ranking, "odd": odd}})
+        unparsed = {"unparsed": True} if ranked and not ranking else {}
+        return Reply(said, answers=False, data={
+            "council": {"labels": labels, "ranking": ranking, "odd": odd, **unparsed}})
 
 
 def latest(view: Sequence[Message]) -> list[Message]:

@@ -165,6 +165,7 @@ def test_a_ranking_that_cannot_be_read_is_asked_for_once_more_and_then_missing()
     assert sum(r.messages[-1]["content"].startswith("No ranking") for r in played.requests) == 2
     assert (played.result.notes["council"]["ballots"], played.decision.answer) == (1, "x")
     assert played.messages[-1].data["council"]["odd"] == ["no ranking"]
+    assert [bool(m.data["council"].get("unparsed")) for m in played.messages[2:]] == [False, True]
 
 
 def test_a_shared_first_place_is_shown_as_one():

@@ -21,7 +21,7 @@ TRAITS: Mapping[str, str] = {
     "fallback": "the decision was chosen by a fallback",
     "tie": "the decision was a tie that had to be broken",
     "unread": "an answer could not be read",
-    "ballot_unread": "a ballot could not be read",
+    "ballot_unread": "a ballot, or another reply in a given form, could not be read",
     "retracted": "messages were retracted",
     "altered": "an agent was shown a message in a changed form",
 }
@@ -34,7 +34,9 @@ def traits(result: DebateResult, right: bool | None, rounds: Sequence[RoundRow],
     found = {*_of_the_end(result, right), *_of_changes([c for c in changes if c.agent in voters])}
     if result.decision is not None:
         ends = {"fallback": result.decision.fallback, "tie": result.decision.tie,
-                "ballot_unread": not all(vote.valid for vote in result.decision.votes)}
+                "ballot_unread": not all(vote.valid for vote in result.decision.votes) or any(
+                    isinstance(noted, Mapping) and noted.get("unparsed")
+                    for message in result.messages for noted in message.data.values())}
         found |= {name for name, has in ends.items() if has}
     marks = [[mark for mark in row.marks if mark.agent in voters] for row in rounds]
     if any(_minority_right(row) for row in marks):

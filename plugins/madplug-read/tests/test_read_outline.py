@@ -18,7 +18,8 @@ def debate(text, *, references=("A",), voters=None, decision="B", error=None, **
     messages = []
     for line in text.strip().splitlines():
         number, agent, key, *seen = line.split()
-        flags = {"retracted": "retracted" in seen, "altered": tuple(int(s[1:]) for s in seen if s.startswith("~"))}
+        flags = {"data": {"plugin": {"unparsed": True}} if "unparsed" in seen else {},
+                 "retracted": "retracted" in seen, "altered": tuple(int(s[1:]) for s in seen if s.startswith("~"))}
         messages.append(Message(
             len(messages), int(number), 0, None if agent == "note" else int(agent), "improve", f"text {len(messages)}",
             answer={"-": None, "0": ""}.get(key, key.lower()), key=None if key in "-0" else key,
@@ -81,12 +82,14 @@ def test_what_was_said_before_round_one_has_a_row_without_marks():
     ("1 0 B\n2 0 A", {"decision": "A"}, {"right", "changed", "wrong_to_right"}),
     ("1 0 A\n1 1 -\n1 2 -", {"decision": "A"}, {"right", "minority_right", "unread"}),
     ("1 0 A\n1 1 0", {"decision": "A"}, {"right"}),
+    ("1 0 A\n2 0 0 unparsed", {"decision": "A"}, {"right", "ballot_unread"}),
     ("1 0 A retracted\n1 0 A\n1 1 B 0 ~1", {}, {"wrong", "retracted", "altered"}),
     ("1 0 A", {"decision": Decision("A", fallback=True, tie=True)}, {"right", "fallback", "tie"}),
     ("1 0 A", {"error": "ModelError: gone"}, {"failed"}),
     ("1 0 A", {"decision": None}, {"running"}),
     ("1 0 A\n1 1 B\n1 2 B\n2 2 C", {"voters": {0, 1}, "decision": "C"}, {"wrong"}),
-], ids=["talked out", "right", "corrected", "unread", "no answer asked for", "retracted and altered",
+], ids=["talked out", "right", "corrected", "unread", "no answer asked for", "an unread ranking",
+        "retracted and altered",
         "a fallback after a tie", "failed", "running", "an agent without a vote"])
 def test_the_traits_of_a_debate(text, more, wanted):
     found = outline(debate(text, **more), GRADES).traits
