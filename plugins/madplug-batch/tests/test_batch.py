@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from urllib.request import Request, urlopen
 
 import pytest
 from click.testing import CliRunner
@@ -223,6 +224,26 @@ def test_a_detached_study_is_finished_by_runs_that_wait_for_nothing(at, live):
         assert study.debates("runs/s") == live
         assert "under way" not in study.said("status", "runs/s")
         assert len(provider.batches.made) == 2
+
+
+def test_batches_as_files_are_answered_by_another_program(at, live):
+    with at() as (_, study):
+        words = (*DETACHED, "--set", "models.m.batch_folder=jobs")
+        while "s: finished" not in study.said(*words):
+            for path in set(study.folder.glob("jobs/*.jsonl")) - set(study.folder.glob("jobs/*.out.jsonl")):
+                results = [answered(study, json.loads(line)) for line in path.read_text().splitlines()]
+                path.with_suffix(".out.jsonl").write_text("".join(results[::-1]))
+        assert study.debates("runs/s") == live
+        assert len([*study.folder.glob("jobs/*")]) == 4
+
+
+def answered(study, line):
+    """The result of a request in a file: what the endpoint of a study says to it."""
+    url = study.folder.joinpath("s.toml").read_text().split('base_url = "')[1].partition('"')[0]
+    body = json.dumps(line["body"], ensure_ascii=False, separators=(",", ":")).encode()
+    with urlopen(Request(f"{url}/chat/completions", body)) as reply:
+        response = {"status_code": 200, "body": json.load(reply)}
+    return json.dumps({"custom_id": line["custom_id"], "response": response}) + "\n"
 
 
 def test_what_a_cancelled_batch_has_answered_is_kept(at, live):

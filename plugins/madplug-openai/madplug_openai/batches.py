@@ -147,7 +147,8 @@ class Batches(Interface):
             said = error.get("message") or error.get("code") if isinstance(error, Mapping) else None
             return TransientError(presentable(str(said or "the batch ended without an answer"), self._keys))
         try:
-            return self._chat.read(response["status_code"], {}, orjson.dumps(response.get("body")), tools=True)
+            body = response.get("body") or row.get("error")  # where vLLM says what is wrong with a request
+            return self._chat.read(response["status_code"], {}, orjson.dumps(body), tools=True)
         except ModelError as error:
             return error
 

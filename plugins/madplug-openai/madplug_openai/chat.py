@@ -17,6 +17,7 @@ from madplug import (
     Model,
     ModelError,
     Request,
+    RunPath,
     TransientError,
     Volatile,
     begin_reply,
@@ -77,6 +78,9 @@ class Chat(Model):
         samples_per_request: Annotated[int, Volatile] = Field(
             default=1, ge=1, le=128, description="the most requests at the same time that differ in nothing but their "
             "seeds and are sent as one, for so many samples (`n`); the prompt is then paid once")
+        batch_folder: Annotated[RunPath | None, Volatile] = Field(
+            default=None, description="batches are files in this folder, which another program answers, such as "
+            "`vllm run-batch`; by default they are sent to the endpoint")
         structured: Structured = Field(
             default="json_schema", description="the forms to which the endpoint can constrain replies: JSON schemas, "
             "or with vllm, sglang and llamacpp also regular expressions and grammars")
@@ -96,7 +100,7 @@ class Chat(Model):
     def missing(self) -> str | None:
         """The key, where OpenAI itself is asked or the run file names a variable of its own."""
         options = self.options
-        wanted = options.base_url == OPENAI or options.api_key_env != KEY
+        wanted = (options.base_url == OPENAI and options.batch_folder is None) or options.api_key_env != KEY
         return None if not wanted or os.environ.get(options.api_key_env) else \
             f"the environment variable {options.api_key_env} is not set, so no key is sent to {options.base_url}"
 
@@ -136,9 +140,12 @@ class Chat(Model):
 
     @property
     def batches(self) -> BatchSupport | None:
-        """The endpoint's `/files` and `/batches`, if it has them."""
+        """The endpoint's `/files` and `/batches`, if it has them, or those in `batch_folder`."""
         from madplug_openai.batches import Batches
+        from madplug_openai.files import Files
 
+        if self.options.batch_folder is not None:
+            return Files(self, self._client, self._keys, self.options.batch_folder)
         return Batches(self, self._client, self._keys)
 
     async def complete(self, request: Request) -> Completion:
