@@ -39,8 +39,11 @@ th[aria-sort=ascending] button::after{content:" ▲";font-size:.7em}
 th[aria-sort=descending] button::after{content:" ▼";font-size:.7em}
 .wide{scrollbar-color:var(--quiet) var(--grid)}
 @property --more{syntax:"<length>";inherits:false;initial-value:0px}@keyframes edge{from{--more:4rem}to{--more:0px}}
-@supports (animation-timeline:scroll()){.wide{mask-image:linear-gradient(to left,rgb(0 0 0/15%),#000 var(--more));
-animation:edge linear both;animation-timeline:scroll(self inline)}}
+@property --below{syntax:"<length>";inherits:false;initial-value:0px}@keyframes foot{from{--below:4rem}to{--below:0px}}
+@supports (animation-timeline:scroll()){.wide{mask-image:linear-gradient(to left,rgb(0 0 0/15%),#000 var(--more)),
+linear-gradient(to top,rgb(0 0 0/15%),#000 var(--below));mask-composite:intersect;
+animation:edge linear both,foot linear both;
+animation-timeline:scroll(self inline),scroll(self block)}}
 @media(min-width:100rem){body{max-width:94rem;padding-left:18rem}
 nav{position:fixed;box-sizing:border-box;left:1rem;top:1rem;width:15rem;max-height:calc(100vh - 4rem);
 overflow:auto;columns:auto}}
