@@ -119,7 +119,7 @@ def _first_metric(study: Reader) -> str:
 
 
 def _best(study: Reader) -> BestCell | None:
-    """Scores that are all 0 or 1 count as a proportion, as in `summary.json`."""
+    """By the first metric of the run file. Scores that are all 0 or 1 count as a proportion, as in `summary.json`."""
     names: dict[str, bool] = {}
 
     def rows() -> Iterator[Mapping[str, Any]]:
@@ -130,7 +130,7 @@ def _best(study: Reader) -> BestCell | None:
 
     cells = figures_by_cell(rows())
     first = _first_metric(study)
-    for name in sorted(names, key=lambda name: of_metric(name, [first]) is None):
+    for name in (name for name in names if not first or of_metric(name, [first])):
         metric = {cell: found.metrics([name] if names[name] else [], [name]).get(name)
                   for cell, found in cells.items()}
         scored = {cell: found for cell, found in metric.items() if found}
