@@ -35,9 +35,7 @@ def study_row(facts: StudyFacts) -> tuple[str, ...]:
 
 
 def _money(usd: float | None) -> str:
-    if usd is None:
-        return "unknown"
-    return f"${usd:.2f}" if usd >= 0.1 else f"${usd:.2g}" if usd else "-"
+    return "unknown" if usd is None else f"${usd:.2f}" if usd >= 0.1 else f"${usd:.2g}" if usd else "-"
 
 
 def status_of(folder: Path) -> dict[str, Any]:
@@ -46,8 +44,8 @@ def status_of(folder: Path) -> dict[str, Any]:
         found = study.overview()
         cells: list[dict[str, Any]] = [
             {"cell": f.cell, "done": f.done, "failed": f.failed, "undecided": f.undecided, "partial": f.partial,
-             "fallback": f.fallback,
-             "calls": f.calls, "tokens": f.prompt + f.completion, "seconds": round(f.seconds, 3)}
+             "fallback": f.fallback, "calls": f.calls, "tokens": f.prompt + f.completion,
+             "seconds": round(f.seconds, 3)}
             for f in found if f.done + f.failed]
         totals, planned = study.totals(), study.fact("planned")
         done, failed = sum(c["done"] for c in cells), sum(c["failed"] for c in cells)

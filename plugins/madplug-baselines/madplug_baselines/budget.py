@@ -24,7 +24,8 @@ def add_calls(cli: click.Group) -> None:
         if calls is not None:
             rows = [[cell.slug, *map(str, nearest_settings(cell, calls))] for cell in resolved.plan.cells
                     if cell.match is None and cell.wanted * cell.rounds > 1]
-            click.echo(f"\nat about {calls} calls a debate, which a matched cell and a single answer do not choose:")
+            click.echo(f"\nat about {calls} calls a debate, counting replies that may be asked for again; a matched "
+                       "cell and a single answer choose none:")
             click.echo(columns(rows, ("cell", "debate.agents", "debate.rounds", "calls/debate")))
         return resolved
 
