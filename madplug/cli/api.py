@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from madplug.cli.tables import conclusion, summary_table
 from madplug.components import Component, Observer
-from madplug.config import load
+from madplug.config import ResolvedStudy, load
 from madplug.config.read import read
 from madplug.errors import UserError
 from madplug.records import DebateResult
@@ -63,15 +63,15 @@ class StudyResult:
             return list(study.debates(cell))
 
 
-async def arun(source: str | Path | Mapping[str, Any], *, settings: Mapping[str, Any] | None = None,
+async def arun(source: str | Path | Mapping[str, Any] | ResolvedStudy, *, settings: Mapping[str, Any] | None = None,
                output: str | Path | None = None, components: Sequence[type[Component]] = (),
                observers: Sequence[Observer] = (), quiet: bool = False, yes: bool = False) -> StudyResult:
     """Run a study, or resume it, and return its result; like `madplug run`.
 
-    source: a run file, or its content as nested mappings. settings: changes by dotted key, `{"debate.rounds": 3}`.
-    output: the study's directory, by default `runs/NAME`. components: classes that the study names by their class
-    names, without a plugin. observers: they receive the study's events. quiet: show no progress. yes: do not ask
-    whether a study that somebody else began is trusted.
+    source: a run file, its content as nested mappings, or a resolved study. settings: changes by dotted key,
+    `{"debate.rounds": 3}`. output: the study's directory, by default `runs/NAME`. components: classes that the study
+    names by their class names, without a plugin (a resolved study has both already). observers: they receive the
+    study's events. quiet: show no progress. yes: do not ask whether a study that somebody else began is trusted.
 
     Debates that fail do not raise; look at `status`. If the task is cancelled, however often, calls in flight are
     answered and stored first. Raises `UserError` for mistakes in the run file, with every one of them, and `StudyError`
@@ -130,17 +130,18 @@ def list_components(kind: str | None = None) -> list[dict[str, str]]:
     return found
 
 
-def _session(source: str | Path | Mapping[str, Any], settings: Mapping[str, Any] | None, output: str | Path | None,
-             components: Sequence[type[Component]], observers: Sequence[Observer], *,
+def _session(source: str | Path | Mapping[str, Any] | ResolvedStudy, settings: Mapping[str, Any] | None,
+             output: str | Path | None, components: Sequence[type[Component]], observers: Sequence[Observer], *,
              yes: bool) -> tuple[Session, Path]:
     """The study, and its directory as the user calls it: a program may change its current directory meanwhile."""
     if odd := [one for one in observers if not isinstance(one, Observer)]:
         raise UserError(f"observers: {odd[0]!r:.80} is not an observer, such as an instance of a subclass of "
                         "madplug.Observer")
-    if not isinstance(source, Mapping):
+    if not isinstance(source, (Mapping, ResolvedStudy)):
         source = Path(source)
         confirm(source.parent, read(source, settings or {}), yes=yes)
-    resolved = load(source, settings or {}, Registry(classes=components))
+    resolved = source if isinstance(source, ResolvedStudy) else load(
+        source, settings or {}, Registry(classes=components))
     folder = Path(output) if output is not None else resolved.folder
     confirm(folder.absolute(), resolved.table, yes=yes)
     return Session(resolved, folder.absolute()), folder

@@ -78,12 +78,13 @@ class Asked:
             debate["decision"] = {"model": council.chair}
         if jury and len(council.seats) == 1:
             debate["decision"] = {"quorum": 1}
-        made = {"name": "ask", "seed": self.seed, "debate": debate, "models": {
+        made: dict[str, Any] = {"name": "ask", "seed": self.seed, "debate": debate, "models": {
                     name: {key: value for key, value in slot.items() if key != "role"}
                     for name, slot in {**council.seats, **council.others}.items()},
                 "dataset": {"use": "ask.question", "question": self.question, "choices": list(self.choices),
                             "context": list(self.context), "images": list(self.images)},
                 "limits": {k: v for k, v in limits.items() if v is not None}}
+        made["dataset"] |= {} if self.max_usd is None else {"max_usd": self.max_usd}
         if not self.choices:
             made["answers"] = "answers.yesno" if jury else dict(WHOLE)
         return made
@@ -91,7 +92,7 @@ class Asked:
     @property
     def id(self) -> str:
         """The name of its directory: the beginning of the question, and a digest of all that matters to the answer."""
-        told = to_json({**self.table, "limits": None, "settings": self.settings})
+        told = to_json({**replace(self, max_usd=None, max_seconds=None).table, "settings": self.settings})
         words = re.sub(r"\W+", "-", self.question.lower()).strip("-")[:40].strip("-")
         return f"{words or 'question'}-{blake2b(told.encode(), digest_size=5).hexdigest()}"
 

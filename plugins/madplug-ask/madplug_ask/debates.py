@@ -120,15 +120,16 @@ class Debates:
         path = self.folder(id) / "study.toml"
         if id not in self._running and not self._is_done(id) and path.exists():
             table = read(path, environ={})
-            self._run(id, load({**table, "limits": {}} if unlimited else table, registry=self.registry, environ={}))
+            most = table["cells"][0]["dataset"].get("max_usd")
+            limits = {} if unlimited or most is None else {"cost_usd": most}
+            self._run(id, load({**table, "limits": limits}, registry=self.registry, environ={}))
 
     def _run(self, id: str, resolved: ResolvedStudy) -> None:
         async def run() -> None:
             shared_rates.set(self._rates)  # of this task
             async with self._slots.hold(places_of(resolved)):
                 with self._around(id) as observers:
-                    result = await arun(resolved.table, output=self.base / id, observers=observers, quiet=True,
-                                        yes=True)
+                    result = await arun(resolved, output=self.base / id, observers=observers, quiet=True, yes=True)
             if result.summary["ending"] == "limit":
                 self.problems[id] = f"its budget is spent: {result.summary['reason']}"
                 self.limited.add(id)

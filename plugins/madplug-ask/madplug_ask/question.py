@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import override
 
-from madplug import Dataset, Options, Sample
+from madplug import Dataset, Options, Sample, Volatile
 
 
 class QuestionOptions(Options):
@@ -17,6 +18,8 @@ class QuestionOptions(Options):
     choices: tuple[str, ...] = Field(default=(), max_length=26, description="the options to choose from, if any")
     context: tuple[str, ...] = Field(default=(), description="passages the question is about, such as files")
     images: tuple[str, ...] = Field(default=(), description="images, as `data:` URLs")
+    max_usd: Annotated[float | None, Volatile] = Field(default=None, ge=0, description=(
+        "the budget it was asked with, for who goes on with it; `limits.cost_usd` is what holds it"))
 
 
 class Question(Dataset):

@@ -120,6 +120,23 @@ def markdown(debate: DebateResult) -> str:
     return "\n\n".join(_markdown(debate)) + "\n"
 
 
+def prompts(folder: Path) -> str:
+    """What the models were sent, and what they replied, call by call, as Markdown."""
+    with open_study(folder) as study:
+        debate, calls = next(study.debates(), None), list(study.calls())
+    names = {agent.id: agent.persona.name for agent in debate.agents} if debate else {}
+    return "\n\n".join("\n\n".join([
+        f"## {call['purpose']}: {names.get(call['agent'], call['model'])}",
+        *(f"**{said['role']}**\n\n{_text(said['content'])}" for said in call["request"]["messages"]),
+        f"**reply**\n\n{call['text']}"]) for call in calls)
+
+
+def _text(content: Any) -> str:
+    """A message's text; an image by its kind."""
+    return content if isinstance(content, str) else "\n".join(
+        part.get("text") or f"({part['type']})" for part in content)
+
+
 def _markdown(debate: DebateResult) -> Iterator[str]:
     facts = told(debate)
     yield f"# {' '.join(debate.sample.question.split())[:200]}"

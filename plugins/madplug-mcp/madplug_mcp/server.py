@@ -231,17 +231,18 @@ class Tools:
             return await self._answer(debate, wait_seconds, ctx, None)
 
     async def result(self, ctx: Context, debate: str, wait_seconds: Wait = 240,
-                     part: Literal["summary", "answers", "record"] = "summary",
+                     part: Literal["summary", "answers", "prompts", "record"] = "summary",
                      page: Annotated[int, Field(ge=1)] = 1) -> Told:
         """A debate by its id, waiting if it still runs. summary; answers: answers and reviews in full, as Markdown;
-        record: everything, as JSON. The last two in pages."""
+        prompts: what each model was sent and replied; record: the debate as JSON. All but the first in pages."""
         with _told():
             if not self._allowed.read_only:
                 self._debates.resume(debate)
             if part == "summary":
                 return await self._answer(debate, wait_seconds, ctx, None)
             found = self._debates.debate(debate)
-            text = "" if found is None else told.markdown(found) if part == "answers" else to_json(found)
+            text = "" if found is None else told.markdown(found) if part == "answers" else to_json(found) \
+                if part == "record" else told.prompts(self._debates.folder(debate))
             status: Any = self._debates.status(debate, told.told(found)["status"] if found else "running")
             return result_of(Answer(debate=debate, status=status, page=page, pages=max(1, -(-len(text) // PAGE)),
                                     text=text[PAGE * (page - 1):PAGE * page], links=resources_of(debate)))

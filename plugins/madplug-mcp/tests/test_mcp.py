@@ -114,6 +114,9 @@ def test_a_question_over_standard_input_and_output_in_both_eras(started, endpoin
             assert [s["name"] for s in first.seats] == ["a", "b", "c"]
             page = await call(client, "result", debate=first.debate, part="answers")
             assert page.text.startswith("# Which way?\n\nGo north.")
+            page = await call(client, "result", debate=first.debate, part="prompts")
+            assert page.text.startswith("## discuss: ")
+            assert "**user**\n\nWhich way?\n\n**reply**\n\nBy a." in page.text
             listed = await call(client, "history", query="which WAY")
             assert listed.result[0]["debate"] == first.debate
             read = await client.read_resource(f"madplug://debates/{first.debate}")
@@ -323,9 +326,10 @@ def test_a_result_says_what_is_missing_in_it_and_how_to_get_it(endpoint, tmp_pat
     async def run():
         async with Client(server_of(Settings(tmp_path, settings=settings))) as client:
             seats = {"a": f"openai:{model}", "b": f"openai:{model}"}
-            return await call(client, "ask", seats=seats, **QUESTION | more), await call(client, "history")
-    found, listed = asyncio.run(run())
-    assert listed.result[0]["status"] == status
+            found = await call(client, "ask", seats=seats, **QUESTION | more)
+            return found, await call(client, "result", debate=found.debate), await call(client, "history")
+    found, later, listed = asyncio.run(run())
+    assert (later.status, later.calls, listed.result[0]["status"]) == (status, found.calls, status)
     assert (found.status, found.error) == (status, status == "failed")
     assert re.search(words, found.words, re.DOTALL)
     assert len(found.words) < 13_000
