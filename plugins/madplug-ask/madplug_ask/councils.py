@@ -207,6 +207,9 @@ def named_council(name: str, registry: Registry, environ: Mapping[str, str] = os
                             "NAME=MODEL, or ask the embedded model with --council embedded")
         return council_of(registry, found)
     known = {**embedded(registry), **councils(environ)}
+    if name == "embedded" and name not in known:
+        raise UserError("--council embedded: the embedded model is not installed; pip install "
+                        "'madplug-llamacpp[qwen-0-5b]'")
     if name not in known:
         raise UserError(f"--council {name}: there is no [{name}] in {configuration(environ)}"
                         f"{nearest_or_all(name, [*known, 'auto'])}")

@@ -29,6 +29,7 @@ from madplug_prompting.ties import leaders
 if TYPE_CHECKING:
     from madplug import Debate
 
+UNREAD = "no ranking could be read"
 ANALYSIS = ("consensus", "contradictions", "partial_coverage", "unique_insights", "blind_spots")
 """The keys of an analysis."""
 
@@ -86,7 +87,7 @@ def by_rank(debate: Debate, found: Sequence[Message], rank: Rank, why: str = "")
     ranked = ([id for id in places if id in by_id] for places in order(read, rank))
     group: Sequence[int | None] = next(filter(None, ranked), [])
     if not group and len(found) > 1:
-        why = f"{why}no ranking could be read: "
+        why = f"{why}{unranked(debate)}: "
     group = group or _most_frequent(by_id)
     best, names = by_id[group[0]], [seat(debate.agents[id or 0]) for id in group]
     tie = len({by_id[id].key for id in group}) > 1
@@ -98,6 +99,11 @@ def by_rank(debate: Debate, found: Sequence[Message], rank: Rank, why: str = "")
             figures[key] = max(value, figures.get(key, value))
     return Decision(best.key, best.answer, agreed=not why and not tie, tie=tie, fallback=bool(why), scores=figures,
                     reason=f"{why}{how}")
+
+
+def unranked(debate: Debate) -> str:
+    """Why there is no ranking."""
+    return UNREAD if any(noted(m)["odd"] for m in reviews(debate)) else "nothing was ranked"
 
 
 def _most_frequent(by_id: Mapping[int | None, Message]) -> list[int | None]:
@@ -176,8 +182,7 @@ class Chair(Best):
             if key is None:
                 return by_rank(debate, found, self.options.rank, f"{why}no answer of the chair could be read: ")
             debate.notes["council"]["chair"] = model
-            unread = "; no ranking could be read" if not ballots(debate) and any(
-                noted(m)["odd"] for m in reviews(debate)) else ""
+            unread = f"; {UNREAD}" if unranked(debate) == UNREAD and not ballots(debate) else ""
             return Decision(key, answer, agreed=True, reason=f"{why}written by the chair, '{model}', "
                             f"from {len(found)} answers{unread}")
         return by_rank(debate, found, self.options.rank, f"no chair answered ({'; '.join(failures.values())}): ")
