@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Decision, DecisionProtocol, Message, ModelError, ModelName, Options, Plan, Reply, Turn, message_of
+from madplug import Decision, DecisionProtocol, Message, ModelError, ModelName, Options, Plan, Reply, Turn
+from madplug.study import describe_error
 from madplug_council.ballots import Rank, agreement, mean_places, order, scores
 from madplug_council.stages import (
     LLM_COUNCIL,
@@ -175,7 +176,7 @@ class Chair(Best):
             try:
                 text = await self.write(debate, found, model)
             except ModelError as error:
-                failures[str(model)] = message_of(error)
+                failures[str(model)] = describe_error(error)
                 continue
             answer, key = await debate.read(Turn(debate.agents[0], "final"), Reply(text))
             why = "".join(f"chair '{name}' failed ({said}); " for name, said in failures.items())
