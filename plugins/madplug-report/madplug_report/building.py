@@ -161,7 +161,7 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "uneven", "cells have unequally many debates; differences are on the samples that both have"
     failed = max(c["failed"] for c in cells)
     if failed:
-        yield "failed", f"up to {100 * failed:.1f}% of a cell's debates failed; they count as wrong"
+        yield "failed", f"up to {100 * failed:.1f}% of a cell's debates failed; they have no score"
     yield from _left_out(cells)
     yield from _excluded(report)
     compared = {entry[of] for entry in [*report["comparisons"], *report["not_compared"]] for of in ("cell", "baseline")}

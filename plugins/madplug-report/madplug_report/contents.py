@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from madplug_report.costing import caches, costs, paid, spending
@@ -56,7 +56,7 @@ def pivot(report: Mapping[str, Any], table: Mapping[str, Any], *, compact: bool 
         texts = [_texts(report, field, compact) for field in fields]
         strong |= {(y, 1 + i * len(t)) for i, (f, t) in enumerate(zip(fields, texts, strict=True)) if f and f["best"]}
         name = table["rows"][y]["label"] or report["metric"] or ""
-        rows.append([name, *(text for t in texts for text in t), *_ends(line)])
+        rows.append([name, *(text for t in texts for text in t), *_ends(table["rows"][y])])
     named = any(text for text, _ in spans[1:])
     return Table(_pivot_title(report, table), [*head, "undecided", "failed"], rows,
                  spans=[*spans, ("", 1), ("", 1)] if named else (), strong=frozenset(strong),
@@ -85,10 +85,9 @@ def _partial(report: Mapping[str, Any], field: Mapping[str, Any]) -> bool:
     return any(c["cell"] == field["cells"][0] and c["samples"] > field["n"] for c in report["cells"])
 
 
-def _ends(line: Sequence[Mapping[str, Any] | None]) -> list[str]:
+def _ends(row: Mapping[str, Any]) -> list[str]:
     """The shares of undecided and failed debates of a row."""
-    debates = sum(f["debates"] for f in line if f)
-    return [percent(sum(f[name] for f in line if f) / debates if debates else None) for name in ("undecided", "failed")]
+    return [percent(row[name] / row["debates"] if row["debates"] else None) for name in ("undecided", "failed")]
 
 
 def _pivot_title(report: Mapping[str, Any], table: Mapping[str, Any]) -> str:

@@ -308,9 +308,7 @@ def _field(analysis: Analysis, cells: Sequence[int], against: Mapping[str, Mappi
     """
     if not cells:
         return None
-    found = [analysis.cells[i] for i in cells]
-    ends = {"undecided": sum(c["outcomes"]["undecided"] for c in found), "failed":
-            sum(c["outcomes"]["failed"] for c in found), "debates": sum(c["debates"] for c in found)}
+    found, ends = [analysis.cells[i] for i in cells], _ends(analysis, cells)
     if asked is not None and asked.startswith(CHANGES):
         found_change = change(analysis, asked, cells, base)
         return found_change and {**found_change, "metric": asked, **ends}
@@ -355,10 +353,18 @@ def _mark_best(fields: Sequence[dict[str, Any] | None]) -> None:
         f |= {"best": len(known) > 1 and f["mean"] == best, "worst": len(known) > 1 and f["mean"] == worst != best}
 
 
+def _ends(analysis: Analysis, cells: Sequence[int]) -> dict[str, int]:
+    """How many debates these cells have, and how many were undecided or failed."""
+    found = [analysis.cells[i] for i in cells]
+    return {**{name: sum(c["outcomes"][name] for c in found) for name in ("undecided", "failed")},
+            "debates": sum(c["debates"] for c in found)}
+
+
 def _shown(line: Mapping[str, Any], analysis: Analysis) -> dict[str, Any]:
     metrics = {line["metric"]} if line["metric"] else {
         m for i in line["cells"] if (m := analysis.metric_of[i]) is not None}
-    return {"label": line["label"], "levels": line["levels"], "metrics": sorted(metrics)}
+    return {"label": line["label"], "levels": line["levels"], "metrics": sorted(metrics),
+            **_ends(analysis, line["cells"])}
 
 
 def all_fields(pivot: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], dict[str, Any]]]:

@@ -200,6 +200,12 @@ def test_numbers_are_those_of_the_summary(study, kit, tmp_path):
                 assert own["metrics"][name][part] == pytest.approx(metric[part], abs=1e-12), (name, part)
 
 
+def test_a_row_counts_the_failures_of_a_cell_without_a_score(study, kit):
+    cells = [kit.Drawn(f"rounds={n}", settings={"debate.rounds": n}, failed=n - 1.0) for n in (1, 2)]
+    rows = build([study(cells, samples=5)])["pivots"][0]["rows"]
+    assert [(row["failed"], row["debates"]) for row in rows] == [(0, 5), (5, 5)]
+
+
 def test_a_metric_can_be_for_a_level_with_an_equals_sign(study, kit):
     data = [{"use": "puzzles.ordering", "seed": s} for s in (0, 1)]
     cells = [kit.Drawn(f"c{d['seed']}", settings={"dataset": d}, table={"dataset": d}) for d in data]
