@@ -46,6 +46,13 @@ READS = ToolAnnotations(read_only_hint=True)
 ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
 Method = Literal["council.three_stages", "council.original", "council.ranked", "council.selected", "council.fusion",
                  "council.delphi", "council.dialectic"]
+NEXT = {
+    "running": "call result(debate={id!r}), or ask again with the same arguments; nothing is paid twice",
+    "stopped": "ask again, with a higher max_usd if that has ended it; what was answered is not paid twice",
+    "failed": "ask again with the same arguments once the seats can answer, or ask other seats; what was answered is "
+              "not paid twice",
+    "your_turn": "answer the messages of `turn` yourself, and call take_turn with the answer"}
+"""What to do next, by status."""
 INSTRUCTIONS = """Ask a council of models: several answer alone, review the answers without names, and a chair \
 writes the answer. Everything is recorded. A question that takes longer than wait_seconds goes on: call `result` with \
 its id, or `ask` again with the same arguments, which costs nothing twice. Call `estimate` first where cost matters."""
@@ -319,23 +326,18 @@ class Tools:
                 break
             now = told.progress(self._debates.folder(id))
             told_of = max(told_of + 0.001, float(now.calls))
-            text = f"{now.text} ({monotonic() - began:.0f} s)"
-            await ctx.report_progress(told_of, most, text[-MOST_MESSAGE:])
+            text = f"{now.text[:MOST_MESSAGE - 10]} ({monotonic() - began:.0f} s)"
+            await ctx.report_progress(told_of, most, text)
         now = told.progress(self._debates.folder(id))
         facts = told.told(found) if found else {"status": "running"}
         status = "your_turn" if turn else self._debates.status(id, facts["status"])
         if facts["status"] == "running":
             facts |= {"calls": now.calls, "cost_usd": now.cost_usd, "decided_by": self._debates.problems.get(id, "")}
-        answer = facts.get("answer") or ""
-        if len(answer) > PAGE:
+        following = NEXT.get(status, "")
+        if len(answer := facts.get("answer") or "") > PAGE:
             facts["answer"] = f"{answer[:PAGE]}..."
-        more = {"running": f"call result(debate={id!r}), or ask again with the same arguments; nothing is paid twice",
-                "stopped": "ask again, with a higher max_usd if that has ended it; what was answered is not paid twice",
-                "failed": "ask again with the same arguments once the seats can answer, or ask other seats; what was "
-                          "answered is not paid twice",
-                "your_turn": "answer the messages of `turn` yourself, and call take_turn with the answer"}
-        rest = f"the answer in full: result(debate={id!r}, part='answers')" if len(answer) > PAGE else ""
-        return result_of(Answer(**{**facts, "debate": id, "status": status, "next": more.get(status, rest),
+            following = "the answer in full: result(debate={id!r}, part='answers')"
+        return result_of(Answer(**{**facts, "debate": id, "status": status, "next": following.format(id=id),
                                    "turn": turn, "links": resources_of(id)}))
 
 
