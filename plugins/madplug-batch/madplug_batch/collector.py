@@ -227,15 +227,23 @@ class Collector:
                 if (found := await support.find(batch.tag)) or lines is None:
                     return found
                 unsure = False
-            except TransientError:
+            except TransientError as error:
                 unsure = True
-                await asyncio.sleep(pause)
+                await self._wait_out(batch, error, pause)
             except ModelError:
                 if not unsure:  # it was refused, so there is no such batch
                     self._forget(batch)
                     await self._end(batch)
                 raise
         raise AssertionError("there is always a further pause")
+
+    async def _wait_out(self, batch: Batch, error: TransientError, pause: float) -> None:
+        """Wait before a batch is looked at again; the first trouble with each is told."""
+        if not batch.troubled:
+            batch.troubled = True
+            self._driver.warn(f"model '{batch.entry.model}': {error}; its batches are tried again until they can be "
+                              "reached")
+        await asyncio.sleep(pause)
 
     async def _send_fewer(self, batch: Batch) -> None:
         """Have no more requests with the provider than the others, which it has taken; without any, half as many."""
@@ -265,8 +273,8 @@ class Collector:
         for pause in self._pauses():
             try:
                 status = await support.poll(batch.entry.id)
-            except TransientError:
-                await asyncio.sleep(pause)
+            except TransientError as error:
+                await self._wait_out(batch, error, pause)
                 continue
             entry = batch.entry
             if (status.state, status.expires) != (entry.said, entry.expires) or status.answered != entry.answered:
@@ -290,8 +298,8 @@ class Collector:
                         batch.keys.discard(key)
                         self._take(batch, key, outcome)
                 break
-            except TransientError:
-                await asyncio.sleep(pause)
+            except TransientError as error:
+                await self._wait_out(batch, error, pause)
         unknown = seen.keys() - asked if batch.entry.requests else ()
         odd = Counter({"twice": sum(n > 1 for n in seen.values()), "of unknown requests": len(unknown)})
         if batch.entry.said == "completed" and batch.keys:
@@ -299,6 +307,8 @@ class Collector:
         if odd.total():
             self._driver.warn(f"batch {batch.entry.id}: results were "
                               + ", ".join(f"{what} ({number:,})" for what, number in odd.items() if number))
+        if batch.entry.said == "not found":
+            self._driver.warn(f"batch {batch.entry.id} is not there any more; its requests are made again")
         batch.fetched = True
         self._forget(batch)
         self._fail(batch, TransientError(f"the batch has no result for it ({batch.entry.said})"))
@@ -322,7 +332,7 @@ class Collector:
             outcome.usage = usage
         elif usage is not None:
             self._replies = [self._replies[0] + 1, self._replies[1] + usage.completion]
-            outcome = Completion(outcome.text, usage, outcome.logprobs)
+            outcome = replace(outcome, usage=usage)
         _end(waiting, outcome)
 
     def _forget(self, batch: Batch) -> None:
@@ -361,16 +371,17 @@ class Collector:
         return [*self._queue.values(), *chain.from_iterable(b.waiting.values() for b in self._batches)]
 
     async def close(self) -> None:
-        """Stop looking at batches; they go on. In a study that is complete, nobody needs them."""
+        """Stop looking at batches; they go on. Nobody needs them when every debate is done."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._settle()
-        for batch in [b for b in self._batches if self._driver.ending is None and not self._driver.open]:
+        driver = self._driver
+        for batch in [b for b in self._batches if not (driver.ending or driver.open or driver.failed)]:
             await self._end(batch)
         told = under_way(b.entry for b in self._batches if not b.fetched)
-        if told and self._driver.ending is not None and self._driver.ending.kind != "detached":
-            self._driver.warn(f"{told}; the same command goes on with them")
+        if told and (driver.ending is None or driver.ending.kind != "detached"):
+            driver.warn(f"{told}; the same command goes on with them")
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)

@@ -75,11 +75,12 @@ def cancel(folder: Path, yes: bool) -> None:
     What was not answered is asked again if the study is run again.
     """
     async def stop(journal: Journal, models: dict[str, Model]) -> None:
-        for one in [b for b in await journal.load() if b.entry.id]:
+        for one in await journal.load():
             support = models[one.entry.model].batches
             assert support is not None
-            await support.cancel(one.entry.id)
-            click.echo(f"{safe(one.entry.id)}: cancelled")
+            if found := one.entry.id or await support.find(one.tag):
+                await support.cancel(found)
+                click.echo(f"{safe(found)}: cancelled")
 
     _with_study(folder, stop, yes=yes)
 
@@ -103,7 +104,8 @@ def adopt(folder: Path, id: str, model: str | None, yes: bool) -> None:
         status = await support.poll(id)
         if status.state == "not found":
             raise UserError(f"model '{name}': the provider has no batch {id}")
-        await journal.load()
+        if any(id == known.entry.id for known in await journal.load()):
+            raise UserError(f"the study knows of batch {id} already")
         await journal.write([Batch(id, Entry(name, 0, "submitted", id, status.state), set())])
         click.echo(f"{safe(id)}: {safe(status.state)}; the next run waits for it")
 

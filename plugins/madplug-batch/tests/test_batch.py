@@ -102,8 +102,12 @@ def eventually(what):
     raise AssertionError("it never came to pass")
 
 
-def test_a_batched_study_has_the_results_of_a_live_one_for_half_the_dollars(at):
+@pytest.mark.parametrize("paradigm", ["som.debate", "debunc.debate"])  # the latter reads all of what a reply has
+def test_a_batched_study_has_the_results_of_a_live_one_for_half_the_dollars(at, paradigm):
+    pytest.importorskip("madplug_debunc")
     with at() as (provider, study):
+        run_file = study.folder / "s.toml"
+        run_file.write_text(run_file.read_text().replace("som.debate", paradigm))
         live, debates = study.run("live", batched=False)
         batched, same = study.run("batched")
     assert same == debates
@@ -226,6 +230,19 @@ def test_a_detached_study_is_finished_by_runs_that_wait_for_nothing(at, live):
         assert len(provider.batches.made) == 2
 
 
+def test_a_batch_that_may_not_be_looked_at_fails_its_debates_and_is_kept_for_the_next_run(at, live):
+    with at() as (provider, study):
+        provider.batches.hold = True
+        study.said(*DETACHED, "--output", "out")
+        provider.batches.finish()
+        provider.batches.faults.extend([400] * 10_000)
+        assert study.run()[0]["cells"][0]["failed"] == 6
+        provider.batches.faults.clear()
+        provider.batches.hold = False
+        assert study.run()[1] == live
+        assert provider.batches.answered.total() == CALLS
+
+
 def test_batches_as_files_are_answered_by_another_program(at, live):
     with at() as (_, study):
         words = (*DETACHED, "--set", "models.m.batch_folder=jobs")
@@ -265,6 +282,7 @@ def test_a_batch_that_a_study_does_not_know_of_can_be_adopted(at, live):
         study.said(*DETACHED, "--output", "lost")
         shutil.rmtree(study.folder / "lost")
         assert "batch_0: in_progress" in study.said("batch", "adopt", "out", "batch_0")
+        assert "knows of batch batch_0 already" in study.said("batch", "adopt", "out", "batch_0", status=2)
         provider.batches.hold = False
         assert study.run()[1] == live
         assert provider.batches.answered.total() == CALLS - 1

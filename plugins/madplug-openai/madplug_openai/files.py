@@ -49,6 +49,8 @@ class Files(Batches):
     async def poll(self, batch: str) -> BatchStatus:
         """How many results are there."""
         answered = await to_thread(_lines, self._folder / f"{batch}.out.jsonl")
+        if await self.find(batch) is None:
+            return BatchStatus(ended=True, state="not found", answered=answered)
         ended = answered >= await to_thread(_lines, self._folder / f"{batch}.jsonl")
         return BatchStatus(ended, "completed" if ended else "waits for its results", answered)
 
