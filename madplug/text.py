@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 _UNSAFE = {c: "\N{REPLACEMENT CHARACTER}"
            for c in (*range(0x20), *range(0x7F, 0xA0), 0xAD, 0x61C, 0x180E, 0x200B, 0x200E, 0x200F,
@@ -40,4 +41,4 @@ def count(number: int, noun: str) -> str:
 def dollars(amount: float) -> str:
     """US dollars: with two decimals, four below a dollar, and two digits that say something below a tenth of a cent."""
     return "0" if not amount else f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}" if amount >= 0.001 else \
-        f"{amount:.2g}"
+        f"{Decimal(f'{amount:.2g}'):f}"

@@ -12,6 +12,7 @@ from madplug.cli.progress import ProgressText, clock_text
 from madplug.cli.tables import conclusion, summary_table
 from madplug.cli.terminal import Terminal
 from madplug.context import Progress, Run
+from madplug.text import dollars
 
 
 class Clock:
@@ -189,3 +190,8 @@ def test_a_line_that_cannot_be_printed_ends_nothing(monkeypatch, number):
     terminal.say("worker 1 was lost")
     terminal.say("worker 2 was lost")
     terminal.close()
+
+
+@pytest.mark.parametrize(("amount", "shown"), [(0, "0"), (1234.5, "1,234.50"), (0.12, "0.1200"), (6e-05, "0.00006")])
+def test_dollars_are_shown_without_exponents(amount, shown):
+    assert dollars(amount) == shown
