@@ -45,6 +45,8 @@ class Collector:
         self._names = {id(model): name for name, model in driver.models.items()}
         self._queue: dict[str, Waiting] = {}
         """The requests that are in no batch, by key."""
+        self._failed: set[str] = set()
+        """The requests that a batch has left unanswered, until they are made again or the next batch is sent."""
         self._batches: list[Batch] = []
         self._where: dict[str, Batch] = {}
         """The latest batch of each request in one."""
@@ -69,6 +71,7 @@ class Collector:
     async def answer(self, model: Model, request: Request, caller: Caller, key: str) -> Completion:
         """The answer to a request: from a batch that it is in already, or from the next one."""
         waiting = Waiting(key, model, request, caller, asyncio.get_running_loop().create_future())
+        self._failed.discard(key)
         batch = self._where.get(key)
         if batch is not None and key in batch.results:
             self._where.pop(key)
@@ -132,11 +135,11 @@ class Collector:
             return False  # a call of another model is under way, or a reply is being stored
         if asyncio.get_running_loop().time() - self._arrived > self._options.patience:
             return True
-        return self._driver.open <= {w.debate for w in waiting}
+        return not self._failed and self._driver.open <= {w.debate for w in waiting}
 
     async def _send_all(self) -> bool:
         """Send what waits, as far as there is room for it; whether that is anything."""
-        queued, self._queue = self._queue, {}
+        queued, self._queue, self._failed = self._queue, {}, set()
         by_model: dict[int, list[Waiting]] = defaultdict(list)
         for waiting in queued.values():
             by_model[id(waiting.model)].append(waiting)
@@ -329,6 +332,7 @@ class Collector:
             usage = _priced(usage, waiting.model, share)
             usage = replace(usage, raw={**usage.raw, "batch": batch.entry.id})
         if isinstance(outcome, ModelError):
+            self._failed.add(waiting.key)
             outcome.usage = usage
         elif usage is not None:
             self._replies = [self._replies[0] + 1, self._replies[1] + usage.completion]
@@ -344,6 +348,7 @@ class Collector:
     def _fail(self, batch: Batch, error: Exception) -> None:
         """The debates that still wait for a batch get an error."""
         waiting, batch.waiting = batch.waiting, {}
+        self._failed |= waiting.keys()
         for one in waiting.values():
             _end(one, error)
 

@@ -140,6 +140,15 @@ def test_what_a_batch_leaves_unanswered_is_asked_again_and_nothing_else(at, live
         assert (len(answered), answered.total()) == (CALLS, CALLS + plan.missing)  # those were lost by the provider
 
 
+def test_what_is_asked_again_after_pauses_of_different_lengths_is_one_batch(at):
+    with at() as (provider, study):
+        run_file = study.folder / "s.toml"
+        run_file.write_text(run_file.read_text().replace("size = 6", "size = 1"))
+        provider.batches.plans.extend([Plan(answers=0)] * 3)
+        study.run(patience=60)
+        assert len(provider.batches.made) == 3 + 2
+
+
 def test_as_many_requests_are_under_way_as_the_provider_has_room_for(at, live):
     with at() as (provider, study):
         provider.batches.room = 4
