@@ -239,6 +239,13 @@ def test_a_detached_study_is_finished_by_runs_that_wait_for_nothing(at, live):
         assert len(provider.batches.made) == 2
 
 
+def test_a_run_without_batches_says_that_it_pays_for_those_under_way_once_more(at):
+    with at() as (provider, study):
+        provider.batches.hold = True
+        study.said(*DETACHED)
+        assert "; this run does not wait for that, and pays for it once more" in study.said("run", "s.toml")
+
+
 def test_a_batch_that_may_not_be_looked_at_fails_its_debates_and_is_kept_for_the_next_run(at, live):
     with at() as (provider, study):
         provider.batches.hold = True
