@@ -46,7 +46,8 @@ def written_data(folder):
 def test_rescore_computes_the_metrics_again_in_place(program, write, tmp_path, monkeypatch):
     import madplug_kit
 
-    program("run", write(SWEEP.replace("kit.numbered", "numbered")), *GRADED, *LEDGER)
+    first = program("run", write(SWEEP.replace("kit.numbered", "numbered")), *GRADED, *LEDGER)
+    assert first.exit_code == 0, first.stderr
     before, data = paid(tmp_path), written_data(tmp_path)
     monkeypatch.setattr(madplug_kit.Right, "score", lambda self, debate, references: 0.25)
     done = program("rescore", "runs/study")
