@@ -14,9 +14,9 @@ QUIET = {"RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_R
          "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def rayed(tmp_path_factory):
-    """The plugin is installed, here and in child processes; gives its folder."""
+    """The plugin is installed, here and in child processes, for a file of tests; gives its folder."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         for name, value in QUIET.items():
             monkeypatch.setenv(name, value)
@@ -26,7 +26,7 @@ def rayed(tmp_path_factory):
         yield folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster(rayed):
     """A cluster of two nodes with a CPU each."""
     from ray.cluster_utils import Cluster as Nodes

@@ -38,7 +38,7 @@ def on(cluster):
     return lambda **options: Cluster(address=cluster.address, **{"workers": 2, **options})
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def expected(tmp_path_factory):
     """The results of the study in one process."""
     return asyncio.run(Run(tmp_path_factory.mktemp("one") / "study").go(None))
