@@ -8,7 +8,7 @@ from typing import Any
 
 from madplug.store import open_study
 from madplug.study.listing import StudyFacts, study_facts
-from madplug.text import safe
+from madplug.text import dollars, safe
 
 HEAD = ("study", "date (UTC)", "state", "cells", "debates", "best score", "95%", "cost", "models")
 _SORTS: dict[str, Callable[[StudyFacts], Any]] = {
@@ -35,7 +35,7 @@ def study_row(facts: StudyFacts) -> tuple[str, ...]:
 
 
 def _money(usd: float | None) -> str:
-    return "unknown" if usd is None else f"${usd:.2f}" if usd >= 0.1 else f"${usd:.2g}" if usd else "-"
+    return "unknown" if usd is None else f"${dollars(usd)}" if usd else "-"
 
 
 def status_of(folder: Path) -> dict[str, Any]:

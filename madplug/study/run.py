@@ -121,7 +121,7 @@ class StudyRun:
         surveys = survey(plan.cells, plan.repeats, self.recorder) if self._samples is None else {}
         if self.plan.executor is not None:
             await self.plan.executor.begin(self.driver)
-        elif waiting := self.recorder.fact("waiting"):
+        elif self._rescore is None and (waiting := self.recorder.fact("waiting")):
             self.driver.warn(f"{waiting}; this run does not wait for that, and pays for it once more")
         await self.worker.open()
         self._stage = ""

@@ -243,6 +243,7 @@ def test_a_run_without_batches_says_that_it_pays_for_those_under_way_once_more(a
     with at() as (provider, study):
         provider.batches.hold = True
         study.said(*DETACHED)
+        assert "once more" not in study.said("rescore", "runs/s"), "debates that are not done are not run"
         assert "; this run does not wait for that, and pays for it once more" in study.said("run", "s.toml")
 
 
