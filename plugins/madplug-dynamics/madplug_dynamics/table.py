@@ -14,7 +14,8 @@ Keys = Sequence[str | None]
 
 def columns(debate: Debate) -> dict[int, list[str | None]]:
     """Each voter's key, or None, by round; without rounds in which no voter was to give an answer, such as reviews."""
-    asked = {m.round for m in debate.transcript.messages if m.answers and m.agent in {a.id for a in debate.voters}}
+    voters = {agent.id for agent in debate.voters}
+    asked = {m.round for m in debate.transcript.messages if m.answers and m.agent in voters}
     rows = debate.transcript.answers(debate.voters)
     return {k: list(column) for k, column in enumerate(zip(*rows, strict=True), 1) if k in asked}
 
