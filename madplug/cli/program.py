@@ -276,8 +276,8 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool, q
 
 @main.command()
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--sort", type=click.Choice(("study", "date", "score", "cost", "state")), default="study",
-              help="What several studies are sorted by.  [default: study]")
+@click.option("--sort", type=click.Choice(("study", "date", "score", "cost", "state")), default="date",
+              help="What several studies are sorted by; by date, the newest is the first.  [default: date]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(folders: tuple[Path, ...], sort: str, as_json: bool) -> None:
     """Show the progress of a study, also while it runs; of several, or a folder of studies, a line for each."""

@@ -19,8 +19,8 @@ _MODELS = 40
 
 
 def listed_studies(folders: Iterable[Path], sort: str) -> list[StudyFacts]:
-    """The facts of studies in this order."""
-    return sorted(map(study_facts, folders), key=_SORTS[sort])
+    """The facts of studies in this order; by date, the newest first."""
+    return sorted(map(study_facts, folders), key=_SORTS[sort], reverse=sort == "date")
 
 
 def study_row(facts: StudyFacts) -> tuple[str, ...]:

@@ -5,7 +5,9 @@ Whatever would change a recorded debate is refused, with the difference in words
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from os.path import commonprefix
 from typing import Any
 
 from madplug.text import count
@@ -107,12 +109,10 @@ def differences(a: Any, b: Any, place: str = "") -> Iterator[tuple[str, Any, Any
 
 def _in_words(found: Iterator[tuple[str, Any, Any]]) -> Iterator[str]:
     for place, a, b in found:
-        if a in (None, _ABSENT):
-            yield f"{place} was not set and is now {brief(b)}"
-        elif b in (None, _ABSENT):
-            yield f"{place} was {brief(a)} and is no longer set"
-        else:
-            yield f"{place} was {brief(a)} and is now {brief(b)}"
+        if isinstance(a, str) and isinstance(b, str) and (same := len(commonprefix([a, b]))) > _LONGEST // 2:
+            a, b = (f"...{text[same - _LONGEST // 3:]}" for text in (a, b))
+        was = "was not set" if a in (None, _ABSENT) else f"was {brief(a)}"
+        yield f"{place} {was} and {'is no longer set' if b in (None, _ABSENT) else f'is now {brief(b)}'}"
 
 
 def brief(value: Any) -> str:
@@ -128,6 +128,8 @@ def _spell(value: Any) -> str:
         return "{" + ", ".join(f"{key} = {_spell(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_spell, value)) + "]"
+    if isinstance(value, str) and len(value.split()) != 1:
+        return json.dumps(value, ensure_ascii=False)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -138,7 +140,7 @@ def known_cells(recorded: Any, identity: Mapping[str, Any]) -> dict[str, Any]:
 
 def refusal(found: Sequence[str]) -> str:
     """The message about differences that would change recorded debates."""
-    more = f"; and {count(len(found) - _MOST, 'more difference')}" if len(found) > _MOST else ""
-    return (f"its debates were run with other settings: {'; '.join(found[:_MOST])}{more}. A study can get further "
-            "cells, repeats, samples and metrics; for anything else choose another directory with --output, or give "
-            "the changed cell another name")
+    more = [f"and {count(len(found) - _MOST, 'more difference')}"] if len(found) > _MOST else []
+    return "\n  ".join(["its debates were run with other settings:", *found[:_MOST], *more]) + (
+        "\nA study can get further cells, repeats, samples and metrics; for anything else choose another directory with "
+        "--output, or give the changed cell another name")

@@ -7,7 +7,7 @@ import pytest
 from tests_support import RUN, exported, paid, summary
 
 from madplug.store import open_study
-from madplug.study.compatibility import brief, conflicts, differences
+from madplug.study.compatibility import brief, conflicts, differences, refusal
 
 LEDGER = ("--set", "models.m.ledger=calls.txt")
 SWEEP = RUN + '\n[sweep]\n"debate.rounds" = [1, 2]\n'
@@ -97,7 +97,7 @@ def test_what_would_change_a_recorded_debate_is_refused_in_words(program, write,
     assert program("run", write()).returncode == 0
     done = program("run", write(), "--set", change)
     assert done.returncode == 2
-    assert f"runs/study: its debates were run with other settings: {words}. A study can get further" in done.stderr
+    assert f"runs/study: its debates were run with other settings:\n  {words}\nA study can get further" in done.stderr
     assert program("run", write()).returncode == 0, "and nothing has happened to it"
 
 def test_a_difference_names_its_cells_once():
@@ -108,6 +108,18 @@ def test_a_difference_names_its_cells_once():
     assert conflicts(study(1, 1, 1), study(2, 2, 1)) == ["debate.rounds was 1 and is now 2 in cells 'c0' and 'c1'"]
     assert conflicts(study(1, 1, 1, 1), study(2, 2, 2, 1)) == ["debate.rounds was 1 and is now 2 in 3 of 4 cells"]
     assert conflicts(study(1, 1), study(1)) == conflicts(study(1), study(1, 1)) == []
+
+def test_each_difference_has_a_line_and_shows_where_long_texts_part():
+    def study(rounds, prompt):
+        return {"cells": {"c": {"debate": {"rounds": rounds, "styles": [{"use": "s", "prompt": prompt}]}}}}
+
+    frame = "You are one of several agents who solve the task together.\n\n"
+    assert refusal(conflicts(study(1, f"{frame}{{question}}"), study(2, f"{frame}Task: {{question}}"))).splitlines() == [
+        "its debates were run with other settings:", "  debate.rounds was 1 and is now 2",
+        '  debate.styles[0].prompt was "...the task together.\\n\\n{question}" and is now '
+        '"...the task together.\\n\\nTask: {question}"',
+        "A study can get further cells, repeats, samples and metrics; for anything else choose another directory with "
+        "--output, or give the changed cell another name"]
 
 def test_differences_of_lists_and_components():
     old = {"styles": [{"use": "a.b", "x": 1}], "personas": [{"use": "p"}], "decision": {"use": "one", "k": 1}}

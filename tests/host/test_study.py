@@ -268,7 +268,7 @@ def test_status_of_nothing_is_an_error(program, tmp_path):
     assert "no study here" in done.stderr
 
 
-def test_studies_in_a_folder_are_listed_and_a_live_process_is_told_from_a_dead_one(program, write, tmp_path):
+def test_studies_in_a_folder_are_listed_newest_first_and_a_live_process_is_told_from_a_dead_one(program, write, tmp_path):
     program("run", write(), "--output", "runs/whole", "--quiet")
     program("run", write(), "--output", "runs/part", "--set", "limits.calls=4", "--quiet")
     (tmp_path / "runs/notes").mkdir()
@@ -276,7 +276,9 @@ def test_studies_in_a_folder_are_listed_and_a_live_process_is_told_from_a_dead_o
     found = {row["folder"]: row for row in json.loads(program("status", "runs", "--json").stdout)}
     writing.close()
     assert {folder: row["state"] for folder, row in found.items()} == {"runs/part": "stopped", "runs/whole": "running"}
-    lines = program("status", "runs", "--sort", "state").stdout.splitlines()
+    manifest = tmp_path / "runs/part/manifest.json"
+    manifest.write_text(json.dumps({"components": {}, "runs": [{"started": "2026-01-01T00:00:00Z"}]}))
+    lines = program("status", "runs").stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["study", "runs/whole", "runs/part"]
     assert "finished" in lines[1]
     assert found["runs/whole"]["best"]["metric"] in lines[1]

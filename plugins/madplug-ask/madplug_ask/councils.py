@@ -14,7 +14,7 @@ from socket import create_connection
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from madplug import Model, UserError, nearest_or_all, to_json
+from madplug import Model, UserError, nearest, nearest_or_all, to_json
 from madplug.study import Registry, ResolvedStudy, load, read
 from madplug_ask.attachments import check_sizes
 from madplug_ask.study import EMBEDDED, model_table
@@ -142,6 +142,8 @@ def council_of(registry: Registry, seats: Mapping[str, str | Mapping[str, Any]],
     made = {name: seat(registry, slot) for name, slot in seats.items()}
     if chair is None or chair in made:
         return Council(made, chair, method or METHOD)
+    if ":" not in chair and (near := nearest(chair, made)):
+        raise UserError(f"--chair {chair}: no seat has this name{near} Another model is written PLUGIN:MODEL")
     return Council(made, "chair", method or METHOD, {"chair": seat(registry, chair)})
 
 

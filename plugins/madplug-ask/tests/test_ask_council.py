@@ -140,6 +140,7 @@ def test_a_role_files_and_an_earlier_debate_reach_the_seats(ask, endpoint, tmp_p
     (("--council", "one", "--file", "gone.txt"), "cannot be read: No such file"),
     (("--council", "one", "--max-usd", "1"), "the price of model 'a' is unknown"),
     (("--council", "auto"), "no key of a provider is set"),
+    (("--seat", "small=openai:x", "--seat", "big=openai:y", "--chair", "smal"), "did you mean 'small'?"),
     (("--seat", "a=nothing:x"), "no installed plugin 'nothing'"),
     (("--seat", "a=openai:x", "--set", "models.a.base_url=https://api.openai.com/v1"), "OPENAI_API_KEY is not set"),
     (("--seat", "a b=openai:x"), "a seat's name has letters")])

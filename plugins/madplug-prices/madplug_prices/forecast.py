@@ -52,8 +52,8 @@ class Forecast:
         if self.problem:
             return f"tokens and dollars are not known beforehand: {self.problem}"
         low, high = (f"{float(f'{amount:.2g}'):,.0f}" for amount in self.tokens)
-        usd = " to ".join(dollars(float(f"{amount:.2g}")) for amount in self.usd)
-        return (f"about {low} to {high} tokens" + (f", {usd} USD" if self.usd[1] else "")
+        usd = " to ".join(f"${dollars(float(f'{amount:.2g}'))}" for amount in self.usd)
+        return (f"about {low} to {high} tokens" + (f", {usd}" if self.usd[1] else "")
                 + (f" (no price is known for {listed(self.unpriced)})" if self.unpriced else ""))
 
 

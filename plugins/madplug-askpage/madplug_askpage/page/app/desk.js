@@ -71,7 +71,7 @@ function Form({ offer, follow }) {
         onInput=${(e) => set({ seats: e.target.value })}></textarea></label>`}
     <details open=${open}><summary>Files, options, budget</summary><div class="more"><${Files} q=${q} set=${set} />
       <label class="wide-label"><span>Options to choose from, a line each</span><textarea rows="2" value=${q.choices ?? ''} onInput=${(e) => set({ choices: e.target.value })}></textarea></label>
-      <label>Start no call once it has cost <input type="number" min="0" step="any" value=${q.usd ?? ''} onInput=${(e) => set({ usd: e.target.value })} /> USD</label>
+      <label>Start no call once it has cost $<input type="number" min="0" step="any" value=${q.usd ?? ''} onInput=${(e) => set({ usd: e.target.value })} /></label>
       <label><input type="checkbox" checked=${q.blind} onChange=${(e) => set({ blind: e.target.checked })} /> I pick the best answer before I see whose it is</label>
       <label><input type="checkbox" checked=${q.again} onChange=${(e) => setQ({ ...q, again: e.target.checked })} /> Ask again what is on record</label></div></details>
     ${(problem || expected.error) && html`<p class="problem" role="alert">${visible(problem?.message ?? expected.error)}</p>`}
@@ -79,7 +79,7 @@ function Form({ offer, follow }) {
       expected.text && `${plural(expected.seats, 'seat')}, ${expected.text}${expected.seats === 1 ? '; nothing is reviewed' : ''}`}</span></p></form>`;
 }
 
-const priced = (price) => (!price ? ', price unknown' : price.prompt || price.completion ? `, ${price.prompt} and ${price.completion} USD per million tokens in and out` : ', free');
+const priced = (price) => (!price ? ', price unknown' : price.prompt || price.completion ? `, ${money(price.prompt)} and ${money(price.completion)} per million tokens in and out` : ', free');
 
 // Texts and images as the browser reads them: the server opens no path of the page's.
 function Files({ q, set }) {

@@ -23,7 +23,8 @@ const SORTS = {
   score: (s) => s.best?.mean ?? -Infinity, cost: (s) => s.cost_usd ?? -1, models: (s) => s.models.join(),
 };
 
-function Studies({ names, query, count, again }) {
+function Studies({ names, query: asked, count, again }) {
+  const query = asked.order ? asked : { ...asked, order: 'date', descending: '1' };
   const { value, error } = useAnswer(() => data.list(), [count]);
   useEffect(() => {
     const timer = data.live ? setInterval(again, OFTEN) : null;
