@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Any
 
 from madplug.text import count
@@ -109,8 +109,9 @@ def differences(a: Any, b: Any, place: str = "") -> Iterator[tuple[str, Any, Any
 
 def _in_words(found: Iterator[tuple[str, Any, Any]]) -> Iterator[str]:
     for place, a, b in found:
-        if isinstance(a, str) and isinstance(b, str) and (same := len(commonprefix([a, b]))) > _LONGEST // 2:
-            a, b = (f"...{text[same - _LONGEST // 3:]}" for text in (a, b))
+        if isinstance(a, str) and isinstance(b, str):
+            same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))])
+            a, b = (f"...{text[same - 20:]}" if same > _LONGEST // 2 else text for text in (a, b))
         was = "was not set" if a in (None, _ABSENT) else f"was {brief(a)}"
         yield f"{place} {was} and {'is no longer set' if b in (None, _ABSENT) else f'is now {brief(b)}'}"
 
@@ -142,5 +143,5 @@ def refusal(found: Sequence[str]) -> str:
     """The message about differences that would change recorded debates."""
     more = [f"and {count(len(found) - _MOST, 'more difference')}"] if len(found) > _MOST else []
     return "\n  ".join(["its debates were run with other settings:", *found[:_MOST], *more]) + (
-        "\nA study can get further cells, repeats, samples and metrics; for anything else choose another directory with "
-        "--output, or give the changed cell another name")
+        "\nA study can get further cells, repeats, samples and metrics; for anything else choose another directory "
+        "with --output, or give the changed cell another name")

@@ -114,7 +114,8 @@ def test_each_difference_has_a_line_and_shows_where_long_texts_part():
         return {"cells": {"c": {"debate": {"rounds": rounds, "styles": [{"use": "s", "prompt": prompt}]}}}}
 
     frame = "You are one of several agents who solve the task together.\n\n"
-    assert refusal(conflicts(study(1, f"{frame}{{question}}"), study(2, f"{frame}Task: {{question}}"))).splitlines() == [
+    found = conflicts(study(1, f"{frame}{{question}}"), study(2, f"{frame}Task: {{question}}"))
+    assert refusal(found).splitlines() == [
         "its debates were run with other settings:", "  debate.rounds was 1 and is now 2",
         '  debate.styles[0].prompt was "...the task together.\\n\\n{question}" and is now '
         '"...the task together.\\n\\nTask: {question}"',

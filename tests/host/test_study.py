@@ -268,7 +268,7 @@ def test_status_of_nothing_is_an_error(program, tmp_path):
     assert "no study here" in done.stderr
 
 
-def test_studies_in_a_folder_are_listed_newest_first_and_a_live_process_is_told_from_a_dead_one(program, write, tmp_path):
+def test_studies_in_a_folder_are_listed_newest_first_and_a_live_one_is_told_from_a_dead_one(program, write, tmp_path):
     program("run", write(), "--output", "runs/whole", "--quiet")
     program("run", write(), "--output", "runs/part", "--set", "limits.calls=4", "--quiet")
     (tmp_path / "runs/notes").mkdir()
