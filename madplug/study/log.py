@@ -27,18 +27,19 @@ def trace(cell: Any, log: Any) -> None:
 
 
 @contextmanager
-def open_log(folder: Path) -> Iterator[Any]:
+def open_log(folder: Path, tell: Callable[[str], object]) -> Iterator[Any]:
     """A structlog logger that writes to `log.jsonl`; `structlog.get_logger()` gives it too, until the block ends.
 
-    Warnings of the standard library's `logging` go to the same file, so that no library garbles the progress bar.
+    Warnings of the standard library's `logging` go to the same file, so that no library garbles the progress bar;
+    those of plugins are also passed to `tell`.
     """
-    with (folder / "log.jsonl").open("a", encoding="utf-8", buffering=1) as file, redirect_log(file.write) as logger:
-        yield logger
+    with (folder / "log.jsonl").open("a", encoding="utf-8", buffering=1) as file, redirect_log(file.write, tell) as log:
+        yield log
 
 
 @contextmanager
-def redirect_log(write: Callable[[str], object]) -> Iterator[Any]:
-    """A structlog logger whose lines are passed to `write`, as `open_log` writes them."""
+def redirect_log(write: Callable[[str], object], tell: Callable[[str], object] = lambda text: None) -> Iterator[Any]:
+    """A structlog logger whose lines are passed to `write`, as `open_log` writes them. tell: see there."""
     render = structlog.processors.JSONRenderer(ensure_ascii=False)
 
     def pass_on(logger: Any, method: str, event: Any) -> str:
@@ -56,6 +57,8 @@ def redirect_log(write: Callable[[str], object]) -> Iterator[Any]:
         def emit(self, record: logging.LogRecord) -> None:
             try:
                 logger.log(record.levelno, record.getMessage(), logger=record.name)
+                if record.name.startswith("madplug_"):
+                    tell(redact(record.getMessage()))
             except Exception:  # a log must not fail what it reports on
                 self.handleError(record)
 

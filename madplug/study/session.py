@@ -45,6 +45,7 @@ class Session:
         self._traced = traced
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: Callable[[], None] = lambda: None
+        self._warn: Callable[[str], None] = lambda text: None
         self._open = ExitStack()
 
     def __enter__(self) -> Session:
@@ -59,7 +60,7 @@ class Session:
                                  *spoiling(resolved.plan, resolved.table)]
                 write_provenance(resolved, folder)
                 (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
-                self._log = self._open.enter_context(open_log(folder))
+                self._log = self._open.enter_context(open_log(folder, lambda text: self._warn(text)))
                 for cell in resolved.plan.cells if self._traced else ():
                     trace(cell, self._log)
             except OSError as error:
@@ -89,7 +90,7 @@ class Session:
         runner: brings a debate to its decision; by default the loop. metrics: run no debate, but score recorded ones by
         these metrics again, and by those that are new. reuse: records whose answered calls are not paid for again.
         """
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._warn = asyncio.get_running_loop(), warn
         total = await self._describe()
         with ExitStack() as stack:
             paths = [path for path in self.resolved.reuse if path.resolve() != self.folder.resolve()]

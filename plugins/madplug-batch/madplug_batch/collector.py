@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 TICK = 0.1
 """Seconds between two looks at whether every debate waits."""
+TRIES = 5
+"""Attempts to reach a provider after which a detached run ends."""
 REPLY = 400
 """Tokens that a reply is expected to have before the first one is there."""
 
@@ -241,11 +243,16 @@ class Collector:
         raise AssertionError("there is always a further pause")
 
     async def _wait_out(self, batch: Batch, error: TransientError, pause: float) -> None:
-        """Wait before a batch is looked at again; the first trouble with each is told."""
-        if not batch.troubled:
-            batch.troubled = True
-            self._driver.warn(f"model '{batch.entry.model}': {error}; its batches are tried again until they can be "
-                              "reached")
+        """Wait before a batch is looked at again; the first trouble with each is told.
+
+        A detached run, which nobody watches for a day, ends after a few.
+        """
+        batch.troubles += 1
+        said, ends = f"model '{batch.entry.model}': {error}; its batches", self._options.detach
+        if batch.troubles == 1:
+            self._driver.warn(f"{said} are tried again until they can be reached{f', {TRIES} times at most' * ends}")
+        if ends and batch.troubles == TRIES:
+            self._driver.stop(Ending("unusable", f"{said} were tried {TRIES} times"))
         await asyncio.sleep(pause)
 
     async def _send_fewer(self, batch: Batch) -> None:

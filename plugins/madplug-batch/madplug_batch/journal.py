@@ -70,8 +70,8 @@ class Batch:
     looked: bool = False
     """Whether this run has seen that it is not at its end."""
     fetched: bool = False
-    troubled: bool = False
-    """Whether it has been told that it could not be looked at."""
+    troubles: int = 0
+    """How often it could not be looked at."""
 
     @property
     def is_unread(self) -> bool:

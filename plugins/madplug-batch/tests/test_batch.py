@@ -177,7 +177,7 @@ def test_a_detached_study_that_is_killed_and_moved_is_finished_by_the_same_comma
             study.said(*DETACHED)
             batches.finish()
         batches.faults.extend([*replies, *[503] * 10_000])
-        process = study.start(*DETACHED)
+        process = study.start(*DETACHED, "--set", "execution.poll=1")
         eventually(lambda: len(batches.faults) < 10_000)
         process.kill()
         process.communicate()
@@ -191,6 +191,14 @@ def test_a_detached_study_that_is_killed_and_moved_is_finished_by_the_same_comma
         assert len(batches.answered) == CALLS
         assert set(batches.answered.values()) == {1}
         assert len(batches.made) == 2
+
+
+@pytest.mark.parametrize(("fault", "told"), [
+    (404, "has no batch interface (HTTP 404"), (503, "its batches were tried 5 times")])
+def test_a_detached_study_whose_batches_cannot_be_sent_ends_with_the_reason(at, fault, told):
+    with at() as (provider, study):
+        provider.batches.faults.extend([fault] * 1000)
+        assert told in study.said(*DETACHED, status=1)
 
 
 def test_a_second_process_on_a_study_is_refused_and_sends_nothing(at):

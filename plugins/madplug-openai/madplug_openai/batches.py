@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import orjson
 
-from madplug import BatchStatus, Completion, ModelError, Request, TransientError
+from madplug import AccessError, BatchStatus, Completion, ModelError, Request, TransientError
 from madplug_openai.bodies import parse, text_of
 from madplug_openai.chat import Chat, encode
 from madplug_openai.failures import failure
@@ -53,7 +53,9 @@ class Interface(ABC):
         text = text_of(reply.body)
         read = parse(text)
         if not reply.good:
-            raise failure(reply.status, read, text, reply.headers, self._keys)
+            refused = failure(reply.status, read, text, reply.headers, self._keys)
+            raise AccessError(f"the endpoint has no batch interface ({refused}); leave out --batch and --detach, or "
+                              "`use = \"batch.rounds\"` in [execution]") if reply.status in (404, 405, 501) else refused
         if not isinstance(read, Mapping):
             raise TransientError(f"the reply is not an object: {presentable(text, self._keys, 80)}")
         return read

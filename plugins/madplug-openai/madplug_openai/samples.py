@@ -87,10 +87,11 @@ class Samples:
         """Those that an endpoint has left out, one by one; it will not be asked for several again."""
         if answered == len(requests):
             return []
+        if not self._ignored:
+            logging.getLogger(__name__).warning(
+                "model '%s': the endpoint gave %d of %d samples (`n`), so that samples_per_request saves nothing",
+                self._chat.options.model, answered, len(requests))
         self._ignored = True
-        logging.getLogger(__name__).warning(
-            "the endpoint gave %d of %d samples (`n`), so that samples_per_request saves nothing", answered,
-            len(requests))
         return await self._outcomes(requests[answered:])
 
 
