@@ -1,7 +1,8 @@
-"""Tests every plugin alone: a fresh environment with its wheel and what it declares, and nothing else.
+"""Tests every plugin alone: an environment with its wheel and what it declares, and nothing else.
 
 Without names each plugin gets the smoke tests (`smoke.py`), because `tox run -e all` runs its own tests.
-`alone.py NAME ...` runs all tests of these plugins. Two at a time.
+`alone.py NAME ...` runs all tests of these plugins. Two at a time, in two environments: what the plugin before needed
+and this one does not is removed, and what both need stays compiled.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,10 +24,10 @@ KIT = ("madplug-testing", "hypothesis>=6.100")
 
 def test_alone(plugin: Path, scratch: Path, wheels: Path, tests: str) -> tuple[str, int, str]:
     """Install one plugin and run its tests; its name, pytest's status and what it printed."""
-    home = scratch / plugin.name
+    home = scratch / threading.current_thread().name
     python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    steps = [["uv", "venv", "--quiet", "--python", sys.executable, str(home)],
-             ["uv", "pip", "install", "--quiet", "--python", str(python), "--find-links", str(wheels),
+    steps = [["uv", "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(home)],
+             ["uv", "pip", "install", "--quiet", "--exact", "--python", str(python), "--find-links", str(wheels),
               f"{plugin.name} @ {next(wheels.glob(plugin.name.replace('-', '_') + '-*.whl')).as_uri()}", *KIT],
              [str(python.with_name("pytest")), "-q", "--no-header", "-p", "no:cacheprovider", tests]]
     for step in steps:

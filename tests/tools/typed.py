@@ -1,6 +1,6 @@
-"""Checks the types of the plugins with mypy --strict, all at once: `python tests/tools/typed.py [NAME ...]`.
+"""Checks the types of the host and the plugins with mypy --strict: `python tests/tools/typed.py [NAME ...]`.
 
-A plugin that ships `py.typed` promises types to others, and is checked.
+A plugin that ships `py.typed` promises types to others, and is checked. With names these plugins alone are.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def modules(names: list[str]) -> list[str]:
-    """The modules of the plugins of these names, or of all that ship types."""
+    """The modules of the plugins of these names, or the host and all that ship types."""
     typed = sorted(path.parent.name for path in ROOT.glob("plugins/*/madplug_*/py.typed"))
-    return [module for module in typed if not names or module.removeprefix("madplug_") in names]
+    return [module for module in typed if module.removeprefix("madplug_") in names] if names else ["madplug", *typed]
 
 
 def main(names: list[str]) -> int:
@@ -25,7 +25,7 @@ def main(names: list[str]) -> int:
     if not packages:
         print(f"no plugin with types among {', '.join(names)}")
         return 2
-    output, errors, status = api.run(["--config-file", str(ROOT / "pyproject.toml"), *packages])
+    output, errors, status = api.run(["--config-file", str(ROOT / "pyproject.toml"), "--num-workers", "2", *packages])
     print(output + errors, end="")
     return status
 
