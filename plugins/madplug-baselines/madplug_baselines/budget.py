@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from madplug import Cell, columns
+from madplug import Cell, Component, columns
+
+C = TypeVar("C", bound=Component)
 
 AGENTS, ROUNDS = range(1, 13), range(1, 11)
 """The settings that are tried."""
+ONCE = {"attempts": 1, "retries": 0}
+"""The options that say how often a reply is asked for, with which it is asked for once."""
 
 
 def add_calls(cli: click.Group) -> None:
@@ -24,9 +28,9 @@ def add_calls(cli: click.Group) -> None:
         if calls is not None:
             rows = [[cell.slug, *map(str, nearest_settings(cell, calls))] for cell in resolved.plan.cells
                     if cell.match is None and cell.wanted * cell.rounds > 1]
-            click.echo(f"\nat about {calls} calls a debate, counting replies that may be asked for again; a matched "
-                       "cell and a single answer choose none:")
-            click.echo(columns(rows, ("cell", "debate.agents", "debate.rounds", "calls/debate")))
+            click.echo(f"\nat about {calls} calls a debate that runs all its rounds (at most: if replies cannot be "
+                       "read and are asked for again); a matched cell and a single answer choose none:")
+            click.echo(columns(rows, ("cell", "debate.agents", "debate.rounds", "calls/debate", "at most")))
         return resolved
 
     check.callback = callback
@@ -34,11 +38,25 @@ def add_calls(cli: click.Group) -> None:
         "Also show the agents and rounds with which each cell makes about N calls a debate.")))
 
 
-def nearest_settings(cell: Cell, calls: int) -> tuple[int, int, int]:
-    """Agents, rounds and the most calls of a debate, nearest to a number of calls, and then to what the cell has."""
+def nearest_settings(cell: Cell, calls: int) -> tuple[int, int, int, int]:
+    """Agents, rounds, calls of a debate and the most of them, nearest to a number of calls, then to what the cell has.
+    """
     best = min(candidates(cell), default=cell, key=lambda made: (
-        abs(made.worst_calls() - calls), abs(made.wanted - cell.wanted), abs(made.rounds - cell.rounds)))
-    return best.plan.agents, best.rounds, best.worst_calls()
+        abs(expected(made) - calls), abs(made.wanted - cell.wanted), abs(made.rounds - cell.rounds)))
+    return best.plan.agents, best.rounds, expected(best), best.worst_calls()
+
+
+def expected(cell: Cell) -> int:
+    """The calls of a debate that runs all its rounds and in which every reply can be read."""
+    return replace(cell, decision=_once(cell.decision), personas=[*map(_once, cell.personas)],
+                   phases=[*map(_once, cell.phases)],
+                   styles=[replace(bound, style=_once(bound.style)) for bound in cell.styles]).worst_calls()
+
+
+def _once(component: C) -> C:
+    options: Any = component.options
+    return type(component)(options.model_copy(update={
+        name: least for name, least in ONCE.items() if name in type(options).model_fields}))
 
 
 def candidates(cell: Cell) -> Iterator[Cell]:

@@ -5,7 +5,20 @@ from typing import Any
 
 import pytest
 
-from madplug import Debate, DebateResult, Decision, Message, Persona, Sample, Turn, Usage, Visibility
+from madplug import (
+    Debate,
+    DebateResult,
+    Decision,
+    DecisionProtocol,
+    Message,
+    Options,
+    Persona,
+    Plan,
+    Sample,
+    Turn,
+    Usage,
+    Visibility,
+)
 from madplug.debate.state import change
 from madplug.testing import Played, debate_from, play, wait_for
 from madplug_baselines import (
@@ -297,15 +310,35 @@ def test_the_presets_name_the_parts() -> None:
 
 # Settings for a number of calls
 
-@pytest.mark.parametrize(("calls", "found"), [(9, (3, 3, 9)), (12, (3, 4, 12)), (1000, (12, 10, 120))])
-def test_settings_are_found_for_about_as_many_calls(calls: int, found: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize(("calls", "found"), [
+    (9, (3, 3, 9, 9)), (12, (3, 4, 12, 12)), (1000, (12, 10, 120, 120))])
+def test_settings_are_found_for_about_as_many_calls(calls: int, found: tuple[int, ...]) -> None:
     assert nearest_settings(debate_from("A B C", rounds=3).cell, calls) == found
 
 
 def test_a_debate_is_not_made_smaller_than_two_agents_and_two_rounds() -> None:
-    assert nearest_settings(debate_from("A B C", rounds=3).cell, 1) == (2, 2, 4)
+    assert nearest_settings(debate_from("A B C", rounds=3).cell, 1) == (2, 2, 4, 4)
+
+
+def test_replies_that_are_asked_for_again_count_only_in_the_most_calls() -> None:
+    class AskOptions(Options):
+        attempts: int = 5
+
+    class Ask(DecisionProtocol):
+        """Asks each agent, up to five times."""
+
+        Options = AskOptions
+
+        def calls(self, plan: Plan) -> int:
+            return plan.agents * self.options.attempts
+
+        def at_end(self, debate: Debate) -> Decision:
+            raise NotImplementedError
+
+    cell = replace(debate_from("A B C", rounds=3).cell, decision=Ask())
+    assert nearest_settings(cell, 12) == (3, 3, 12, 24)
 
 
 def test_samples_are_as_many_as_the_calls() -> None:
     cell = replace(debate_from("A B C").cell, turns=Samples())
-    assert nearest_settings(cell, 9) == (9, 1, 9)
+    assert nearest_settings(cell, 9) == (9, 1, 9, 9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -37,14 +37,15 @@ def recorded_table(folder: Path, *, yes: bool = False) -> Table:
 
 
 def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str = "", patterns: Sequence[str] = ("*",),
-                  *, phases: bool = True, yes: bool = False) -> ResolvedStudy:
+                  there: Container[str] = (), *, phases: bool = True, yes: bool = False) -> ResolvedStudy:
     """The study in a directory, with changes to every cell; a model that cannot be made is absent.
 
     name: of the new study; by default that of the old one. patterns: only the cells whose names match one, and those
-    that they are matched to. phases: False leaves them out. yes: see `recorded_table`.
+    that they are matched to. there: the names of cells that are decided in any case. phases: False leaves them out.
+    yes: see `recorded_table`.
     """
     table = recorded_table(folder, yes=yes)
-    table["cells"] = chosen(table["cells"], patterns)
+    table["cells"] = chosen(table["cells"], patterns, there)
     table["name"] = name or table["name"]
     for i, cell in enumerate(table["cells"]):
         cell.pop("dataset", None)
@@ -88,12 +89,14 @@ def in_place(value: Any, folder: Path) -> Any:
     return absolute(value, folder) if isinstance(value, str) else value
 
 
-def chosen(cells: Sequence[Table], patterns: Sequence[str]) -> list[Table]:
-    """The cells whose names match a pattern (`*`, `?`, `[...]`, or the name itself), and those they are matched to.
+def chosen(cells: Sequence[Table], patterns: Sequence[str], there: Container[str] = ()) -> list[Table]:
+    """The cells whose names match a pattern (`*`, `?`, `[...]`, or the name itself) or are in `there`, and those they
+    are matched to.
 
     Raises `UserError` if there is none for a pattern.
     """
-    every, names = [cell["name"] for cell in cells], set[str]()
+    every = [cell["name"] for cell in cells]
+    names = {name for name in every if name in there}
     for pattern in patterns:
         found = {name for name in every if pattern == name or fnmatchcase(name, pattern)}
         if not found:

@@ -111,6 +111,14 @@ def test_a_decided_study_has_its_own_name_and_the_cells_asked_for(program, write
     assert "--cell rounds=3: no cell has such a name" in done.stderr
 
 
+def test_a_cell_is_added_to_those_that_a_directory_has(program, write, tmp_path):
+    program("run", write(SWEEP))
+    for cell in ("rounds=2", "rounds=1"):
+        done = program("decide", "runs/study", "--cell", cell, "--output", "runs/again")
+        assert done.exit_code == 0, done.stderr
+    assert [cell["cell"] for cell in summary(tmp_path, "again")["cells"]] == ["rounds=1", "rounds=2"]
+
+
 def test_a_decided_study_grows_with_the_one_it_was_decided_from(program, write, tmp_path):
     again = ("decide", "runs/study", "--decision", "kit.last_round", "--output", "runs/again")
     program("run", write(), "--set", "dataset.size=2")
