@@ -299,9 +299,8 @@ def _print_studies(folders: Sequence[Path], sort: str, *, as_json: bool) -> None
         click.echo(json.dumps(plain(studies), indent=2, ensure_ascii=False))
         return
     click.echo(columns([study_row(facts) for facts in studies], HEAD))
-    for facts in studies:
-        if facts.problem:
-            click.echo(f"problem: {safe(facts.problem)}")
+    for problem in filter(None, (facts.problem for facts in studies)):
+        click.echo(f"problem: {safe(problem)}")
 
 
 def _print_study(folder: Path, *, as_json: bool) -> None:

@@ -58,20 +58,14 @@ def _narrow_enough(rows: Sequence[Mapping[str, str]], width: int) -> str:
         return "no cells"
     head = list(rows[0])
     wide = columns([list(row.values()) for row in rows], head)
-    if _width(wide) <= width:
-        return wide
     turned = columns([[name, *(row[name] for row in rows)] for name in head[1:]], ["", *(row["cell"] for row in rows)])
-    return turned if _width(turned) <= width else ""
+    return next((text for text in (wide, turned) if max(map(len, text.splitlines())) <= width), "")
 
 
 def _paragraph(row: Mapping[str, str]) -> str:
     names = [name for name in row if name != "cell"]
     longest = max(map(len, names))
     return "\n".join([row["cell"], *(f"  {name:{longest}}  {row[name]}" for name in names)])
-
-
-def _width(text: str) -> int:
-    return max(map(len, text.splitlines()), default=0)
 
 
 def figure(metric: Mapping[str, Any] | None) -> str:

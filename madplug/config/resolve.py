@@ -198,7 +198,8 @@ class Resolver:
         executor = builder.make(Executor, run.execution, "execution") if run.execution is not None else None
         reuse = [self._reused(text, f"reuse[{i}]", builder) for i, text in enumerate(run.reuse)]
         problems += builder.problems
-        problems += [p for cell in found if executor is not None for p in check_own(executor, cell, "execution")]
+        for component, place in ((executor, "execution"), *((observer, "observers") for observer in observers)):
+            problems += [p for cell in found if component is not None for p in check_own(component, cell, place)]
         if limits.counts and not problems:
             problems += _uncounted(limits.counts, {name for cell in found for name in cell.worst_counts()})
         if problems:

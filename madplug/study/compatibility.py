@@ -87,8 +87,7 @@ def _cells(slugs: Sequence[str], common: Sequence[str]) -> str:
     if len(slugs) == len(common):
         return "" if len(common) == 1 else " in every cell"
     names = " and ".join(f"'{slug}'" for slug in slugs[:2])
-    return f" in cell {names}" if len(slugs) == 1 else f" in cells {names}" if len(slugs) == 2 else \
-        f" in {len(slugs)} of {len(common)} cells"
+    return f" in cell{'s' * (len(slugs) > 1)} {names}" if len(slugs) < 3 else f" in {len(slugs)} of {len(common)} cells"
 
 
 def differences(a: Any, b: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:

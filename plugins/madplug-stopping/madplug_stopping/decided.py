@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, model_validator
 
-from madplug import Observer, Options, UserError, nearest, open_study
+from madplug import Observer, Options, UserError, nearest, nearest_or_all, open_study
 from madplug_stopping.sequences import bounds
 
 if TYPE_CHECKING:
-    from madplug import DebateFinished, DebateStarted, Run
+    from madplug import Cell, CellFacts, DebateFinished, DebateStarted, Run
     from madplug.store import Reader
 
 WIDTH = 0.1
@@ -58,6 +58,12 @@ class Decided(Observer):
     source = "Waudby-Smith & Ramdas 2024, arXiv 2010.09686, section 4.3 (the hedged capital)"
     Options = DecidedOptions
     options: DecidedOptions
+
+    def check(self, cell: CellFacts) -> Iterator[str]:
+        """The score is one of a metric of the cell."""
+        metric, known = self.options.metric, cast("Cell", cell).metrics
+        if not any(f"{metric}.".startswith(f"{name}.") for name in known):
+            yield f"metric: there are cells in which no metric gives '{metric}'{nearest_or_all(metric, known)}"
 
     def open(self, run: Run) -> None:
         """Look at what earlier runs have left."""
