@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -237,9 +238,12 @@ def _lines(analysis: Analysis, layout: Layout, names: Sequence[str], cells: Sequ
     keys = sorted(found, key=lambda key: order[names[0]].index(key[0])) if len(names) == 1 and order else list(found)
     keys.sort(key=lambda key: [_place(layout.order.get(n, ()), level) for n, level in zip(names, key, strict=True)])
     short = dict(zip(metrics, short_names(metrics), strict=True))
+    labels = [_label(analysis, names, [short.get(part, part) for part in key], found[key]) for key in keys]
+    counts = Counter(labels)
     return [{"levels": dict(zip(names, key, strict=True)), "cells": found[key],
              "metric": key[names.index(METRIC)] if METRIC in names else None,
-             "label": _label(analysis, names, [short.get(part, part) for part in key], found[key])} for key in keys]
+             "label": f"{key[names.index(STUDY)]}/{label}" if counts[label] > 1 and STUDY in names else label}
+            for key, label in zip(keys, labels, strict=True)]
 
 
 def _place(order: Sequence[str], level: str) -> int:

@@ -94,11 +94,12 @@ def _open(number: int, folder: Path) -> Study:
         partial = sum(cell.partial for cell in study.overview())
     summary, manifest = _json(folder / "summary.json"), _json(folder / "manifest.json")
     of_cell = {str(c.get("cell")): c for c in summary.get("cells", ()) if isinstance(c, Mapping)}
-    resolved = _table(identity.get("cells"))
+    resolved, debated = _table(identity.get("cells")), _debated(identity)
     cells = []
     for slug in dict.fromkeys([*resolved, *of_cell, *recorded]):
         table, ended = _table(resolved.get(slug)), _table(of_cell.get(slug))
         table = table if is_cell(table) else {}
+        table = {**table, **{key: value for key, value in _table(debated.get(slug)).items() if key == "dataset"}}
         cells.append(CellFacts(
             number, slug, slug, oracle=bool(table.get("oracle") or ended.get("oracle")),
             settings=_table(ended.get("settings")), resolved=table, figures=_figures(ended.get("figures"), problems),
@@ -108,6 +109,12 @@ def _open(number: int, folder: Path) -> Study:
                  planned if isinstance(planned, int) else None, repeats if isinstance(repeats, int) else None,
                  summary.get("status"), problems, manifest, cells, any(c.oracle for c in cells),
                  str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial)
+
+
+def _debated(identity: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The cells of the study that was run: one that decides its debates again says nothing of their data sets."""
+    source = identity.get("recorded_from")
+    return _debated(source) if isinstance(source, Mapping) else _table(identity.get("cells"))
 
 
 def _figures(value: Any, problems: list[str]) -> Mapping[str, Any]:

@@ -82,12 +82,13 @@ def draw(cells, samples, repeats=1, **more):
     return (debate(c, s, r, **more) for c in cells for r in range(repeats) for s in range(samples))
 
 
-def write(folder: Path, debates, cells=(), *, repeats=1, planned=None, summary=True, name=None) -> Path:
+def write(folder: Path, debates, cells=(), *, repeats=1, planned=None, summary=True, name=None, source=None) -> Path:
     """A study's directory with these debates, as the host would have left it."""
     async def keep():
         store = open_recorder(folder)
         if cells:
-            await store.keep_fact("identity", {"repeats": repeats, "cells": {c.name: c.resolved() for c in cells}})
+            await store.keep_fact("identity", {"repeats": repeats, "cells": {c.name: c.resolved() for c in cells},
+                                               "recorded_from": source})
         if planned is not None:
             await store.keep_fact("planned", planned)
         waiting = []
@@ -109,10 +110,11 @@ def write(folder: Path, debates, cells=(), *, repeats=1, planned=None, summary=T
 @pytest.fixture
 def study(tmp_path):
     """Draw a study and get its directory: `study([Drawn("a"), Drawn("b")], samples=50)`."""
-    def study(cells, samples=40, repeats=1, name="study", planned=None, summary=True, change=lambda d: d, **more):
+    def study(cells, samples=40, repeats=1, name="study", planned=None, summary=True, change=lambda d: d, source=None,
+              **more):
         debates = [change(d) for d in draw(cells, samples, repeats, **more)]
         return write(tmp_path / name, filter(None, debates), cells, repeats=repeats, planned=planned, summary=summary,
-                     name=name)
+                     name=name, source=source)
     return study
 
 

@@ -125,6 +125,16 @@ def test_directories_that_differ_in_nothing_else_are_a_factor(study, kit):
     assert [f["name"] for f in report["factors"]] == ["study"]
 
 
+def test_a_study_decided_again_is_compared_with_the_one_that_was_run_and_rows_name_their_study(study, kit):
+    run = [kit.Drawn("a", rounds=1, settings={"debate.rounds": 1}), kit.Drawn("b", settings={"debate.agents": 3})]
+    again = [kit.replace(cell, table={**cell.table, "dataset": None}) for cell in run]
+    source = {"recorded_from": {"cells": {cell.name: cell.resolved() for cell in run}}}
+    report = build([study(run, samples=4, name="run"), study(again, samples=4, name="again", source=source)])
+    assert "dataset" not in [f["name"] for f in report["factors"]]
+    labels = [row["label"] for table in report["pivots"] for row in table["rows"]]
+    assert labels == ["run/a", "run/b", "again/a", "again/b"]
+
+
 def test_a_level_that_a_paradigm_brings_along_is_no_part_of_a_label(study, kit):
     rows = ({"debate.paradigm": "madc.cot"}, {"debate.paradigm": "madc.debate", "debate.visibility.strategy": "fixed"},
             {"debate.paradigm": "madc.debate", "debate.visibility.strategy": "most_last"})
