@@ -65,7 +65,10 @@ def ask(question: str, choices: tuple[str, ...], paradigm: str | None, models: t
     from madplug_ask.show import Transcript
     from madplug_ask.study import output_of, study_of
 
-    named = [f"--{name.replace('_', '-')}" for name, value in council.items() if value not in (None, False, ())]
+    named = [option.opts[0] for option in click.get_current_context().command.params
+             if council.get(str(option.name)) not in (None, False, ())]
+    if models and (council["seats"] or council["council"]):
+        raise UserError("--model: goes without --seat and --council; a further seat is --seat NAME=MODEL")
     if council["seats"] or council["council"]:
         asked = asked_of(question, choices, paradigm, settings, **council)
         table, folder = asked.table, output or asked.folder(again=council["again"])
@@ -86,9 +89,9 @@ def ask(question: str, choices: tuple[str, ...], paradigm: str | None, models: t
     with in_words(), nullcontext() if quiet else listening_to(transcript.listen):
         result = madplug.run(table, settings=_by_key(settings), output=folder, quiet=True,
                              observers=[] if quiet else [transcript])
+    status = conclude(result, quiet=quiet)
     if council["export"]:
         write(folder, council["export"])
-    status = conclude(result, quiet=quiet)
     if named and result.summary["ending"] == "limit":
         click.echo(f"{paid(folder)}; the same command with a higher limit goes on from there", err=True)
     sys.exit(status)
@@ -151,8 +154,11 @@ def write(folder: Path, output: Path) -> None:
     from madplug_ask.told import markdown, recorded
 
     if output.suffix == ".md":
-        if (debate := recorded(folder)) is not None:
-            output.write_text(markdown(debate), encoding="utf-8")
+        try:
+            if (debate := recorded(folder)) is not None:
+                output.write_text(markdown(debate), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"--export {output}: cannot be written: {error.strerror}") from None
         return
     try:
         from madplug_view.export import Part, export

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from typing_extensions import override
 
 from madplug import Dataset, Options, Sample, Volatile
@@ -20,6 +20,13 @@ class QuestionOptions(Options):
     images: tuple[str, ...] = Field(default=(), description="images, as `data:` URLs")
     max_usd: Annotated[float | None, Volatile] = Field(default=None, ge=0, description=(
         "the budget it was asked with, for who goes on with it; `limits.cost_usd` is what holds it"))
+
+    @field_validator("choices")
+    @classmethod
+    def _differ(cls, choices: tuple[str, ...]) -> tuple[str, ...]:
+        if len(choices) == 1 or len(set(choices)) < len(choices):
+            raise ValueError("name two choices or more, each once")
+        return choices
 
 
 class Question(Dataset):

@@ -117,7 +117,11 @@ def test_settings_and_the_output_are_those_of_a_run(ask, tmp_path):
     (("q",), "parot:x", "--model parot:x: no installed plugin 'parot' offers a model; did you mean 'parrot'?"),
     (("q",), "parrot.caht", "did you mean 'parrot.chat'?"),
     (("q",), "parrot:no key", "models.model: its key is not set"),
-    (("q", "--set", "debate.rouns=2"), "parrot:x", "did you mean 'rounds'?"), (("",), "parrot:x", "dataset.question")])
+    (("q", "--set", "debate.rouns=2"), "parrot:x", "did you mean 'rounds'?"), (("",), "parrot:x", "dataset.question"),
+    (("q", "--choice", "yes"), "parrot:x", "name two choices or more, each once"),
+    (("q", "--choice", "yes", "--choice", "yes"), "parrot:x", "name two choices or more, each once"),
+    (("q", "--file", "x"), "parrot:x", "--file: goes with --seat or --council"),
+    (("q", "--seat", "a=parrot:x"), "parrot:x", "--model: goes without --seat and --council")])
 def test_mistakes_are_named(ask, words, model, message):
     done = ask(*words, model=model)
     assert done.exit_code == 2

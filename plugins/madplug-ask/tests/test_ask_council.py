@@ -134,6 +134,12 @@ def test_a_role_files_and_an_earlier_debate_reach_the_seats(ask, endpoint, tmp_p
     assert "Which way?\n\nBy a." in endpoint.endpoint.seen[1][1]["messages"][1]["content"]
 
 
+def test_an_answer_that_cannot_be_exported_is_printed_all_the_same(ask):
+    status, stdout, stderr = ask("--council", "one", "--export", "gone/out.md")
+    assert (status, stdout) == (2, "By a.\n")
+    assert "madplug: --export gone/out.md: cannot be written: No such file" in stderr
+
+
 @pytest.mark.parametrize(("words", "message"), [
     (("--council", "two"), "there is no [two]"), (("--chair", "x"), "--chair: goes with --seat or --council"),
     (("--council", "one", "--file", ".env"), "looks like a file of secrets"),

@@ -91,16 +91,21 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], model: s
     named = f"columns = {{{named}}}" if named else '# columns = {question = "input", reference = "target"}'
     for agents in ("# ", ""):
         for answers in FORMATS:
-            output.write_text(RUN.format(file=output, questions=json.dumps(str(path)), answers=answers, url=url,
-                                         model=json.dumps(model), method=method, agents=agents, columns=named),
-                              encoding="utf-8")
             try:
+                output.write_text(RUN.format(file=output, questions=json.dumps(str(path)), answers=answers, url=url,
+                                             model=json.dumps(model), method=method, agents=agents, columns=named),
+                                  encoding="utf-8")
                 madplug.check(output)
+            except OSError as error:
+                raise UserError(f"--output {output}: cannot be written: {error.strerror}") from None
             except UserError as error:
                 problem = error
                 output.unlink()
                 continue
             click.echo(f"wrote {output}: next, madplug check {output}")
+            if answers != FORMATS[0]:
+                click.echo(f"not every row has choices, so replies are read by {answers}; columns that have them are "
+                           "named with --column choices=A,B,C")
             return
     raise UserError(problem.problems)
 

@@ -37,12 +37,14 @@ def test_every_method_that_is_offered_gives_a_run_file_that_check_accepts_or_is_
 @pytest.mark.parametrize(("reference", "answers"), [("4", "number"), ("yes", "yesno"), ("Oslo", "text")])
 def test_the_rows_of_a_file_of_ones_own_choose_the_answer_format(reference, answers):
     Path("mine.csv").write_text(f"question,reference\nWhat?,{reference}\n")
-    said("init", "--questions", "mine.csv", "--base-url", "http://127.0.0.1:9/v1")
+    told = said("init", "--questions", "mine.csv", "--base-url", "http://127.0.0.1:9/v1")
+    assert f"read by answers.{answers}; columns that have them are named with --column" in told
     assert f'use = "answers.{answers}"' in Path("study.toml").read_text()
     assert "already exists" in said("init", status=2)
     Path("bad.csv").write_text("question,target\nWhat?,4\n")
     assert "columns.reference" in said("init", "--questions", "bad.csv", "--output", "bad.toml", status=2)
     said("init", "--questions", "bad.csv", "--output", "good.toml", "--column", "reference=target")
+    assert "cannot be written: No such file" in said("init", "--output", "gone/study.toml", status=2)
 
 
 def test_choices_may_be_columns_of_their_own():
