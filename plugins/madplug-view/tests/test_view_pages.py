@@ -610,6 +610,15 @@ def test_no_page_is_wider_than_the_window(show):
             assert overflow(page) <= 0, (name, width)
 
 
+def test_long_names_that_differ_at_their_end_are_told_apart(show):
+    names = show().evaluate("""async () => {
+      const { brief } = await import('./app/format.js');
+      return [0, 4].map((x) => brief(`styles=debater(${'competence=0.6, '.repeat(9)}conformity=${x})`));
+    }""")
+    assert [name[-13:] for name in names] == ["conformity=0)", "conformity=4)"]
+    assert [len(name) for name in names] == [40, 40]
+
+
 @pytest.mark.parametrize(("looks", "names"), [
     ({"color_scheme": "light"}, PAGES), ({"color_scheme": "dark"}, ("cell", "debate")),
     ({"forced_colors": "active"}, ("debate",)), ({"viewport": {"width": 320, "height": 700}}, ("study", "debate"))],

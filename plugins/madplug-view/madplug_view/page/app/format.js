@@ -9,10 +9,11 @@ export function visible(text) {
     (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`);
 }
 
-// A text on one line, no longer than `most` characters.
+// A text on one line, no longer than `most` characters. Left out is its middle: names of cells often differ at the end.
 export function brief(text, most = 40) {
   const line = visible(text).replace(/\s+/g, ' ').trim();
-  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
+  const end = Math.floor(most / 3);
+  return line.length <= most ? line : `${line.slice(0, most - 1 - end)}…${line.slice(-end)}`;
 }
 
 export const whole = (n) => Math.round(n).toLocaleString('en');

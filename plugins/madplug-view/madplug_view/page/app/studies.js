@@ -54,7 +54,7 @@ function StudyRow({ study: s }) {
       s.failed ? html`<span class="small wrong block">${whole(s.failed)} failed</span>` : null}</td>
     <td class="n" data-label="best score">${best ? html`${score(best.mean)}${best.ci95 && html`<span class="quiet small when"> [${
       best.ci95.map((x) => x.toFixed(2)).join(', ')}]</span>`}<span class="quiet small block" title=${best.cell}>${breakable(best.metric)}, ${brief(best.cell, 40)}</span>` : '–'}</td>
-    <td class="n" data-label="cost">${s.calls ? money(s.cost_usd) : '–'}</td><td data-label="models">${brief(s.models.join(', '), 80) || '–'}</td></tr>`;
+    <td class="n" data-label="cost">${!s.calls ? '–' : s.cost_usd === null ? 'unknown' : money(s.cost_usd)}</td><td data-label="models">${brief(s.models.join(', '), 80) || '–'}</td></tr>`;
 }
 
 // A cell of one study beside a cell of the same or another one, on the samples that both have.

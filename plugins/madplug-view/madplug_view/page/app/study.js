@@ -107,7 +107,7 @@ function CellRow({ study, cell, costs, low, high, settings }) {
     return ended(cell) ? mean.toLocaleString('en', { maximumFractionDigits: mean < 100 ? 1 : 0 }) : '–';
   };
   const values = Object.entries(settings ?? {}).map(([k, v]) => [k, told(v)]);
-  const shown = values.filter(([k, v]) => !cell.cell.includes(`${k.split('.').pop()}=${v}`)).map(([k, v]) => `${k} = ${brief(v, 60)}`);
+  const shown = values.filter(([k]) => !cell.cell.includes(`${k.split('.').pop()}=`)).map(([k, v]) => `${k} = ${brief(v, 60)}`);
   const range = cell.score?.ci95;
   return html`<tr><th scope="row"><a href=${toCell(study, cell.cell)}>${breakable(brief(cell.cell, 80))}</a>${
     shown.length > 0 && html`<span class="quiet small block">${brief(shown.join(', '), 160)}</span>`}</th>
