@@ -82,7 +82,7 @@ def test_run_files_that_were_found_are_loaded_or_refused(tmp_path):
         check_run_file(tmp_path / "study.toml")
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(tables() | st.dictionaries(NAMES, VALUES, max_size=6))
 def test_a_random_table_is_loaded_or_refused(tmp_path_factory, table):
     path = tmp_path_factory.getbasetemp() / "random.toml"
@@ -170,7 +170,7 @@ def overwrite(folder, edits, cut):
     (folder / "study.db").write_bytes(content)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.data())
 def test_random_values_in_a_study_are_told(sound, damaged, data):
     restore(sound, damaged)
@@ -187,7 +187,7 @@ def test_random_values_in_a_study_are_told(sound, damaged, data):
     read_all(damaged)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.binary(min_size=1, max_size=8)), min_size=1,
                 max_size=4), st.none() | st.floats(0, 1))
 def test_random_bytes_in_a_study_are_told(sound, damaged, edits, cut):

@@ -1,4 +1,4 @@
-"""Every run file in `examples/` runs, as a process, from the first call to the table."""
+"""Every run file in `examples/` runs, from the first call to the table."""
 
 import json
 from pathlib import Path
@@ -42,9 +42,9 @@ def test_an_example_has_nothing_that_check_would_refuse(path, program):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
-def test_an_example_runs_to_its_end(path, tmp_path, endpoint):
+def test_an_example_runs_to_its_end(path, tmp_path, endpoint, program):
     settings = [word for setting in smaller(path, endpoint.url) for word in ("--set", setting)]
-    done = madplug("run", path, *settings, folder=tmp_path)
+    done = program("run", path, *settings)
     assert done.returncode == 0, done.stdout + done.stderr
     [kept] = tmp_path.glob("runs/*/summary.json")
     summary = json.loads(kept.read_text())

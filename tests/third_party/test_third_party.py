@@ -172,7 +172,7 @@ def test_a_kind_of_a_plugin_is_listed_shown_checked_and_stored(debates_of, run, 
     assert run("check", tmp_path / "study" / "study.toml").returncode == 0
     again = run("run", HERE / "madplug-hints" / "study.toml", "--set", f"models.small.base_url={endpoint.url}", "--set",
                 "hints.runners.text=other", "--output", "study")
-    assert "hints.runners.text was there are three runners and is now other" in again.stderr
+    assert 'hints.runners.text was "there are three runners" and is now other' in again.stderr
 
 
 @pytest.mark.parametrize(("setting", "words"), [

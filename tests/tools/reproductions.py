@@ -71,7 +71,7 @@ class Item:
     def __str__(self) -> str:
         return f"{self.paper} {self.name}"
 
-    @property
+    @cached_property
     def words(self) -> list[str]:
         """The words of the report command."""
         return shlex.split(self.report)

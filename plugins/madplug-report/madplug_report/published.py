@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import isfinite, sqrt
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,12 @@ def compare(analysis: Analysis, layout: Layout, values: Sequence[Value], path: P
         analysis.debates.add_measure(metric)
     varied = [name for name, levels in columns.items() if len(levels) > 1 or (name in known and levels != [""])]
     several = len({value.metric for value in values}) > 1
-    rows = [_row(analysis, layout, value, [name for name in varied if name in known],
+
+    @cache
+    def having(name: str, wanted: str) -> set[int]:
+        return {i for i in range(len(analysis.debates.cells)) if _has(analysis, layout, i, name, wanted)}
+
+    rows = [_row(analysis, having, value, [name for name in varied if name in known],
                  ", ".join([*(t for n in varied if (t := value.where[n])), *([value.metric] if several else [])]))
             for value in values if _is_of(analysis, value, [name for name in varied if name not in known])]
     ours = [row for row in rows if row["ours"] is not None]
@@ -140,10 +146,11 @@ def _base(text: str) -> str:
     return text.rpartition("/")[2].lower()
 
 
-def _row(analysis: Analysis, layout: Layout, value: Value, names: Sequence[str], name: str) -> dict[str, Any]:
+def _row(analysis: Analysis, having: Callable[[str, str], set[int]], value: Value, names: Sequence[str],
+         name: str) -> dict[str, Any]:
     def cells_of(where: Mapping[str, str]) -> list[int]:
-        return [i for i in range(len(analysis.debates.cells))
-                if all(_has(analysis, layout, i, column, where[column]) for column in names)]
+        every = set(range(len(analysis.debates.cells)))
+        return sorted(every.intersection(*(having(column, where[column]) for column in names)))
 
     cells, changed = cells_of(value.where), value.metric.startswith(CHANGES)
     if not changed:
