@@ -63,7 +63,7 @@ def program(monkeypatch, tmp_path):
     """
     from click.testing import CliRunner
 
-    from madplug.cli.program import main
+    from madplug import main
 
     kit = str(Path(__file__).parents[1] / "tests" / "kit")
     monkeypatch.syspath_prepend(kit)
@@ -84,7 +84,7 @@ def program(monkeypatch, tmp_path):
 @pytest.fixture(scope="session")
 def registry():
     """What is installed, looked through once."""
-    from madplug.registry.installed import Registry
+    from madplug.study import Registry
 
     return Registry()
 
@@ -149,9 +149,8 @@ def run_debate(tmp_path, registry):
     """
     for plugin in ("answers", "files", "openai"):
         pytest.importorskip(f"madplug_{plugin}")
-    from madplug.config import load
     from madplug.store import MemoryStore
-    from madplug.study.run import StudyRun
+    from madplug.study import StudyRun, load
     from madplug.testing import Scripted
 
     def run(debate, replies, models=("m",), more="", answers="choice", **row):
@@ -187,9 +186,8 @@ def run_on_endpoint(tmp_path, registry):
     """
     for plugin in ("answers", "files", "openai"):
         pytest.importorskip(f"madplug_{plugin}")
-    from madplug.config import load
     from madplug.store import MemoryStore
-    from madplug.study.run import StudyRun
+    from madplug.study import StudyRun, load
     from madplug_testing.endpoint import running_endpoint
 
     def run(toml, rows, replies):

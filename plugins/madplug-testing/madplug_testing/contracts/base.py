@@ -11,12 +11,10 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import ValidationError
 
+from madplug import Completion, MadplugError, Request, Sample, to_json
 from madplug.component import kind_of, nested_fields
-from madplug.errors import MadplugError
-from madplug.records import Completion, Request, Sample
 from madplug.registry.offers import Offer, component_problem
-from madplug.rows import to_json
-from madplug.testing.play import play
+from madplug.testing import play
 from madplug_testing.contracts.imports import HEAVY, heavy_imports, imports_noted
 from madplug_testing.contracts.scene import (
     ODD,

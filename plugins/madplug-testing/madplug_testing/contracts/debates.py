@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from madplug.aio import maybe_await
-from madplug.context import Debate
-from madplug.debate.state import DebateState, change
-from madplug.records import Agent, Message, Persona, Reply, Turn
-from madplug.testing.defaults import AnyMove, SpeakAll
-from madplug.testing.play import wait_for
+from madplug import Agent, Debate, Message, Persona, Reply, Turn, maybe_await
+from madplug.debate.state import change
+from madplug.study import DebateState
+from madplug.testing import SpeakAll, wait_for
+from madplug.testing.defaults import AnyMove
 from madplug_testing.contracts.base import DebateContract
 from madplug_testing.contracts.scene import Outspoken, json_able, same_twice, variants
 

@@ -9,12 +9,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from madplug import runspecs
-from madplug.context import Debate
+from madplug import Debate, Decision, Reopen, pictures_in, plain, runspecs
 from madplug.debate.state import change
-from madplug.records import Decision, Reopen
-from madplug.rows import pictures_in, plain
-from madplug.testing.play import debate_from, wait_for
+from madplug.testing import debate_from, wait_for
 from madplug_testing.contracts.base import DebateContract
 from madplug_testing.contracts.scene import decided_again, json_able, same_twice, variants
 

@@ -11,15 +11,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from madplug.components import Dataset
-from madplug.context import Debate
-from madplug.debate.recorded import follow
-from madplug.debate.state import DebateState, stored_debate, without_paths
-from madplug.records import DebateResult, Message, Reply, Sample, Turn
-from madplug.rows import to_json
+from madplug import Dataset, Debate, DebateResult, Message, Reply, Sample, Turn, to_json
+from madplug.debate.state import stored_debate, without_paths
 from madplug.store import DebateId, MemoryStore
-from madplug.testing.defaults import PlainStyle
-from madplug.testing.play import Played, wait_for
+from madplug.study import DebateState, follow
+from madplug.testing import PlainStyle, Played, wait_for
 
 ODD = ("", " ", "{", '{"answer": ', "null", "[]", '{"answer": null}', "A B C", "{agent} {0} %s", "\N{SNOWMAN}\x00",
        "I cannot help with that.", '{"answer": {"a": [1, 2]}, "confidence": "high", "agree": "perhaps"}')

@@ -18,19 +18,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from madplug import Component, DebateFinished, ModelOptions, Observer, Sample, to_json
 from madplug.component import field_of
-from madplug.components import HOST_KINDS, Component, ModelOptions, Observer
-from madplug.config import load
-from madplug.config.build import Builder, Made
+from madplug.components import HOST_KINDS
+from madplug.config.build import Builder
 from madplug.config.plan import StudyPlan
 from madplug.config.shape import slots as kinds_of
 from madplug.config.shape import tables
-from madplug.events import DebateFinished
-from madplug.records import Ending, Sample
-from madplug.registry.installed import Registry
-from madplug.rows import to_json
 from madplug.store import Recorder, open_recorder
-from madplug.study.run import StudyRun
+from madplug.study import Ending, Made, Registry, StudyRun, load
 from madplug_testing.contracts.base import ComponentContract, DebateContract
 from madplug_testing.contracts.scene import ODD, json_able
 from madplug_testing.fixtures import plugin_installer
