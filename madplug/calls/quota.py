@@ -65,7 +65,7 @@ class Quota:
         until = time.monotonic() + patience
         while self.down:
             if time.monotonic() >= until:
-                raise UnreachableError(f"model '{self.name}': could not be reached within {patience:g} s")
+                raise UnreachableError(f"model '{self.name}': could not be reached within {patience:.3g} s")
             if self._prober is None:
                 self._prober = caller
                 self._probes += 1

@@ -123,11 +123,13 @@ def check(source: str | Path | Mapping[str, Any], settings: Mapping[str, Any] | 
 
 
 def list_components(kind: str | None = None) -> list[dict[str, str]]:
-    """The installed components, or those of a kind such as `style`: name, distribution, version, summary."""
+    """Name, distribution, version and summary of the installed components, or of a kind's or plugin's, as `style`.
+
+    Raises `UserError` if there is no such kind or plugin.
+    """
     from madplug.registry.describe import listing
 
-    found: list[dict[str, str]] = listing(Registry(), kind)["components"]
-    return found
+    return listing(Registry(), kind)["components"]  # type: ignore[no-any-return]
 
 
 def _session(source: str | Path | Mapping[str, Any] | ResolvedStudy, settings: Mapping[str, Any] | None,

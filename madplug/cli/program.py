@@ -159,18 +159,10 @@ def main() -> None:
 @_uncollected()
 def list_(kind: str | None, as_json: bool, only_problems: bool) -> None:
     """List every installed component, or those of one KIND or plugin."""
-    from madplug.errors import nearest
-    from madplug.registry.describe import kinds, listing
+    from madplug.registry.describe import listing
     from madplug.registry.installed import Registry
 
-    registry = Registry()
-    known = kinds(registry)
-    plugin = kind if kind is not None and kind not in known else None
-    found = listing(registry, known.get(kind or ""), plugin)
-    if plugin and not found["components"] and plugin not in registry.plugin_names:
-        every = [*known, *registry.plugin_names]
-        raise UserError(f"list: there is no kind or plugin '{plugin}'{nearest(plugin, every)}; "
-                        f"kinds are {', '.join(dict.fromkeys(known.values()))}")
+    found = listing(Registry(), kind)
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:

@@ -51,7 +51,8 @@ def read(path: Path, settings: Settings = (), environ: Mapping[str, str] | None 
         raise UserError(f"{path!s:.200}: cannot be read: {error.strerror}") from None
     if not found:
         here = sorted(str(p) for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
-        raise UserError(f"{path}: no such file{nearest(str(path), here)}")
+        what = "is a directory, not a run file" if path.is_dir() else "no such file"
+        raise UserError(f"{path}: {what}{nearest(str(path), here)}")
     table = changed(_parse(path), settings, environ)
     table.setdefault("name", path.stem)
     return table

@@ -70,7 +70,7 @@ class Match(Options):
     """`match` of a cell: its debates can use as many calls or tokens as the other cell's debate of the same sample."""
 
     cell: str = Field(description="the name of the other cell")
-    by: str = Field(default="calls", pattern="^(calls|tokens)$", description="`calls` or `tokens`")
+    by: Literal["calls", "tokens"] = Field(default="calls", description="of what as many")
 
 
 class DebateSettings(Options):

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from madplug.component import kind_of
 from madplug.components import Component, Paradigm
+from madplug.errors import UserError, nearest
 from madplug.options import Names, Price, Volatile, complete
 from madplug.registry.installed import Registry
 from madplug.registry.offers import Offer
@@ -36,9 +37,13 @@ def kinds(registry: Registry) -> dict[str, str]:
             for spelling in (base.kind, base.plural, base.label, f"{base.label}s")}
 
 
-def listing(registry: Registry, kind: str | None, plugin: str | None = None) -> dict[str, Any]:
-    """Components and problems, as `madplug list --json` prints them: of a kind, of a plugin, or all."""
-    found = registry.of_plugin(plugin) if plugin else registry.offers(kind)
+def listing(registry: Registry, of: str | None) -> dict[str, Any]:
+    """Components and problems of a kind or plugin (else `UserError`), or all, as `madplug list --json` prints them."""
+    known = kinds(registry)
+    found = registry.of_plugin(of) if of and of not in known else registry.offers(known.get(of or ""))
+    if of and not found and of not in (every := [*known, *registry.plugin_names]):
+        raise UserError(f"there is no kind or plugin '{of}'{nearest(of, every)}; "
+                        f"kinds are {', '.join(dict.fromkeys(known.values()))}")
     return {"components": [{"kind": o.kind, "name": o.name, "distribution": o.distribution, "version": o.version,
                             "summary": o.summary} for o in found],
             "problems": [str(p) for p in registry.problems]}

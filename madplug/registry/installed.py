@@ -140,7 +140,7 @@ class Registry:
         broken = [p for p in self.problems if p.place.endswith(f"'{plugin}'") or p.place == plugin]
         if broken:
             return f"'{name}' cannot be used: {broken[0]}"
-        missing = "" if plugin in self._sources or not plugin else \
+        missing = "" if plugin in self._sources or not plugin.isidentifier() else \
             f"; if it is an installable plugin: pip install madplug-{plugin}"
         return f"no installed plugin offers {label} '{name}'{nearest(name, known)}{missing}"
 

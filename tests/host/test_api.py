@@ -413,3 +413,5 @@ def test_check_and_list_components_are_what_the_commands_tell_as_data(write, pro
     listed = json.loads(program("list", "decisions", "--json").stdout)["components"]
     assert madplug.list_components("decision") == listed
     assert "kit.last_round" in [component["name"] for component in listed]
+    with pytest.raises(madplug.UserError, match="no kind or plugin 'decisoin'; did you mean 'decision'"):
+        madplug.list_components("decisoin")

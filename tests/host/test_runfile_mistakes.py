@@ -43,6 +43,8 @@ def top(line, text=RUN):
     ("phases=['a.b']", "phases: a run file has no such key here; did you mean 'debate.phases'?"),
     ("debate.metrics=['a.b']",
      "debate.metrics: a run file has no such key here; did you mean 'metrics', at the top of the file?"),
+    ("match={cell = 'a', by = 'call'}", "match.by: should be 'calls' or 'tokens'"),
+    ("debate.decision={use=kit.x}", "debate.decision: no installed plugin offers a decision protocol '{use=kit.x}'"),
     ("seed=99999999999999999999999", "seed: a whole number has at most 64 bits in TOML"),
     *((f"debate.styles=[{{use = 'kit.plain', for = {odd}}}]",
        f"debate.styles[0].for: {shown} is not an agent; name agents by id (a whole number from 0), name or role")
@@ -131,6 +133,10 @@ def test_a_mark_at_the_start_of_the_file_does_no_harm(write):
 def test_a_file_that_no_reader_expects_is_a_message(write, text, message):
     [found] = problems(write(text + "\n" + RUN))
     assert message in found
+
+
+def test_a_directory_in_the_place_of_a_run_file_is_told_as_such(tmp_path):
+    assert problems(tmp_path) == [f"{tmp_path}: is a directory, not a run file"]
 
 
 def test_settings_may_be_as_deep_or_long_as_they_like(write):

@@ -33,14 +33,16 @@ def decide(folder: str | Path, output: str | Path, decision: str | Mapping[str, 
     return result_of(ready, Path(output))
 
 
-def rescore(folder: str | Path, metrics: Sequence[str | Mapping[str, Any]] = (), *, yes: bool = False) -> StudyResult:
+def rescore(folder: str | Path, metrics: str | Sequence[str | Mapping[str, Any]] = (), *,
+            yes: bool = False) -> StudyResult:
     """Score the recorded debates in a directory again, in place, like `madplug rescore`.
 
-    metrics: names, or tables with `use`; without any, all of the study's. Raises `UserError`.
+    metrics: names, or tables with `use`, or one name; without any, all of the study's. Raises `UserError`.
     """
     from madplug_redecide.again import result_of, scored_again
 
-    return result_of(scored_again(Path(folder), list(metrics), yes=yes), Path(folder))
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    return result_of(scored_again(Path(folder), names, yes=yes), Path(folder))
 
 
 @hookimpl

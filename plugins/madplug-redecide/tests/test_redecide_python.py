@@ -18,5 +18,6 @@ def test_decide_and_rescore_return_studies_also_where_a_loop_runs(tmp_path, prog
     assert (again.status, again.summary["study"], again.summary["paid"]["calls"]) == ("finished", "again", 0)
     assert {debate.rounds for debate in again.debates()} == {1}
     assert rescore("again").metrics.keys() == again.metrics.keys()
+    assert rescore("again", "kit.right").metrics.keys() == again.metrics.keys()
     with pytest.raises(madplug.UserError, match="is the study itself"):
         decide("first", "first")

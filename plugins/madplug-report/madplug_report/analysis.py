@@ -209,6 +209,7 @@ class Analysis:
             "undecided": _share(outcomes["undecided"], n), "failed": _share(outcomes["failed"], n),
             "outcomes": outcomes, "metrics": self._metrics(cell), **self._costs(cell),
             "unread": _share(unread, answers), "answers": answers, "flagged": _share(rounds.flagged, rounds.messages),
+            "malformed": rounds.malformed,
             "seconds": [float(q) for q in np.quantile(self.column("seconds", cell), QUANTILES)] if n else None,
             "rounds": {int(i): int(ran[i]) for i in np.flatnonzero(ran)},
             "by_round": [r.figures(i) for i, r in enumerate(rounds.rounds, 1) if r.debates],

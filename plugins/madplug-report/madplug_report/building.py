@@ -162,6 +162,10 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     failed = max(c["failed"] for c in cells)
     if failed:
         yield "failed", f"up to {100 * failed:.1f}% of a cell's debates failed; they have no score"
+    for cell in cells:
+        if cell["malformed"]:
+            yield "malformed", (f"in {cell['malformed']} of {cell['debates']} debates of '{cell['label']}' a ballot or "
+                                "another reply in a given form could not be read; madplug read DIR --unread lists them")
     yield from _left_out(cells)
     yield from _excluded(report)
     compared = {entry[of] for entry in [*report["comparisons"], *report["not_compared"]] for of in ("cell", "baseline")}
@@ -176,8 +180,9 @@ def _left_out(cells: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     missing: dict[str, list[tuple[int, int]]] = {}
     for cell in cells:
         found = cell["metrics"].get(cell["metric"])
-        if found and found["debates"] < cell["debates"]:
-            missing.setdefault(cell["metric"], []).append((cell["debates"] - found["debates"], cell["debates"]))
+        ended = cell["debates"] - cell["outcomes"]["failed"]
+        if found and found["debates"] < ended:
+            missing.setdefault(cell["metric"], []).append((ended - found["debates"], ended))
     for metric, counts in missing.items():
         left, of = sum(n for n, _ in counts), sum(n for _, n in counts)
         yield "left out", (f"{metric} does not apply to {left:,} of {of:,} debates in {len(counts)} "

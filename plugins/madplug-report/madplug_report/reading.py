@@ -23,7 +23,8 @@ ACCURACY = "qa.accuracy"
 UNKNOWN = math.nan
 _TEXTS = msgspec.json.Decoder(list[str]).decode
 UNPARSED = '"unparsed":true'
-"""As it is written in a record; text of a model cannot contain it, because its quotes are escaped there."""
+INVALID = '"valid":false'
+"""As they are written in a record; text of a model cannot contain them, because its quotes are escaped there."""
 MEASURES = ("seconds", "calls", "tokens", "written", "rounds", "agreed")
 """What is on record of every debate and can be asked for like a metric."""
 ENDED = "ended"
@@ -156,6 +157,7 @@ class Debates:
                 except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
                     raise UserError(f"{study.folder}: study.db: the record {record[:100]}... cannot be read: "
                                     f"{error}") from None
+                self.rounds[cell].malformed += UNPARSED in record or (INVALID in record and _all_answer(debate))
                 if UNPARSED in record:
                     self.rounds[cell].flagged += sum(UNPARSED.encode() in bytes(m.data) for m in debate.messages)
 
@@ -270,6 +272,12 @@ def _end(debate: _Debate) -> int:
     if debate.decision.key is None:
         return UNDECIDED
     return AGREED if debate.decision.agreed else FALLBACK if debate.decision.fallback else DECIDED
+
+
+def _all_answer(debate: _Debate) -> bool:
+    """Whether every message of the last round gives an answer; a vote that is not valid is then a ballot of its own."""
+    said = [m for m in debate.messages if not m.retracted]
+    return all(m.key is not None for m in said if m.round == said[-1].round)
 
 
 def first_metric(metrics: Mapping[str, float | None]) -> str | None:

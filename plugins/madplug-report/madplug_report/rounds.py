@@ -64,6 +64,8 @@ class CellRounds:
     kinds: dict[tuple[str, str, int], list[int]] = field(default_factory=dict)
     """Turns of voters by move, stage and round: how many, and how many of their answers could be read."""
     flagged: int = 0
+    malformed: int = 0
+    """Debates with a reply in a given form, such as a ballot, that could not be read; an unread answer is none."""
     messages: int = 0
     as_written: int = 0
     """Debates decided rightly, by an answer that is spelled like a reference."""

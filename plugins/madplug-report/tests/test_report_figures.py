@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from madplug import Decision, Message, Sample
+from madplug import Decision, Message, Sample, Vote
 from madplug.store import open_recorder
 
 
@@ -44,7 +44,8 @@ def outcomes(study, kit, name, right):
 
 def test_undecided_debates_are_wrong_and_failed_ones_are_in_no_mean(study, kit, reported):
     cell = kit.Drawn("c", skill=1.5, undecided=0.3, failed=0.2)
-    found = reported(study([cell], samples=200))["cells"][0]
+    report = reported(study([cell], samples=200))
+    [found] = report["cells"]
     assert found["debates"] == 200
     ends = found["outcomes"]
     assert sum(ends.values()) == 200
@@ -55,6 +56,7 @@ def test_undecided_debates_are_wrong_and_failed_ones_are_in_no_mean(study, kit, 
     right = ends["agreed"] + ends["decided"] + ends["fallback"]
     assert found["metrics"]["qa.accuracy"]["n"] == 200 - ends["failed"]
     assert found["metrics"]["qa.accuracy"]["mean"] == pytest.approx(right / (200 - ends["failed"]), abs=0.03)
+    assert "left out" not in [note["about"] for note in report["notes"]]
 
 
 def test_a_sample_to_which_the_metric_does_not_apply_is_left_out_of_its_mean(study, kit, reported):
@@ -103,8 +105,18 @@ def test_flags_in_the_data_of_messages_are_counted_and_texts_cannot_forge_them(s
         forged = kit.replace(first, content='"unparsed":true', data={"styles": {"said": '"unparsed":true'}})
         flagged = kit.replace(rest[0], data={"styles": {"unparsed": True}})
         return kit.replace(d, messages=(forged, flagged, *rest[1:]))
-    found = reported(study([kit.Drawn("c", agents=2, rounds=2)], samples=5, change=change))["cells"][0]
-    assert found["flagged"] == 1 / 4
+    report = reported(study([kit.Drawn("c", agents=2, rounds=2)], samples=5, change=change))
+    assert report["cells"][0]["flagged"] == 1 / 4
+    assert any(note["text"].startswith("in 5 of 5 debates of 'c' a ballot") for note in report["notes"])
+
+
+@pytest.mark.parametrize(("key", "noted"), [("A", True), (None, False)])
+def test_a_ballot_that_cannot_be_read_is_noted_and_an_unread_answer_is_not_one(study, kit, reported, key, noted):
+    def change(d):
+        return kit.replace(d, messages=(*d.messages[:-1], kit.replace(d.messages[-1], key=key)),
+                           decision=kit.replace(d.decision, votes=(Vote(0, {}, valid=False),)))
+    report = reported(study([kit.Drawn("c", agents=2, rounds=2)], samples=5, change=change))
+    assert any("a ballot or another reply" in note["text"] for note in report["notes"]) is noted
 
 
 def test_retracted_messages_are_not_there(study, kit, reported):
