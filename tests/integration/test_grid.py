@@ -300,10 +300,6 @@ def test_personas_messages_stances_answers_and_votes_add_up(study, debate, ties,
     assert calls(study, debate + ASKED, Agents(agree=False, split=ties)) == expected
 
 
-def test_a_majority_at_the_second_message_costs_the_personas_and_two_messages(study):
-    assert calls(study, f'paradigm = "mallm.memory"\n{SPLIT}decision = "consensus.majority"') == 3 + 1 + 2
-
-
 def test_self_consistency_makes_the_calls_of_the_debate_it_is_matched_to(study):
     results = run_study(study('paradigm = "som.debate"', """
 [[cells]]

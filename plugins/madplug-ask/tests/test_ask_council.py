@@ -8,7 +8,9 @@ import sys
 import time
 
 import pytest
+from click.testing import CliRunner
 
+from madplug import main
 from madplug_testing.endpoint import running_endpoint
 
 REFUSED = {"error": {"message": "the account is closed", "code": "insufficient_quota"}}
@@ -35,20 +37,22 @@ def endpoint():
 
 
 @pytest.fixture
-def ask(tmp_path, endpoint):
-    environ = {**os.environ, "OPENAI_BASE_URL": endpoint.url, "XDG_CONFIG_HOME": str(tmp_path / "config"),
-               "XDG_STATE_HOME": str(tmp_path / "state")}
-    for key in [k for k in environ if k.endswith("_API_KEY")]:
-        del environ[key]
+def ask(tmp_path, endpoint, monkeypatch):
+    """Ask in this process; `ask.start` asks in another one."""
+    for key in [k for k in os.environ if k.endswith("_API_KEY")]:
+        monkeypatch.delenv(key)
+    for key, value in {"OPENAI_BASE_URL": endpoint.url, "XDG_CONFIG_HOME": tmp_path / "config",
+                       "XDG_STATE_HOME": tmp_path / "state"}.items():
+        monkeypatch.setenv(key, str(value))
+    monkeypatch.chdir(tmp_path)
 
-    def start(*words, question=QUESTION):
-        return subprocess.Popen([sys.executable, "-m", "madplug", "ask", question, *words], cwd=tmp_path, env=environ,
-                                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def start(*words):
+        return subprocess.Popen([sys.executable, "-m", "madplug", "ask", QUESTION, *words])
 
-    def ask(*words, **more):
-        process = start(*words, **more)
-        stdout, stderr = process.communicate(timeout=120)
-        return process.returncode, stdout, stderr
+    def ask(*words, question=QUESTION):
+        done = CliRunner().invoke(main, ["ask", question, *map(str, words)], prog_name="madplug")
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return done.exit_code, done.stdout, done.stderr
 
     folder = tmp_path / "config" / "madplug"
     folder.mkdir(parents=True)
@@ -105,7 +109,7 @@ def test_a_killed_question_goes_on_and_pays_for_no_answered_call_again(ask, endp
     while len(endpoint.endpoint.seen) < calls and process.poll() is None:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
-    process.communicate()
+    process.wait()
     before = len(endpoint.endpoint.seen)
     assert ask("--council", "three")[1] == "Go north.\n"
     assert len(endpoint.endpoint.seen) <= 7 + min(3, before)  # only calls that were in flight may be made again

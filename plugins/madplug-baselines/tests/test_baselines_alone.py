@@ -27,15 +27,7 @@ from madplug_baselines import (
     Last,
     MostCommon,
     Samples,
-    SelfConsistency,
-    SelfImprovement,
-    SingleCot,
-    SingleIo,
     Steps,
-    madplug_register_decisions,
-    madplug_register_paradigms,
-    madplug_register_styles,
-    madplug_register_turn_orders,
 )
 from madplug_baselines.best import BestOfN
 from madplug_baselines.budget import nearest_settings
@@ -60,24 +52,7 @@ def prompt(played: Played, nth: int = -1) -> str:
     return played.prompts[nth]
 
 
-def test_everything_is_offered() -> None:
-    hooks = (madplug_register_styles, madplug_register_turn_orders, madplug_register_decisions,
-             madplug_register_paradigms)
-    assert [[c.name for c in hook()] for hook in hooks] == [
-        ["io", "cot", "shuffled", "refine"], ["samples", "steps", "refinement"], ["most_common", "last", "best_of_n"],
-        ["io", "cot", "self_consistency", "self_improvement", "best_of_n", "ensemble_refinement", "medprompt",
-         "solo_performance"]]
-
-
 # One answer
-
-def test_io_asks_the_question_and_the_answer_format_and_nothing_else() -> None:
-    played = sampled(["4"], Io())
-    assert prompt(played) == "the question\n\nReply with the answer and nothing else."
-
-
-def test_cot_adds_a_trigger_before_the_answer_format() -> None:
-    assert prompt(sampled(["4"])) == "the question\n\nThink step by step.\nReply with the answer and nothing else."
 
 
 @pytest.mark.parametrize("style", [Io, Cot])
@@ -290,22 +265,7 @@ def test_without_any_answer_it_is_undecided() -> None:
     assert improved("", "").decision == Decision.undecided("no message gave an answer that could be read")
 
 
-def test_braces_and_hostile_replies_are_text() -> None:
-    played = improved("{answer} {solution}", "x" * 200_000, "ok")
-    assert "Current solution:\n{answer} {solution}" in played.prompts[1]
-    assert played.decision.key == "ok"
-
-
 # Paradigms
-
-def test_the_presets_name_the_parts() -> None:
-    assert SingleIo.debate["styles"] == ["baselines.io"]
-    assert SingleCot.debate["styles"] == ["baselines.cot"]
-    assert (SelfConsistency.debate["turns"], SelfConsistency.debate["decision"]) == (
-        "baselines.samples", "baselines.most_common")
-    assert (SelfImprovement.debate["turns"], SelfImprovement.debate["decision"]) == (
-        "baselines.steps", "baselines.last")
-    assert all(p.debate["rounds"] == 1 for p in madplug_register_paradigms())
 
 
 # Settings for a number of calls

@@ -3,7 +3,7 @@
 import pytest
 from tests_support import OneLetter
 
-from madplug import Sample, StudyError, Turn
+from madplug import Sample, StudyError
 from madplug.testing import play
 from madplug_chateval import (
     Calibrated,
@@ -25,16 +25,6 @@ PAIR = Sample("q1", "Which is the capital?", metadata={"responses": ["It is Pari
 BOTH = [Referee(), Summariser()]
 
 
-class OneByOneOrder(Summarised):
-    """Everybody after everybody else."""
-
-    name = "one_after_the_other"
-
-    def waves(self, debate):
-        for agent in debate.agents:
-            yield [Turn(agent, "improve")]
-
-
 def scored(first, second):
     return f"Because.\nScore of Assistant 1: {first}\nScore of Assistant 2: {second}"
 
@@ -53,14 +43,6 @@ def summarised(replies, rounds=2, agents=3, **options):
 def judged(*scores, **options):
     """A debate of one round in which each referee gave these scores."""
     return simultaneous({i: [scored(*s)] for i, s in enumerate(scores)}, 1, len(scores), **options).decision
-
-
-@pytest.mark.parametrize(("debate", "options", "calls"), [
-    (simultaneous, {}, 4), (simultaneous, {"turns": OneByOneOrder()}, 4),
-    # a summariser costs one more for each round but the last, calibration doubles them
-    (summarised, {}, 5), (summarised, {"rounds": 3}, 3 * 2 + 2), (simultaneous, {"extensions": [Swapped()]}, 8)])
-def test_calls_of_two_referees(debate, options, calls):
-    assert len(debate(lambda r: scored(7, 8), **options).requests) == calls
 
 
 @pytest.mark.parametrize(("scope", "seen"), [

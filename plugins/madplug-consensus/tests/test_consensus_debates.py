@@ -35,11 +35,6 @@ def agreeing(request):
     return "[AGREE] a"
 
 
-def test_a_majority_accepted_at_the_second_message_costs_two_messages():
-    played = run(Majority(), agreeing)
-    assert (played.decision.key, played.decision.agreed, len(played.messages), played.result.calls) == ("a", True, 2, 2)
-
-
 @pytest.mark.parametrize("decision", [Majority(), Supermajority(), Unanimity(), Hybrid()])
 @pytest.mark.parametrize(("turns", "visibility"), [
     (orders.RoundRobin(), shown.Everything()), (orders.RoundRobin(), shown.Relay()),

@@ -6,17 +6,11 @@ from madplug import Decision, Sample, to_json
 from madplug.debate.state import change
 from madplug.store import MemoryStore
 from madplug.testing import debate_from, play
-from madplug_controls import Collapse, FirstVote, Isolated, Noise, OracleGap
+from madplug_controls import Collapse, Noise, OracleGap
 from madplug_dynamics import Agreement, Conformity, Flips
 from madplug_som import Exchange
 
 MARKED = {"first": "<q>", "exchange": "{answers}", "block": "{content}", "verify": "<verify>"}
-
-
-def test_the_presets_are_the_debate_without_its_exchange():
-    assert (Isolated.debate["visibility"], Isolated.debate["rounds"]) == ("visibility.own", 2)
-    assert FirstVote.debate["turns"]["samples"] == Isolated.debate["agents"] * Isolated.debate["rounds"]
-    assert FirstVote.debate["styles"] == Isolated.debate["styles"] == ["som.exchange"]
 
 
 # Noise: two questions are debated and recorded; another debate then hears those messages

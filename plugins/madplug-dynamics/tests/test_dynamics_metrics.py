@@ -381,11 +381,3 @@ def test_answers_of_voters_are_counted_by_question_as_pictures():
     ((_, picture),) = pictures_in(played.summary["cells"][0]["figures"])
     assert picture.title == "Answers to q1"
     assert picture.rows == ({"answer": "A", "times": 2}, {"answer": "B", "times": 1})
-
-
-def test_every_metric_is_offered():
-    from madplug_dynamics import madplug_register_metrics
-
-    assert [m.name for m in madplug_register_metrics()] == [
-        "entropy", "log_likelihood", "flips", "agreement", "conformity", "diversity",
-        "persona_diversity", "output_tokens", "rounds", "decided", "answers"]

@@ -3,7 +3,7 @@ from tests_support import made
 
 from madplug import Visibility
 from madplug.testing import play
-from madplug_freemad import AntiConformity, Baseline1, Baseline2, C, N, Score
+from madplug_freemad import AntiConformity, Score
 from madplug_som import Exchange
 
 MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>", "critique": "<x>"}
@@ -41,14 +41,6 @@ def test_the_decision_of_a_whole_debate_is_the_score():
     played = play(styles=[AntiConformity()], decision=Score(), replies=["A", "A", "A", "A", "B", "B"], rounds=2)
     assert played.decision.key == "A"
     assert played.decision.scores == {"A": 45.0, "B": 30.0}
-
-
-def test_the_four_presets_are_two_styles_by_two_decisions():
-    made = [(p.debate["styles"][0], p.debate["decision"]) for p in (N, C, Baseline1, Baseline2)]
-    anti, plain = "freemad.anti_conformity", "som.exchange"
-    plurality = {"use": "voting.plurality", "tie": "first"}
-    assert made == [(anti, "freemad.score"), (plain, "freemad.score"), (anti, plurality), (plain, plurality)]
-    assert {p.debate["rounds"] for p in (N, C, Baseline1, Baseline2)} == {2}
 
 
 RUN = """

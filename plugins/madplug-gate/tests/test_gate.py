@@ -194,7 +194,3 @@ def test_weights_and_the_first_agent_break_a_tie():
     assert Majority().at_end(debate).tie
     assert Majority(observers=0).at_end(debate).scores == {"A": 1, "B": 1, "C": 1}
     assert Majority(reviewers=3).at_end(debate).key == "C"
-
-
-def test_a_pair_announces_nine_calls():
-    assert Escalation().turns(5, 1) == 9

@@ -254,36 +254,39 @@ def test_what_a_client_sees_of_the_server(started):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"council": "two"}, "there is no [two]"), ({"files": ["/etc/passwd"]}, "files outside are not read"),
-    ({"max_usd": 1.0}, "the price of model"), ({"wait_seconds": 99999}, "wait_seconds")])
-def test_mistakes_are_the_tool_s_errors_in_words(started, endpoint, arguments, message):
+MISTAKES = {"there is no [two]": {"council": "two"}, "files outside are not read": {"files": ["/etc/passwd"]},
+            "the price of model": {"max_usd": 1.0}, "wait_seconds": {"wait_seconds": 99999}}
+
+
+def test_mistakes_are_the_tool_s_errors_in_words(started, endpoint):
     async def run():
         async with Client(stdio(started)) as client:
-            return await call(client, "ask", **QUESTION, **arguments)
-    found = asyncio.run(run())
-    assert (found.error, message in found.words) == (True, True), found.words
+            return [await call(client, "ask", **QUESTION, **arguments) for arguments in MISTAKES.values()]
+    for message, found in zip(MISTAKES, asyncio.run(run()), strict=True):
+        assert (found.error, message in found.words) == (True, True), found.words
     assert not endpoint.endpoint.seen
 
 
 @pytest.mark.parametrize(("client", "file", "other"), [
     ("claude", ".mcp.json", '{"mcpServers": {"other": {}}}'), ("codex", ".codex/config.toml", "[mcp_servers.other]"),
     ("vscode", ".vscode/mcp.json", '{"servers": {"other": {}}}')])
-def test_a_client_s_file_is_added_to_without_a_key_and_keeps_the_rest(started, tmp_path, client, file, other):
+def test_a_client_s_file_is_added_to_without_a_key_and_keeps_the_rest(
+        started, program, tmp_path, monkeypatch, client, file, other):
     def install(*words):
-        return subprocess.run([sys.executable, *started.args, "--install", client, *words], cwd=started.cwd, text=True,
-                              env={**started.env, "HOME": str(tmp_path)}, capture_output=True, check=False)
+        return program(*started.args[2:], "--install", client, *words)
 
+    for name, value in {**started.env, "HOME": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     path.write_text(other)
     assert sys.executable in install().stdout
     assert path.read_text() == other
-    assert install("--write").returncode == 0
+    assert install("--write").exit_code == 0
     assert all(word in path.read_text() for word in ("other", "madplug", sys.executable, "OPENAI_API_KEY"))
     assert "sk-do-not-show" not in path.read_text()
     path.write_text("[mcp_servers.madplug]")
-    assert (install("--write").returncode, path.read_text()) == (2, "[mcp_servers.madplug]")
+    assert (install("--write").exit_code, path.read_text()) == (2, "[mcp_servers.madplug]")
 
 
 def seats_of(endpoint):

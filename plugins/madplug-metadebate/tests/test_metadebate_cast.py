@@ -273,11 +273,6 @@ def test_unusable_criteria_are_none_and_no_more_than_three_are_taken(text):
     assert len(read_criteria(json.dumps(many))) == 3
 
 
-def test_braces_in_proposals_stay_text():
-    played = small(lambda r: "{criteria} {0} {role}" if r.purpose == "propose" else votes_for(0), casting=Cast())
-    assert "{criteria} {0} {role}" in prompts(played, "review")[0]
-
-
 def test_a_default_that_is_no_candidate_is_refused():
     cell = SimpleNamespace(models=("a", "b"))
     assert "'z'" in next(iter(Cast(default="z").check(cell)))

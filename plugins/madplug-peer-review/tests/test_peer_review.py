@@ -3,7 +3,7 @@
 import pytest
 
 from madplug.testing import play
-from madplug_peer_review import Desk, PeerReview, Reviewer, Stages
+from madplug_peer_review import Desk, Reviewer, Stages
 from madplug_voting import Plurality
 
 MARKED = {"first": "<q>", "review": "review {solution} {rate}", "rate": "1-10?", "revise": "{reviews}|{question}",
@@ -51,10 +51,6 @@ def test_a_review_gives_no_answer_and_may_leave_out_confidence():
 def test_the_most_common_final_answer_wins_and_one_that_cannot_be_read_has_no_vote(final, key, tie):
     played = reviewed(replies=[*"xyz", *"rrrrrr", *final])
     assert (played.decision.key, played.decision.tie) == (key, tie)
-
-
-def test_the_preset_takes_the_first_of_equals():
-    assert (PeerReview.debate["rounds"], PeerReview.debate["decision"]["tie"]) == (3, "first")
 
 
 def test_nobody_reviews_alone():

@@ -8,7 +8,7 @@ import pytest
 
 from madplug import Persona, PersonaGenerator, Plan
 from madplug.testing import Played, play
-from madplug_personas import Expert, Fixed, Ipip, Neutral, NoPersona, Row, madplug_register_personas
+from madplug_personas import Expert, Fixed, Ipip, Neutral, NoPersona, Row
 from madplug_personas.markers import MARKERS, all_traits, describe, traits_of
 
 LOW = dict.fromkeys(MARKERS, "low")
@@ -35,10 +35,6 @@ def names(played: Played) -> list[str]:
 
 def asked(played: Played) -> list[Any]:
     return [request for request in played.requests if request.purpose == "persona"]
-
-
-def test_all_five_are_offered() -> None:
-    assert [g.name for g in madplug_register_personas()] == ["none", "expert", "ipip", "fixed", "neutral"]
 
 
 # none
@@ -125,11 +121,6 @@ def test_a_taken_name_is_better_than_none_when_the_tries_run_out() -> None:
 def test_a_model_of_its_own_can_make_the_personas() -> None:
     played = meet(Expert(model="big"), agents=1, made=[expert("Cook")], models=["model", "big"])
     assert [r.model for r in played.requests] == ["big", "model"]
-
-
-def test_braces_of_a_question_reach_the_prompt() -> None:
-    played = meet(Expert(), agents=1, made=[expert("Cook")], sample="What is {task}?")
-    assert "What is {task}?" in asked(played)[0].messages[-1]["content"]
 
 
 # ipip

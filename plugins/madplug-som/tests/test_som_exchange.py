@@ -74,12 +74,6 @@ def test_output_tokens_follow_the_formula(rounds, expected):
     assert 200 * sum(m.content.count("<m>") for m in played.messages) == expected
 
 
-def test_braces_in_answers_and_questions_stay_as_they_are():
-    played = play(styles=[Exchange()], replies=["{format} {0}"] * 6, rounds=2, sample="What is {question}?")
-    assert "What is {question}?" in played.prompts[0]
-    assert "{format} {0}" in played.prompts[3]
-
-
 def test_a_persona_with_a_description_becomes_the_system_message():
     poet = Persona("Poet", "You write in verse.")
     played = play(styles=[Exchange()], personas=[Cast(poet, poet)], replies=["a", "b"])

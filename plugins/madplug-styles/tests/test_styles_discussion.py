@@ -162,13 +162,6 @@ def test_the_step_by_step_trigger_can_be_left_out() -> None:
     assert "step by step" not in last_prompt(discuss(Simple(step_by_step=False), "improve", ["x"]))
 
 
-def test_braces_in_questions_and_replies_stay_as_they_are() -> None:
-    played = discuss(Simple(), "improve improve", ["{name} {solution}\nFinal answer: A", "[AGREE]"],
-                     sample="What is {question} of {x}?")
-    assert "What is {question} of {x}?" in played.prompts[1]
-    assert "Agent 1: {name} {solution}" in played.prompts[1]
-
-
 # The order of a prompt
 
 class Own(Visibility):

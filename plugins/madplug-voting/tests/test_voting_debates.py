@@ -234,14 +234,6 @@ def test_the_papers_extraction_asks_everybody_before_each_vote():
     assert purposes(played) == ["discuss"] * 9 + ["extract"] * 3 + ["vote"] * 3
 
 
-@pytest.mark.parametrize(("votes", "calls"), [(1, 27), (2, 39), (3, 51)])
-def test_calls_of_mallm_memory_with_two_calls_a_message(votes, calls):
-    ballots = [[even] * (votes - 1) + [fair] for even, fair in zip(EVEN[Simple], FAIR[Simple], strict=True)]
-    played = vote(Simple(final="ask"), ["x", "y", "z"], ballots, rounds=7)
-    personas, messages = 3, len(played.messages)
-    assert personas + 2 * messages + len(played.requests) - messages == calls
-
-
 def test_the_worst_case_of_calls():
     assert Simple().calls(Plan(3, 5, 3)) == 3 * (3 + 3 * 10)
     assert Simple(final="recorded", attempts=1).calls(Plan(3, 1, 3)) == 3
