@@ -306,7 +306,7 @@ def _print_study(folder: Path, *, as_json: bool) -> None:
             if name not in ("partial", "fallback") or any(cell[name] for cell in facts["cells"])]
     click.echo(columns([[safe(str(c[name])) for name in head] for c in facts["cells"]], head))
     left = "unknown" if facts["left"] is None else str(facts["left"])
-    cost = "" if not facts["cost_usd"] else f", {dollars(facts['cost_usd'])} USD"
+    cost = "" if not facts["cost_usd"] else f", ${dollars(facts['cost_usd'])}"
     click.echo(f"{facts['done']} done, {facts['failed']} failed, {left} left; {facts['calls']} calls paid, "
                f"{facts['tokens']} tokens{cost}")
     for text in filter(None, [facts["waiting"], *(f"problem: {problem}" for problem in facts["problems"])]):

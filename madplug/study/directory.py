@@ -82,6 +82,9 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
     cells = known_cells(recorder.fact(CELLS), before)
     if found := conflicts({**before, "cells": cells}, now):
         raise UserError(f"{folder}: {refusal(found)}")
+    if gone := [slug for slug in before.get("cells", {}) if slug not in now["cells"]]:
+        yield (f"cells that the run file no longer has: {', '.join(gone)}; their debates stay on record, and are shown "
+               "again once it has them")
     old = read_manifest(folder)["components"]
     for name, new in versions(resolved.offers.values()).items():
         if name in old and old[name] != new:

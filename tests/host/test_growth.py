@@ -79,10 +79,11 @@ def test_what_is_dropped_stays_so_when_the_next_run_is_stopped_while_it_prepares
                    "limits.calls=24").returncode == 3
     assert (summary(tmp_path)["reason"], summary(tmp_path)["cells"][0]["done"]) == ("limits.calls: 24 reached", 6)
 
-def test_a_dropped_cell_cannot_come_back_as_another_one(program, write):
+def test_a_dropped_cell_is_told_once_and_cannot_come_back_as_another_one(program, write):
     cells = ('cells=[{name="a"}]', 'cells=[{name="b", debate={agents=3}}]', 'cells=[{name="a", debate={rounds=1}}]')
     assert program("run", write(), "--set", cells[0]).returncode == 0
-    assert program("run", write(), "--set", cells[1]).returncode == 0
+    told = [program("run", write(), "--set", cells[1]).stderr for _ in range(2)]
+    assert ["cells that the run file no longer has: a;" in text for text in told] == [True, False]
     done = program("run", write(), "--set", cells[2])
     assert done.returncode == 2
     assert "debate.rounds was 2 and is now 1" in done.stderr

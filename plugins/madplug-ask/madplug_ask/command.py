@@ -146,7 +146,7 @@ def paid(folder: Path) -> str:
     from madplug_ask.told import progress
 
     now = progress(folder)
-    return f"{count(now.calls, 'call')}{f' for {dollars(now.cost_usd)} USD' if now.cost_usd else ''} on record"
+    return f"{count(now.calls, 'call')}{f' for ${dollars(now.cost_usd)}' if now.cost_usd else ''} on record"
 
 
 def write(folder: Path, output: Path) -> None:
@@ -226,7 +226,7 @@ def about(debate: DebateResult) -> Iterator[str]:
     else:
         yield _support(debate)
     tokens = debate.tokens
-    cost = f", {dollars(tokens.cost_usd)} USD" if tokens.cost_usd else ""
+    cost = f", ${dollars(tokens.cost_usd)}" if tokens.cost_usd else ""
     yield (f"{count(debate.rounds, 'round')}, {count(debate.calls, 'call')}, "
            f"{count(tokens.prompt + tokens.completion, 'token')}{cost}, {debate.seconds:.0f} s")
 

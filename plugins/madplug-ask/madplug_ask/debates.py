@@ -232,5 +232,5 @@ class Debates:
             with open_study(path) as study:
                 spent += study.totals().cost_usd
         if spent >= self._usd_a_day:
-            raise UserError(f"{dollars(spent)} USD were spent today, and the server's limit is {self._usd_a_day:g}; it "
+            raise UserError(f"${dollars(spent)} were spent today, and the server's limit is ${self._usd_a_day:g}; it "
                             "is answered tomorrow, or from the record")

@@ -150,5 +150,5 @@ def _markdown(debate: DebateResult) -> Iterator[str]:
             yield f"## {debate.agents[m.agent].persona.name}, {'review' if m.move == 'review' else 'answer'}"
             key = letters_of(m, {agent.id: agent.persona.name for agent in debate.agents})
             yield f"{m.content.strip()}{f'{chr(10) * 2}({key})' if key else ''}"
-    cost = f", {dollars(debate.tokens.cost_usd)} USD" if debate.tokens.cost_usd else ""
+    cost = f", ${dollars(debate.tokens.cost_usd)}" if debate.tokens.cost_usd else ""
     yield f"{count(debate.calls, 'call')}, {facts['tokens']:,} tokens{cost}"

@@ -33,7 +33,7 @@ async def confirmed(ctx: Context, asked: Asked, most: float) -> InputRequiredRes
     words = f"This question may take {found.text}. Ask the models?"
     client = ctx.client_capabilities
     if client is None or client.elicitation is None:
-        raise ToolError(f"the question may take {found.text}, and this server has more than {most:g} USD confirmed by "
+        raise ToolError(f"the question may take {found.text}, and this server has more than ${most:g} confirmed by "
                         f"a person, whom this client cannot ask; give a max_usd of {most:g} at most, or fewer seats")
     if ctx.protocol_version is None or ctx.protocol_version < STATELESS:
         action = (await ctx.elicit(words, Consent)).action

@@ -359,7 +359,7 @@ def _words(answer: Answer) -> Iterator[str]:
     yield "\n".join(f"{vote['seat']}: {vote['vote']}. {vote['reason']}" for vote in answer.votes)
     yield f"{answer.text}\n\n(page {answer.page} of {answer.pages})" if answer.text else ""
     yield answer.turn.model_dump_json() if answer.turn else ""
-    cost = f", {dollars(answer.cost_usd)} USD" if answer.cost_usd else ""
+    cost = f", ${dollars(answer.cost_usd)}" if answer.cost_usd else ""
     yield f"{count(answer.calls, 'call')}{cost}, {answer.seconds:.0f} s" if answer.seats else ""
     yield answer.next
 

@@ -282,7 +282,7 @@ def _ballot(vote: Vote) -> str:
 
 
 def _cost(d: Outline) -> str:
-    cost = "" if not d.cost_usd else f", {dollars(d.cost_usd)} USD"
+    cost = "" if not d.cost_usd else f", ${dollars(d.cost_usd)}"
     return f"{count(d.calls, 'call')}, {d.prompt:,} + {d.completion:,} tokens{cost}, {d.seconds:.1f} s"
 
 
