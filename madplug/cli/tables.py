@@ -36,7 +36,7 @@ def summary_rows(summary: Mapping[str, Any], most: int = MOST_PARTS) -> tuple[li
     metrics = [name for name in every if name.rpartition(".")[0] not in many]
     more = [f"{whole}: {n} figures in summary.json" for whole, n in many.items()]
     rows = [_row(cell, metrics) for cell in cells]
-    unused = [name for name in ("fallback", "USD") if all(row[name] in ("0", "?") for row in rows)]
+    unused = [name for name in ("fallback", "USD each") if all(row[name] in ("0", "?") for row in rows)]
     return [{name: text for name, text in row.items() if name not in unused} for row in rows], more
 
 
@@ -48,9 +48,8 @@ def _row(cell: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, str]:
             **{name: figure(cell["metrics"].get(name)) for name in metrics},
             "debates": str(cell["done"] + cell["failed"]),
             "undecided": str(cell["undecided"]), "fallback": str(cell.get("fallback", 0)),
-            "failed": str(cell["failed"]),
-            "calls": f"{cell['calls'] / debates:.1f}", "tokens": f"{tokens:.0f}",
-            "USD": "?" if cell["cost_usd"] is None else dollars(cell["cost_usd"] / debates)}
+            "failed": str(cell["failed"]), "calls": f"{cell['calls'] / debates:.1f}", "tokens": f"{tokens:.0f}",
+            "USD each": "?" if cell["cost_usd"] is None else dollars(cell["cost_usd"] / debates)}
 
 
 def _narrow_enough(rows: Sequence[Mapping[str, str]], width: int) -> str:
@@ -83,6 +82,9 @@ def conclusion(summary: Mapping[str, Any]) -> str | None:
     if name is None or not found:
         return None
     found.sort(key=lambda item: -item[1]["mean"])
+    own = [[pair for pair in cell.get("settings", {}).items() if pair[0].startswith("dataset")] for cell, _ in found]
+    if any(settings != own[0] for settings in own):
+        return "Cells with different data sets have different questions: madplug report compares those with the same."
     samples = min(metric["n"] for _, metric in found)
     if samples < 2:
         return f"One sample says nothing about {name} in general."
@@ -103,8 +105,7 @@ def _sentences(name: str, found: Sequence[tuple[Mapping[str, Any], Mapping[str, 
         whose = f"that of '{safe(others[0])}'" if len(others) == 1 else f"those of {len(others)} other cells"
         alone = found[1][1]["mean"] < metric["mean"]
         yield (f"'{safe(best['cell'])}' {'has' if alone else 'is among those with'} the highest {name}, but its "
-               f"interval overlaps {whose}: on "
-               f"{count(samples, 'sample')} these intervals do not tell them apart.")
+               f"interval overlaps {whose}: on {count(samples, 'sample')} these intervals do not tell them apart.")
     else:
         yield f"'{safe(best['cell'])}' has the highest {name}, and its interval overlaps no other cell's."
     if any(cell["oracle"] for cell, _ in found):

@@ -317,6 +317,11 @@ def test_nor_does_the_status_say_it_where_only_one_model_has_a_price():
     assert status_of(Path("priced"))["cost_usd"] > 0
 
 
+def test_the_status_names_a_cell_of_which_no_debate_has_ended():
+    madplug.run(STUDY, settings={"limits.calls": 1}, output="begun")
+    assert [(cell["cell"], cell["done"]) for cell in status_of(Path("begun"))["cells"]] == [("main", 0)]
+
+
 def test_a_limit_and_a_failure_are_a_status():
     assert madplug.run(STUDY, settings={"limits.calls": 5}).status == "stopped"
     result = madplug.run(STUDY, settings={"models.m.fault": "refuse"}, output="other")

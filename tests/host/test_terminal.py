@@ -162,6 +162,8 @@ def test_metrics_of_several_figures_make_room_for_a_row_for_each_cell():
     ([cell("a", MEANS), cell("b", MEANS), cell("c", {"qa.accuracy": 0.45})], "'a' is among those with the highest"),
     ([cell("a", MEANS), cell("b", {"qa.accuracy": 0.9})], "'b' has the highest qa.accuracy, and its interval overlaps "
      "no other cell's."),
+    ([cell("a", MEANS), cell("b", {"qa.accuracy": 0.9}, settings={"dataset.path": "other.csv"})],
+     "Cells with different data sets have different questions"),
     ([cell("a", MEANS, oracle=True)], "Components saw the references, so this is not about models.")])
 def test_it_ends_with_what_can_be_concluded(cells, words):
     assert words in conclusion({"cells": cells})
