@@ -1,10 +1,13 @@
 """A disk without room leaves whole files or none, and says so."""
 
+import shutil
 import subprocess
 import sys
 
 import pytest
 from tests_support import RUN
+
+import madplug
 
 LIMITED = """
 import resource
@@ -14,12 +17,21 @@ main()
 """  # SQLite needs 32 KiB to read
 
 
+@pytest.fixture(scope="module")
+def long(tmp_path_factory):
+    """A study of which no export fits on the disk."""
+    folder = tmp_path_factory.mktemp("long")
+    (folder / "study.toml").write_text(RUN)
+    done = madplug.run(folder / "study.toml", settings={"dataset.size": 400}, output=folder / "study", quiet=True)
+    return done.folder
+
+
 @pytest.mark.parametrize(("words", "option"), [
     (("export", "study", "--output", "new/it.csv"), "--output"),
     (("report", "study", "--figures", "--output", "new"), "--output"),
     (("view", "study", "--export", "new/it.html"), "--export"), (("view", "study", "--export", "new"), "--export")])
-def test_a_full_disk_is_a_message_and_leaves_what_was_there(program, write, tmp_path, words, option):
-    assert program("run", write(RUN), "--set", "dataset.size=400", "--output", "study").returncode == 0
+def test_a_full_disk_is_a_message_and_leaves_what_was_there(long, tmp_path, words, option):
+    shutil.copytree(long, tmp_path / "study")
     (tmp_path / "new").mkdir()
     old = [tmp_path / "new" / name for name in ("it.csv", "it.html", "report.html")]
     for file in old if words[-1] != "new" or words[0] == "report" else []:  # pages go only into an empty directory

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -20,11 +21,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from madplug import main
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRESS = re.compile(r"^\d+(/\d+)? debates  .*\n", re.MULTILINE)
 """Shown every few seconds of a run, and on a machine that is busy with something else: not what a document is about."""
 FILE = re.compile(r"^```\w+ title=\"([\w./-]+)\"\n(.*?)^```", re.DOTALL | re.MULTILINE)
 ENDPOINT = re.compile(r"<!-- endpoint: (\d+) -->")
+READING = re.compile(r"madplug (show|check|status|decide|report|merge|read|export|prices) [^|&;<>$`*?~{}]+")
+"""Commands that need no process of their own."""
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
@@ -51,11 +58,21 @@ def shown(block: str) -> list[Shown]:
 
 def run(command: str, folder: Path) -> str:
     """What a command prints, in a folder with the examples."""
+    if READING.fullmatch(command):
+        with chdir(folder):
+            done = CliRunner().invoke(main, shlex.split(command)[1:], prog_name="madplug", env={"COLUMNS": "120"},
+                                      catch_exceptions=False)
+        return tidy(done.stdout + done.stderr)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"COLUMNS": "120", "PATH": path}
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True,
                           timeout=300, check=False, stdin=subprocess.DEVNULL)
-    printed = PROGRESS.sub("", done.stdout + done.stderr)
+    return tidy(done.stdout + done.stderr)
+
+
+def tidy(printed: str) -> str:
+    """Without progress and blank lines at the end."""
+    printed = PROGRESS.sub("", printed)
     return printed.rstrip() + "\n" if printed else ""
 
 
@@ -63,6 +80,17 @@ def matches(expected: str, printed: str) -> bool:
     """Whether a document tells the truth; `...` on a line of its own stands for any lines."""
     pattern = "".join(".*" if line == "...\n" else re.escape(line) for line in expected.splitlines(keepends=True))
     return re.fullmatch(pattern, printed, re.DOTALL) is not None
+
+
+@contextmanager
+def chdir(folder: Path) -> Iterator[None]:
+    """`contextlib.chdir`, which Python 3.10 lacks."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 @contextmanager
