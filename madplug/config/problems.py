@@ -162,5 +162,5 @@ def _looks_secret(segments: Iterable[str]) -> bool:
 
 
 def _lower(message: str) -> str:
-    message = message.removeprefix("Value error, ").removeprefix("Input ")
+    message = message.removeprefix("Value error, ").removeprefix("Input ").replace(" after validation", "")
     return message[:1].lower() + message[1:]

@@ -43,6 +43,7 @@ def top(line, text=RUN):
     ("phases=['a.b']", "phases: a run file has no such key here; did you mean 'debate.phases'?"),
     ("debate.metrics=['a.b']",
      "debate.metrics: a run file has no such key here; did you mean 'metrics', at the top of the file?"),
+    ("sweep={'debate.rounds' = []}", "sweep.debate.rounds: list should have at least 1 item, not 0"),
     ("match={cell = 'a', by = 'call'}", "match.by: should be 'calls' or 'tokens'"),
     ("debate.decision={use=kit.x}", "debate.decision: no installed plugin offers a decision protocol '{use=kit.x}'"),
     ("seed=99999999999999999999999", "seed: a whole number has at most 64 bits in TOML"),

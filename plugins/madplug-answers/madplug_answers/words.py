@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from madplug import ComponentError, Debate, Embedder, Offers, Sample, ServiceName, Setup, Turn
 from madplug_answers.asking import Reading, ReadingOptions
+from madplug_answers.choice import labels
 from madplug_answers.marks import LINE, announcements, closing_at
 from madplug_answers.normal import normalised
 from madplug_answers.own import parse_reply, spoken, unquoted
@@ -70,6 +72,12 @@ class Text(Reading):
         """A few words; with `unknown`, also what to say where there is no answer."""
         asked = super().instruction_alone(sample)
         return asked + ASK_UNKNOWN if self.options.unknown and asked == self.alone else asked
+
+    def misfit(self, sample: Sample, references: Sequence[str]) -> str | None:
+        """References that are letters of choices are no words: an agent that writes the choice would be wrong."""
+        if sample.choices and set(references) & {*labels(sample)} - {*sample.choices}:
+            return "its reference is the letter of a choice, and replies are read as words; use answers.choice"
+        return super().misfit(sample, references)
 
     def pattern(self, sample: Sample) -> str:
         """The closing line."""

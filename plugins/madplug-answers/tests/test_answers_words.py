@@ -88,6 +88,12 @@ def test_what_is_compared(format, text, key):
     assert format.canonical(text, ANY) == key
 
 
+@pytest.mark.parametrize(("choices", "reference", "fits"), [
+    (("Mars", "Venus"), "B", False), (("A", "B"), "B", True), (("Mars", "Venus"), "Venus", True), ((), "B", True)])
+def test_the_letter_of_a_choice_does_not_fit_words(choices, reference, fits):
+    assert (Text().misfit(Sample("q", "Which?", choices), (reference,)) is None) is fits
+
+
 def test_unknown_is_one_answer_where_questions_may_have_none():
     format = Text(unknown=True)
     assert format.canonical("[DISAGREE] It is unknown to me, but I propose the X Choir", ANY) != "unknown"
