@@ -80,11 +80,10 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], model: s
     """
     if output.exists():
         raise UserError(f"{output}: already exists; name another file with --output")
-    path = (questions or Path("questions.jsonl")).absolute()
-    if questions is None and not path.exists():
-        path.write_text("".join(json.dumps(row) + "\n" for row in QUESTIONS), encoding="utf-8")
-        click.echo(f"wrote {path.name}: put your questions there")
-    path = path.relative_to(output.absolute().parent) if path.is_relative_to(output.absolute().parent) else path
+    mine, folder = (questions or Path("questions.jsonl")).absolute(), output.absolute().parent
+    if new := questions is None and not mine.exists():
+        mine.write_text("".join(json.dumps(row) + "\n" for row in QUESTIONS), encoding="utf-8")
+    path = mine.relative_to(folder) if mine.is_relative_to(folder) else mine
     url = f"base_url = {json.dumps(base_url)}" if base_url else \
         '# base_url = "http://127.0.0.1:8000/v1"    # default: OPENAI_BASE_URL, or OpenAI'
     named = ", ".join(map(_column, columns))
@@ -102,11 +101,15 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], model: s
                 problem = error
                 output.unlink()
                 continue
+            if new:
+                click.echo(f"wrote {mine.name}: put your questions there")
             click.echo(f"wrote {output}: next, madplug check {output}")
             if answers != FORMATS[0]:
                 click.echo(f"not every row has choices, so replies are read by {answers}; columns that have them are "
                            "named with --column choices=A,B,C")
             return
+    if new:
+        mine.unlink()
     raise UserError(problem.problems)
 
 

@@ -31,6 +31,7 @@ def test_every_method_that_is_offered_gives_a_run_file_that_check_accepts_or_is_
         else:
             assert done.output.count("madplug: ")
             assert not Path(f"{method}.toml").exists()
+            assert written or not Path("questions.jsonl").exists()
     assert {"som.debate", "baselines.self_consistency"} <= set(written)
 
 

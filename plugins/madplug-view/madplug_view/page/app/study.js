@@ -155,7 +155,7 @@ const PLACES = [
 
 // What people come for: searches through the debates of all cells.
 function Places({ study, cells }) {
-  const empty = ['undecided', 'failed'].filter((name) => cells.every((c) => !c[name]));
+  const empty = ['undecided', 'fallback', 'failed'].filter((name) => cells.every((c) => !c[name]));
   return html`<section><h2>Debates in which</h2><ul class="plain places">${PLACES.filter(([, traits]) => !empty.includes(traits)).map(
     ([text, traits]) => html`<li key=${traits}><a href=${toCell(study, '', { traits })}>${text}</a></li>`)}</ul></section>`;
 }
