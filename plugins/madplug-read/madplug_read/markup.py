@@ -89,7 +89,7 @@ def _end(debate: Outline) -> str:
     answer = "no answer" if decision.key is None else text(decision.answer or decision.key)
     reference = f"; reference: {text(', '.join(debate.references))}" if debate.references else ""
     partial = "".join(f"partial: {text(missing)}<br>" for missing in debate.missing)
-    agreed = " (agreed)" if decision.agreed else ""
+    agreed = " (agreed)" if decision.agreed else " (chosen by a fallback)" if decision.fallback else ""
     return (f"{partial}Decision: <b>{answer}</b>{_grade(debate.right)}{agreed}{reference}; "
             f"{text(count(debate.calls, 'call'))}")
 

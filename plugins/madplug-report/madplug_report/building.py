@@ -166,6 +166,11 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if cell["malformed"]:
             yield "malformed", (f"in {cell['malformed']} of {cell['debates']} debates of '{cell['label']}' a ballot or "
                                 "another reply in a given form could not be read; madplug read DIR --unread lists them")
+    fallen = [c for c in cells if c["outcomes"]["fallback"]]
+    if fallen:
+        yield "fallback", (f"decided by a fallback: {', '.join(_fallen(cell) for cell in fallen[:6])}"
+                           f"{f' and {len(fallen) - 6} more cells' * (len(fallen) > 6)}; madplug read DIR --fallback "
+                           "lists them")
     yield from _left_out(cells)
     yield from _excluded(report)
     compared = {entry[of] for entry in [*report["comparisons"], *report["not_compared"]] for of in ("cell", "baseline")}
@@ -173,6 +178,10 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if alone:
         yield "alone", (f"compared with no cell, since none has the same models and questions: {', '.join(alone)}; "
                         "--baseline CELL compares across models")
+
+
+def _fallen(cell: Mapping[str, Any]) -> str:
+    return f"{cell['outcomes']['fallback']} of {cell['debates']} debates of '{cell['label']}'"
 
 
 def _left_out(cells: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

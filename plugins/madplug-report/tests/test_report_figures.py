@@ -249,6 +249,13 @@ def test_a_study_that_is_still_running_shows_what_is_there(kit, reported, tmp_pa
     assert report["not_compared"][0]["reason"] == "no debate has ended"
 
 
+def test_what_a_fallback_decided_is_told_with_its_cells(study, kit, reported):
+    report = reported(study([kit.Drawn("a", skill=0.2), kit.Drawn("b", skill=50)], samples=40))
+    fallen = report["cells"][0]["outcomes"]["fallback"]
+    assert fallen > 0
+    assert about(report)["fallback"].startswith(f"decided by a fallback: {fallen} of 40 debates of 'a'; madplug read")
+
+
 def test_a_study_without_a_debate_is_no_error(kit, reported, madplug, study, tmp_path):
     folder = study([kit.Drawn("a")], samples=0, planned=9)
     assert about(reported(folder)) == {"unfinished": "no debate has ended yet"}
