@@ -70,7 +70,7 @@ function Compare({ names }) {
 function Picked({ names, value, set, label }) {
   const { value: found } = useAnswer(() => data.overview(value.study), [value.study]);
   const cells = found?.cells.map((c) => c.cell) ?? [];
-  useEffect(() => { if (cells.length && !cells.includes(value.cell)) set({ ...value, cell: cells[0] }); }, [found]);
+  useEffect(() => { if (cells.length) set((now) => (cells.includes(now.cell) ? now : { ...now, cell: cells[0] })); }, [found]);
   return html`<fieldset><legend>${label}</legend><label><span class="sr">Study</span><select value=${String(value.study)} onChange=${(e) => set({ study: Number(e.target.value) })}>${
     names.map((name, i) => html`<option value=${String(i)}>${brief(name, 50)}</option>`)}</select></label>
     <label><span class="sr">Cell</span><select value=${value.cell} onChange=${(e) => set({ ...value, cell: e.target.value })}>${
