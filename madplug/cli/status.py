@@ -49,7 +49,7 @@ def status_of(folder: Path) -> dict[str, Any]:
         totals, planned = study.totals(), study.fact("planned")
         done, failed = sum(c["done"] for c in cells), sum(c["failed"] for c in cells)
         left = planned - done - failed if isinstance(planned, int) else None
-        cost = None if any(f.cost_usd is None for f in found) else totals.cost_usd
+        cost = None if totals.calls and any(f.cost_usd is None for f in found) else totals.cost_usd
         return {"done": done, "failed": failed, "left": left, "calls": totals.calls, "retries": study.retries(),
                 "tokens": totals.tokens, "cost_usd": cost, "waiting": study.fact("waiting") or "",
                 "problems": study.problems(), "cells": cells}

@@ -65,7 +65,7 @@ def _facts(study: Reader) -> StudyFacts:
     found, totals, planned = study.overview(), study.totals(), study.fact("planned")
     done, failed = sum(c.done for c in found), sum(c.failed for c in found)
     left = max(0, planned - done - failed) if isinstance(planned, int) else None
-    unknown = any(c.cost_usd is None for c in found)
+    unknown = totals.calls and any(c.cost_usd is None for c in found)
     return StudyFacts(study.folder, _date(study.folder), study_state(study.folder, left, failed), _models(study),
                       len(_cells(study)) or len(found), done, failed, left, totals.calls, totals.tokens,
                       None if unknown else totals.cost_usd, _best(study))

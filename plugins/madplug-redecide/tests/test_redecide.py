@@ -86,6 +86,7 @@ def test_the_command_makes_a_study_like_any_other_without_a_call(program, study)
     assert (study / "calls.txt").read_text() == calls
     summary = json.loads((study / "again/summary.json").read_text())
     assert (summary["study"], summary["cells"][0]["done"], summary["paid"]["calls"]) == ("again", 6, 0)
+    assert json.loads(program("status", "again", "--json").stdout)["cost_usd"] == 0, "though the calls have no price"
 
 
 @pytest.mark.parametrize(("words", "text"), [

@@ -257,11 +257,12 @@ def test_cells_of_two_studies_are_compared_from_the_list_of_studies(kit, tmp_pat
 
 
 def test_cells_are_a_grid_whose_fields_open_them(kit, tmp_path, serve, open_page):
-    folder = kit.write(tmp_path / "s", [kit.debate(f"{d},{n}", "q", decision="A" if n == 3 else "B")
-                                        for d in ("x", "y") for n in (3, 5)])
-    (folder / "summary.json").write_text(json.dumps({"cells": [
-        {"cell": f"{d},{n}", "settings": {"debate.decision": d, "debate.agents": n}} for d in "xy" for n in (3, 5)]}))
+    folder = kit.write(tmp_path / "s", [kit.debate("z", "q"), *(
+        kit.debate(f"{d},{n}", "q", decision="A" if n == 3 else "B") for d in ("x", "y") for n in (3, 5))])
+    (folder / "summary.json").write_text(json.dumps({"cells": [{"cell": "z", "settings": {"debate.decision": "z"}}, *(
+        {"cell": f"{d},{n}", "settings": {"debate.decision": d, "debate.agents": n}} for d in "xy" for n in (3, 5))]}))
     page = open_page(serve(folder))
+    expect(page.get_by_text("Not shown: 1 cell without")).to_be_visible()
     expect(page.locator(".pivot td a")).to_have_text(["1.000", "0.000", "1.000", "0.000"])
     page.locator(".pivot td a").nth(1).click()
     expect(page.locator("h1")).to_have_text("x,5")

@@ -1,6 +1,6 @@
 // Cells as a grid: one factor in rows, one in columns, and in each field the mean of its cells.
 
-import { brief, score } from './format.js';
+import { brief, plural, score } from './format.js';
 import { html } from './html.js';
 import { told } from './parts.js';
 import { replaceQuery, toCell } from './routes.js';
@@ -24,6 +24,7 @@ export function Pivot({ study, found, query }) {
   const rows = named(query.rows);
   const columns = named(query.columns === rows.name ? undefined : query.columns, rows.name);
   const field = (row, column) => found.cells.filter(({ cell }) => rows.levels.get(cell) === row && columns.levels.get(cell) === column);
+  const placed = found.cells.filter(({ cell }) => rows.levels.has(cell) && columns.levels.has(cell)).length;
   const means = found.cells.map((c) => c.score?.mean).filter((m) => m !== undefined);
   const [low, high] = [Math.min(...means), Math.max(...means)];
   const select = (name, chosen) => html`<label>${name} <select value=${chosen.name} onChange=${(e) => replaceQuery({ ...query, [name]: e.target.value })}>${
@@ -33,7 +34,8 @@ export function Pivot({ study, found, query }) {
     <thead><tr><td></td>${columns.values.map((v) => html`<th scope="col">${brief(v, 40)}</th>`)}</tr></thead>
     <tbody>${rows.values.map((row) => html`<tr><th scope="row">${brief(row, 60)}</th>${columns.values.map((column) => html`<${Field}
       study=${study} cells=${field(row, column)} low=${low} high=${high} />`)}</tr>`)}</tbody></table></div>
-    <p class="quiet small">Means of ${found.metric}; the stronger the colour, the higher, from ${score(low)} to ${score(high)}. A field of several cells has the mean of their means.</p></section>`;
+    <p class="quiet small">Means of ${found.metric}; the stronger the colour, the higher, from ${score(low)} to ${score(high)}. A field of several cells has the mean of their means.${
+      placed < found.cells.length && ` Not shown: ${plural(found.cells.length - placed, 'cell')} without one of the two settings.`}</p></section>`;
 }
 
 function Field({ study, cells, low, high }) {
