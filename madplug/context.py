@@ -395,6 +395,8 @@ class Run:
     stop: Callable[[str, Collection[str]], object]
     """Called with a reason, which is reported, and the names of cells: these are decided, and get no further debates
     that no other is matched to. With the last cell the study ends at once. May be called from any thread."""
+    most: int | None = None
+    """The most calls of the whole study, or None if that is not known."""
 
 
 class Jobs(Protocol):

@@ -66,7 +66,9 @@ def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, q
     for error, times in errors.most_common(5):
         echo(f"{times} failed: {safe(error)}", err=True)
     if summary["reason"]:
-        more = "" if summary["ending"] == "decided" else "; run the same command to resume"
+        spent = summary["ending"] == "limit" and not summary["reason"].startswith("limits.seconds")  # those are a run's
+        again = "run the same command with a higher limit to resume" if spent else "run the same command to resume"
+        more = "" if summary["ending"] == "decided" else f"; {again}"
         echo(f"stopped: {safe(summary['reason'])}; everything so far is saved{more}", err=True)
     if not quiet:
         echo(f"results saved in {folder}{os.sep}")

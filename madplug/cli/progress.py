@@ -19,13 +19,11 @@ FIRST = 20
 
 
 class ProgressText:
-    """Describes the progress of one run. clock: seconds from any start."""
+    """Describes the progress of one run. clock: seconds from any start. most: calls that the study can make."""
 
     def __init__(self, progress: Callable[[], Progress], planned: int | None,
-                 clock: Callable[[], float] = time.monotonic) -> None:
-        self._progress = progress
-        self._planned = planned
-        self._clock = clock
+                 clock: Callable[[], float] = time.monotonic, most: int | None = None) -> None:
+        self._progress, self._planned, self._clock, self._most = progress, planned, clock, most
         self._begin = self._news = clock()
         self._cost_before = progress().cost_usd
         self._seen: tuple[int, ...] = ()
@@ -46,6 +44,8 @@ class ProgressText:
         progress, now, new = self._progress(), self._clock(), ended - before
         left = self._planned - ended if self._planned and new else 0
         times = left / new if new >= max(FIRST, progress.in_flight) else 0.0
+        if self._most and progress.paid:  # those that ended may be the long ones
+            times = min(times, max(0.0, self._most / progress.paid - 1))
         asks = progress.paid or progress.in_flight or not new
         whole = f"/~{progress.paid * (1 + times):,.0f}" if times else ""
         parts = [f"{progress.paid:,}{whole} answered"] if asks else []  # debates that ask no model end all the same
@@ -55,8 +55,7 @@ class ProgressText:
         if waiting := self._waiting(progress, now):
             parts = [*parts[:1], waiting] if progress.in_flight else [*parts, waiting]
         if progress.cost_usd:
-            more = (progress.cost_usd - self._cost_before) * times
-            whole = f"/~${dollars(progress.cost_usd + more)}" if times else ""
+            whole = f"/~${dollars(progress.cost_usd + (progress.cost_usd - self._cost_before) * times)}" * (times > 0)
             parts.append(f"${dollars(progress.cost_usd)}{whole}")
         if progress.retries:
             parts.append("1 retry" if progress.retries == 1 else f"{progress.retries:,} retries")
@@ -73,10 +72,9 @@ class ProgressText:
         while len(self._recent) > 2 and now - self._recent[1][0] >= RECENT:
             self._recent.popleft()
         then, paid, before = self._recent[0]
-        seconds = now - then
-        if seconds < 0.5 or progress.paid == paid:
+        if now - then < 0.5 or progress.paid == paid:
             return []
-        calls, tokens = (progress.paid - paid) / seconds, (progress.tokens - before) / seconds
+        calls, tokens = (progress.paid - paid) / (now - then), (progress.tokens - before) / (now - then)
         return [f"{calls:.1f} calls/s", f"{tokens:,.0f} tokens/s"]
 
     def _waiting(self, progress: Progress, now: float) -> str:

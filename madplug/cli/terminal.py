@@ -52,7 +52,7 @@ class Terminal(Observer):
     def open(self, run: Run) -> None:
         """Start showing progress."""
         self._run = run
-        self._progress = ProgressText(run.progress, run.planned)
+        self._progress = ProgressText(run.progress, run.planned, most=run.most)
         if self.quiet:
             return
         if self.console.is_terminal:

@@ -9,6 +9,7 @@ from typing import Any
 
 from madplug.calls.driver import StudyDriver
 from madplug.components import Observer
+from madplug.config.check import sizes
 from madplug.config.plan import StudyPlan
 from madplug.context import Progress, Run
 from madplug.debate.loop import run_debate
@@ -91,10 +92,12 @@ class StudyRun:
         limit, clock = self.plan.limits.seconds, asyncio.get_running_loop()
         timer = clock.call_later(limit, self.driver.stop, Ending("limit", f"limits.seconds: {limit:g} reached")) \
             if limit else None
+        calls: list[Any] = [row["calls"] for row in sizes(self.plan)] if self.planned else [None]
         try:
             await self.observers.open(Run(
                 self.plan.name, self.driver.folder, self.plan.repeats, self.planned, self.progress,
-                lambda why, cells: clock.call_soon_threadsafe(self._decide, why, cells)))
+                lambda why, cells: clock.call_soon_threadsafe(self._decide, why, cells),
+                None if None in calls else sum(calls)))
             await self._run_debates()
         except StudyStopped as stopped:
             self.driver.stop(Ending("unusable", str(stopped)))

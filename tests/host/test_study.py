@@ -157,7 +157,7 @@ def test_a_limit_of_seconds_stops_the_run(program, write, tmp_path):
     done = program("run", write(), "--set", "limits.seconds=0.3", "--set", "models.m.latency=0.3", "--set",
                    "models.m.max_in_flight=1")
     assert done.returncode == 3
-    assert "limits.seconds: 0.3 reached" in done.stderr
+    assert "limits.seconds: 0.3 reached; everything so far is saved; run the same command to resume" in done.stderr
 
 
 @pytest.mark.parametrize(("price", "calls"), [("1e6", 4), ("1e20", 1)])
@@ -165,6 +165,7 @@ def test_a_cost_limit_counts_the_price_however_absurd_it_is(program, write, tmp_
     price = ("--set", f"models.m.price={{prompt = {price}, completion = 0}}", "--set", "models.m.max_in_flight=1")
     done = program("run", write(), "--set", "limits.cost_usd=35", *price, *LEDGER)
     assert (done.returncode, paid(tmp_path)) == (3, calls)
+    assert "everything so far is saved; run the same command with a higher limit to resume" in done.stderr
 
 
 def test_an_interrupt_finishes_what_is_in_flight_and_a_second_run_continues(madplug, write, tmp_path):

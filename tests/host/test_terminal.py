@@ -87,6 +87,8 @@ def test_after_twenty_debates_a_line_of_80_columns_foretells_calls_dollars_and_t
     clock.state = Progress(20 * 6, 16, 0, 100_000, 2.0)
     assert text.text(20 + 50, before=50, width=80 - len("debates ") - terminal.BAR - len(" 100/200 ")) == (
         "120/~900 answered, $2.00/~$8.50, about 6:30 left")
+    bounded = ProgressText(lambda: clock.state, 200, clock, most=600)
+    assert bounded.text(20 + 50, before=50).startswith("120/~600 answered, ")
 
 
 def test_of_calls_nothing_is_said_while_debates_end_without_any(line):

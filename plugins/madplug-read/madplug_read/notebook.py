@@ -55,7 +55,7 @@ class NotebookProgress(Observer):
     @override
     def open(self, run: Run) -> None:
         self._run = run
-        self._progress = ProgressText(run.progress, run.planned)
+        self._progress = ProgressText(run.progress, run.planned, most=run.most)
         self._display = import_module("IPython.display").display(self._line(), display_id=True)
 
     @override
