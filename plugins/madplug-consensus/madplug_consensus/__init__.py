@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from madplug import Decision, DecisionProtocol, Message, Plan, Reply, Turn, Vote, hookimpl
+from madplug import Decision, DecisionProtocol, Message, Plan, Reply, Turn, Vote, count, hookimpl
 from madplug_consensus.standing import Standing, contradicting, history, standing, unreadable
 from madplug_prompting import prompts
 from madplug_prompting.finals import FinalAnswer, is_stated, read_recorded
@@ -98,7 +98,9 @@ class Consensus(DecisionProtocol):
         assert now.proposal is not None
         self.note(debate, now.proposal)
         answer, key = await self.answer(debate, now)
-        why = f"{why} (message {now.proposal.id})"
+        lost = () if agreed else unreadable(debate.transcript.messages)
+        why = f"{why} (message {now.proposal.id})" + (
+            f"; in {count(len(lost), 'message')} no agreement or disagreement could be read" if lost else "")
         if key is None:
             return Decision(None, fallback=not agreed, reason=f"{why}, but its answer could not be read")
         votes = tuple(Vote(agent, {key: 1}) for agent in now.supporters)

@@ -188,6 +188,8 @@ def test_agreement_that_could_not_be_read_is_noted_and_counts_as_none():
     made.transcript.append(Message(0, 1, 2, 2, "improve", "x", "", "a", "a", True))
     assert wait_for(Majority().after_wave(made)).votes[1].agent == 2
     assert made.notes == {"consensus": {"unreadable_agreement": [1]}}
+    alone = wait_for(Unanimity().at_end(made)).reason
+    assert alone.endswith("(message 0); in 1 message no agreement or disagreement could be read")
 
 
 # All voters count

@@ -140,7 +140,7 @@ def _cards(messages: Sequence[Message], agents: Sequence[Agent], grades: Grades,
             id=m.id, round=m.round, wave=m.wave, agent=m.agent, move=m.move, stage=m.stage,
             content=m.content or _who_left(m, agents),
             answer=m.answer, key=m.key, right=grades.get(m.key) if m.key is not None else None,
-            agreement=m.agreement, confidence=m.confidence, seen=m.seen, altered=m.altered, received=_received(m),
+            agreement=_agreement(m), confidence=m.confidence, seen=m.seen, altered=m.altered, received=_received(m),
             altered_for=tuple(altered_for.get(m.id, ())), retracted=m.retracted, changed=m.id in changed,
             model=m.model, calls=m.calls, spent=spending(m.calls) if spending else None, data=m.data)
 
@@ -165,6 +165,11 @@ def missing_names(agents: Sequence[Agent], messages: Iterable[Message]) -> Itera
         instead = f" (model '{mark['model']}' took its place)" if "model" in mark else ""
         for id, why in dict(mark.get("failed") or {}).items():
             yield f"{names.get(int(id), id)} failed{instead}: {why}"
+
+
+def _agreement(m: Message) -> bool | None:
+    unread = any(isinstance(d, Mapping) and d.get("unparsed_agreement") for d in m.data.values())
+    return None if unread else m.agreement
 
 
 def _received(message: Message) -> Mapping[str, str]:

@@ -89,6 +89,7 @@ class MessageCard:
     key: str | None
     right: bool | None
     agreement: bool | None
+    """None if it was not asked for, or if what the message says of it could not be read and counted as none."""
     confidence: float | None
     seen: tuple[int, ...]
     altered: tuple[int, ...]

@@ -66,6 +66,13 @@ def test_marks_say_what_became_of_each_agent_in_each_round():
         ("B", "answer", False, True), (None, "none", None, False), (None, "silent", None, False)]
 
 
+def test_a_disagreement_that_was_only_not_read_is_none():
+    made = debate("1 0 A\n1 1 B")
+    read, unread = (replace(m, agreement=False, data=data) for m, data in zip(
+        made.messages, ({}, {"styles": {"unparsed_agreement": True}}), strict=True))
+    assert [m.agreement for m in outline(replace(made, messages=(read, unread)), GRADES).messages] == [False, None]
+
+
 def test_the_vote_stands_from_round_to_round():
     first, second = outline(debate("1 0 A\n1 1 B\n2 1 A 0", voters={0, 1}), GRADES).rounds
     assert (first.tally, first.unread, second.tally, second.unread) == ({"A": 1, "B": 1}, 0, {"A": 2}, 0)
