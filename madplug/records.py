@@ -214,6 +214,8 @@ class Request:
     form: Form | None = None
     seed: int = 0
     """Derived from the study's seed and everything that identifies this call; below 2**31."""
+    round: int = 0
+    """The debate's when the call is sent."""
 
 
 @dataclass(frozen=True, slots=True)

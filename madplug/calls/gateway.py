@@ -100,7 +100,7 @@ class Gateway:
     async def _pay(self, channel: ModelChannel, request: Request, row: CallRow, attempts: _Attempts) -> Call:
         attempts.check(channel.name)
         seeded = Request(request.messages, request.purpose, request.model, request.agent, request.params, request.form,
-                         int.from_bytes(row.key[:4], "big") >> 1)
+                         int.from_bytes(row.key[:4], "big") >> 1, row.caller.round)
         while True:
             try:
                 return await self._attempt(channel, seeded, row, attempts)

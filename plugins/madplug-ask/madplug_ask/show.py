@@ -25,6 +25,7 @@ class _Voice:
 
     agent: int | None
     purpose: str
+    round: int
     pieces: deque[str] = field(default_factory=deque)
     begun: bool = False
     """Whether it is being shown."""
@@ -45,6 +46,8 @@ class Transcript(Observer):
         self._chairs = False
         """Whether a chair writes, which has not been said yet."""
         self._latest: dict[int, str] = {}
+        self._round = 0
+        """That of the latest heading."""
         self._column = 0
         self._closed = threading.Event()
 
@@ -67,7 +70,7 @@ class Transcript(Observer):
 
     def listen(self, request: Request) -> Callable[[str], None]:
         """Show a reply while it is written, as soon as those before it are done."""
-        voice = _Voice(request.agent, request.purpose)
+        voice = _Voice(request.agent, request.purpose, request.round)
         with self._lock:
             self._voices += [voice] if request.agent is not None else []
             self._chairs |= request.purpose == CHAIR
@@ -109,6 +112,7 @@ class Transcript(Observer):
                     and (v.purpose == REVIEW) == (message.move == REVIEW)]  # the next stage may have begun
             self._voices = [v for v in self._voices if v not in done]
             if not any(v.begun for v in done):
+                self._heading(message.round)
                 self._head(message.agent, REVIEW if message.move == REVIEW else DISCUSS)
                 self._write(safe(message.content.strip()))
             self._break_line()
@@ -122,6 +126,12 @@ class Transcript(Observer):
         if self._chairs and not self._voices:
             self._print(Text("\n(the chair is writing the answer)", style="dim"))
             self._chairs = False
+
+    def _heading(self, round: int) -> None:
+        """The heading of a round, unless it has begun."""
+        if round > self._round:
+            self._round = round
+            self._print(Text(f"\nRound {round}", style="bold"))
 
     def _head(self, agent: int | None, purpose: str = DISCUSS) -> None:
         self._print(Text())
@@ -144,6 +154,7 @@ class Transcript(Observer):
         """Print what has come of a reply."""
         if not voice.begun:
             voice.begun = True
+            self._heading(voice.round)
             self._head(voice.agent, voice.purpose)
         while voice.pieces:
             self._write(safe(voice.pieces.popleft()))

@@ -57,7 +57,8 @@ def ask(tmp_path, monkeypatch, madplug_plugin):
 def test_the_answer_goes_to_standard_output_and_the_debate_to_standard_error(ask):
     done = ask(*PLANETS)
     assert (done.exit_code, done.stdout) == (0, "B) Jupiter\n")
-    assert done.stderr.startswith("Which is the largest?\n  A) Mars\n  B) Jupiter\n\nAgent 1\n[AGREE] Final answer: B")
+    assert done.stderr.startswith(
+        "Which is the largest?\n  A) Mars\n  B) Jupiter\n\nRound 1\n\nAgent 1\n[AGREE] Final answer: B")
     assert "2 of 3 agents gave it (agreed); Agent 3: did not speak\n" in done.stderr
     assert "1 round, 2 calls, 24 tokens" in done.stderr
 
@@ -151,9 +152,9 @@ def test_an_endpoint_that_cannot_be_reached_is_told_while_it_is_waited_for(ask):
 ID = DebateId("main", 0, "question")
 
 
-def say(transcript, id, agent, content, key):
-    transcript.message_recorded(MessageRecorded(ID, Message(id, 1, 0, agent, "improve", content, answer=key, key=key),
-                                                None))
+def say(transcript, id, agent, content, key, round=1):
+    message = Message(id, round, 0, agent, "improve", content, answer=key, key=key)
+    transcript.message_recorded(MessageRecorded(ID, message, None))
 
 
 @pytest.fixture
@@ -164,8 +165,8 @@ def shown():
     return transcript, text
 
 
-def request(agent):
-    return Request((), "discuss", "m", agent)
+def request(agent, round=1):
+    return Request((), "discuss", "m", agent, round=round)
 
 
 def test_replies_that_are_written_at_the_same_time_are_shown_one_after_the_other(shown):
@@ -174,10 +175,21 @@ def test_replies_that_are_written_at_the_same_time_are_shown_one_after_the_other
     for a, b in zip(("I ", "say ", "A"), ("And ", "I ", "B"), strict=True):
         one(a)
         two(b)
-    assert text.getvalue() == "\nAgent 1\nI say A"
+    assert text.getvalue() == "\nRound 1\n\nAgent 1\nI say A"
     say(transcript, 0, 0, "I say A", "A")
     say(transcript, 1, 1, "And I B", "B")
-    assert text.getvalue() == "\nAgent 1\nI say A\n  A\n\nAgent 2\nAnd I B\n  B\n"
+    assert text.getvalue() == "\nRound 1\n\nAgent 1\nI say A\n  A\n\nAgent 2\nAnd I B\n  B\n"
+
+
+def test_each_round_has_a_heading_whether_or_not_its_replies_are_streamed(shown):
+    transcript, text = shown
+    for round in (1, 2):
+        say(transcript, 2 * round - 2, 0, "A", "A", round)
+        say(transcript, 2 * round - 1, 1, "A", "A", round)
+    transcript.listen(request(1, round=3))("Third")
+    heads = [line for line in text.getvalue().splitlines() if line.startswith(("Round", "Agent"))]
+    agents = ["Agent 1", "Agent 2"]
+    assert heads == ["Round 1", *agents, "Round 2", *agents, "Round 3", "Agent 2"]
 
 
 def test_a_change_of_mind_is_marked_and_control_characters_are_not_printed(shown):
