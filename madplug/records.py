@@ -215,7 +215,7 @@ class Request:
     seed: int = 0
     """Derived from the study's seed and everything that identifies this call; below 2**31."""
     round: int = 0
-    """The debate's when the call is sent."""
+    """The round of the debate in which it is sent; 0 before the first."""
 
 
 @dataclass(frozen=True, slots=True)

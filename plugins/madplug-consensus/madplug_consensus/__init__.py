@@ -99,7 +99,8 @@ class Consensus(DecisionProtocol):
         self.note(debate, now.proposal)
         answer, key = await self.answer(debate, now)
         lost = () if agreed else unreadable(debate.transcript.messages)
-        why = f"{why} (message {now.proposal.id})" + (
+        author = next((a.persona.name for a in debate.agents if a.id == now.proposal.agent), "a note")
+        why = f"{why} ({author}'s in round {now.proposal.round})" + (
             f"; in {count(len(lost), 'message')} no agreement or disagreement could be read" if lost else "")
         if key is None:
             return Decision(None, fallback=not agreed, reason=f"{why}, but its answer could not be read")

@@ -94,7 +94,7 @@ def test_an_agreed_answer_that_stays_unreadable_ends_the_debate_undecided():
     played = run(Majority(attempts=2), lambda request: "[AGREE] long")
     assert (played.decision.key, played.decision.agreed, played.result.calls) == (None, False, 4)
     assert played.decision.reason == (
-        "2 of 3 voters support the proposal (message 0), but its answer could not be read")
+        "2 of 3 voters support the proposal (Agent 1's in round 1), but its answer could not be read")
 
 
 def test_without_asking_an_unreadable_agreement_is_undecided():

@@ -78,11 +78,11 @@ def test_neutral_agents_propose_and_are_no_voters(protocol, text, end):
 
 
 @pytest.mark.parametrize(("text", "neutral", "expected"), [
-    ("Da U", (), ("a", False, "not agreed: 1 of 3 voters supports the latest proposal (message 0)")),
+    ("Da U", (), ("a", False, "not agreed: 1 of 3 voters supports the latest proposal (Agent 0's in round 1)")),
     *((text, (), (None, False, "no agent proposed a solution")) for text in ("A A A", "")),
-    ("Da A A", (0, 1, 2), ("a", False, "not agreed: 0 of 0 voters support the latest proposal (message 0)")),
+    ("Da A A", (0, 1, 2), ("a", False, "not agreed: 0 of 0 voters support the latest proposal (Agent 0's in round 1)")),
     # a recorded debate is decided where it would have ended
-    ("Da A A Db F F", (), ("a", True, "2 of 3 voters support the proposal (message 0)"))])
+    ("Da A A Db F F", (), ("a", True, "2 of 3 voters support the proposal (Agent 0's in round 1)"))])
 def test_what_is_decided_at_the_end_says_why(text, neutral, expected):
     decision = wait_for(Majority().at_end(debate(text, 3, neutral)))
     assert (decision.key, decision.agreed, decision.reason) == expected
@@ -105,7 +105,7 @@ def test_a_new_proposal_starts_with_its_author():
     made = debate("Da A Db", 3)
     decision = wait_for(Unanimity().at_end(made))
     assert (decision.key, decision.scores, decision.agreed, decision.fallback) == ("b", {"b": 1}, False, True)
-    assert decision.reason == "not agreed: 1 of 3 voters supports the latest proposal (message 2)"
+    assert decision.reason == "not agreed: 1 of 3 voters supports the latest proposal (Agent 2's in round 1)"
 
 
 # What counts
@@ -172,7 +172,7 @@ def test_an_agent_that_agrees_after_reading_of_a_proposal_supports_it_unless_it_
 def test_the_supporters_are_the_votes():
     decision = wait_for(Majority().after_wave(debate("Da A", 3)))
     assert [(v.agent, dict(v.weights)) for v in decision.votes] == [(0, {"a": 1}), (1, {"a": 1})]
-    assert decision.reason == "2 of 3 voters support the proposal (message 0)"
+    assert decision.reason == "2 of 3 voters support the proposal (Agent 0's in round 1)"
 
 
 def test_a_message_that_agrees_and_answers_otherwise_is_noted():
@@ -189,7 +189,7 @@ def test_agreement_that_could_not_be_read_is_noted_and_counts_as_none():
     assert wait_for(Majority().after_wave(made)).votes[1].agent == 2
     assert made.notes == {"consensus": {"unreadable_agreement": [1]}}
     alone = wait_for(Unanimity().at_end(made)).reason
-    assert alone.endswith("(message 0); in 1 message no agreement or disagreement could be read")
+    assert alone.endswith("(Agent 0's in round 1); in 1 message no agreement or disagreement could be read")
 
 
 # All voters count
