@@ -7,7 +7,7 @@ import gc
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -251,6 +251,7 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool, q
     from madplug.config import load
     from madplug.config.read import as_toml, read
     from madplug.registry.installed import Registry
+    from madplug.store import has_study
     from madplug.study.trust import confirm
 
     registry = Registry()
@@ -258,6 +259,9 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool, q
     resolved = load(file, settings, registry, observers=[as_toml(text) for text in observers])
     folder = output or resolved.folder
     confirm(folder, resolved.table, yes=yes)
+    with suppress(OSError):  # which whoever opens it will tell
+        if has_study(beside := file.parent / folder) and not has_study(folder):
+            click.echo(f"{folder} is a new study; the one beside the run file goes on with --output {beside}", err=True)
     status = launch(resolved, folder, quiet=quiet, traced=trace)
     for line in [] if quiet else registry.hints(folder):
         click.echo(safe(line))

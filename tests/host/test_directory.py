@@ -59,6 +59,15 @@ def test_the_name_of_a_study_stays_below_runs(program, write, name):
     assert "Traceback" not in done.stderr
 
 
+def test_a_study_that_began_beside_its_run_file_is_told_where_it_begins_anew(program, write, tmp_path, monkeypatch):
+    file = write()
+    told = program("run", file).stderr
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert program("run", file).stderr.removesuffix(told) == (
+        f"runs/study is a new study; the one beside the run file goes on with --output {tmp_path}/runs/study\n")
+
+
 def test_a_killed_study_can_be_read_as_far_as_it_went(write, tmp_path):
     process = subprocess.Popen([sys.executable, "-m", "madplug", "run", write(), "--set", "models.m.latency=0.3",
                                 "--set", "dataset.size=3", "--set", "debate.rounds=50"], cwd=tmp_path,
