@@ -396,6 +396,12 @@ class DebateResult:
         found = (mark.get("failed") for mark in marks if isinstance(mark, Mapping))
         return {int(i): str(why) for pairs in found if isinstance(pairs, Mapping) for i, why in pairs.items()}
 
+    @property
+    def unread(self) -> bool:
+        """Whether a vote is not valid, or a plugin's data of a message says `unparsed`."""
+        return any(not vote.valid for vote in (self.decision.votes if self.decision else ())) or any(
+            isinstance(noted, Mapping) and noted.get("unparsed") for m in self.messages for noted in m.data.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -8,8 +8,9 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,13 @@ from madplug.store import DebateId, Recorder
 from madplug.study.process import INTERRUPTED, STOPPING, collect_rarely, echo, exit_status, interruptible
 from madplug.study.session import Session
 from madplug.text import count, safe
+
+MOST_CELLS, LOOKED_AT = 6, 100
+"""Of how many cells is told how debates ended, and the debates of each whose reasons are compared."""
+_TOLD: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
+    "undecided": ("{} ended undecided", lambda row: row["error"] is None and not row["decided"]),
+    "fallback": ("{} were decided by the fallback", lambda row: row["decided"] > 2),
+    "unread": ("in {} an answer, a ballot or another reply could not be read", lambda row: False)}
 
 
 def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, traced: bool = False,
@@ -55,12 +63,8 @@ def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, q
             echo(f"{textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence}\n")
     for text in summary["problems"]:
         echo(f"problem: {safe(text)}", err=True)
-    for cell in [] if quiet else [cell for cell in summary["cells"] if cell["fallback"]]:
-        first = next(row for row in recorder.figures(cell["cell"]) if row["decided"] > 2)
-        result = recorder.result(DebateId(first["cell"], first["repeat"], first["sample"]))
-        why = result.decision.reason if result is not None and result.decision else ""
-        echo(f"{cell['fallback']} of {count(cell['done'], 'debate')} of '{safe(cell['cell'])}' were decided by the "
-             f"fallback ({safe(why)}); madplug read {folder} --fallback lists them", err=True)
+    for sentence in () if quiet else _told(summary["cells"], recorder, folder):
+        echo(sentence, err=True)
     failed = any(cell["failed"] for cell in summary["cells"])
     errors = Counter(row["error"] for row in recorder.figures() if row["error"]) if failed else Counter[str]()
     for error, times in errors.most_common(5):
@@ -72,3 +76,19 @@ def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, q
         echo(f"stopped: {safe(summary['reason'])}; everything so far is saved{more}", err=True)
     if not quiet:
         echo(f"results saved in {folder}{os.sep}")
+
+
+def _told(cells: Sequence[Mapping[str, Any]], recorder: Recorder, folder: Path) -> Iterator[str]:
+    """How debates ended that a user should know of, with the commonest reason, for the cells with most of them."""
+    for name, (what, has) in _TOLD.items():
+        found = sorted((cell for cell in cells if cell[name]), key=lambda cell: -cell[name])
+        for cell in found[:MOST_CELLS]:
+            rows = (row for row in recorder.figures(cell["cell"]) if has(row))
+            ids = (DebateId(row["cell"], row["repeat"], row["sample"]) for row in islice(rows, LOOKED_AT))
+            reasons = Counter(result.decision.reason for id in ids
+                              if (result := recorder.result(id)) and result.decision)
+            why = "".join(f" ({safe(reason)})" for reason, _ in reasons.most_common(1))
+            many = f"{cell[name]} of {count(cell['done'], 'debate')} of '{safe(cell['cell'])}'"
+            yield f"{what.format(many)}{why}; madplug read {folder} --{name} lists them"
+        if len(found) > MOST_CELLS:
+            yield what.format(f"debates of {count(len(found) - MOST_CELLS, 'more cell')}")

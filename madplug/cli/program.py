@@ -306,8 +306,8 @@ def _print_study(folder: Path, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
-    head = [name for name in ("cell", "partial", "done", "failed", "undecided", "fallback", "calls", "tokens")
-            if name not in ("partial", "fallback") or any(cell[name] for cell in facts["cells"])]
+    head = [name for name in ("cell", "partial", "done", "failed", "undecided", "fallback", "unread", "calls", "tokens")
+            if name not in ("partial", "fallback", "unread") or any(cell[name] for cell in facts["cells"])]
     click.echo(columns([[safe(str(c[name])) for name in head] for c in facts["cells"]], head))
     left = "unknown" if facts["left"] is None else str(facts["left"])
     cost = "" if not facts["cost_usd"] else f", ${dollars(facts['cost_usd'])}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,7 @@ def status_of(folder: Path) -> dict[str, Any]:
     with open_study(folder) as study:
         found = study.overview()
         cells: list[dict[str, Any]] = [
-            {"cell": f.cell, "done": f.done, "failed": f.failed, "undecided": f.undecided, "partial": f.partial,
-             "fallback": f.fallback, "calls": f.calls, "tokens": f.prompt + f.completion,
-             "seconds": round(f.seconds, 3)} for f in found]
+            {**asdict(f), "tokens": f.prompt + f.completion, "seconds": round(f.seconds, 3)} for f in found]
         totals, planned = study.totals(), study.fact("planned")
         done, failed = sum(c["done"] for c in cells), sum(c["failed"] for c in cells)
         left = planned - done - failed if isinstance(planned, int) else None

@@ -77,6 +77,8 @@ class CellOverview:
     """Decided after an agent had failed."""
     fallback: int
     """Debates that a fallback decided."""
+    unread: int
+    """Debates with a vote, or a reply in a given form, that could not be read."""
     calls: int
     prompt: int
     """Tokens."""

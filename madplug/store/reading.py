@@ -35,8 +35,8 @@ _FIGURES: Mapping[str, Any] = {
     "seconds": float, "metrics": str}
 _OVERVIEW: Mapping[str, Any] = {
     "cell": str, "done": int, "failed": int, "running": int, "undecided": int, "partial": int, "fallback": int,
-    "calls": int,
-    "prompt": int, "completion": int, "cost_usd": float | None, "seconds": float, "repeats": int}
+    "unread": int, "calls": int, "prompt": int, "completion": int, "cost_usd": float | None, "seconds": float,
+    "repeats": int}
 _CALLER: Mapping[str, Any] = {
     "key": bytes, "cell": str | None, "repeat": int | None, "sample": str | None, "agent": int | None, "purpose": str,
     "round": int | None, "model": str}
@@ -51,7 +51,7 @@ _SPENT: Mapping[str, Any] = {"prompt": int, "completion": int, "cost_usd": float
 _SUMS = """SELECT cell, coalesce(sum(outcome = 'done'), 0), coalesce(sum(outcome = 'failed'), 0),
  sum(outcome IS NULL), coalesce(sum(outcome = 'done' AND NOT decided), 0),
  coalesce(sum(outcome = 'done' AND decided IN (2, 4)), 0), coalesce(sum(outcome = 'done' AND decided > 2), 0),
- coalesce(sum(calls), 0),
+ coalesce(sum(outcome = 'done' AND agreed > 1), 0), coalesce(sum(calls), 0),
  coalesce(sum(prompt), 0), coalesce(sum(completion), 0),
  CASE WHEN sum(outcome IS NOT NULL AND cost_usd IS NULL) THEN NULL ELSE coalesce(sum(cost_usd), 0.0) END,
  coalesce(sum(seconds), 0.0), max(repeat) + 1 FROM debates WHERE {} GROUP BY cell ORDER BY min(number)"""
@@ -107,7 +107,8 @@ class Reader:
 
         Keys: `cell, repeat, sample, error, decided, agreed, rounds, calls, retries, prompt, completion, cached,
         cost_usd, seconds, metrics` (a mapping). `decided` is 0 without an answer, else 1, and 1 more if an agent had
-        failed before the decision, and 2 more if a fallback chose it.
+        failed before the decision, and 2 more if a fallback chose it; `agreed` is 2 more if a vote, or a reply in a
+        given form, could not be read.
         """
         scope = self.scope
         where, values = _of_cell(cell)

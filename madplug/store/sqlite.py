@@ -224,7 +224,7 @@ class Recorder(Reader):
         return ("done" if result.error is None else "failed",
                 None if result.error is None else storable_text(result.error),
                 0 if decision is None or decision.key is None else 1 + bool(result.failures) + 2 * decision.fallback,
-                decision is not None and decision.agreed,
+                (decision is not None and decision.agreed) + 2 * result.unread,
                 result.rounds, len(result.messages), result.calls, result.retries, tokens.prompt, tokens.completion,
                 tokens.cached, tokens.cost_usd, float(result.seconds), encode(result.metrics, f"{id}: the metrics"),
                 agents, encode_end(result))

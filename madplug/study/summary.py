@@ -28,8 +28,8 @@ class CellFigures:
     """The sums over the debates of one cell, added one at a time."""
 
     def __init__(self) -> None:
-        self.done = self.failed = self.undecided = self.partial = self.fallback = self.calls = self.retries = 0
-        self.prompt = self.completion = self.cached = 0
+        self.done = self.failed = self.undecided = self.partial = self.fallback = self.unread = 0
+        self.calls = self.retries = self.prompt = self.completion = self.cached = 0
         self.cost: float | None = 0.0
         self.seconds = 0.0
         self._scores: dict[str, dict[int, tuple[array[int], array[float]]]] = defaultdict(
@@ -43,6 +43,7 @@ class CellFigures:
             self.undecided += not row["decided"]
             self.partial += row["decided"] in (2, 4)
             self.fallback += row["decided"] > 2
+            self.unread += row["agreed"] > 1
         else:
             self.failed += 1
         self.calls += row["calls"]
@@ -74,6 +75,7 @@ class CellFigures:
         """The figures as in `summary.json`."""
         return {
             "done": self.done, "failed": self.failed, "undecided": self.undecided, "fallback": self.fallback,
+            "unread": self.unread,
             **({"partial": self.partial} if self.partial else {}),
             "metrics": self.metrics(proportions, only),
             "calls": self.calls, "retries": self.retries,

@@ -343,20 +343,27 @@ class Number(AnswerFormat):
     assert program("run", file, "--quiet").returncode == 0  # the directory is no other study's
 
 
-def test_debates_that_a_fallback_decided_are_counted_and_the_reason_is_told(program, write, tmp_path):
+@pytest.mark.parametrize(("name", "decision", "told"), [
+    ("undecided", "Decision.undecided('none')", "3 of 3 debates of 'main' ended undecided (none)"),
+    ("fallback", "Decision(key, fallback=True, reason='odd' if debate.sample.id[-1] == '0' else 'no vote')",
+     "3 of 3 debates of 'main' were decided by the fallback (no vote)"),
+    ("unread", "Decision(key, votes=(Vote(0, {}, valid=False),))",
+     "in 3 of 3 debates of 'main' an answer, a ballot or another reply could not be read")])
+def test_how_debates_ended_is_told_with_the_commonest_reason(program, write, tmp_path, name, decision, told):
     from tests_support import RUN
 
-    (tmp_path / "mine.py").write_text("""
-from madplug import Decision, DecisionProtocol
+    (tmp_path / "mine.py").write_text(f"""
+from madplug import Decision, DecisionProtocol, Vote
 class First(DecisionProtocol):
     name = "first"
     def at_end(self, debate):
-        return Decision(debate.transcript.messages[0].key, fallback=True, reason="no valid ballot in round 1")
+        key = debate.transcript.messages[0].key
+        return {decision}
 """)
-    done = program("run", write(RUN), "--yes", "--set", "debate.decision=./mine.py:First", "--set", "dataset.size=2")
-    assert "2 of 2 debates of 'main' were decided by the fallback (no valid ballot in round 1); madplug" in done.stderr
-    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0]["fallback"] == 2
-    assert json.loads(program("status", "runs/study", "--json").stdout)["cells"][0]["fallback"] == 2
+    done = program("run", write(RUN), "--yes", "--set", "debate.decision=./mine.py:First", "--set", "dataset.size=3")
+    assert f"{told}; madplug read runs/study --{name} lists them" in done.stderr
+    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0][name] == 3
+    assert json.loads(program("status", "runs/study", "--json").stdout)["cells"][0][name] == 3
 
 
 def test_a_matched_cell_waits_for_the_other_and_sees_its_cost(program, write, tmp_path, madplug_plugin):

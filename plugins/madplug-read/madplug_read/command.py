@@ -24,7 +24,7 @@ watch = click.Option(["--watch", "observers"], flag_value="read.watch", multiple
 @click.option("--fallback", "traits", flag_value="fallback", multiple=True,
               help="Only debates that a fallback decided.")
 @click.option("--unread", "traits", flag_value="ballot_unread", multiple=True,
-              help="Only debates in which a ballot, a ranking or the like could not be read.")
+              help="Only debates in which a final answer, a ballot, a ranking or the like could not be read.")
 @click.option("--wrong", "traits", flag_value="wrong", multiple=True, help="Only debates with a wrong decision.")
 @click.option("--all", "every", is_flag=True, help="List every debate, not only the first 50.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line, for every debate.")

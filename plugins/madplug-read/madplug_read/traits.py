@@ -21,7 +21,7 @@ TRAITS: Mapping[str, str] = {
     "fallback": "the decision was chosen by a fallback",
     "tie": "the decision was a tie that had to be broken",
     "unread": "an answer could not be read",
-    "ballot_unread": "a ballot, or another reply in a given form, could not be read",
+    "ballot_unread": "a vote, or a reply in a given form, could not be read",
     "retracted": "messages were retracted",
     "altered": "an agent was shown a message in a changed form",
 }
@@ -33,11 +33,9 @@ def traits(result: DebateResult, right: bool | None, rounds: Sequence[RoundRow],
     """The traits of a debate, in the order of `TRAITS`. right: whether its decision is right."""
     found = {*_of_the_end(result, right), *_of_changes([c for c in changes if c.agent in voters])}
     if result.decision is not None:
-        ends = {"fallback": result.decision.fallback, "tie": result.decision.tie,
-                "ballot_unread": not all(vote.valid for vote in result.decision.votes) or any(
-                    isinstance(noted, Mapping) and noted.get("unparsed")
-                    for message in result.messages for noted in message.data.values())}
-        found |= {name for name, has in ends.items() if has}
+        found |= {name for name in ("fallback", "tie") if getattr(result.decision, name)}
+    if result.unread:
+        found.add("ballot_unread")
     marks = [[mark for mark in row.marks if mark.agent in voters] for row in rounds]
     if any(_minority_right(row) for row in marks):
         found.add("minority_right")
