@@ -12,8 +12,6 @@ from pydantic import BaseModel, ValidationError
 from madplug.errors import Problem, nearest, nearest_or_all
 from madplug.options import unions
 
-_COMPARED = 100
-"""Unknown keys for which the nearest known one is looked up."""
 _WORDS = {"missing": "is required", "int_type": "expected a whole number", "int_parsing": "expected a whole number",
           "int_parsing_size": "expected a whole number",
           "int_from_float": "expected a whole number", "finite_number": "expected a number that is not infinite or NaN",
@@ -41,14 +39,12 @@ def problems_of(error: ValidationError, place: str, model: type[BaseModel], what
     model: what was validated. what: its name in messages. more: the keys of other tables in full, one of
     which may have been meant.
     """
-    unknown = 0
     for found in _of_one_member(error.errors(include_url=False, include_input=False, include_context=False)):
         steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
         where = (place + "".join(steps)).strip(".")
         last = str(found["loc"][-1]) if found["loc"] else ""
         if found["type"] == "extra_forbidden":
-            unknown += 1
-            known = fields_at(model, found["loc"][:-1]) if unknown <= _COMPARED else ()
+            known = fields_at(model, found["loc"][:-1])
             yield Problem(where, key_refused(last) if _SECRET_NAME.search(last) else _unknown(last, known, what, more)
                           if known else f"{what} has no such key")
         else:

@@ -28,10 +28,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-DEEPEST = 100
 _POSITION = re.compile(r"\d{1,9}")
-_LONG_KEY = re.compile(rf"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{DEEPEST}}}""")
-"""A dotted key of more parts than tables may be nested."""
 S = TypeVar("S", bound=BaseModel)
 
 # Layers: the command line over the environment over the file
@@ -45,14 +42,6 @@ def read(path: Path, settings: Settings = (), environ: Mapping[str, str] | None 
 
     settings: `a.b=value` each, or values by dotted key. Raises `UserError` if there is no such file or it is not TOML.
     """
-    try:
-        found = path.is_file()
-    except OSError as error:
-        raise UserError(f"{path!s:.200}: cannot be read: {error.strerror}") from None
-    if not found:
-        here = sorted(str(p) for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
-        what = "is a directory, not a run file" if path.is_dir() else "no such file"
-        raise UserError(f"{path}: {what}{nearest(str(path), here)}")
     table = changed(_parse(path), settings, environ)
     table.setdefault("name", path.stem)
     return table
@@ -60,12 +49,7 @@ def read(path: Path, settings: Settings = (), environ: Mapping[str, str] | None 
 
 def read_mapping(given: Mapping[str, Any], settings: Settings = (), environ: Mapping[str, str] | None = None) -> Table:
     """A run file given as nested mappings, with the changes that `read` makes to a file."""
-    try:
-        table = _as_table(given)
-    except RecursionError:
-        raise UserError(f"tables or lists are nested too deeply; at most {DEEPEST} levels") from None
-    _check_values(table)
-    return changed(table, settings, environ)
+    return changed(_as_table(given), settings, environ)
 
 
 def changed(table: Table, settings: Settings, environ: Mapping[str, str] | None) -> Table:
@@ -73,7 +57,6 @@ def changed(table: Table, settings: Settings, environ: Mapping[str, str] | None)
     changes = [nested(_parts(key), _as_table(value)) for key, value in settings.items()] \
         if isinstance(settings, Mapping) else [setting(text) for text in settings]
     for change in (*_from_environment(os.environ if environ is None else environ), *changes):
-        _check_values(change)
         table = overlay(_cleared(table, change), change)
     return table
 
@@ -93,44 +76,20 @@ class _RunFile(TomlConfigSettingsSource):
     """The file as a source of settings."""
 
     def _read_file(self, file_path: Path) -> Table:
-        text = file_path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
-        if found := _LONG_KEY.search(text):  # would be read in time that grows with the square of its length
-            raise UserError(f"{file_path}: {found[0][:40]}... is nested too deeply; at most {DEEPEST} levels")
-        return dict(tomllib.loads(text))
+        return dict(tomllib.loads(file_path.read_text(encoding="utf-8-sig")))  # some editors begin a file with a mark
 
 
 def _parse(path: Path) -> Table:
     try:
-        table: Table = _RunFile(BaseSettings, path)()
+        if not path.is_file():
+            here = sorted(str(p) for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
+            what = "is a directory, not a run file" if path.is_dir() else "no such file"
+            raise UserError(f"{path}: {what}{nearest(str(path), here)}")
+        return dict(_RunFile(BaseSettings, path)())
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not valid TOML: not UTF-8 at byte {error.start}") from None
-    except RecursionError:
-        raise UserError(f"{path}: tables or lists are nested too deeply; at most {DEEPEST} levels") from None
-    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path!s:.200}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid TOML: {error}") from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise UserError(f"{path}: not valid TOML: a number has too many digits ({error})") from None
-    _check_values(table)
-    return table
-
-
-def _check_values(table: Table) -> None:
-    """Refuse what readers of TOML need not support: hundreds of levels, integers of more than 64 bits."""
-    level: list[tuple[str, Any]] = [("", table)]
-    for _ in range(DEEPEST):
-        below: list[tuple[str, Any]] = []
-        for place, value in level:
-            if isinstance(value, Mapping):
-                below += ((f"{place}.{key}".strip("."), inner) for key, inner in value.items())
-            elif isinstance(value, list):
-                below += ((f"{place}[{i}]", inner) for i, inner in enumerate(value))
-            elif isinstance(value, int) and not -2**63 <= value < 2**63:
-                raise UserError([Problem(place, "a whole number has at most 64 bits in TOML")])
-        level = below
-    if level:
-        raise UserError([Problem(level[0][0][:60] + "...", f"nested too deeply; at most {DEEPEST} levels")])
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[Table]:
@@ -149,11 +108,9 @@ def setting(text: str) -> Table:
 
 def _parts(key: str) -> list[str]:
     """The parts of a dotted key as in TOML, where quotes keep a part together: `sweep."debate.agents"`."""
-    if key.count(".") > DEEPEST:
-        raise UserError(f"{key[:40]}... is nested too deeply; at most {DEEPEST} levels")
     try:
         left: Any = tomllib.loads(f"{key} = 0")
-    except (ValueError, RecursionError):
+    except ValueError:
         return key.strip().split(".")
     parts = []
     while isinstance(left, Mapping):
@@ -176,7 +133,7 @@ def as_toml(text: str) -> Any:
     """A value read as TOML, or else the text itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
+    except ValueError:
         return text
 
 

@@ -13,7 +13,6 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -212,11 +211,7 @@ class Registry:
     def _take(self, base: type[Component] | None, offered: Any, source: Source) -> None:
         """Take the classes that a registration hook returns; those of a plugin's own kind bring their kind along."""
         try:
-            given = offered()
-            if inspect.isclass(given) or not isinstance(given, Iterable):
-                what = f"the class {given.__qualname__}" if inspect.isclass(given) else repr(given)[:80]
-                raise TypeError(f"returned {what}; expected a list of classes")
-            classes = list(given)
+            classes = list(offered())
         except _BROKEN as error:
             self.problems.append(Problem(source.place, f"{offered.__name__} raised {message_of(error)}"))
             return
@@ -252,53 +247,19 @@ class Registry:
 
 def installed() -> Iterator[Source]:
     """The plugins that installed distributions declare."""
-    seen: set[str] = set()
-    for found in metadata.distributions():
-        try:
-            points, failure = list(found.entry_points.select(group="madplug")), None
-        except Exception as error:  # some versions refuse all entry points of a distribution for one that is wrong
-            points, failure = [], error
-        if not points and not (failure and "[madplug]" in (found.read_text("entry_points.txt") or "")):
-            continue
-        name, version, requires = _facts(found)
-        if name in seen - {"?"}:
-            continue  # the first one on the path is the one that is imported
-        seen.add(name)
-        if failure is not None:
-            yield Source(name, partial(_fail, failure), name, version)
-        yield from (Source(point.name, point.load, name, version, requires) for point in points)
-
-
-def _fail(error: Exception) -> None:
-    raise error
-
-
-def _facts(found: metadata.Distribution) -> tuple[str, str, Sequence[str]]:
-    """Name, version and requirements of a distribution; each of its own properties would parse the metadata again."""
-    try:
-        facts: Any = found.metadata  # None if there is none, in version 10
-        return facts["Name"] or "?", facts["Version"] or "?", facts.get_all("Requires-Dist") or ()
-    except Exception:  # its metadata is gone, as after an uninstall that was interrupted
-        return "?", "?", ()
+    for point in metadata.entry_points(group="madplug"):
+        facts: Any = point.dist.metadata  # each of the distribution's own properties would parse it again
+        yield Source(point.name, point.load, facts["Name"], facts["Version"], facts.get_all("Requires-Dist") or ())
 
 
 def _for_another(source: Source) -> str | None:
     """Why a plugin is not loaded: its distribution requires another version of madplug."""
-    from packaging.requirements import InvalidRequirement, Requirement
-    from packaging.utils import canonicalize_name
-    from packaging.version import Version
+    from packaging.requirements import Requirement
 
-    for text in source.requires:
-        try:
-            need = Requirement(text)
-        except InvalidRequirement:
-            continue
-        if canonicalize_name(need.name) == "madplug" and not need.marker \
-                and not need.specifier.contains(__version__, prereleases=True):
-            lowest = [Version(s.version) for s in need.specifier if s.operator in (">=", ">", "~=")]
-            newer = any(version > Version(__version__) for version in lowest)
+    for need in map(Requirement, source.requires):
+        if need.name == "madplug" and not need.marker and not need.specifier.contains(__version__, prereleases=True):
             return (f"is built for madplug {need.specifier}, and this is {__version__}; "
-                    f"pip install --upgrade {'madplug' if newer else source.distribution}")
+                    f"pip install --upgrade madplug {source.distribution}")
     return None
 
 

@@ -79,12 +79,9 @@ def _load(path: Path) -> tuple[Any, str]:
         sys.modules[name] = module
         try:
             exec(compile(source, path, "exec"), module.__dict__)  # not the loader, whose cache goes by time and size
-        except BaseException as error:
+        except (Exception, SystemExit) as error:
             sys.modules.pop(name, None)
-            if isinstance(error, KeyboardInterrupt):
-                raise
             raise UserError(f"{path}: does not load: {message_of(error)}{_line(error, path)}") from None
-        sys.modules[name] = module  # it may have removed itself
         linecache.checkcache(str(path))
     return sys.modules[name], digest
 
@@ -92,16 +89,12 @@ def _load(path: Path) -> tuple[Any, str]:
 def _read(path: Path) -> bytes:
     """The content of a file. Raises `UserError` if there is none."""
     try:
-        if path.exists() and not path.is_file():
-            raise UserError(f"{path}: is not a file")
         return path.read_bytes()
-    except ValueError:
-        raise UserError(f"{str(path)!r:.200}: cannot be the path of a file") from None
     except FileNotFoundError:
-        here = [p.name for p in path.parent.glob("*.py")] if path.parent.is_dir() else []
-        raise UserError(f"{path}: no such file{nearest(path.name, here)}") from None
-    except OSError as error:
-        raise UserError(f"{path!s:.200}: cannot be read: {error.strerror}") from None
+        raise UserError(f"{path}: no such file{nearest(path.name, [p.name for p in path.parent.glob('*.py')])}") \
+            from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{str(path)!r:.200}: cannot be read: {error}") from None
 
 
 def _line(error: BaseException, path: Path) -> str:

@@ -66,18 +66,8 @@ def kind_problem(cls: Any, base: type[Component]) -> str | None:
     """Why something is not a component of this kind, or None."""
     if inspect.isclass(cls) and issubclass(cls, base):
         return None
-    module = base.__module__.partition(".")[0]
-    return f"offers {_brief(cls)} as {a(base.label)}; expected a subclass of {module}.{base.__name__}"
-
-
-def _brief(value: Any) -> str:
-    """A value in a few words; an object whose own code cannot say what it is by its type."""
-    if inspect.isclass(value):
-        return value.__qualname__
-    try:
-        return repr(value)[:80]
-    except Exception:
-        return f"an object of type {type(value).__qualname__}"
+    what, module = getattr(cls, "__qualname__", f"{cls!r:.80}"), base.__module__.partition(".")[0]
+    return f"offers {what} as {a(base.label)}; expected a subclass of {module}.{base.__name__}"
 
 
 def class_problem(cls: Any) -> str | None:

@@ -349,12 +349,6 @@ def test_studies_that_run_at_the_same_time_have_and_log_what_is_theirs(tmp_path)
         assert [(line["event"], line.get("study")) for line in logged] == [("run", f"s{i}"), ("ended", None)]
 
 
-def endless():
-    table = dict(STUDY)
-    table["debate"] = table
-    return table
-
-
 class Surrogate(Dataset):
     answers = "kit.stripped"
 
@@ -367,7 +361,6 @@ class Surrogate(Dataset):
     ({"observers": [3]}, "observers: 3 is not an observer"),
     ({"observers": [Observer]}, "is not an observer"),
     ({"observers": [None]}, "observers: None is not an observer"),
-    ({"source": endless()}, "nested too deeply"),
     ({"output": "a\0b"}, "cannot be used: .*embedded null"),
     ({"source": "x" * 5000}, "cannot be read: File name too long")])
 def test_arguments_that_cannot_be_used_are_user_errors(arguments, words):

@@ -1,7 +1,6 @@
 """Discovery: what is installed, what is broken, and that loading is lazy."""
 
 import json
-import re
 import subprocess
 import sys
 
@@ -184,25 +183,3 @@ def test_a_plugin_whose_commands_break_leaves_the_program_whole(madplug, madplug
     assert "madplug: madplug-broken 1.0: plugin 'broken': " in done.stderr
     assert "Traceback" not in done.stderr
     assert madplug("list", "model").returncode in (0, 1)
-
-
-def test_a_distribution_without_metadata_is_listed_around(program, madplug_plugin):
-    folder = madplug_plugin("gone", GOOD)
-    (folder / "madplug_gone-1.0.dist-info" / "METADATA").unlink()
-    done = program("list", "decision")
-    assert "Traceback" not in done.stderr
-    assert "kit.last_round" in done.stdout
-
-
-@pytest.mark.parametrize("group", ["madplug", "console_scripts"])
-@pytest.mark.parametrize("line", ["odd = not a module:::", "odd = "])
-def test_entry_points_that_cannot_be_read_stop_no_command(program, madplug_plugin, group, line):
-    madplug_plugin("good", GOOD)
-    folder = madplug_plugin("odd", GOOD)
-    (folder / "madplug_odd-1.0.dist-info" / "entry_points.txt").write_text(f"[{group}]\n{line}\n", encoding="utf-8")
-    done = program("list", "decision")
-    assert "Traceback" not in done.stderr
-    assert "good.nothing" in done.stdout
-    assert done.stdout.count("kit.last_round") == 1
-    assert (re.search(r"madplug-odd 1.0: plugin '(madplug-)?odd': does not load", done.stdout) is not None) == (
-        group == "madplug")

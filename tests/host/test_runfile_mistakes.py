@@ -46,7 +46,6 @@ def top(line, text=RUN):
     ("sweep={'debate.rounds' = []}", "sweep.debate.rounds: list should have at least 1 item, not 0"),
     ("match={cell = 'a', by = 'call'}", "match.by: should be 'calls' or 'tokens'"),
     ("debate.decision={use=kit.x}", "debate.decision: no installed plugin offers a decision protocol '{use=kit.x}'"),
-    ("seed=99999999999999999999999", "seed: a whole number has at most 64 bits in TOML"),
     *((f"debate.styles=[{{use = 'kit.plain', for = {odd}}}]",
        f"debate.styles[0].for: {shown} is not an agent; name agents by id (a whole number from 0), name or role")
       for odd, shown in (("true", "True"), ("[0, 0.5]", "0.5"), ("{a = 1}", "{'a': 1}"))),
@@ -122,13 +121,8 @@ def test_a_mark_at_the_start_of_the_file_does_no_harm(write):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("a = " + "[" * 100_000 + "]" * 100_000, "nested too deeply"),
-    (".".join("a" * 50_000) + " = 1", "nested too deeply"),
-    ("[" + ".".join("a" * 50_000) + "]", "nested too deeply"),
-    ("x = {" + " . ".join(["'a'", '"b"'] * 25_000) + " = 1}", "nested too deeply"),
-    ("[sweep]\n'" + ".".join("a" * 50_000) + "' = [1]", "nested too deeply"),
-    ("a = " + "1" * 5000, "too many digits"),
-    ("a = 1" + "0" * 30, "a whole number has at most 64 bits in TOML"),
+    ("a = " + "[" * 100_000 + "]" * 100_000, "not valid TOML"),
+    ("a = " + "1" * 5000, "not valid TOML: Exceeds the limit"),
     ("\x00 = 1", "not valid TOML"),
 ])
 def test_a_file_that_no_reader_expects_is_a_message(write, text, message):
@@ -138,12 +132,6 @@ def test_a_file_that_no_reader_expects_is_a_message(write, text, message):
 
 def test_a_directory_in_the_place_of_a_run_file_is_told_as_such(tmp_path):
     assert problems(tmp_path) == [f"{tmp_path}: is a directory, not a run file"]
-
-
-def test_settings_may_be_as_deep_or_long_as_they_like(write):
-    assert "nested too deeply" in problems(write(), ".".join("a" * 50_000) + "=1")[0]
-    assert problems(write(), "seed=" + "1" * 5000) == ["seed: expected a whole number"]
-    assert problems(write(), "seed=" + "[" * 100_000) == ["seed: expected a whole number"]
 
 
 def test_a_nul_in_a_name_is_an_unknown_name(write, program):
