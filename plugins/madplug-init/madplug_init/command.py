@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 import madplug
-from madplug import UserError
+from madplug import Problem, UserError
+from madplug_files.columns import REQUIRED
+from madplug_files.readers import source
 
 METHOD = "som.debate"
 FORMATS = ("answers.choice", "answers.number", "answers.yesno", "answers.text")
@@ -17,6 +21,12 @@ QUESTIONS = (
     {"question": "Which planet is the smallest?", "choices": ["Venus", "Mercury", "Mars"], "reference": "Mercury"},
     {"question": "Which of these is a prime number?", "choices": ["21", "27", "29"], "reference": "29"})
 """What the file of questions has until it has yours."""
+CALLED = {"question": r"question|prompt|input|problem|query|frage",
+          "reference": r"reference|(correct[ _]?)?answer|answer[ _]?key|correct|label|target|gold([ _]?label)?|antwort",
+          "choices": r"choices|options"}
+"""What the column of a part is often called."""
+CHOICE = r"[a-j]|(option|choice)[ _]?[a-j1-9]"
+"""What a column with one choice of several is often called."""
 
 RUN = '''\
 # madplug check {file}   says what it takes; --ping also tries the model
@@ -26,7 +36,7 @@ RUN = '''\
 use = "files.table"
 path = {questions}    # .jsonl, .csv, .tsv or .parquet; relative to this file
 # limit = 20    # begin with a few; a higher limit later pays only for what is new
-{columns}    # where columns have other names
+{columns}    # {why}
 
 [answers]
 use = "{answers}"    # what counts as an answer: madplug list answers
@@ -67,7 +77,8 @@ use = "qa.accuracy"
 @click.option("--questions", metavar="FILE", type=click.Path(path_type=Path),
               help="Your questions.  [default: questions.jsonl, written with two to replace if it does not exist]")
 @click.option("--column", "columns", metavar="PART=COLUMN", multiple=True,
-              help="What a column is called: reference=answer, or choices=A,B,C,D if each has its own.")
+              help="What a column is called: reference=answer, or choices=A,B,C,D if each has its own; usual "
+                   "names are guessed.")
 @click.option("--model", default="gpt-4o-mini", show_default=True, help="The model's name, as the endpoint knows it.")
 @click.option("--base-url", metavar="URL", help="The endpoint.  [default: OPENAI_BASE_URL, or OpenAI]")
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), default=Path("study.toml"),
@@ -86,13 +97,18 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], model: s
     path = mine.relative_to(folder) if mine.is_relative_to(folder) else mine
     url = f"base_url = {json.dumps(base_url)}" if base_url else \
         '# base_url = "http://127.0.0.1:8000/v1"    # default: OPENAI_BASE_URL, or OpenAI'
-    named = ", ".join(map(_column, columns))
-    named = f"columns = {{{named}}}" if named else '# columns = {question = "input", reference = "target"}'
+    given = dict(map(_column, columns))
+    present = list(source(mine).columns)
+    guessed = _guessed(present, given)
+    named = f"columns = {{{_table({**given, **guessed})}}}" if given or guessed else \
+        '# columns = {question = "input", reference = "target"}'
+    why = f"guessed: {', '.join(guessed)}" if guessed else "where columns have other names"
     for agents in ("# ", ""):
         for answers in FORMATS:
             try:
                 output.write_text(RUN.format(file=output, questions=json.dumps(str(path)), answers=answers, url=url,
-                                             model=json.dumps(model), method=method, agents=agents, columns=named),
+                                             model=json.dumps(model), method=method, agents=agents, columns=named,
+                                             why=why),
                                   encoding="utf-8")
                 madplug.check(output)
             except OSError as error:
@@ -104,16 +120,39 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], model: s
             if new:
                 click.echo(f"wrote {mine.name}: put your questions there")
             click.echo(f"wrote {output}: next, madplug check {output}")
+            if guessed:
+                click.echo(f"guessed that {_table(guessed)}; --column PART=COLUMN says otherwise")
             if answers != FORMATS[0]:
                 click.echo(f"not every row has choices, so replies are read by {answers}; columns that have them are "
                            "named with --column choices=A,B,C")
             return
     if new:
         mine.unlink()
-    raise UserError(problem.problems)
+    lost = [part for part in REQUIRED if part not in {*present, *given, *guessed}]
+    raise UserError([*problem.problems, *(Problem(f"--column {part}=COLUMN", f"names the {part}") for part in lost)])
 
 
-def _column(text: str) -> str:
-    """`PART=COLUMN` as TOML; several columns are a list."""
+def _column(text: str) -> tuple[str, str | list[str]]:
+    """`PART=COLUMN`; several columns are a list."""
     part, _, column = text.partition("=")
-    return f"{part} = {json.dumps(column.split(',') if ',' in column else column)}"
+    return part, column.split(",") if "," in column else column
+
+
+def _guessed(present: Sequence[str], given: Mapping[str, object]) -> dict[str, str | list[str]]:
+    """The columns of parts that are not given and that no column is called after, where just one can be meant."""
+    found: dict[str, str | list[str]] = {}
+    for part, pattern in CALLED.items():
+        if part not in {*given, *present} and len(called := _matching(pattern, present)) == 1:
+            found[part] = called[0]
+    if len(own := _matching(CHOICE, present)) > 1 and "choices" not in {*present, *given, *found}:
+        found["choices"] = own
+    return found
+
+
+def _matching(pattern: str, present: Sequence[str]) -> list[str]:
+    return [name for name in present if re.fullmatch(pattern, name, re.IGNORECASE)]
+
+
+def _table(columns: Mapping[str, object]) -> str:
+    """Columns by part as TOML."""
+    return ", ".join(f"{part} = {json.dumps(column, ensure_ascii=False)}" for part, column in columns.items())

@@ -42,16 +42,26 @@ def test_the_rows_of_a_file_of_ones_own_choose_the_answer_format(reference, answ
     assert f"read by answers.{answers}; columns that have them are named with --column" in told
     assert f'use = "answers.{answers}"' in Path("study.toml").read_text()
     assert "already exists" in said("init", status=2)
-    Path("bad.csv").write_text("question,target\nWhat?,4\n")
-    assert "columns.reference" in said("init", "--questions", "bad.csv", "--output", "bad.toml", status=2)
-    said("init", "--questions", "bad.csv", "--output", "good.toml", "--column", "reference=target")
+    Path("bad.csv").write_text("question,is\nWhat?,4\n")
+    refused = said("init", "--questions", "bad.csv", "--output", "bad.toml", status=2)
+    assert "it has question, is" in refused
+    assert "--column reference=COLUMN: names the reference" in refused
+    said("init", "--questions", "bad.csv", "--output", "good.toml", "--column", "reference=is")
     assert "cannot be written: No such file" in said("init", "--output", "gone/study.toml", status=2)
 
 
-def test_choices_may_be_columns_of_their_own():
-    Path("mine.csv").write_text("question,A,B,reference\nWhat?,this,that,B\n")
-    said("init", "--questions", "mine.csv", "--column", "choices=A,B")
-    assert 'use = "answers.choice"' in Path("study.toml").read_text()
+@pytest.mark.parametrize(("header", "columns", "words"), [
+    ("question,x,y,reference", 'choices = ["x", "y"]', ["--column", "choices=x,y"]),
+    ("Frage,A,B,Answer", 'question = "Frage", reference = "Answer", choices = ["A", "B"]', []),
+    ("prompt,option_1,option_2,is", 'reference = "is", question = "prompt", choices = ["option_1", "option_2"]',
+     ["--column", "reference=is"])])
+def test_columns_of_other_names_are_named_or_guessed(header, columns, words):
+    Path("mine.csv").write_text(f"{header}\nWhat?,this,that,B\n")
+    told = said("init", "--questions", "mine.csv", *words)
+    run_file = Path("study.toml").read_text()
+    assert f"columns = {{{columns}}}    # " in run_file
+    assert 'use = "answers.choice"' in run_file
+    assert ("guessed that" in told) == ("# guessed: " in run_file) == ("question,x" not in header)
 
 
 def test_a_ping_is_one_request_to_each_model_and_says_who_does_not_answer():
