@@ -18,9 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from madplug.records import Usage
 
 
@@ -108,8 +111,6 @@ class AccessError(RefusedError):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'X'?` for the known name closest to `name`, or an empty string."""
-    from difflib import get_close_matches
-
     known = list(known)
     found = get_close_matches(name, known, n=1, cutoff=0.6)
     if not found:  # a full name whose last part was mistyped less than its first
@@ -117,6 +118,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
         found = [tails[t] for t in get_close_matches(name.rpartition(".")[2], tails, n=1, cutoff=0.75)]
     found = found or [k for k in known if k.startswith(f"{name}.")]  # a plugin's name alone
     return f"; did you mean '{found[0]}'?" if found else ""
+
+
+def nearest_file(path: Path, ending: str) -> str:
+    """`; did you mean 'X'?` for the file beside `path` that is called nearly so, or else what files there are."""
+    there = {file.stem: file.name for file in sorted(path.parent.glob(f"*{ending}"))}
+    if near := get_close_matches(path.stem, there, n=1):
+        return f"; did you mean '{there[near[0]]}'?"
+    return f"; its folder has {listed(there.values(), 5)}" if there else ""
 
 
 def nearest_or_all(name: str, known: Iterable[str], most: int = 12) -> str:
@@ -134,8 +143,6 @@ def listed(names: Iterable[str], most: int = 12, near: str = "") -> str:
     if len(names) <= most:
         return ", ".join(names)
     if near:
-        from difflib import get_close_matches
-
         names = list(dict.fromkeys([*get_close_matches(near, names, n=most, cutoff=0.0), *names]))
     return f"{', '.join(names[:most])} and {len(names) - most:,} more"
 

@@ -19,7 +19,7 @@ from pydantic_settings import BaseSettings, TomlConfigSettingsSource
 
 from madplug.config.problems import problems_of
 from madplug.config.shape import MOST_CELLS, Table
-from madplug.errors import Problem, UserError, nearest
+from madplug.errors import Problem, UserError, nearest_file
 from madplug.rows import storable_text
 from madplug.text import count
 
@@ -82,9 +82,8 @@ class _RunFile(TomlConfigSettingsSource):
 def _parse(path: Path) -> Table:
     try:
         if not path.is_file():
-            here = sorted(str(p) for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
             what = "is a directory, not a run file" if path.is_dir() else "no such file"
-            raise UserError(f"{path}: {what}{nearest(str(path), here)}")
+            raise UserError(f"{path}: {what}{nearest_file(path, '.toml')}")
         return dict(_RunFile(BaseSettings, path)())
     except OSError as error:
         raise UserError(f"{path!s:.200}: cannot be read: {error.strerror}") from None

@@ -22,7 +22,7 @@ from typing import Any
 
 from madplug.component import kind_of
 from madplug.components import Component
-from madplug.errors import UserError, message_of, nearest, nearest_or_all
+from madplug.errors import UserError, message_of, nearest_file, nearest_or_all
 from madplug.registry.offers import Offer, class_problem, kind_problem
 
 SESSION = "python"
@@ -91,8 +91,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file{nearest(path.name, [p.name for p in path.parent.glob('*.py')])}") \
-            from None
+        raise UserError(f"{path}: no such file{nearest_file(path, '.py')}") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{str(path)!r:.200}: cannot be read: {error}") from None
 

@@ -51,9 +51,12 @@ def test_a_file_that_is_not_toml_says_where(write):
     assert "not valid TOML" in problems(write("a = [1,\nb = 2"))[0]
 
 
-def test_a_missing_file_names_the_nearest(write):
-    path = write()
-    assert "did you mean" in problems(path.with_name("stduy.toml"))[0]
+@pytest.mark.parametrize(("name", "hint"), [
+    ("stduy.toml", "did you mean 'study.toml'?"), ("study", "did you mean 'study.toml'?"),
+    ("nope.toml", "its folder has study.toml")])
+def test_a_missing_file_names_the_nearest_or_those_that_are_there(write, name, hint):
+    path = write().with_name(name)
+    assert problems(path) == [f"{path}: no such file; {hint}"]
 
 
 def test_the_command_line_wins_over_the_environment_and_both_over_the_file(write):

@@ -231,7 +231,10 @@ ENVIRONMENTS.read(ROOT / "tox.ini")
 SETS = {**{name: [f"-r {name}"] for name in ("requirements-standard.txt", "requirements-demo.txt",
                                              "requirements-dev.txt", "requirements-integrations.txt")},
         **{name: ENVIRONMENTS[name].get("deps", "").splitlines() for name in ENVIRONMENTS.sections()
-           if name.startswith("testenv:")}}
+           if name.startswith("testenv:")},
+        **{command: ["-r requirements-standard.txt", *command.replace('"', "").split()[2:]]
+           for path in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("plugins/*/README.md")]
+           for command in re.findall(r"pip install [^`#\n]*/plugins/m[^`#\n]*", path.read_text(encoding="utf-8"))}}
 
 
 @pytest.mark.parametrize("name", SETS)

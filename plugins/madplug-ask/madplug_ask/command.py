@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from madplug import Problem, UserError, count, dollars, safe
+from madplug import Problem, UserError, count, dollars, nearest, safe
 
 if TYPE_CHECKING:
     from madplug import DebateResult, StudyResult
@@ -107,7 +107,10 @@ def asked_of(question: str, choices: tuple[str, ...], method: str | None, settin
     from madplug_ask.councils import FOLDER, Asked, chosen, parsed_seats
 
     found = chosen(Registry(), council, parsed_seats(seats), chair, method)
-    context = [attached.earlier(follow if follow.exists() else FOLDER / follow)] if follow else []
+    if follow and not (follow := follow if follow.exists() else FOLDER / follow).exists():
+        near = nearest(follow.name, (path.name for path in follow.parent.glob("*")))
+        raise UserError(f"--follow {follow}: there is no such debate{near}; madplug status {FOLDER} lists them")
+    context = [attached.earlier(follow)] if follow else []
     context += [attached.passage("Standard input", sys.stdin.read()) if str(path) == "-" else
                 attached.file_passage(path) for path in files]
     context += [attached.diff_passage(diff, Path())] if diff else []

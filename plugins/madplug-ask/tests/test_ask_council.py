@@ -153,9 +153,11 @@ def test_an_answer_that_cannot_be_exported_is_printed_all_the_same(ask):
     (("--seat", "small=openai:x", "--seat", "big=openai:y", "--chair", "smal"), "did you mean 'small'?"),
     (("--seat", "a=nothing:x"), "no installed plugin 'nothing'"),
     (("--seat", "a=openai:x", "--set", "models.a.base_url=https://api.openai.com/v1"), "OPENAI_API_KEY is not set"),
-    (("--seat", "a b=openai:x"), "a seat's name has letters")])
+    (("--seat", "a b=openai:x"), "a seat's name has letters"),
+    (("--council", "one", "--follow", "whch-way"), "did you mean 'which-way'?; madplug status runs/ask lists them")])
 def test_mistakes_are_told_before_anything_is_asked(ask, endpoint, tmp_path, words, message):
     (tmp_path / ".env").write_text("KEY=1")
+    (tmp_path / "runs/ask/which-way").mkdir(parents=True)
     status, _, stderr = ask(*words)
     assert (status, len(endpoint.endpoint.seen)) == (2, 0)
     assert message in stderr
