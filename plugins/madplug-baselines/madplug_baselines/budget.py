@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -14,8 +15,11 @@ C = TypeVar("C", bound=Component)
 
 AGENTS, ROUNDS = range(1, 13), range(1, 11)
 """The settings that are tried."""
-ONCE = {"attempts": 1, "retries": 0}
+ONCE: dict[str, Any] = {"attempts": 1, "retries": 0}
 """The options that say how often a reply is asked for, with which it is asked for once."""
+UNASKED = {"final": ("ask_if_unread", "recorded"), "extract": ("regex_then_llm", "regex"),
+           "conclude": ("unread", "never")}
+"""The options for which a model is asked where a reply gives no answer, and what they are where all do."""
 
 
 def add_calls(cli: click.Group) -> None:
@@ -48,15 +52,18 @@ def nearest_settings(cell: Cell, calls: int) -> tuple[int, int, int, int]:
 
 def expected(cell: Cell) -> int:
     """The calls of a debate that runs all its rounds and in which every reply can be read."""
-    return replace(cell, decision=_once(cell.decision), personas=[*map(_once, cell.personas)],
-                   phases=[*map(_once, cell.phases)],
-                   styles=[replace(bound, style=_once(bound.style)) for bound in cell.styles]).worst_calls()
+    once = partial(_once, stated=all(getattr(bound.style, "states_answers", True) for bound in cell.styles))
+    return replace(cell, decision=once(cell.decision), personas=[*map(once, cell.personas)],
+                   phases=[*map(once, cell.phases)], answers=once(cell.answers),
+                   styles=[replace(bound, style=once(bound.style)) for bound in cell.styles]).worst_calls()
 
 
-def _once(component: C) -> C:
-    options: Any = component.options
-    return type(component)(options.model_copy(update={
-        name: least for name, least in ONCE.items() if name in type(options).model_fields}))
+def _once(component: C, *, stated: bool) -> C:
+    """The component as if every reply could be read. stated: whether the replies give answers."""
+    given: Any = component.options
+    unasked = {name: never for name, (asked, never) in UNASKED.items() if stated and getattr(given, name, "") == asked}
+    once = {name: least for name, least in ONCE.items() if name in type(given).model_fields}
+    return type(component)(given.model_copy(update=once | unasked))
 
 
 def candidates(cell: Cell) -> Iterator[Cell]:

@@ -280,23 +280,32 @@ def test_a_debate_is_not_made_smaller_than_two_agents_and_two_rounds() -> None:
     assert nearest_settings(debate_from("A B C", rounds=3).cell, 1) == (2, 2, 4, 4)
 
 
-def test_replies_that_are_asked_for_again_count_only_in_the_most_calls() -> None:
+@pytest.mark.parametrize(("stated", "found"), [(True, (3, 3, 12, 25)), (False, (3, 3, 13, 25))])
+def test_what_is_asked_because_a_reply_cannot_be_read_counts_only_in_the_most_calls(stated: bool,
+                                                                                   found: tuple[int, ...]) -> None:
     class AskOptions(Options):
         attempts: int = 5
+        final: str = "ask_if_unread"
+
+    class Says(Cot):
+        """Some styles leave the answer to the end."""
+
+        states_answers = stated
 
     class Ask(DecisionProtocol):
-        """Asks each agent, up to five times."""
+        """Asks each agent, up to five times, and one for an answer."""
 
         Options = AskOptions
 
         def calls(self, plan: Plan) -> int:
-            return plan.agents * self.options.attempts
+            return plan.agents * self.options.attempts + (self.options.final != "recorded")
 
         def at_end(self, debate: Debate) -> Decision:
             raise NotImplementedError
 
-    cell = replace(debate_from("A B C", rounds=3).cell, decision=Ask())
-    assert nearest_settings(cell, 12) == (3, 3, 12, 24)
+    cell = debate_from("A B C", rounds=3).cell
+    cell = replace(cell, decision=Ask(), styles=[replace(cell.styles[0], style=Says())])
+    assert nearest_settings(cell, 12) == found
 
 
 def test_samples_are_as_many_as_the_calls() -> None:

@@ -191,6 +191,11 @@ class Reasoning(DiscussionStyle):
         solution: str = Field(default="", description=(
             "prompt: a line with the current draft, {solution}; this style has none"))
 
+    @property
+    def states_answers(self) -> bool:
+        """Whether its messages give answers, so that a decision need not ask for them."""
+        return bool(self.options.extract)
+
     def calls(self, plan: Plan) -> int:
         """One, and one more with `extract`."""
         return 2 if self.options.extract else 1
