@@ -111,6 +111,8 @@ class CellFacts(ABC):
     """Whether components may read the references."""
     dataset_key: str
     """Equal for cells with the same data set and the same options of it."""
+    study_cells: Collection[str]
+    """The names of all cells of the study."""
 
     @abstractmethod
     def component(self, base: type[C], name: str) -> C:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from madplug import runspecs
@@ -126,19 +126,16 @@ def merge(by_cell: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
             f"{'cells' if len(slugs) > 1 else 'cell'} '{names}': {problem.place}", problem.message)
 
 
-def check_matches(found: Sequence[Cell], names: Collection[str]) -> Iterator[Problem]:
-    """Cells that are matched to one that does not exist or has other samples, or whose calls do not follow it.
-
-    names: of all cells, also of those that have problems of their own and are not among `found`.
-    """
+def check_matches(found: Sequence[Cell]) -> Iterator[Problem]:
+    """Cells that are matched to one that does not exist or has other samples, or whose calls do not follow it."""
     by_slug = {cell.slug: cell for cell in found}
     for cell in found:
         if cell.match is None:
             continue
         name, place = cell.match["cell"], f"cell '{cell.slug}': match.cell"
         other = by_slug.get(name)
-        if name not in names:
-            yield Problem(place, f"there is no cell '{name}'{nearest_or_all(name, names)}")
+        if name not in cell.study_cells:
+            yield Problem(place, f"there is no cell '{name}'{nearest_or_all(name, cell.study_cells)}")
         elif other is None:
             continue
         elif other.dataset_key != cell.dataset_key:

@@ -188,7 +188,7 @@ class Resolver:
         problems += (Problem(f"cells[{i}].name", f"'{name}' is the name of another cell")
                      for i, name in enumerate(names) if name is not None and name in names[:i])
         found, by_cell = self._cells(run.oracle)
-        problems += [*merge(by_cell), *check_matches(found, by_cell)]
+        problems += [*merge(by_cell), *check_matches(found)]
         limits = Limits(**{name: getattr(run.limits, name) for name in LimitsTable.model_fields},
                         counts=run.limits.model_extra)
         if limits.cost_usd is not None:
@@ -235,6 +235,8 @@ class Resolver:
             by_cell[slug] = resolver.problems
             if cell is not None:
                 found.append(cell)
+        for cell in found:
+            cell.study_cells = tuple(by_cell)
         return found, by_cell
 
     def _unpriced(self) -> list[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -89,6 +89,7 @@ class Cell(CellFacts):
     """The services that a component of the cell names, by their names in the run file."""
     dataset: Dataset | None = None
     dataset_key: str = ""
+    study_cells: Collection[str] = ()
     oracle: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What the sweep or the listed cell changes in the run file, by dotted key."""

@@ -60,7 +60,12 @@ class Decided(Observer):
     options: DecidedOptions
 
     def check(self, cell: CellFacts) -> Iterator[str]:
-        """The score is one of a metric of the cell."""
+        """The score is one of a metric of the cell, and the baseline is one of several cells."""
+        baseline, cells = self.options.baseline, cell.study_cells
+        if baseline is not None and baseline not in cells:
+            yield f"baseline: there is no cell '{baseline}'{nearest_or_all(baseline, cells)}"
+        elif baseline is not None and len(cells) == 1:
+            yield f"baseline: there is no cell beside '{baseline}'"
         metric, known = self.options.metric, cast("Cell", cell).metrics
         if not any(f"{metric}.".startswith(f"{name}.") for name in known):
             yield f"metric: there are cells in which no metric gives '{metric}'{nearest_or_all(metric, known)}"
@@ -73,12 +78,7 @@ class Decided(Observer):
         with open_study(run.folder) as study:
             cells = list(study.fact("settings"))
             self._begun = dict.fromkeys(id.sample for id in study.since()[0].debates)
-        baseline = self.options.baseline
-        if baseline is not None and baseline not in cells:
-            raise UserError(f"baseline: there is no cell '{baseline}'{nearest(baseline, cells)}")
-        if baseline is not None and len(cells) == 1:
-            raise UserError(f"baseline: there is no cell beside '{baseline}'")
-        self._open = [cell for cell in cells if cell != baseline]
+        self._open = [cell for cell in cells if cell != self.options.baseline]
         self._alpha = self.options.alpha / len(self._open)
         self._ended = 0
         self._look()

@@ -94,7 +94,6 @@ def test_a_cell_that_is_decided_gets_no_further_debates_while_the_others_go_on(r
 
 
 @pytest.mark.parametrize(("aim", "said"), [
-    ('baseline = "god"', "there is no cell 'god'; did you mean 'good'"),
     ('metric = "dynamics.output_tokens.total"', "is 3 in a debate, and has to be between 0 and 1"),
     ('metric = "qa.accuracy.all"', "no score is called 'qa.accuracy.all'; did you mean 'qa.accuracy'")])
 def test_what_cannot_be_looked_at_is_a_problem_of_a_study_that_goes_on(run, aim, said):
@@ -103,9 +102,12 @@ def test_what_cannot_be_looked_at_is_a_problem_of_a_study_that_goes_on(run, aim,
     assert said in summary["problems"][0]
 
 
-def test_the_score_of_no_metric_is_refused_before_anything_is_paid(run):
-    with pytest.raises(madplug.UserError, match=r"^observers: metric: .*'qa.acuracy'; did you mean 'qa.accuracy'"):
-        run('metric = "qa.acuracy"')
+@pytest.mark.parametrize(("aim", "said"), [
+    ('metric = "qa.acuracy"', "metric: .*'qa.acuracy'; did you mean 'qa.accuracy'"),
+    ('baseline = "god"', "baseline: there is no cell 'god'; did you mean 'good'")])
+def test_what_the_study_does_not_have_is_refused_before_anything_is_paid(run, aim, said):
+    with pytest.raises(madplug.UserError, match=f"^observers: {said}"):
+        run(aim)
 
 
 def test_questions_behind_one_that_is_not_finished_do_not_count(tmp_path):
