@@ -163,6 +163,8 @@ class AnswerFormat(Component):
     """What counts as an answer, and when two answers are the same."""
 
     kind, plural, label, slot = "answers", "answers", "answer format", "answers"
+    scored_by: str = "qa.accuracy"
+    """A metric for such answers, which `madplug check` names where there is none."""
 
     @abstractmethod
     def instruction(self, sample: Sample) -> str:

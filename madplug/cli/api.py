@@ -114,12 +114,12 @@ def check(source: str | Path | Mapping[str, Any], settings: Mapping[str, Any] | 
     The arguments are those of `run`. Raises `UserError` with every mistake.
     """
     from madplug.config.check import notes, sizes
-    from madplug.study.survey import CHECKED, check_rows
+    from madplug.study.survey import check_rows
 
     resolved = load(Path(source) if isinstance(source, str) else source, settings or {})
-    check_rows(resolved.plan.cells, most=CHECKED)
+    odd = list(check_rows(resolved.plan.cells))
     return {"study": resolved.plan.name, "cells": sizes(resolved.plan),
-            "notes": list(notes(resolved.plan, resolved.table))}
+            "notes": [*notes(resolved.plan, resolved.table), *odd]}
 
 
 def list_components(kind: str | None = None) -> list[dict[str, str]]:

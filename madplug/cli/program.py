@@ -218,11 +218,11 @@ def check(file: Path, settings: tuple[str, ...]) -> ResolvedStudy:
     """
     from madplug.config import load
     from madplug.config.check import notes, sizes
-    from madplug.study.survey import CHECKED, check_rows
+    from madplug.study.survey import check_rows
 
     resolved = load(file, settings)
     plan = resolved.plan
-    check_rows(plan.cells, most=CHECKED)
+    odd = list(check_rows(plan.cells))
     rows = sizes(plan)
     shown = [["?" if value is None else str(value) for value in row.values()] for row in rows]
     click.echo(columns(shown, list(rows[0])))
@@ -230,8 +230,8 @@ def check(file: Path, settings: tuple[str, ...]) -> ResolvedStudy:
     most = "an unknown number of model calls" if None in totals else \
         f"at most {sum(totals):,} model calls (excluding retries)"
     click.echo(f"{plan.name}: {count(len(plan.cells), 'cell')} x {count(plan.repeats, 'repeat')}; {most}")
-    for line in notes(plan, resolved.table):
-        click.echo(line)
+    for line in (*notes(plan, resolved.table), *odd):
+        click.echo(safe(line))
     return resolved
 
 

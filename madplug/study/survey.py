@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -93,10 +93,19 @@ def fitting(rows: Iterable[Sampled], cells: Iterable[Cell]) -> Iterator[Sampled]
         raise UserError(problems)
 
 
-def check_rows(cells: Sequence[Cell], most: int) -> None:
-    """Check the first rows of every data set. most: rows. Raises `UserError` or `StudyError`."""
+def check_rows(cells: Sequence[Cell]) -> Iterator[str]:
+    """Check the first rows of every data set, and tell what to know of them. Raises `UserError` or `StudyError`."""
     for dataset in {id(cell.dataset): cell.dataset for cell in cells if cell.dataset is not None}.values():
-        deque(fitting(islice(read_rows(dataset, Ids()), most), [c for c in cells if c.dataset is dataset]), maxlen=0)
+        theirs = [cell for cell in cells if cell.dataset is dataset]
+        rows = [(sample.id, len(set(sample.choices)) < len(sample.choices), bool(references))
+                for sample, references in fitting(islice(read_rows(dataset, Ids()), CHECKED), theirs)]
+        if twice := [id for id, same, _ in rows if same]:
+            more = f" (and {len(twice) - 1:,} more)" if len(twice) > 1 else ""
+            yield (f"warning: dataset: sample '{twice[0]}'{more} has two equal choices; an answer that names the other "
+                   "one than the reference is wrong")
+        if any(known for *_, known in rows) and not any(cell.metrics for cell in theirs):
+            yield (f'warning: metrics: there is none, so no answer is scored; for example metrics = '
+                   f'["{theirs[0].answers.scored_by}"]')
 
 
 def survey(cells: Sequence[Cell], repeats: int, recorder: Recorder) -> dict[str, Survey]:

@@ -279,6 +279,22 @@ def madplug_register_styles():
     assert "warning" not in program("check", path, "--set", 'debate.styles=["photos.seeing"]').stdout
 
 
+def test_check_warns_of_rows_with_equal_choices_and_of_answers_that_nothing_scores(program, write, tmp_path):
+    (tmp_path / "mine.py").write_text("""
+from madplug import Dataset, Sample
+class Twice(Dataset):
+    name = "twice"
+    answers = "kit.stripped"
+    def samples(self, split=None):
+        return ((Sample(f"s{i}", "?", ("Rome", "Rome" if i % 2 else "Oslo")), ("A",)) for i in range(6))
+""")
+    path = write(RUN.replace("use = \"kit.numbered\"\nsize = 6", 'use = "./mine.py:Twice"'))
+    done = program("check", path)
+    assert "warning: dataset: sample 's1' (and 2 more) has two equal choices" in done.stdout
+    assert "metrics" not in done.stdout
+    assert 'for example metrics = ["qa.accuracy"]' in program("check", path, "--set", "metrics=[]").stdout
+
+
 def test_options_are_read_once_more_as_they_were_written():
     class Some(Options):
         whole: int = 1

@@ -123,6 +123,7 @@ class Free(Reading):
     """
 
     name = "free"
+    scored_by = "text.rouge"
     reads_any_text = True
     alone = "Give only the complete answer."
     source = "Becker et al. 2025 (MALLM), appendix G.5"

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 import madplug
-from madplug import Problem, UserError
+from madplug import Problem, UserError, safe
 from madplug_files.columns import REQUIRED
 from madplug_files.readers import source
 
@@ -110,7 +110,7 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], model: s
                                              model=json.dumps(model), method=method, agents=agents, columns=named,
                                              why=why),
                                   encoding="utf-8")
-                madplug.check(output)
+                notes = madplug.check(output)["notes"]
             except OSError as error:
                 raise UserError(f"--output {output}: cannot be written: {error.strerror}") from None
             except UserError as error:
@@ -122,6 +122,8 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], model: s
             click.echo(f"wrote {output}: next, madplug check {output}")
             if guessed:
                 click.echo(f"guessed that {_table(guessed)}; --column PART=COLUMN says otherwise")
+            for note in (note for note in notes if note.startswith("warning: dataset")):
+                click.echo(safe(note))
             if answers != FORMATS[0]:
                 click.echo(f"not every row has choices, so replies are read by {answers}; columns that have them are "
                            "named with --column choices=A,B,C")

@@ -56,8 +56,9 @@ def test_the_rows_of_a_file_of_ones_own_choose_the_answer_format(reference, answ
     ("prompt,option_1,option_2,is", 'reference = "is", question = "prompt", choices = ["option_1", "option_2"]',
      ["--column", "reference=is"])])
 def test_columns_of_other_names_are_named_or_guessed(header, columns, words):
-    Path("mine.csv").write_text(f"{header}\nWhat?,this,that,B\n")
+    Path("mine.csv").write_text(f"{header}\nWhat?,this,that,B\nWho?,me,me,A\n")
     told = said("init", "--questions", "mine.csv", *words)
+    assert "'row-2' has two equal choices" in told
     run_file = Path("study.toml").read_text()
     assert f"columns = {{{columns}}}    # " in run_file
     assert 'use = "answers.choice"' in run_file
