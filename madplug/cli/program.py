@@ -16,7 +16,7 @@ import click
 
 from madplug.errors import MadplugError, UserError
 from madplug.log import redact
-from madplug.text import columns, count, dollars, safe
+from madplug.text import columns, count, safe
 
 if TYPE_CHECKING:
     from madplug.config import ResolvedStudy
@@ -34,7 +34,8 @@ DISTRIBUTIONS: Mapping[str, str] = {
     "report": "madplug-report",
     "rescore": "madplug-redecide", "run --batch": "madplug-batch", "run --detach": "madplug-batch",
     "run --prepare": "madplug-shards", "run --prepared": "madplug-shards",
-    "run --shard": "madplug-shards", "run --watch": "madplug-read", "serve": "madplug-serve", "view": "madplug-view"}
+    "run --shard": "madplug-shards", "run --watch": "madplug-read", "serve": "madplug-serve", "status": "madplug-read",
+    "view": "madplug-view"}
 """The distribution to install for a command, or an option of a command, that is not there."""
 
 
@@ -268,53 +269,6 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool, q
     for problem in [] if quiet else registry.problems:
         click.echo(f"madplug: {safe(str(problem))}", err=True)
     sys.exit(status)
-
-
-@main.command()
-@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--sort", type=click.Choice(("study", "date", "score", "cost", "state")), default="date",
-              help="What several studies are sorted by; by date, the newest is the first.  [default: date]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def status(folders: tuple[Path, ...], sort: str, as_json: bool) -> None:
-    """Show the progress of a study, also while it runs; of several, or a folder of studies, a line for each."""
-    from madplug.store import find_studies
-
-    found = find_studies(folders)
-    if found == [folders[0]]:
-        _print_study(found[0], as_json=as_json)
-    else:
-        _print_studies(found, sort, as_json=as_json)
-
-
-def _print_studies(folders: Sequence[Path], sort: str, *, as_json: bool) -> None:
-    from madplug.cli.status import HEAD, listed_studies, study_row
-    from madplug.rows import plain
-
-    studies = listed_studies(folders, sort)
-    if as_json:
-        click.echo(json.dumps(plain(studies), indent=2, ensure_ascii=False))
-        return
-    click.echo(columns([study_row(facts) for facts in studies], HEAD))
-    for problem in filter(None, (facts.problem for facts in studies)):
-        click.echo(f"problem: {safe(problem)}")
-
-
-def _print_study(folder: Path, *, as_json: bool) -> None:
-    from madplug.cli.status import status_of
-
-    facts = status_of(folder)
-    if as_json:
-        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
-        return
-    head = [name for name in ("cell", "partial", "done", "failed", "undecided", "fallback", "unread", "calls", "tokens")
-            if name not in ("partial", "fallback", "unread") or any(cell[name] for cell in facts["cells"])]
-    click.echo(columns([[safe(str(c[name])) for name in head] for c in facts["cells"]], head))
-    left = "unknown" if facts["left"] is None else str(facts["left"])
-    cost = "" if not facts["cost_usd"] else f", ${dollars(facts['cost_usd'])}"
-    click.echo(f"{facts['done']} done, {facts['failed']} failed, {left} left; {facts['calls']} calls paid, "
-               f"{facts['tokens']} tokens{cost}")
-    for text in filter(None, [facts["waiting"], *(f"problem: {problem}" for problem in facts["problems"])]):
-        click.echo(safe(text))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,8 @@ class Totals:
     calls: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
+    retries: int = 0
+    """Attempts that failed, over all calls that were answered in the end."""
 
 
 @dataclass(frozen=True, slots=True)

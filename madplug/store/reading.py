@@ -57,7 +57,7 @@ _SUMS = """SELECT cell, coalesce(sum(outcome = 'done'), 0), coalesce(sum(outcome
  coalesce(sum(seconds), 0.0), max(repeat) + 1 FROM debates WHERE {} GROUP BY cell ORDER BY min(number)"""
 _PAID = """SELECT count(*), coalesce(sum(prompt + completion), 0), coalesce(sum(cost_usd), 0.0),
  coalesce(sum(retries), 0) FROM calls"""
-_PAID_TYPES: Mapping[str, Any] = {"calls": int, "tokens": int, "cost": float, "retries": int}
+_PAID_TYPES: Mapping[str, Any] = {"calls": int, "tokens": int, "cost_usd": float, "retries": int}
 _MESSAGES = """SELECT messages.record, contents.text FROM messages LEFT JOIN contents ON contents.number = reply
  WHERE debate = ? ORDER BY id"""
 _CHANGED = """SELECT cell, repeat, sample, outcome, coalesce(messages, (SELECT count(*) FROM messages WHERE debate =
@@ -95,12 +95,7 @@ class Reader:
 
     def totals(self) -> Totals:
         """What has been paid for."""
-        calls, tokens, cost, _ = self._paid()
-        return Totals(calls, tokens, cost)
-
-    def retries(self) -> int:
-        """How many attempts failed, over all calls that were answered in the end."""
-        return int(self._paid()[3])
+        return Totals(**self._checked(_PAID_TYPES, self._one(_PAID), "the sums of the calls"))
 
     def figures(self, cell: str | None = None) -> Iterator[Mapping[str, Any]]:
         """One row per debate of a cell, or of all, that has ended, with its numbers and without its messages.
@@ -256,10 +251,6 @@ class Reader:
             return Scope()
         row = self._one("SELECT value FROM facts WHERE name = ?", (SCOPE,))
         return Scope() if row is None else self._parsed(lambda: _scope(row[0]), f"the fact '{SCOPE}'")
-
-    def _paid(self) -> tuple[Any, ...]:
-        """Calls, tokens, cost (USD) and failed attempts."""
-        return tuple(self._checked(_PAID_TYPES, self._one(_PAID), "the sums of the calls").values())
 
     def _lines(self, where: str, values: Sequence[Any]) -> Iterator[tuple[DebateId, str]]:
         """Debates, each as one line of JSON."""

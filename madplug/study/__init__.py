@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from madplug.study.intervals import interval, t_quantile
     from madplug.study.jobs import JobStream
     from madplug.study.listening import Listening
-    from madplug.study.listing import StudyFacts, study_facts, study_state
     from madplug.study.log import redirect_log
     from madplug.study.process import (
         FINISHED,
@@ -47,11 +46,11 @@ if TYPE_CHECKING:
 __all__ = [
     "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "CellFigures", "CellSetup",
     "DebateState", "Driver", "Ending", "InstalledBuilder", "Job", "JobStream", "Listening", "Made", "Registry",
-    "ResolvedStudy", "Resolver", "Session", "Source", "StudyDriver", "StudyFacts", "StudyRun", "Worker", "absolute",
+    "ResolvedStudy", "Resolver", "Session", "Source", "StudyDriver", "StudyRun", "Worker", "absolute",
     "as_toml", "check_facts", "check_folder", "collect_rarely", "confirm", "conflicts", "cost_of", "describe_error",
     "dotted", "echo", "error_text", "figures_by_cell", "file_of", "follow", "interruptible", "interval", "is_cell",
     "load", "overlay", "read", "read_manifest", "read_text", "redirect_log", "replacing", "setting", "shared_rates",
-    "study_facts", "study_state", "t_quantile", "write_whole",
+    "t_quantile", "write_whole",
 ]
 
 _HOMES = {
@@ -72,7 +71,6 @@ _HOMES = {
     "study.files": ("read_text", "replacing", "write_whole"),
     "study.jobs": ("Job", "JobStream"),
     "study.listening": ("Listening",),
-    "study.listing": ("StudyFacts", "study_facts", "study_state"),
     "study.log": ("redirect_log",),
     "study.process": ("FINISHED", "INTERRUPTED", "LIMIT", "SOME_FAILED", "STOPPING", "collect_rarely", "echo",
         "interruptible"),

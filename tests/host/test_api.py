@@ -11,7 +11,6 @@ import time
 import warnings
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from tests_support import RUN, paid
@@ -30,7 +29,6 @@ from madplug import (
     Usage,
     UserError,
 )
-from madplug.cli.status import status_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -306,20 +304,6 @@ def test_what_calls_of_an_unknown_price_cost_is_not_said(tmp_path):
     settings = {"models.m.price": {"prompt": 1.0, "completion": 1.0}}
     assert madplug.run(STUDY).summary["paid"]["cost_usd"] is None
     assert madplug.run(STUDY, settings=settings, output="priced").summary["paid"]["cost_usd"] > 0
-
-
-def test_nor_does_the_status_say_it_where_only_one_model_has_a_price():
-    prices = {"models.m.price": {"prompt": 1.0, "completion": 1.0}, "models.n": {"use": "kit.hash"},
-              "debate.models": ["m", "n"], "debate.agents": 2}
-    madplug.run(STUDY, settings=prices, output="mixed")
-    assert status_of(Path("mixed"))["cost_usd"] is None
-    madplug.run(STUDY, settings={**prices, "debate.models": ["m"]}, output="priced")
-    assert status_of(Path("priced"))["cost_usd"] > 0
-
-
-def test_the_status_names_a_cell_of_which_no_debate_has_ended():
-    madplug.run(STUDY, settings={"limits.calls": 1}, output="begun")
-    assert [(cell["cell"], cell["done"]) for cell in status_of(Path("begun"))["cells"]] == [("main", 0)]
 
 
 def test_a_limit_and_a_failure_are_a_status():

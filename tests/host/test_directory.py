@@ -1,6 +1,5 @@
 """The directory of a study: nothing of anybody else's is overwritten, and a killed study can be read."""
 
-import json
 import os
 import signal
 import subprocess
@@ -9,7 +8,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from tests_support import RUN
+from tests_support import RUN, counts
 
 from madplug import UserError
 from madplug.store import open_study
@@ -114,7 +113,7 @@ def madplug_register_observers():
 '''.replace("\\\\n", "\\n"))
     file = write()
     assert program("run", file, "--set", "limits.calls=13").returncode == 3
-    half = json.loads(program("status", "runs/study", "--json").stdout)
+    half = counts()
     done = program("run", file, "--set", 'observers=[{use = "diary.lines", path = "diary.txt"}]')
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "diary.txt").read_text().splitlines()

@@ -1,7 +1,6 @@
 """However a study is stopped: what the endpoint has answered is kept, and none of it is asked for again."""
 
 import asyncio
-import json
 import os
 import signal
 import sqlite3
@@ -10,6 +9,7 @@ import sys
 import time
 
 import pytest
+from tests_support import counts
 
 from madplug import Metric, Reply, Sample, StudyStopped
 from madplug.config.plan import Limits, StudyPlan
@@ -39,8 +39,8 @@ def resumes_without_paying_twice(madplug, file, tmp_path):
     assert done.returncode == 0, done.stderr
     calls = answered(tmp_path)
     assert len(calls) == len(set(calls)) == kept(tmp_path)
-    status = json.loads(madplug("status", "runs/study", "--json").stdout)
-    assert (status["left"], status["calls"]) == (0, len(calls))
+    now = counts(tmp_path / "runs/study")
+    assert (now["left"], now["calls"]) == (0, len(calls))
 
 
 @pytest.mark.parametrize("numbers", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGHUP],

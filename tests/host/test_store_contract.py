@@ -323,11 +323,11 @@ def test_what_calls_used_is_added_up(store):
     assert store.reader.spent([b"k", b"unknown", "not hexadecimal"]) == Spent(1, 3, 4, 0.5, 1.5, 2)
     assert store.reader.spent([b"k".hex(), b"free"]) == Spent(2, 3, 4, None, 1.5, 2)
     assert store.reader.spent([]) == Spent()
-    assert (store.reader.totals(), store.reader.retries()) == (Totals(2, 7, 0.5), 2)
+    assert store.reader.totals() == Totals(2, 7, 0.5, 2)
 
 
 def test_what_left_the_run_file_is_not_read(store):
-    """`status_of`, figures and debates: cells, repeats, samples and metrics."""
+    """Overview, figures and debates: cells, repeats, samples and metrics."""
     scope = Scope(frozenset("ab"), 2, {"a": frozenset({"q1"})}, {"b": ("new",)}, {"b": frozenset({"old"})})
     ids = [DebateId(cell, repeat, f"q{i}") for cell in "abc" for repeat in range(3) for i in range(4)]
     metrics = {"new": 1.0, "old": 0.0, "table": None, "table.part": 1.0}

@@ -10,9 +10,9 @@ import sys
 import time
 
 import pytest
-from tests_support import RUN, exported, paid
+from tests_support import RUN, counts, exported, paid
 
-from madplug.store import open_recorder
+from madplug import UserError, open_study
 
 
 def start(tmp_path, *words):
@@ -43,8 +43,7 @@ def test_a_study_is_run_kept_and_shown(madplug, write, tmp_path):
     assert (summary["status"], cell["done"], cell["failed"], cell["calls"]) == ("finished", 6, 0, 24)
     assert set(cell["metrics"]["kit.right"]) == {"mean", "std", "ci95", "ci_method", "median", "n", "proportion",
                                                  "per_repeat"}
-    status = json.loads(madplug("status", folder, "--json").stdout)
-    assert (status["done"], status["left"], status["calls"]) == (6, 0, 24)
+    assert counts(folder) == {"done": 6, "failed": 0, "left": 0, "calls": 24}
     rows = exported(folder)
     assert len(rows) == 6
     assert set(rows[0]) >= {"cell", "repeat", "sample", "references", "agents", "messages", "decision", "metrics",
@@ -176,7 +175,7 @@ def test_an_interrupt_finishes_what_is_in_flight_and_a_second_run_continues(madp
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert "waiting for calls in flight" in err
-    kept = json.loads(madplug("status", "runs/study", "--json").stdout)["calls"]
+    kept = counts(tmp_path / "runs/study")["calls"]
     assert kept == paid(tmp_path) < 24
     assert madplug("run", write(), *LEDGER).returncode == 0
     assert paid(tmp_path) == 24
@@ -216,7 +215,7 @@ def test_the_same_refusal_everywhere_stops_the_study_early_with_one_message(prog
                    "models.m.max_in_flight=4")
     assert done.returncode == 1
     assert "stopped: model 'm' refuses every request: 401 no such key" in done.stderr
-    assert json.loads(program("status", "runs/study", "--json").stdout)["failed"] < 20
+    assert counts()["failed"] < 20
 
 
 def test_a_second_process_on_the_same_study_is_refused(madplug, write, tmp_path):
@@ -225,7 +224,7 @@ def test_a_second_process_on_the_same_study_is_refused(madplug, write, tmp_path)
     done = madplug("run", write())
     assert done.returncode == 2
     assert "another process is running this study" in done.stderr
-    assert madplug("status", "runs/study").returncode == 0
+    assert counts(tmp_path / "runs/study")["done"] == 0, "it can be read meanwhile"
     process.kill()
     process.communicate()
 
@@ -235,9 +234,11 @@ def test_a_study_of_a_newer_madplug_is_refused(program, write, tmp_path):
     db = sqlite3.connect(tmp_path / "runs/study/study.db")
     db.execute("PRAGMA user_version = 99")
     db.close()
-    for done in (program("run", write()), program("status", "runs/study")):
-        assert done.returncode == 2
-        assert "made by a newer madplug" in done.stderr
+    done = program("run", write())
+    assert done.returncode == 2
+    assert "made by a newer madplug" in done.stderr
+    with pytest.raises(UserError, match="made by a newer madplug"):
+        open_study("runs/study")
 
 
 @pytest.mark.parametrize("place", ["/proc/nowhere/study", "file/study"])
@@ -256,33 +257,11 @@ def test_a_full_disk_loses_nothing(madplug, write, tmp_path):
     assert full.returncode == 1, full.stderr
     assert "cannot write" in full.stderr
     assert "Traceback" not in full.stderr
-    kept = json.loads(madplug("status", "runs/study", "--json").stdout)["calls"]
+    kept = counts(tmp_path / "runs/study")["calls"]
     assert kept > 0
     done = madplug("run", write(), "--set", "dataset.size=400", *LEDGER)
     assert done.returncode == 0, done.stderr
     assert paid(tmp_path) == 1600 - kept
-
-
-def test_status_of_nothing_is_an_error(program, tmp_path):
-    done = program("status", tmp_path)
-    assert done.returncode == 2
-    assert "no study here" in done.stderr
-
-
-def test_studies_in_a_folder_are_listed_newest_first_and_a_live_one_is_told_from_a_dead_one(program, write, tmp_path):
-    program("run", write(), "--output", "runs/whole", "--quiet")
-    program("run", write(), "--output", "runs/part", "--set", "limits.calls=4", "--quiet")
-    (tmp_path / "runs/notes").mkdir()
-    writing = open_recorder(tmp_path / "runs/whole")
-    found = {row["folder"]: row for row in json.loads(program("status", "runs", "--json").stdout)}
-    writing.close()
-    assert {folder: row["state"] for folder, row in found.items()} == {"runs/part": "stopped", "runs/whole": "running"}
-    manifest = tmp_path / "runs/part/manifest.json"
-    manifest.write_text(json.dumps({"components": {}, "runs": [{"started": "2026-01-01T00:00:00Z"}]}))
-    lines = program("status", "runs").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["study", "runs/whole", "runs/part"]
-    assert "finished" in lines[1]
-    assert found["runs/whole"]["best"]["metric"] in lines[1]
 
 
 def test_an_observer_that_fails_is_shown_at_the_end_and_the_study_is_done(program, write, tmp_path):
@@ -363,7 +342,8 @@ class First(DecisionProtocol):
     done = program("run", write(RUN), "--yes", "--set", "debate.decision=./mine.py:First", "--set", "dataset.size=3")
     assert f"{told}; madplug read runs/study --{name} lists them" in done.stderr
     assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0][name] == 3
-    assert json.loads(program("status", "runs/study", "--json").stdout)["cells"][0][name] == 3
+    with open_study("runs/study") as study:
+        assert getattr(study.overview()[0], name) == 3
 
 
 def test_a_matched_cell_waits_for_the_other_and_sees_its_cost(program, write, tmp_path, madplug_plugin):

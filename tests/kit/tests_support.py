@@ -46,6 +46,15 @@ def paid(folder):
     return len(ledger.read_text().splitlines()) if ledger.is_file() else 0
 
 
+def counts(folder="runs/study"):
+    """The debates of a study that are done, failed and left, and the calls that were paid for."""
+    with open_study(folder) as study:
+        cells = study.overview()
+        done, failed = sum(cell.done for cell in cells), sum(cell.failed for cell in cells)
+        return {"done": done, "failed": failed, "left": study.fact("planned") - done - failed,
+                "calls": study.totals().calls}
+
+
 def summary(folder, study="study"):
     """What was written at the end of a study in `runs`."""
     return json.loads((folder / "runs" / study / "summary.json").read_text())

@@ -1,8 +1,9 @@
-"""Debates as people read them: `madplug read`, `madplug run --watch`, and pages in a notebook.
+"""Studies and debates as people read them: `madplug status`, `read`, `run --watch`, and pages in a notebook.
 
-All three draw one description of a debate, which other plugins can draw too: `outline` turns a debate on record into an
-`Outline`: who answered what in each round, who changed their mind and whose messages they had been shown, how the votes
-stood, what was decided and what it cost. `Grader` says which answers are right.
+The last three draw one description of a debate, which other plugins can draw too: `outline` turns a debate on record
+into an `Outline`: who answered what in each round, who changed their mind and whose messages they had been shown, how
+the votes stood, what was decided and what it cost. `Grader` says which answers are right. `study_facts` describes a
+study in a list of studies.
 """
 
 from __future__ import annotations
@@ -26,9 +27,14 @@ if TYPE_CHECKING:
     from madplug_read.records import MessageCard as MessageCard
     from madplug_read.records import Outline as Outline
     from madplug_read.records import RoundRow as RoundRow
+    from madplug_read.status import print_status as print_status
+    from madplug_read.studies import StudyFacts as StudyFacts
+    from madplug_read.studies import study_facts as study_facts
+    from madplug_read.studies import study_state as study_state
     from madplug_read.traits import TRAITS as TRAITS
 
 _HOMES = {"grading": ("Grader", "Grades"), "outlines": ("outline",), "traits": ("TRAITS",),
+          "status": ("print_status",), "studies": ("StudyFacts", "study_facts", "study_state"),
           "records": ("AgentColumn", "AnswerKey", "Change", "Mark", "MessageCard", "Outline", "RoundRow")}
 __all__ = [*sorted(name for names in _HOMES.values() for name in names)]  # noqa: PLE0604
 
@@ -43,10 +49,11 @@ if not TYPE_CHECKING:
 
 @hookimpl
 def madplug_register_commands(cli: click.Group) -> None:
-    """Add `madplug read`, and the option `--watch` of `madplug run`."""
-    from madplug_read.command import read, watch
+    """Add `madplug read` and `madplug status`, and the option `--watch` of `madplug run`."""
+    from madplug_read.command import read, status, watch
 
     cli.add_command(read)
+    cli.add_command(status)
     cli.commands["run"].params.append(watch)
 
 

@@ -1,4 +1,4 @@
-"""The command `madplug read`, and the option `--watch` of `madplug run`."""
+"""The commands `madplug read` and `madplug status`, and the option `--watch` of `madplug run`."""
 
 from __future__ import annotations
 
@@ -43,3 +43,15 @@ def read(folder: Path, sample: str | None, cell: str | None, repeat: int | None,
     if not console.width:  # as some terminals say that do not know it
         console.width = 80
     read_study(folder, Wanted(sample, cell, repeat, traits, prompts, data, as_json, every), console)
+
+
+@click.command()
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--sort", type=click.Choice(("study", "date", "score", "cost", "state")), default="date",
+              help="What several studies are sorted by; by date, the newest is the first.  [default: date]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(folders: tuple[Path, ...], sort: str, as_json: bool) -> None:
+    """Show the progress of a study, also while it runs; of several, or a folder of studies, a line for each."""
+    from madplug_read.status import print_status
+
+    print_status(folders, sort, as_json=as_json)

@@ -70,14 +70,14 @@ def inline(value: Any) -> str:
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The whole study's directory.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@click.pass_context
-def merge(ctx: click.Context, folders: tuple[Path, ...], output: Path, quiet: bool) -> None:
+def merge(folders: tuple[Path, ...], output: Path, quiet: bool) -> None:
     """Make one study of all its shards, which were run with --shard. Nothing in them is executed."""
+    from madplug_read import print_status
     from madplug_shards.merging import merge as merge_shards
 
     merged = merge_shards(folders, output)
-    if not quiet and isinstance(program := ctx.find_root().command, click.Group):
-        ctx.invoke(program.commands["status"], folders=(output,), sort="study", as_json=False)
+    if not quiet:
+        print_status([output])
         click.echo(f"results saved in {output}{os.sep}")
         if merged.missing and not merged.left:
             click.echo(f"run the same run file with --output {output} to compute the figures of whole cells of "

@@ -17,8 +17,8 @@ from typing import Any
 
 from madplug import DebateResult, UserError, plain
 from madplug.store import DebateId, Reader, find_studies, is_running, open_study
-from madplug.study import StudyFacts, read_text, study_facts, study_state
-from madplug_read import TRAITS, Grader, Grades, Outline, outline
+from madplug.study import read_text
+from madplug_read import TRAITS, Grader, Grades, Outline, StudyFacts, outline, study_facts, study_state
 from madplug_view.charts import can_draw, draw
 from madplug_view.index import ALL, Index
 from madplug_view.notes import Note, read_notes, write_note

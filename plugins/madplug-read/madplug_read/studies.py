@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from madplug.errors import UserError
+from madplug import UserError
 from madplug.store import Reader, is_running, open_study
-from madplug.store.scope import of_metric
-from madplug.study.compatibility import is_cell
-from madplug.study.files import read_text
-from madplug.study.summary import figures_by_cell
+from madplug.study import figures_by_cell, is_cell, read_text
 
 State = Literal["running", "stopped", "finished", "failed", "unknown"]
 
@@ -130,7 +127,7 @@ def _best(study: Reader) -> BestCell | None:
 
     cells = figures_by_cell(rows())
     first = _first_metric(study)
-    for name in (name for name in names if not first or of_metric(name, [first])):
+    for name in (name for name in names if not first or name == first or name.startswith(f"{first}.")):
         metric = {cell: found.metrics([name] if names[name] else [], [name]).get(name)
                   for cell, found in cells.items()}
         scored = {cell: found for cell, found in metric.items() if found}

@@ -1,0 +1,102 @@
+"""`madplug status`: how far a study is, and a list of several."""
+
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from madplug import Caller, Completion, DebateResult, Decision, Sample, Usage
+from madplug.cli.program import main
+from madplug.store import Call, CallRow, DebateId, open_recorder
+from madplug.testing import wait_for
+
+
+def ended(sample, right=1.0, cost=0.5, cell="c"):
+    return DebateResult(cell, 0, Sample(sample, "?"), (), decision=Decision("A"), metrics={"qa.accuracy": right},
+                        calls=4, tokens=Usage(30, 10, cost_usd=cost))
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """Make a study of four planned debates: `made("runs/a", ended("q1"))`; gives its recorder, which is open."""
+    monkeypatch.chdir(tmp_path)
+
+    def made(folder, *debates):
+        recorder = open_recorder(folder)
+        for result in debates:
+            wait_for(recorder.finish_debate(result))
+            row = CallRow(result.sample.id.encode(), Caller(result.cell, 0, result.sample.id), "m", "{}")
+            wait_for(recorder.keep_call(row, Call(Completion("A", result.tokens))))
+        wait_for(recorder.keep_fact("planned", 4))
+        cell = {"metrics": [{"use": "qa.accuracy"}], "models": {"m": {"use": "openai.chat", "model": "large"}}}
+        wait_for(recorder.keep_fact("identity", {"cells": {"c": cell}}))
+        return recorder
+
+    return made
+
+
+def status(*words):
+    done = CliRunner().invoke(main, ["status", *words], prog_name="madplug")
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def facts(folder):
+    return json.loads(status(folder, "--json").stdout)
+
+
+def test_it_says_how_far_a_study_is_also_while_it_runs(made):
+    recorder = made("s", ended("q1"), ended("q2"))
+    recorder.start_debate(DebateId("begun", 0, "q1"), Sample("q1", "?"), ())
+    wait_for(recorder.keep_fact("waiting", "one batch is under way"))
+    assert status("s").stdout.splitlines() == [
+        "cell   done  failed  undecided  calls  tokens",
+        "c      2     0       0          8      80",
+        "begun  0     0       0          0      0",
+        "2 done, 0 failed, 2 left; 2 calls paid, 80 tokens, $1.00", "one batch is under way"]
+    recorder.close()
+
+
+@pytest.mark.parametrize(("costs", "known"), [((0.5, 0.25), 0.75), ((0.5, None), None)])
+def test_the_cost_is_not_said_where_that_of_a_debate_is_unknown(made, costs, known):
+    made("s", *(ended(f"q{i}", cost=cost) for i, cost in enumerate(costs))).close()
+    assert facts("s")["cost_usd"] == known
+
+
+def test_studies_in_a_folder_are_listed_newest_first_and_a_live_one_is_told_from_a_dead_one(made):
+    made("runs/whole", *(ended(f"q{i}", right=i % 2) for i in range(4))).close()
+    made("runs/part", ended("q1")).close()
+    live = made("runs/live")
+    Path("runs/notes").mkdir()
+    for folder, year in (("whole", 2026), ("part", 2025), ("live", 2024)):
+        manifest = {"components": {}, "runs": [{"started": f"{year}-01-01T00:00:00Z"}]}
+        (Path("runs") / folder / "manifest.json").write_text(json.dumps(manifest))
+    lines = [re.split("  +", line) for line in status("runs").stdout.splitlines()]
+    assert lines[1] == ["runs/whole", "2026-01-01 00:00", "finished", "1", "4", "qa.accuracy 0.500", "[0.15, 0.85]",
+                        "$2.00", "large"]
+    assert [(row[0], row[2], row[4]) for row in lines[2:]] == [
+        ("runs/part", "stopped", "1 of 4"), ("runs/live", "running", "0 of 4")]
+    assert [row["folder"] for row in facts("runs")] == ["runs/whole", "runs/part", "runs/live"]
+    live.close()
+
+
+@pytest.mark.parametrize("statement", ["PRAGMA user_version = 99", "DROP TABLE messages",
+                                       "UPDATE debates SET calls = x'00'", "UPDATE facts SET value = '{'"])
+def test_what_cannot_be_read_is_a_message_and_a_line_in_the_list(made, statement):
+    made("runs/a", ended("q1")).close()
+    made("runs/b", ended("q1")).close()
+    with sqlite3.connect("runs/a/study.db") as db:
+        db.execute(statement)
+    done = status("runs/a")
+    assert (done.exit_code, done.stderr.startswith("madplug: runs/a: ")) == (2, True), done.stderr
+    lines = status("runs").stdout.splitlines()
+    assert ("unknown" in lines[2], lines[3].startswith("problem: runs/a: ")) == (True, True), lines
+
+
+def test_where_no_study_is_that_is_said(made):
+    Path("empty").mkdir()
+    done = status("empty")
+    assert (done.exit_code, "no study here" in done.stderr) == (2, True)
