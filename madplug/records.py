@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from annotated_types import Ge, Interval, MaxLen
 
 from madplug.text import safe
 
@@ -53,6 +55,13 @@ def frozen(value: Any) -> Any:
     return Frozen({k: frozen(v) for k, v in value.items()}) if isinstance(value, Mapping) else value
 
 
+class Record:
+    """What components return: the host checks every field, and converts what can be converted (a list to a tuple)."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {"revalidate_instances": "always", "allow_inf_nan": False}
+
+
 class DebateId(NamedTuple):
     """Identifies a debate in its study."""
 
@@ -70,7 +79,7 @@ SAY, LEAVE, REPLACE, REOPENED, FAILED = "say", "leave", "replace", "reopened", "
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Record):
     """One question. References are not part of it, so that they cannot reach a prompt by accident."""
 
     id: str
@@ -95,7 +104,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Persona:
+class Persona(Record):
     """Who an agent is."""
 
     name: str
@@ -106,7 +115,7 @@ class Persona:
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Record):
     """A persona on a model."""
 
     id: int
@@ -129,7 +138,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Record):
     """One agent asked for one move."""
 
     agent: Agent
@@ -142,7 +151,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Record):
     """What a style returns for a turn."""
 
     content: str
@@ -151,7 +160,7 @@ class Reply:
     """The answer as text. None: extract it from `content`. An empty string: none could be read."""
     agreement: bool | None = None
     """Whether the agent agrees with the draft it saw; None if it was not asked or its reply could not be read."""
-    confidence: float | None = None
+    confidence: Annotated[float, Interval(ge=0, le=1)] | None = None
     """Between 0 and 1; None if unknown."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """Anything else worth storing, under the plugin's name."""
@@ -280,17 +289,17 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Vote:
+class Vote(Record):
     """One agent's ballot."""
 
     agent: int
-    weights: Mapping[str, float]
+    weights: Mapping[str, int | float]
     """Points by answer key."""
     valid: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Record):
     """How a debate was decided."""
 
     key: str | None
@@ -298,7 +307,7 @@ class Decision:
     """The answer as text; filled in by the host with the answer that first had this key, unless given."""
     agreed: bool = False
     """True only if the protocol's own rule was met."""
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scores: Mapping[str, int | float] = field(default_factory=dict)
     votes: tuple[Vote, ...] = ()
     tie: bool = False
     fallback: bool = False
@@ -312,7 +321,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class Review(Record):
     """What to do after a round."""
 
     redo: bool = False
@@ -328,10 +337,10 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True)
-class Reopen:
+class Reopen(Record):
     """What a phase returns to continue the debate: further rounds, after which it is decided again."""
 
-    rounds: int = 1
+    rounds: Annotated[int, Ge(1)] = 1
     say: str | None = None
     """A message to record before the further rounds, with no agent as its author."""
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -470,7 +479,7 @@ class Picture:
 
     title: str
     kind: Literal["line", "bars", "table", "heat"]
-    rows: tuple[Mapping[str, str | float | None], ...]
+    rows: Annotated[tuple[Mapping[str, str | int | float | None], ...], MaxLen(2_000)]
     """Labels and numbers by column, 2,000 rows at most; `line` has numbers in `x`."""
     x: str = ""
     """The column of the horizontal axis; a table has none."""

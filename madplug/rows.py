@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Collection, Iterator, Mapping, Set
-from dataclasses import MISSING, fields, is_dataclass
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from dataclasses import fields, is_dataclass
 from functools import cache
 from math import isfinite
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 import orjson
+from pydantic import TypeAdapter, ValidationError
 
 from madplug.records import DebateResult, Picture
 
+_MEMBER = re.compile(r"(constrained-)?(int|float|str|bool|none)|((constrained-)?\w+\[|function-|literal\[).*")
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
@@ -88,43 +89,36 @@ def from_row(row: Any) -> DebateResult:
 
     Raises `ValueError` with the place in the row where something is missing or has the wrong type.
     """
-    result: DebateResult = _make(DebateResult, row, "")
+    result: DebateResult = _made(DebateResult, row, "")
     return result
 
 
-def _make(kind: Any, row: Any, place: str) -> Any:
-    """A record, and the records in it. place: where the row is, for errors."""
-    if not isinstance(row, Mapping):
-        raise ValueError(f"{place or 'the record'}: expected a table, not {_kind(row)}")
-    found: dict[str, Any] = {}
-    for name, (kinds, inner, required) in _shape(kind).items():
-        if name not in row:
-            if required:
-                raise ValueError(f"{f'{place}.{name}'.lstrip('.')}: missing")
-            continue
-        found[name] = value = row[name]
-        if not isinstance(value, kinds):
-            raise ValueError(f"{f'{place}.{name}'.lstrip('.')}: unexpected {_kind(value)}")
-        if inner is not None and isinstance(value, list | tuple):
-            found[name] = tuple([_make(inner, v, f"{place}.{name}[{i}]".lstrip(".")) for i, v in enumerate(value)])
-        elif inner is not None and value is not None:
-            found[name] = _make(inner, value, f"{place}.{name}".lstrip("."))
-        elif type(value) is list:
-            found[name] = tuple([tuple(v) if type(v) is list else v for v in value])
-    return kind(**found)
-
-
 @cache
-def _shape(kind: type) -> dict[str, tuple[tuple[type, ...], Any, bool]]:
-    """For every field, the types it can have in JSON, the record in it, and whether it is required."""
-    hints = get_type_hints(kind)
-    return {f.name: (tuple(Mapping if is_dataclass(k) else k for k in python_kinds(hints[f.name])),
-                     _record_in(hints[f.name]),
-                     f.default is MISSING and f.default_factory is MISSING) for f in fields(kind)}
+def adapter_of(kind: Any) -> TypeAdapter[Any]:
+    """What validates a record: a list becomes a tuple, and a number in a text a number."""
+    return TypeAdapter(kind)
+
+
+def place_in(steps: Iterable[int | str], outer: str = "") -> str:
+    """A place as users write it: `messages[0].round`. outer: where the first step starts from."""
+    inner = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in without_members(steps))
+    return (outer + "".join(inner)).strip(".")
+
+
+def without_members(steps: Iterable[int | str]) -> tuple[int | str, ...]:
+    """The steps to a wrong value, without the types of a union that pydantic names among them."""
+    return tuple(step for step in steps if isinstance(step, int) or not _MEMBER.fullmatch(step))
+
+
+def _made(kind: Any, row: Any, place: str) -> Any:
+    try:
+        return adapter_of(kind).validate_python(row)
+    except ValidationError as error:
+        found = error.errors(include_url=False)[0]
+        raise ValueError(f"{place_in(found['loc'], place)}: {found['msg']}") from None
 
 
 MOST_PICTURES = 50
-MOST_PICTURE_ROWS = 2_000
 
 
 def pictures_in(tables: Any) -> Iterator[tuple[str, Picture]]:
@@ -135,40 +129,11 @@ def pictures_in(tables: Any) -> Iterator[tuple[str, Picture]]:
     found = 0
     for name, table in tables.items() if isinstance(tables, Mapping) else ():
         for i, row in enumerate(table.get("pictures") or () if isinstance(table, Mapping) else ()):
-            place = f"{name}.pictures[{i}]"
-            picture: Picture = _make(Picture, row, place)
-            columns = [c for c in (picture.x, picture.y, picture.series) if c]
-            if picture.kind not in ("line", "bars", "table", "heat") or len(picture.rows) > MOST_PICTURE_ROWS:
-                raise ValueError(f"{place}: expected a line, bars, table or heat of at most {MOST_PICTURE_ROWS:,} rows")
-            for line in picture.rows:
-                if not isinstance(line, Mapping) or any(c not in line for c in columns) or not all(
-                        isinstance(v, str | int | float | None) for v in line.values()):
-                    raise ValueError(f"{place}: expected rows of labels and numbers with {', '.join(columns)}")
+            picture: Picture = _made(Picture, row, f"{name}.pictures[{i}]")
+            columns = {picture.x, picture.y, picture.series} - {""}
+            if any(columns - line.keys() for line in picture.rows):
+                raise ValueError(f"{name}.pictures[{i}]: expected rows with {', '.join(sorted(columns))}")
             found += 1
             if found > MOST_PICTURES:
                 raise ValueError(f"{name}: more than {MOST_PICTURES} pictures")
             yield str(name), picture
-
-
-def _record_in(hint: Any) -> Any:
-    return next((part for part in (hint, *get_args(hint)) if is_dataclass(part)), None)
-
-
-def python_kinds(hint: Any) -> Iterator[type]:
-    """The classes of which a value annotated like this is an instance, those of its parts aside."""
-    origin = get_origin(hint) or hint
-    if origin in (Union, UnionType):
-        for part in get_args(hint):
-            yield from python_kinds(part)
-    elif origin is float:
-        yield from (float, int)
-    elif origin is tuple:
-        yield from (tuple, list)
-    elif origin is Literal:
-        yield from {type(value) for value in get_args(hint)}
-    else:
-        yield Mapping if inspect.isclass(origin) and issubclass(origin, Mapping) else origin
-
-
-def _kind(value: Any) -> str:
-    return "null" if value is None else type(value).__name__

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from madplug.errors import Problem, nearest, nearest_or_all
 from madplug.options import unions
+from madplug.rows import place_in, without_members
 
 _WORDS = {"missing": "is required", "int_type": "expected a whole number", "int_parsing": "expected a whole number",
           "int_parsing_size": "expected a whole number",
@@ -24,8 +25,6 @@ _SECRET_NAME = re.compile(r"(^|[_-])(api[_-]?key|access[_-]?token|auth[_-]?token
                           re.IGNORECASE)
 _SECRET_PARAMETER = re.compile(r"(^|[?&;])(api[_-]?key|key|token|access[_-]?token|secret|password)=[^&;]+",
                                re.IGNORECASE)
-_MEMBER = re.compile(r"(constrained-)?(int|float|str|bool|none)|((constrained-)?\w+\[|function-|literal\[).*")
-"""The type of a union that pydantic names in the place of an error."""
 _PLACEHOLDER = re.compile(r"(?<![\w\\])\{(\w+)(?::\w+)?\}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _LONG_RUN = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{24,}")
@@ -40,8 +39,7 @@ def problems_of(error: ValidationError, place: str, model: type[BaseModel], what
     which may have been meant.
     """
     for found in _of_one_member(error.errors(include_url=False, include_input=False, include_context=False)):
-        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
-        where = (place + "".join(steps)).strip(".")
+        where = place_in(found["loc"], place)
         last = str(found["loc"][-1]) if found["loc"] else ""
         if found["type"] == "extra_forbidden":
             known = fields_at(model, found["loc"][:-1])
@@ -55,7 +53,7 @@ def _of_one_member(errors: Sequence[Any]) -> Iterator[Any]:
     """The errors, with one for a value that is of no type of a union: that of a type which it could have been."""
     by_place: dict[Any, list[Any]] = {}
     for found in errors:
-        place = tuple(step for step in found["loc"] if isinstance(step, int) or not _MEMBER.fullmatch(step))
+        place = without_members(found["loc"])
         by_place.setdefault(place, []).append({**found, "loc": place})
     for same in by_place.values():
         yield next((found for found in same if not found["type"].endswith(("_type", "_parsing"))), same[0])

@@ -26,7 +26,6 @@ from madplug.components import (
     Visibility,
 )
 from madplug.context import CellFacts
-from madplug.debate.checks import method_name
 from madplug.debate.hooks import hook_callers, make_manager
 from madplug.errors import ComponentError, nearest_or_all
 from madplug.hookspecs import HookManager
@@ -52,11 +51,6 @@ class BoundStyle:
         if self.only is not None and not {agent.id, agent.persona.role, agent.persona.name} & set(self.only):
             return False
         return any(turn.move in moves for moves in self.moves) and self.style.accepts(agent, turn)
-
-    @cached_property
-    def given(self) -> str:
-        """The beginning of an error about what the style returned."""
-        return f"{method_name(self.style, 'respond')} returned"
 
     @cached_property
     def moves(self) -> Sequence[frozenset[str]]:

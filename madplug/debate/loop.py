@@ -12,16 +12,12 @@ from madplug.aio import gather_all, iterate, maybe_await
 from madplug.components import DecisionProtocol
 from madplug.debate.checks import (
     check_agents,
-    check_decision,
     check_hook_result,
     check_iterable,
-    check_personas,
-    check_reopening,
-    check_reply,
+    check_returned,
     check_returned_all,
-    check_review,
-    check_wave,
     describe_error,
+    leaving,
     method_name,
     type_error,
 )
@@ -102,7 +98,7 @@ async def run_round(state: DebateState) -> Decision | None:
     number = 0
     async for wave in iterate(check_iterable(turns.waves(state), f"{method_name(turns, 'waves')} returned")):
         left = state.transcript.left
-        wanted = [turn for turn in check_wave(wave, turns) if turn.agent.id not in left]
+        wanted = [turn for turn in check_returned_all(wave, Turn, turns, "waves") if turn.agent.id not in left]
         if left and not wanted:
             continue
         if turns.seats:
@@ -180,7 +176,7 @@ async def take_turn(state: DebateState, turn: Turn, view: Sequence[Message]) -> 
         given = state.cell.hooks.madplug_reply(debate=seen, turn=turn, view=view)
         if hasattr(given, "__await__"):
             given = await given
-        reply = check_reply(check_hook_result(given, Reply, "reply"), "the hook 'madplug_reply' gave")
+        reply = check_hook_result(given, Reply, "reply")
         if calls and not reply.content.strip():
             if state.cell.on_failed_agent != "fail":
                 raise EmptyReplyError(f"model '{calls[-1][1]}' answered with no text")
@@ -207,7 +203,7 @@ async def review_round(state: DebateState) -> Review:
     finally:
         turn_calls.reset(token)
     review = Review() if given is None else check_hook_result(given, Review, "round_ended")
-    left = check_review(review, len(state.agents))
+    left = leaving(review, len(state.agents))
     if review.redo:
         retract(state, state.transcript.of_round(state.round))
     if review.say is None and not left:
@@ -227,7 +223,7 @@ async def decide(state: DebateState, method: str) -> Decision | None:
     if method != "at_end" and getattr(type(protocol), method) is getattr(DecisionProtocol, method):
         return None  # it decides at the end only
     given = await _noted(state, partial(getattr(protocol, method), state), state.decision_notes)
-    return None if given is None and method != "at_end" else check_decision(given, protocol, method)
+    return None if given is None and method != "at_end" else check_returned(given, Decision, protocol, method)
 
 
 async def conclude(state: DebateState, decision: Decision) -> Decision:
@@ -258,11 +254,11 @@ async def run_phases(state: DebateState) -> Reopen | None:
         assert state.decision is not None
         changed = await _noted(state, partial(phase.run, state, state.decision), state.phase_notes)
         if isinstance(changed, Reopen):
-            return check_reopening(changed, phase)
+            return check_returned(changed, Reopen, phase, "run")
         if changed is not None:
             if not isinstance(changed, Decision):
                 raise type_error(f"{method_name(phase, 'run')} returned", changed, "Decision, Reopen or None")
-            change(state, decision=settle(state, check_decision(changed, phase, "run")))
+            change(state, decision=settle(state, check_returned(changed, Decision, phase, "run")))
     return None
 
 
@@ -298,7 +294,7 @@ async def cast_agents(state: DebateState) -> tuple[Agent, ...]:
             roster.append(Persona(f"Agent {len(roster) + 1}"))
             continue
         made = await maybe_await(generator.generate(state, tuple(roster)))
-        made = check_personas([made] if isinstance(made, Persona) else made, generator)
+        made = check_returned_all([made] if isinstance(made, Persona) else made, Persona, generator, "generate")
         roster += made
         if not made or (cell.agents is not None and len(roster) > cell.agents):
             raise ComponentError(f"{method_name(generator, 'generate')} made {len(made)} personas; "

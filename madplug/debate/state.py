@@ -17,7 +17,6 @@ from madplug.debate.cell import Cell
 from madplug.debate.checks import (
     check_agents,
     check_hook_result,
-    check_reply,
     check_returned,
     check_view,
     method_name,
@@ -232,7 +231,7 @@ class DebateState(Debate):
         reply = bound.style.respond(self, turn, view)
         if hasattr(reply, "__await__"):
             reply = await reply
-        return check_reply(check_returned(reply, Reply, bound.style, "respond"), bound.given)
+        return check_returned(reply, Reply, bound.style, "respond")
 
 
 # What the host does: functions, so that a component that is handed the debate does not find them on it

@@ -3,7 +3,7 @@
 import pytest
 from tests_support import OneByOne, Reviews, in_turn, made
 
-from madplug import Agent, Phase, Reopen, Review
+from madplug import Agent, Persona, Phase, Reopen, Review
 from madplug.debate.state import DebateState
 from madplug.study import follow
 from madplug.testing import debate_from, play, wait_for
@@ -17,7 +17,7 @@ def speakers(played, round):
     return [m.agent for m in played.transcript.of_round(round)]
 
 
-@pytest.mark.parametrize("who", [0, Agent(0, None, None)])
+@pytest.mark.parametrize("who", [0, Agent(0, Persona("Ada"), None)])
 def test_an_agent_that_left_gets_no_further_turn(who):
     played = left(Review(leave=(who,)))
     assert speakers(played, 1) == [0, 1, 2, None]
@@ -62,9 +62,9 @@ def test_a_debate_whose_voters_have_all_left_is_undecided():
 
 @pytest.mark.parametrize(("review", "message"), [
     (Review(leave=(7,)), "a Review in which 7 leaves; expected agents, or their ids from 0 to 2"),
-    (Review(leave=("Ada",)), "a Review in which 'Ada' leaves"),
-    (Review(leave=1), "a Review whose leave is int 1; expected tuple or list"),
-    (Review(say="x", data="y"), "a Review whose data is str 'y'; expected Mapping"),
+    (Review(leave=("Ada",)), "a Review whose leave[0].Agent is str 'Ada'; expected an instance of Agent"),
+    (Review(leave=1), "a Review whose leave is int 1; expected a valid tuple"),
+    (Review(say="x", data="y"), "a Review whose data is str 'y'; expected a valid dictionary"),
 ])
 def test_a_review_that_cannot_be_carried_out_says_what_was_expected(review, message):
     assert message in left(review, expect_failure=True).result.error

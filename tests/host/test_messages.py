@@ -132,4 +132,4 @@ def test_a_turn_that_gives_no_answer_by_design_is_told_from_one_whose_answer_can
 def test_whether_a_reply_answers_is_true_or_false():
     odd = made(PlainStyle, respond=lambda self, debate, turn, view: Reply("A", answers=None))
     error = play(styles=[odd], agents=1, expect_failure=True).result.error
-    assert "respond returned a Reply whose answers is NoneType None; expected bool" in error
+    assert "respond returned a Reply whose answers is NoneType None; expected a valid boolean" in error

@@ -37,8 +37,8 @@ def test_a_phase_that_never_stops_reopening_fails_the_debate():
 
 
 @pytest.mark.parametrize(("reopen", "message"), [
-    (Reopen(rounds=0), "rounds is 0; expected at least 1"), (Reopen(rounds="2"), "rounds is str '2'; expected int"),
-    (Reopen(say=5), "say is int 5; expected str or None")])
+    (Reopen(rounds=0), "rounds is int 0; expected greater than or equal to 1"),
+    (Reopen(say=5), "say is int 5; expected a valid string")])
 def test_a_reopening_that_makes_no_sense_is_named(reopen, message):
     odd = made(Phase, run=lambda self, debate, decision: reopen)
     error = play(replies=letters, phases=[odd], expect_failure=True).result.error

@@ -4,7 +4,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 HOSTILE = {
     "not JSON": "UPDATE debates SET record = 'x' WHERE sample = 'q'",
     "missing fields": "UPDATE debates SET record = '{}', opening = '{\"cell\":\"c\"}' WHERE sample = 'q'",
-    "wrong type": "UPDATE messages SET record = replace(record, '\"round\":1', '\"round\":\"1\"') WHERE debate = 1",
+    "wrong type": "UPDATE messages SET record = replace(record, '\"round\":1', '\"round\":\"one\"') WHERE debate = 1",
     "a message that is a number": "UPDATE messages SET record = '7' WHERE debate = 1",
     "a number for a text": "UPDATE debates SET opening = 7 WHERE sample = 'q'",
     "bytes": "UPDATE debates SET opening = x'ff00' WHERE sample = 'q'",

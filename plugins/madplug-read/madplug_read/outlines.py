@@ -9,7 +9,6 @@ from typing import Any
 
 from madplug import FAILED, LEAVE, Agent, DebateResult, Message, is_another_sample
 from madplug.store import Spent
-from madplug_read.checking import check_result
 from madplug_read.grading import Grades
 from madplug_read.records import (
     AgentColumn,
@@ -35,9 +34,8 @@ def outline(result: DebateResult, grades: Grades, spending: Spending | None = No
     """The outline of a debate, which may have ended, failed, or be running.
 
     grades: right or wrong by answer key (`Grader.grade`). spending: what a message's calls used; without it, the
-    outline has no such figures for single messages. Raises `UserError` if something in the debate has the wrong type.
+    outline has no such figures for single messages.
     """
-    check_result(result)
     columns = tuple(_columns(result))
     counted = {c.id for c in columns if c.votes} or {c.id for c in columns}
     changes = tuple(_changes(result.messages, grades))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from madplug import Agent, DebateResult, Decision, Message, Persona, Sample, UserError
+from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
 from madplug.rows import plain
 from madplug.store import MemoryStore, Spent
 from madplug.testing import wait_for
@@ -177,17 +177,6 @@ def test_a_decision_that_was_scored_right_is_right_however_its_reference_is_spel
 
 def test_without_references_nothing_is_graded():
     assert Grader(MemoryStore()).grade(debate("1 0 A", references=())) == {}
-
-
-@pytest.mark.parametrize(("more", "place"), [
-    ({"references": ([],)}, "references"), ({"metrics": {"x": "y"}}, "metrics"), ({"opening_calls": (3,)},
-    "opening_calls"), ({"seen": ([1],)}, "message 0: seen"), ({"calls": (1,)}, "message 0: calls")])
-def test_a_record_with_a_wrong_type_is_a_message_that_names_the_place(more, place):
-    result = debate("1 0 A")
-    wrong = replace(result, messages=tuple(replace(m, **more) for m in result.messages)) if "message" in place else \
-        replace(result, **more)
-    with pytest.raises(UserError, match=f"sample 'q': cannot be shown: unexpected .* in {place}"):
-        outline(wrong, {})
 
 
 def test_agents_that_leave_are_named_where_nothing_was_said_about_it():
