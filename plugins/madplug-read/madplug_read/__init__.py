@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from madplug_read.records import MessageCard as MessageCard
     from madplug_read.records import Outline as Outline
     from madplug_read.records import RoundRow as RoundRow
+    from madplug_read.records import natural as natural
     from madplug_read.status import print_status as print_status
     from madplug_read.studies import StudyFacts as StudyFacts
     from madplug_read.studies import study_facts as study_facts
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 _HOMES = {"grading": ("Grader", "Grades"), "outlines": ("outline",), "traits": ("TRAITS",),
           "status": ("print_status",), "studies": ("StudyFacts", "study_facts", "study_state"),
-          "records": ("AgentColumn", "AnswerKey", "Change", "Mark", "MessageCard", "Outline", "RoundRow")}
+          "records": ("AgentColumn", "AnswerKey", "Change", "Mark", "MessageCard", "Outline", "RoundRow",
+                      "natural")}
 __all__ = [*sorted(name for names in _HOMES.values() for name in names)]  # noqa: PLE0604
 
 if not TYPE_CHECKING:

@@ -16,7 +16,7 @@ from madplug import UserError, count, listed, nearest, safe, to_json
 from madplug.store import CellOverview, DebateId, Reader, open_study
 from madplug_read.grading import Grader
 from madplug_read.outlines import outline
-from madplug_read.records import Outline
+from madplug_read.records import Outline, natural
 from madplug_read.terminal import GRADES, debate_text
 
 LISTED = 50
@@ -65,7 +65,7 @@ def _ids(study: Reader, cells: Sequence[CellOverview], wanted: Wanted) -> Iterat
         if wanted.sample is not None:
             yield from (DebateId(cell.cell, repeat, wanted.sample) for repeat in range(cell.repeats))
         else:
-            yield from study.ids(cell.cell)
+            yield from sorted(study.ids(cell.cell), key=lambda id: (id.repeat, natural(id.sample)))
 
 
 def _check(study: Reader, folder: Path, cells: Sequence[CellOverview], wanted: Wanted) -> None:

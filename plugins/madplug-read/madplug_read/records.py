@@ -15,6 +15,11 @@ MarkState = Literal["answer", "unread", "none", "silent"]
 """Of an agent in a round: its answer was read; none could be read; it spoke and was to give none; it did not speak."""
 
 
+def natural(sample: str) -> tuple[str, int, str]:
+    """A key by which sample ids that end in a number are sorted by it: `row-2` before `row-10`."""
+    return sample.rstrip("0123456789"), len(sample), sample
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
     """One of the different answers of a debate."""

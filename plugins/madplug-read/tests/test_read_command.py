@@ -41,7 +41,7 @@ def read():
 def study(tmp_path):
     recorder = open_recorder(tmp_path / "study")
     for found in (debate("q1"), debate("q2", then=("A", "B", "B"), decision="A"), debate("q3", decision=None),
-                  debate("q4", decision=None, error=f"ModelError: {HOSTILE}", messages=()),
+                  debate("q10", decision=None, error=f"ModelError: {HOSTILE}", messages=()),
                   debate("q1", cell="d", then=("A", "A", "A"), decision="A"), debate("q1", repeat=1, decision="A")):
         wait_for(recorder.finish_debate(found))
     recorder.close()
@@ -78,7 +78,7 @@ def test_a_sample_of_several_cells_and_repeats_is_told_for_each(read, study):
 
 
 @pytest.mark.parametrize(("words", "samples"), [
-    ([], ["c q1", "c q2", "c q3", "c q4", "c q1 repeat 1", "d q1"]), (["--failed"], ["c q4"]),
+    ([], ["c q1", "c q2", "c q3", "c q10", "c q1 repeat 1", "d q1"]), (["--failed"], ["c q10"]),
     (["--undecided"], ["c q3"]), (["--wrong"], ["c q1"]),
     (["--changed"], ["c q1", "c q3", "c q1 repeat 1", "d q1"]), (["--changed", "--wrong"], ["c q1"]),
     (["--cell", "d"], ["d q1"]), (["--repeat", "1"], ["c q1 repeat 1"]), (["--failed", "--cell", "d"], [])])
@@ -126,7 +126,7 @@ def test_a_debate_as_json_is_its_outline(read, study):
 
 
 def test_text_of_a_model_is_inert(read, study):
-    for words in ((), ("q4",)):
+    for words in ((), ("q10",)):
         shown = read(study, *words).stdout
         assert "<script>alert(1)</script>" in shown
         assert not {"\x1b", "\u202e"} & set(shown)

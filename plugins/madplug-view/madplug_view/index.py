@@ -12,6 +12,7 @@ from typing import Any
 from madplug import DebateId
 from madplug.store import Reader
 from madplug_read import Outline
+from madplug_view.queries import in_order
 
 ALL = float("inf")
 """Seconds for an index that has to be complete."""
@@ -76,4 +77,4 @@ class Index:
         with self._lock:
             found = [([entry.changes, id.repeat, id.sample], id) for id, entry in self._entries.items()
                      if id.cell == cell]
-        return iter(sorted(found, reverse=descending))
+        return iter(sorted(found, key=lambda one: in_order(one[0]), reverse=descending))

@@ -13,19 +13,22 @@ from typing import Any, Literal, TypeVar
 
 from madplug import DebateId, UserError
 from madplug.store import CellOverview, Reader
+from madplug_read import natural
 
 Order = Literal["sample", "started", "messages", "rounds", "calls", "tokens", "cost", "seconds"]
-"""What the debates of a cell can be sorted by; `sample`: by repeat and sample id."""
+"""What the debates of a cell can be sorted by; `sample`: by repeat and sample id, as `natural` sorts ids."""
 Ending = Literal["running", "failed", "undecided", "decided"]
 """How debates ended; `decided` and `undecided` have not failed."""
 T = TypeVar("T")
 ORDERS: dict[Order, str] = {
-    "sample": "", "started": "number", "messages": "messages", "rounds": "rounds", "calls": "calls",
+    "sample": "0", "started": "number", "messages": "messages", "rounds": "rounds", "calls": "calls",
     "tokens": "prompt + completion", "cost": "cost_usd", "seconds": "seconds"}
 """The expression each order sorts by; debates with equal values come in the order of repeat and sample id."""
 BY_METRIC = "metric:"
 """Before the name of a metric: the order by its scores; debates without one are the lowest."""
 _NO_SCORE = -1e300
+_NATURAL = ("rtrim(sample, '0123456789')", "length(sample)", "sample")
+"""The parts of `madplug_read.natural`."""
 _ENDINGS: dict[Ending | None, str] = {
     None: "", "running": " AND outcome IS NULL", "failed": " AND outcome = 'failed'",
     "undecided": " AND outcome = 'done' AND NOT decided", "decided": " AND outcome = 'done' AND decided"}
@@ -142,8 +145,8 @@ def walk(reader: Reader, cell: str, order: str = "sample", *, descending: bool =
          ending: Ending | None = None) -> Iterator[tuple[str, DebateId]]:
     """The debates of a cell one after the other, each with a cursor; given as `after`, it continues behind it.
 
-    order: of `ORDERS`, or `metric:NAME`. ending: only debates that ended so. Reads no more than it gives, a batch
-    ahead. Raises `UserError` for a string that is not a cursor.
+    order: of `ORDERS`, or `metric:NAME`. ending: only debates that ended so. Reads the records of no more than
+    it gives, a batch ahead. Raises `UserError` for a string that is not a cursor.
     """
     if order not in ORDERS and not order.startswith(BY_METRIC):
         raise UserError(f"'{order}' is not an order of debates; orders are {', '.join(ORDERS)}, {BY_METRIC}NAME")
@@ -168,19 +171,24 @@ def _read(get: Callable[[], T]) -> T:
         raise UserError(f"the metrics cannot be read: {error}") from None
 
 
+def in_order(place: Sequence[Any]) -> tuple[Any, ...]:
+    """What the place of a debate, its value, repeat and sample id, is sorted by."""
+    return (*place[:2], *natural(place[2]))
+
+
 def _batch(cell: str, order: str, descending: bool, last: Sequence[Any] | None,
            ending: Ending | None) -> tuple[str, list[Any]]:
     metric = order.removeprefix(BY_METRIC) if order.startswith(BY_METRIC) else None
     by = f"coalesce(json_extract(metrics, ?), {_NO_SCORE})" if metric is not None else \
-        f"coalesce({ORDERS[order]}, -1)" if ORDERS[order] else ""  # type: ignore[index]
+        f"coalesce({ORDERS[order]}, -1)"  # type: ignore[index]
     path = [] if metric is None else [f"$.{json.dumps(metric, ensure_ascii=False)}"]
     way, than = ("DESC", "<") if descending else ("ASC", ">")
-    names = [by, "repeat", "sample"] if by else ["repeat", "sample"]
-    sql = f"SELECT {by or 0}, repeat, sample FROM debates WHERE cell = ?{_ENDINGS[ending]}"
+    names = [by, "repeat", *_NATURAL]
+    sql = f"SELECT {by}, repeat, sample FROM debates WHERE cell = ?{_ENDINGS[ending]}"
     values: list[Any] = [*path, cell]
     if last is not None:
         sql += f" AND ({', '.join(names)}) {than} ({', '.join('?' * len(names))})"
-        values += [*path, *(last if by else last[1:])]
+        values += [*path, *in_order(last)]
     return f"{sql} ORDER BY {', '.join(f'{name} {way}' for name in names)} LIMIT {BATCH}", [*values, *path]
 
 

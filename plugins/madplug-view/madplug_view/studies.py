@@ -22,7 +22,7 @@ from madplug_read import TRAITS, Grader, Grades, Outline, StudyFacts, outline, s
 from madplug_view.charts import can_draw, draw
 from madplug_view.index import ALL, Index
 from madplug_view.notes import Note, read_notes, write_note
-from madplug_view.queries import Ending, Scores, failures, metric_names, overview, scores, walk
+from madplug_view.queries import Ending, Scores, failures, in_order, metric_names, overview, scores, walk
 from madplug_view.rows import MORE, calls_behind, cut_call, row_of, texts_of
 from madplug_view.texts import cut_texts
 
@@ -236,10 +236,10 @@ class Study:
         if search.order != CHANGES:
             return walk(reader, cell, search.order, descending=search.descending, after=after,
                         ending=ending_of(search.traits))
-        last = None if after is None else read_place(after)
+        last = None if after is None else in_order(read_place(after))
         found = self.index.by_changes(cell, descending=search.descending)
         return ((json.dumps(place), id) for place, id in found
-                if last is None or (place < last if search.descending else place > last))
+                if last is None or (in_order(place) < last if search.descending else in_order(place) > last))
 
     def debate(self, id: DebateId) -> dict[str, Any]:
         """The outline of a debate, its long texts cut. Raises `UserError` if it is not on record."""

@@ -18,7 +18,7 @@ from madplug_view.queries import failures, metric_names, overview, scores, walk
 def ended(cell, sample, repeat=0, score=1.0, **more):
     parts = {"decision": Decision("A"), "metrics": {"qa.accuracy": score, "x": 2.5}, "calls": sample, "seconds": 0.5,
              "tokens": Usage(sample * 10, 1, cost_usd=0.25), "messages": (Message(0, 1, 0, 0, "improve", "A"),)} | more
-    return DebateResult(cell, repeat, Sample(f"q{sample:03}", "?"), ("A",), **parts)
+    return DebateResult(cell, repeat, Sample(f"q{sample}", "?"), ("A",), **parts)
 
 
 DEBATES = [*(ended("b", i, score=float(i % 3 == 0)) for i in range(7)),
@@ -34,8 +34,8 @@ def reader(tmp_path):
         wait_for(recorder.finish_debate(debate))
     recorder.start_debate(DebateId("b", 0, "q100"), Sample("q100", "?"), ())
     call = Call(Completion("text", Usage(3, 4, cost_usd=0.5)), retries=2, seconds=1.5)
-    wait_for(recorder.keep_call(CallRow(b"k", Caller("b", 0, "q000"), "m", "{}"), call))
-    wait_for(recorder.keep_call(CallRow(b"free", Caller("b", 0, "q000"), "m", "{}"), Call(Completion("t"))))
+    wait_for(recorder.keep_call(CallRow(b"k", Caller("b", 0, "q0"), "m", "{}"), call))
+    wait_for(recorder.keep_call(CallRow(b"free", Caller("b", 0, "q0"), "m", "{}"), Call(Completion("t"))))
     with open_study(tmp_path) as opened:
         yield opened
     recorder.close()
@@ -71,9 +71,10 @@ def test_the_names_of_the_cells_and_of_the_metrics(reader):
     assert metric_names(reader, 1) == ["qa.accuracy", "x"]
 
 
-def test_a_cell_is_gone_through_by_repeat_and_sample(reader):
+def test_a_cell_is_gone_through_by_repeat_and_sample_numbers_by_their_value(reader):
+    assert [id.sample for _, id in walk(reader, "b")] == [f"q{i}" for i in (*range(7), 8, 9, 100)]
     assert [(id.repeat, id.sample) for _, id in walk(reader, "a")] == [
-        (r, f"q{i:03}") for r in range(2) for i in range(5)]
+        (r, f"q{i}") for r in range(2) for i in range(5)]
 
 
 @pytest.mark.parametrize("order", ["sample", "started", "messages", "rounds", "calls", "tokens", "cost", "seconds",
@@ -88,7 +89,7 @@ def test_every_order_can_be_continued_after_any_debate(reader, order, descending
 
 def test_an_order_sorts_by_its_value(reader):
     samples = [id.sample for _, id in walk(reader, "b", "tokens", descending=True)]
-    assert samples[:3] == ["q009", "q008", "q006"]
+    assert samples[:3] == ["q9", "q8", "q6"]
 
 
 @pytest.mark.parametrize("cursor", ["", "[]", "nonsense", "[1, 2]", '["a", 0, "q"]', "[0, 0, 0]", "[" * 10_000])
@@ -104,7 +105,7 @@ def test_an_unknown_order_is_a_users_mistake(reader):
 
 def test_the_scores_of_a_cell_are_by_repeat_and_sample(reader):
     assert {key: score for key, (_, score) in scores(reader, "a", "qa.accuracy").items() if key[0] == 0} == {
-        (0, f"q{i:03}"): float(i % 2) for i in range(5)}
+        (0, f"q{i}"): float(i % 2) for i in range(5)}
     assert scores(reader, "none", "qa.accuracy") == {}
 
 
