@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from madplug import Problem, UserError, nearest
+from madplug import Problem, UserError, listed, nearest
 from madplug.study import interval
 from madplug_report import statistics as st
 from madplug_report.combining import CHANGES
@@ -110,7 +110,7 @@ class Analysis:
         known = self.debates.metrics
         levels = [level for f in self.factors.factors for level in f.levels]
         problems = [Problem("--metric", f"no debate has the metric '{name}'{nearest(name, known)}; there are "
-                            f"{', '.join(sorted(known))}") for _, name in pairs
+                            f"{listed(sorted(known), near=name)}") for _, name in pairs
                     if name not in known and not name.startswith(CHANGES)]
         problems += [Problem("--metric", f"no cell has the level '{level}'{nearest(level, levels)}")
                      for level, _ in pairs if level and level not in levels]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,11 +28,11 @@ FULL = 6
 """Of more columns a terminal shows means alone."""
 
 
-def tables(report: Mapping[str, Any]) -> list[Table]:
-    """All that have rows."""
+def tables(report: Mapping[str, Any], most: int | None = None) -> list[Table]:
+    """All that have rows. most: how many figures a metric may have to be shown; None for any number."""
     made = [published(report), *(pivot(report, p) for p in report["pivots"]), figures(report), comparisons(report),
             margins(report), matched(report), costs(report), caches(report), paid(report),
-            other_metrics(report)]
+            other_metrics(report, most)]
     return [table for table in made if table.rows]
 
 
@@ -217,18 +218,22 @@ def published(report: Mapping[str, Any]) -> Table:
     return Table(f"Beside {found['source']}", head, rows or [[NOTHING] * len(head)], notes=notes)
 
 
-def other_metrics(report: Mapping[str, Any]) -> Table:
+def other_metrics(report: Mapping[str, Any], most: int | None = None) -> Table:
     """Means of the other metrics, and of how many samples where a metric leaves some out."""
-    names = sorted({name for cell in report["cells"] for name in cell["metrics"] if name != cell["metric"]})
+    every = sorted({name for cell in report["cells"] for name in cell["metrics"] if name != cell["metric"]})
+    parts = Counter(name.rpartition(".")[0] for name in every if name.count(".") > 1)
+    many = {whole: n for whole, n in parts.items() if most and n > most}
+    names = [name for name in every if name.rpartition(".")[0] not in many]
     rows = []
-    for cell in report["cells"] if names else ():
+    for cell in report["cells"] if every else ():
         texts = [mean_std(found) + (f" (n={found['n']})" if found and found["n"] < cell["samples"] else "")
                  for found in (cell["metrics"].get(name) for name in names)]
         rows.append([label(cell), *texts, percent(cell["undecided"]), percent(cell["failed"])])
     steps = any(_STEP.search(name) for name in names)
     return Table("Other metrics", ["cell", *names, "undecided", "failed"], rows, notes=[
-        "TT TF FT FF: steps of answers from right (T) or wrong (F), the first letter, to right or wrong, the second"]
-        if steps else ())
+        *(f"{whole}: {n} figures, with --output and --json" for whole, n in many.items()),
+        *["TT TF FT FF: steps of answers from right (T) or wrong (F), the first letter, to right or wrong, the second"]
+        * steps])
 
 
 def of_cells(report: Mapping[str, Any]) -> Table:

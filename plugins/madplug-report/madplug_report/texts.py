@@ -8,6 +8,9 @@ from typing import Any
 from madplug_report import contents, tables
 from madplug_report.escape import in_latex, in_markdown, line
 
+MOST = 6
+"""A terminal does not show a metric of more figures than this."""
+
 
 def headline(report: Mapping[str, Any]) -> str:
     """Which studies, how many debates."""
@@ -25,7 +28,7 @@ def terminal(report: Mapping[str, Any], width: int = 0) -> str:
     parts = [line(headline(report))]
     pivots = [contents.pivot(report, p, compact=len(p["columns"]) > contents.FULL) for p in report["pivots"]
               if p["column_factors"] or p["by"] or p["averaged"]]
-    for table in [*pivots, *contents.tables({**report, "pivots": []})]:
+    for table in [*pivots, *contents.tables({**report, "pivots": []}, MOST)]:
         title = [] if table.title == "Cells" and not pivots else [line(table.title)]
         parts.append("\n".join([*title, tables.in_terminal(table, width)]))
     said = [f"note: {line(note['text'])}" for note in report["notes"]]

@@ -34,6 +34,15 @@ def test_what_metrics_say_of_whole_cells_is_on_the_page(study, kit, madplug, tmp
         assert "0.625" in text
 
 
+def test_a_terminal_leaves_out_a_metric_of_many_figures_and_says_where_they_are(study, kit, madplug, tmp_path):
+    more = {**{f"kit.few.{i}": 0.5 for i in range(6)}, **{f"kit.many.{i}": 0.5 for i in range(7)}}
+    folder = study([kit.Drawn("a")], change=lambda d: kit.replace(d, metrics={**d.metrics, **more}))
+    printed = madplug("report", folder, "--output", tmp_path / "out").stdout
+    assert ("kit.few.5" in printed, "kit.many.5" in printed) == (True, False)
+    assert "kit.many: 7 figures, with --output and --json" in printed
+    assert "kit.many.5" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8").replace("\\", "")
+
+
 @pytest.fixture(scope="module")
 def written(kit, tmp_path_factory):
     """A report of a study with evil names: the files' texts by name, and what was printed."""
