@@ -227,13 +227,13 @@ async def decide(state: DebateState, method: str) -> Decision | None:
 
 
 async def conclude(state: DebateState, decision: Decision) -> Decision:
-    """Settle a decision and run the phases, one of which may reopen the debate."""
+    """Settle a decision and run the phases, one of which may reopen the debate unless it is a recorded one."""
     for _ in range(MOST_REOPENINGS + 1):
         decision = settle(state, decision)
         change(state, decision=decision)
         tell(state, Decided(state.id, decision))
         reopen = await run_phases(state)
-        if reopen is None:
+        if reopen is None or state.recorded:
             break
         if reopen.say is not None:
             record(state, Message(0, state.round, 0, None, SAY, reopen.say, stage=REOPENED, data=reopen.data))

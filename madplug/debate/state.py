@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -101,8 +101,6 @@ class DebateState(Debate):
     """How often each request was made, by its hash: the requests themselves would fill the memory."""
     refused: list[Caller] = field(default_factory=list)
     """Whose calls were refused because the study is being stopped; a component may have caught the exception."""
-    renumbered: dict[int, int] = field(default_factory=dict)
-    """New ids of the messages of a recorded debate that is decided again, by their old ones."""
 
     whole: Sample = field(init=False)
     """The sample with what is hidden from some roles."""
@@ -299,14 +297,6 @@ def record(state: DebateState, message: Message) -> None:
     _announce(state, state.transcript._append(message))
 
 
-def record_again(state: DebateState, message: Message) -> None:
-    """Record a message of a recorded debate, where it may have had another id."""
-    ids = state.renumbered
-    seen, altered = (tuple(ids[i] for i in old if i in ids) for old in (message.seen, message.altered))
-    ids[message.id] = len(state.transcript)
-    _announce(state, state.transcript._append(replace(message, seen=seen, altered=altered)))
-
-
 def retract(state: DebateState, messages: Sequence[Message]) -> None:
     """Mark messages as retracted."""
     state.transcript._retract(m.id for m in messages)
@@ -318,12 +308,6 @@ def _announce(state: DebateState, message: Message) -> None:
     if state.emit is not None:
         author = None if message.agent is None else state.agents[message.agent]
         state.emit(MessageRecorded(state.id, message, author))
-
-
-def restore_phase_notes(state: DebateState, result: DebateResult) -> None:
-    """Give the phases of a recorded debate what they noted when it was run, beside what is noted by now."""
-    merge_into(state.notes, only_paths(result.notes, set(result.phase_notes)))
-    state.phase_notes.update(result.phase_notes)
 
 
 def to_result(state: DebateState, *, error: str | None = None, seconds: float = 0.0,
@@ -347,34 +331,3 @@ def changed_paths(before: Any, after: Any, path: tuple[str, ...] = ()) -> set[tu
     missing = object()
     return {found for key in {**before, **after}
             for found in changed_paths(before.get(key, missing), after.get(key, missing), (*path, str(key)))}
-
-
-def only_paths(table: Mapping[str, Any], paths: Set[tuple[str, ...]]) -> dict[str, Any]:
-    """A copy of a nested mapping with nothing but these paths, as far as it has them."""
-    return {key: value if (key,) in paths else only_paths(value, below) for key, value in table.items()
-            if (key,) in paths or ((below := {path[1:] for path in paths if path[0] == key and len(path) > 1})
-                                   and isinstance(value, Mapping))}
-
-
-def merge_into(table: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Add what a nested mapping has to another one, which keeps its own values."""
-    for key, value in more.items():
-        if isinstance(value, Mapping) and isinstance(table.get(key), dict):
-            merge_into(table[key], value)
-        else:
-            table.setdefault(key, value)
-
-
-def without_paths(table: Mapping[str, Any], paths: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """A copy of a nested mapping without these paths, and without mappings that become empty."""
-    kept: dict[str, Any] = {}
-    for key, value in table.items():
-        below = [path[1:] for path in paths if path and path[0] == key]
-        if () in map(tuple, below):
-            continue
-        if below and isinstance(value, Mapping):
-            value = without_paths(value, below)
-            if not value:
-                continue
-        kept[key] = value
-    return kept

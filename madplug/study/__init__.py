@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from madplug.config.build import InstalledBuilder, Made
     from madplug.config.read import as_toml, dotted, overlay, read, setting
     from madplug.debate.checks import describe_error, error_text
-    from madplug.debate.recorded import follow
-    from madplug.debate.state import DebateState
+    from madplug.debate.loop import conclude, decide
+    from madplug.debate.state import DebateState, change, record, seat
     from madplug.records import Ending, Job
     from madplug.registry.installed import Registry
     from madplug.registry.local import absolute, file_of
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 __all__ = [
     "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "CellFigures", "CellSetup",
     "DebateState", "Driver", "Ending", "InstalledBuilder", "Job", "JobStream", "Listening", "Made", "Registry",
-    "ResolvedStudy", "Resolver", "Session", "Source", "StudyDriver", "StudyRun", "Worker", "absolute",
-    "as_toml", "check_facts", "check_folder", "collect_rarely", "confirm", "conflicts", "cost_of", "describe_error",
-    "dotted", "echo", "error_text", "figures_by_cell", "file_of", "follow", "interruptible", "interval", "is_cell",
-    "load", "overlay", "read", "read_manifest", "read_text", "redirect_log", "replacing", "setting", "shared_rates",
-    "t_quantile", "write_whole",
+    "ResolvedStudy", "Resolver", "Session", "Source", "StudyDriver", "StudyRun", "Worker", "absolute", "as_toml",
+    "change", "check_facts", "check_folder", "collect_rarely", "conclude", "confirm", "conflicts", "cost_of",
+    "decide", "describe_error", "dotted", "echo", "error_text", "figures_by_cell", "file_of", "interruptible",
+    "interval", "is_cell", "load", "overlay", "read", "read_manifest", "read_text", "record", "redirect_log",
+    "replacing", "seat", "setting", "shared_rates", "t_quantile", "write_whole",
 ]
 
 _HOMES = {
@@ -62,8 +62,8 @@ _HOMES = {
     "config": ("ResolvedStudy", "Resolver", "load"),
     "config.read": ("as_toml", "dotted", "overlay", "read", "setting"),
     "debate.checks": ("error_text", "describe_error"),
-    "debate.recorded": ("follow",),
-    "debate.state": ("DebateState",),
+    "debate.loop": ("conclude", "decide"),
+    "debate.state": ("DebateState", "change", "record", "seat"),
     "registry.installed": ("Registry",),
     "registry.local": ("absolute", "file_of"),
     "study.compatibility": ("conflicts", "is_cell"),

@@ -5,9 +5,7 @@ from tests_support import OneByOne
 
 from madplug import ModelError, UserError
 from madplug.config import load
-from madplug.debate.state import DebateState
-from madplug.study import follow
-from madplug.testing import play, wait_for
+from madplug.testing import play
 
 
 class Scripted:
@@ -70,13 +68,6 @@ def test_the_debate_fails_without_a_quorum(policy, quorum, message):
 def test_what_the_summary_counts_as_partial():
     assert played("!", "B", "B").summary["cells"][0]["partial"] == 1
     assert "partial" not in played("B", "B", "B").summary["cells"][0]
-
-
-def test_a_partial_debate_is_decided_again_without_the_agent():
-    before = played("BA", "A!", "BB", turns=OneByOne())
-    again = DebateState(before.debate.cell, before.result.sample, client=before.debate.client)
-    assert wait_for(follow(again, before.result)) == before.decision
-    assert [m.stage for m in again.transcript.messages] == [m.stage for m in before.messages]
 
 
 @pytest.mark.parametrize(("policy", "message"), [

@@ -4,9 +4,7 @@ import pytest
 from tests_support import OneByOne, Reviews, in_turn, made
 
 from madplug import Agent, Persona, Phase, Reopen, Review
-from madplug.debate.state import DebateState
-from madplug.study import follow
-from madplug.testing import debate_from, play, wait_for
+from madplug.testing import debate_from, play
 
 
 def left(*reviews, rounds=2, **parts):
@@ -78,13 +76,6 @@ def test_what_a_review_and_a_reopening_store_is_in_their_messages():
     played = left(Review(say="hm", data={"mine": {"n": 2}}), rounds=1, phases=[once])
     assert [(m.content, m.move, m.stage, m.data) for m in played.messages if m.agent is None] == [
         ("hm", "say", "", {"mine": {"n": 2}}), ("go on", "say", "reopened", {"once": {"n": 1}})]
-
-
-def test_a_debate_that_is_decided_again_has_the_same_agents():
-    played = left(Review(leave=(0,)))
-    again = DebateState(played.debate.cell, played.result.sample, client=played.debate.client)
-    assert wait_for(follow(again, played.result)) == played.decision
-    assert [a.id for a in again.active] == [1, 2]
 
 
 def test_a_transcript_without_the_host_has_no_one_who_left():

@@ -24,8 +24,6 @@ from madplug import (
     maybe_await,
 )
 from madplug.aio import gather_all
-from madplug.debate.recorded import follow
-from madplug.debate.state import DebateState
 from madplug.testing import LastRound, PlainStyle, SpeakAll, StrippedText, play
 
 
@@ -294,23 +292,6 @@ def test_a_style_must_take_every_turn():
 
 def test_asking_without_a_model_is_an_error_of_the_component():
     assert "the cell has none" in play(models=[], expect_failure=True).result.error
-
-
-def test_deciding_again_without_what_was_retracted_keeps_who_saw_what():
-    class Look(LastRound):
-        """Keeps who saw what."""
-
-        def at_end(self, debate):
-            shown.extend((m.id, m.seen) for m in debate.transcript.messages)
-            return super().at_end(debate)
-
-    shown = []
-    played = play(replies=lambda request: "x", agents=2, rounds=2, extensions=[Reviews(redo_once)])
-    assert [(m.id, m.seen) for m in played.messages] == [(2, ()), (3, ()), (4, (2, 3)), (5, (2, 3))]
-    cell = replace(played.debate.cell, decision=Look())
-    again = DebateState(cell, played.result.sample, client=played.debate.client)
-    asyncio.run(follow(again, played.result))
-    assert shown == [(0, ()), (1, ()), (2, (0, 1)), (3, (0, 1))]
 
 
 def test_two_names_of_one_model_are_asked_one_call_each():

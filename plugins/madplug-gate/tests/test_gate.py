@@ -71,7 +71,7 @@ def test_agents_that_take_turns_do_not_take_the_first_one_twice():
 
 
 def test_a_recorded_debate_is_decided_at_any_threshold():
-    from madplug.debate.recorded import follow
+    from madplug_redecide.following import follow
 
     recorded = gated([f"A\nConfidence: {c}" for c in (70, 1, 2)] + list("BBBBBB"), threshold=1.0)
     assert (recorded.decision.key, recorded.result.notes["gate"]["tokens"]) == ("B", 18)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from madplug import DebateId, Decision, ModelError, Sample, Usage, UserError, nearest_or_all
 from madplug.store import Reader
-from madplug.study import Registry, Resolver, absolute, confirm, dotted, follow, overlay, read
+from madplug.study import Registry, Resolver, absolute, confirm, dotted, overlay, read
+from madplug_redecide.following import follow
 
 if TYPE_CHECKING:
     from madplug.study import CellSetup, DebateState, ResolvedStudy

@@ -8,17 +8,17 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from tests_support import RUN, Appeal, Reviews, letters
+from tests_support import RUN, Appeal, OneByOne, Reviews, in_turn, letters, redo_once
 
-from madplug import Decision, DecisionProtocol, Reopen, Review, open_study
+from madplug import Decision, DecisionProtocol, ModelError, Reopen, Review, open_study
 from madplug.config.plan import StudyPlan
 from madplug.debate.cell import BoundStyle, Cell
-from madplug.debate.recorded import follow
 from madplug.debate.state import DebateState
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
 from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText, play, wait_for
 from madplug_redecide.deciding import Redecider
+from madplug_redecide.following import follow
 
 
 class Early(DecisionProtocol):
@@ -253,6 +253,37 @@ def test_what_was_said_when_a_round_was_retracted_stands_before_the_next_attempt
     before, again = asked.asked, Early(9)
     decide_again(store, played, again, letters)
     assert before[2:] == again.asked == [("wave", 1, 3), ("round", 1, 3), ("wave", 2, 5), ("round", 2, 5)]
+
+
+def test_a_message_keeps_what_its_agent_saw_without_what_was_retracted():
+    class Look(LastRound):
+        """Keeps who saw what."""
+
+        def at_end(self, debate):
+            shown.extend((m.id, m.seen) for m in debate.transcript.messages)
+            return super().at_end(debate)
+
+    shown = []
+    played = play(replies=lambda request: "x", agents=2, rounds=2, extensions=[Reviews(redo_once)])
+    assert [(m.id, m.seen) for m in played.messages] == [(2, ()), (3, ()), (4, (2, 3)), (5, (2, 3))]
+    again(played, Look())
+    assert shown == [(0, ()), (1, ()), (2, (0, 1)), (3, (0, 1))]
+
+
+def fail_once(request):
+    if (request.agent, request.round) == (1, 2):
+        raise ModelError("503 agent 1 is away")
+    return "ABB"[request.agent]
+
+
+@pytest.mark.parametrize("parts", [
+    {"extensions": [Reviews(in_turn(Review(leave=(1,))))]}, {"on_failed_agent": "drop"}])
+def test_who_left_has_left_where_the_debate_is_decided_again(parts):
+    played = play(replies=fail_once, rounds=2, turns=OneByOne(), **parts)
+    state = DebateState(played.debate.cell, played.result.sample, client=played.debate.client)
+    assert wait_for(follow(state, played.result)) == played.decision
+    assert [a.id for a in state.active] == [0, 2]
+    assert [m.stage for m in state.transcript.messages] == [m.stage for m in played.messages]
 
 
 def test_a_round_that_was_retracted_for_good_is_not_asked_about():

@@ -12,10 +12,10 @@ from tests_support import Cast, Reviews, redo_once
 
 import madplug_voting
 from madplug import Completion, Passage, Persona, Review, Sample, Service
-from madplug.debate.recorded import follow
 from madplug.debate.state import DebateState
 from madplug.records import Plan
 from madplug.testing import play
+from madplug_redecide.following import follow
 from madplug_voting import Plurality
 
 # The worked cases number solutions from 0.

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
-from madplug.debate.loop import decide, run_phases, settle
-from madplug.debate.state import (
-    DebateState,
-    change,
-    only_paths,
-    record_again,
-    restore_phase_notes,
-    seat,
-    tell,
-    without_paths,
-)
-from madplug.events import Decided
-from madplug.records import FAILED, REOPENED, DebateResult, Decision, Message, Usage
+from madplug import FAILED, DebateResult, Decision, Message, Usage
+from madplug.study import DebateState, change, conclude, decide, record, seat
 
 Spent = Callable[[str], tuple[Usage, int]]
 """The usage of a recorded call, by its key, and its retries."""
@@ -39,17 +30,16 @@ async def follow(state: DebateState, result: DebateResult, spent: Spent = _unkno
     state.notes.update(without_paths(result.notes, (*result.decision_notes, *result.phase_notes)))
     state.opening_calls.extend(result.opening_calls)
     seat(state, result.agents)
-    decision = settle(state, await _Record(state, result, spent).decide())
-    if any(m.id not in state.renumbered for m in result.messages if not m.retracted):
+    again = _Record(state, result, spent)
+    decision = await again.decide()
+    if any(m.id not in again.renumbered for m in result.messages if not m.retracted):
         own = only_paths(state.notes, state.decision_notes)  # the others may be about rounds that were left out
         state.notes.clear()
         state.notes.update(own)
     elif state.cell.phases:
-        restore_phase_notes(state, result)
-    change(state, decision=decision)
-    tell(state, Decided(state.id, decision))
-    await run_phases(state)
-    return state.decision or decision
+        _merge(state.notes, only_paths(result.notes, set(result.phase_notes)))
+        state.phase_notes.update(result.phase_notes)
+    return await conclude(state, decision)
 
 
 class _Record:
@@ -58,9 +48,11 @@ class _Record:
     def __init__(self, state: DebateState, result: DebateResult, spent: Spent) -> None:
         self._state = state
         self._spent = spent
+        self.renumbered: dict[int, int] = {}
+        """New ids of the messages, by their old ones."""
         self._by_round = {n: list(messages) for n, messages in groupby(
             sorted(result.messages, key=lambda m: m.round), key=lambda m: m.round)}
-        self._reopened = {m.round for m in result.messages if m.agent is None and m.stage == REOPENED}
+        self._reopened = {m.round for m in result.messages if m.agent is None and m.stage == "reopened"}
         self._reopened |= set((result.notes.get("madplug") or {}).get("reopened", ()))
         for key in result.opening_calls:
             self._count(key)
@@ -116,10 +108,44 @@ class _Record:
         return decision
 
     def _put(self, messages: Sequence[Message]) -> None:
+        ids = self.renumbered
         for message in messages:
-            record_again(self._state, message)
+            seen, altered = (tuple(ids[i] for i in old if i in ids) for old in (message.seen, message.altered))
+            ids[message.id] = len(self._state.transcript)
+            record(self._state, replace(message, seen=seen, altered=altered))
             for key in message.calls:
                 self._count(key)
 
     def _count(self, key: str) -> None:
         self._state.spent.add(*self._spent(key))
+
+
+def only_paths(table: Mapping[str, Any], paths: Set[tuple[str, ...]]) -> dict[str, Any]:
+    """A copy of a nested mapping with nothing but these paths, as far as it has them."""
+    return {key: value if (key,) in paths else only_paths(value, below) for key, value in table.items()
+            if (key,) in paths or ((below := {path[1:] for path in paths if path[0] == key and len(path) > 1})
+                                   and isinstance(value, Mapping))}
+
+
+def _merge(table: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add what a nested mapping has to another one, which keeps its own values."""
+    for key, value in more.items():
+        if isinstance(value, Mapping) and isinstance(table.get(key), dict):
+            _merge(table[key], value)
+        else:
+            table.setdefault(key, value)
+
+
+def without_paths(table: Mapping[str, Any], paths: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """A copy of a nested mapping without these paths, and without mappings that become empty."""
+    kept: dict[str, Any] = {}
+    for key, value in table.items():
+        below = [path[1:] for path in paths if path and path[0] == key]
+        if () in map(tuple, below):
+            continue
+        if below and isinstance(value, Mapping):
+            value = without_paths(value, below)
+            if not value:
+                continue
+        kept[key] = value
+    return kept
