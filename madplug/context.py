@@ -144,6 +144,8 @@ class Spending:
     completion: int = 0
     cached: int = 0
     cost_usd: float | None = 0.0
+    seconds: float = 0.0
+    """Those that the debate took when it was recorded, if it is decided again."""
 
     def add(self, usage: Usage, retries: int = 0) -> None:
         """Count one call."""

@@ -94,7 +94,7 @@ class Worker:
         tell(state, DebateStarted(state.id, job.sample, job.references, job.order))
         try:
             error = await self._attempt(state)
-            seconds = round(asyncio.get_running_loop().time() - started, 4)
+            seconds = round(asyncio.get_running_loop().time() - started + state.spent.seconds, 4)
             scores, error = await self._score(state, error)
             result = to_result(state, error=error, seconds=seconds, metrics=scores,
                                   scored_by=self.setups[job.cell].metric_digests)

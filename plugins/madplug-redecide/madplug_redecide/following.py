@@ -27,6 +27,7 @@ async def follow(state: DebateState, result: DebateResult, spent: Spent = _unkno
     """
     change(state, recorded=True)
     state.transcript.locked = True
+    state.spent.seconds = result.seconds
     state.notes.update(without_paths(result.notes, (*result.decision_notes, *result.phase_notes)))
     state.opening_calls.extend(result.opening_calls)
     seat(state, result.agents)

@@ -80,12 +80,15 @@ def study(tmp_path, program):
 
 def test_the_command_makes_a_study_like_any_other_without_a_call(program, study):
     calls = (study / "calls.txt").read_text()
+    with closing(sqlite3.connect(study / "first/study.db")) as db, db:
+        db.execute("UPDATE debates SET record = json_set(record, '$.seconds', 90.5)")
     done = program("decide", "first", "--decision", '{use = "kit.last_round", keep = 2}', "--output", "again",
                    "--quiet")
     assert (done.exit_code, done.stderr) == (0, "")
     assert (study / "calls.txt").read_text() == calls
     summary = json.loads((study / "again/summary.json").read_text())
     assert (summary["study"], summary["cells"][0]["done"], summary["paid"]["calls"]) == ("again", 6, 0)
+    assert summary["cells"][0]["seconds"] > 6 * 90
     assert json.loads(program("status", "again", "--json").stdout)["cost_usd"] == 0, "though the calls have no price"
 
 

@@ -83,7 +83,7 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
         "family": len(compared.found), "cells": cells, "comparisons": compared.found, "not_compared": compared.left,
         "spread": wanted.spread, "spread_of": SPREADS[wanted.spread], "worst": wanted.worst,
         "pivots": pivots(analysis, layout, compared.found), "marginals": marginals(analysis, layout.families),
-        "paid": paid(analysis, prices), "prices": [asdict(price) for price in prices],
+        "paid": paid(analysis, prices, every=not wanted.cells), "prices": [asdict(price) for price in prices],
         "tokenizer": tokenizer and tokenizer.name, "published": published, "surfaces": surfaces(cells, factors)}
     return {**report, "notes": [{"about": about, "text": text} for about, text in notes(report)]}
 

@@ -123,12 +123,13 @@ class Calls:
             at = np.where((self.keys[other] == keys) & (self.study[other] == studies), other, at)
         return at, self.keys[first] == keys
 
-    def paid(self) -> list[dict[str, Any]]:
-        """What was paid for, each call once, by model and purpose."""
+    def paid(self, keys: Sequence[int] | None = None) -> list[dict[str, Any]]:
+        """What was paid for, each call once, by model and purpose. keys: only calls with these."""
+        own = np.asarray(True) if keys is None else np.isin(self.keys, np.asarray(keys, np.uint64))
         found = []
         for model, m in self.models.items():
             for purpose, p in self.purposes.items():
-                rows = np.flatnonzero((self.model == m) & (self.purpose == p))
+                rows = np.flatnonzero((self.model == m) & (self.purpose == p) & own)
                 if len(rows):
                     found.append({"model": model, "purpose": purpose, **self.amounts(rows)})
         return found
@@ -147,11 +148,11 @@ class Used:
         self.roles: dict[str, int] = {}
         self._cell, self._round, self._role = array("i"), array("i"), array("i")
         self._debate, self._wave, self._message = array("q"), array("q"), array("q")
-        self._keys = array("Q")
+        self.keys = array("Q")
         self._waves = self._messages = 0
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self.keys)
 
     def add(self, debate: int, cell: int, roles: Mapping[int, str], opening: Sequence[int],
             said: Iterable[tuple[int, int, int | None, Sequence[int]]], closing: Sequence[int] = ()) -> None:
@@ -179,12 +180,12 @@ class Used:
         self._role.append(self.roles.setdefault(role, len(self.roles)))
         self._wave.append(self._waves)
         self._message.append(self._messages)
-        self._keys.append(key)
+        self.keys.append(key)
 
     def figures(self, calls: Calls, study_of: Sequence[int]) -> UsedFigures:
         """The rows with what is known of their calls. study_of: the number of the study that a cell belongs to."""
         studies = np.asarray(study_of, int)[np.asarray(self._cell)]
-        at, known = calls.find(np.asarray(self._keys, np.uint64), studies)
+        at, known = calls.find(np.asarray(self.keys, np.uint64), studies)
         columns = {name: np.asarray(getattr(self, f"_{name}"))[known]
                    for name in ("cell", "round", "role", "debate", "wave", "message")}
         return UsedFigures(calls, at[known], columns, list(self.roles))
@@ -270,10 +271,13 @@ def spend(analysis: Analysis, prices: Sequence[Price]) -> None:
             "at_price": {p.name: p.of(whole["read"], whole["cached"], whole["written"]) for p in prices}}
 
 
-def paid(analysis: Analysis, prices: Sequence[Price]) -> list[dict[str, Any]]:
-    """What the studies paid for, by model and purpose, and what it would have cost on other prices."""
+def paid(analysis: Analysis, prices: Sequence[Price], *, every: bool = True) -> list[dict[str, Any]]:
+    """What the studies paid for, by model and purpose, and what it would have cost on other prices.
+
+    every: False: only calls that debates in the report used, whichever cell paid.
+    """
     return [{**row, "at_price": {p.name: p.of(row["read"], row["cached"], row["written"]) for p in prices}}
-            for row in analysis.debates.spent.paid()]
+            for row in analysis.debates.spent.paid(None if every else analysis.debates.used.keys)]
 
 
 class Tokenizer:

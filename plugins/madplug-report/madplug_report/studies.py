@@ -95,6 +95,8 @@ def _open(number: int, folder: Path) -> Study:
     summary, manifest = _json(folder / "summary.json"), _json(folder / "manifest.json")
     of_cell = {str(c.get("cell")): c for c in summary.get("cells", ()) if isinstance(c, Mapping)}
     resolved, debated = _table(identity.get("cells")), _debated(identity)
+    if any(key.partition(".")[0] == "dataset" for c in of_cell.values() for key in _table(c.get("settings"))):
+        debated = {**debated, **_written_cells(folder)}
     cells = []
     for slug in dict.fromkeys([*resolved, *of_cell, *recorded]):
         table, ended = _table(resolved.get(slug)), _table(of_cell.get(slug))
@@ -105,7 +107,7 @@ def _open(number: int, folder: Path) -> Study:
             settings=_table(ended.get("settings")), resolved=table, figures=_figures(ended.get("figures"), problems),
             proportions=_proportions(ended)))
     repeats = identity.get("repeats")
-    return Study(folder, str(summary.get("study") or _name_of(folder)),
+    return Study(folder, str(summary.get("study") or _written(folder).get("name") or folder.resolve().name),
                  planned if isinstance(planned, int) else None, repeats if isinstance(repeats, int) else None,
                  summary.get("status"), problems, manifest, cells, any(c.oracle for c in cells),
                  str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial)
@@ -138,13 +140,20 @@ def _slugs(study: Reader) -> Iterable[str]:
     return dict.fromkeys(row["cell"] for row in study.figures()) if study.fact("identity") is None else ()
 
 
-def _name_of(folder: Path) -> str:
-    """The study's name while it has no summary: from its expanded run file, else the directory's."""
+def _written(folder: Path) -> Mapping[str, Any]:
+    """The study's expanded run file, as far as it is there."""
     from madplug.study import read
 
     with suppress(UserError, OSError):
-        return str(read(folder / "study.toml", (), {}).get("name") or folder.resolve().name)
-    return folder.resolve().name
+        return read(folder / "study.toml", (), {})
+    return {}
+
+
+def _written_cells(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """The cells that name a data set there; their identity leaves out which file it is."""
+    cells = _written(folder).get("cells")
+    return {str(cell.get("name")): cell for cell in (cells if isinstance(cells, list) else ())
+            if isinstance(cell, Mapping) and "dataset" in cell}
 
 
 def _table(value: Any) -> Mapping[str, Any]:

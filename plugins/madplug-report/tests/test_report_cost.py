@@ -155,6 +155,8 @@ def test_every_call_is_paid_once(folder):
     assert sum(row["cost_usd"] for row in rows) == pytest.approx(0.096)
     assert {(row["model"], row["purpose"]) for row in rows} == {
         ("small", "persona"), ("small", "discuss"), ("small", "vote"), ("large", "discuss")}
+    of_second = build([folder], Wanted(cells=("second",)))["paid"]
+    assert sum(row["calls"] for row in of_second) == len(CALLS) - 2, "whichever cell made them"
 
 
 def test_a_study_can_be_priced_again(folder):

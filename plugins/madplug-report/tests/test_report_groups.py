@@ -214,6 +214,14 @@ def test_a_metric_can_be_for_a_level_with_an_equals_sign(study, kit):
     assert [c["metric"] for c in report["cells"]] == ["qa.accuracy", "qa.f1"]
 
 
+def test_cells_without_a_data_set_of_their_own_are_shown_with_that_of_the_study(study, kit):
+    folder = study([kit.Drawn("a"), kit.Drawn("b", settings={"dataset.path": "late.csv"})], samples=3)
+    (folder / "study.toml").write_text("".join(
+        f'[[cells]]\nname = "{cell}"\ndataset = {{use = "files.table", path = "/x/{name}.csv"}}\n'
+        for cell, name in {"a": "early", "b": "late"}.items()))
+    assert [cell["factors"] for cell in build([folder])["cells"]] == [{"dataset": "early"}, {"dataset": "late"}]
+
+
 def test_marginal_means_have_the_cluster_robust_errors_of_statsmodels(study, kit):
     """A regression on the cells, clustered by sample, without its correction for the number of coefficients."""
     api = pytest.importorskip("statsmodels.api", reason="statsmodels is not installed")
