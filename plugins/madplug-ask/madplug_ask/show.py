@@ -101,7 +101,7 @@ class Transcript(Observer):
         message = event.message
         with self._lock:
             if message.retracted:
-                self._print(Text(f"  (message {message.id} was retracted)", style="yellow"))
+                self._print(Text(f"  (round {message.round}, {self._who(message.agent)}: retracted)", style="yellow"))
                 return
             if failed := message.data.get("madplug", {}).get("failed"):
                 for id, why in failed.items():
@@ -133,10 +133,12 @@ class Transcript(Observer):
             self._round = round
             self._print(Text(f"\nRound {round}", style="bold"))
 
+    def _who(self, agent: int | None) -> str:
+        return "(note)" if agent is None else self._names.get(agent, f"Agent {agent + 1}")
+
     def _head(self, agent: int | None, purpose: str = DISCUSS) -> None:
         self._print(Text())
-        who = self._names.get(agent, f"Agent {agent + 1}") if agent is not None else "(note)"
-        self._print(Text.assemble((who, "cyan"), "" if purpose == DISCUSS else f" ({safe(purpose)})"))
+        self._print(Text.assemble((self._who(agent), "cyan"), "" if purpose == DISCUSS else f" ({safe(purpose)})"))
 
     def _answer(self, message: Message) -> None:
         """What the message ends on, unless that is all it says, and what its agent had ended on before."""

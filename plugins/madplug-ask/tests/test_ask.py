@@ -152,8 +152,8 @@ def test_an_endpoint_that_cannot_be_reached_is_told_while_it_is_waited_for(ask):
 ID = DebateId("main", 0, "question")
 
 
-def say(transcript, id, agent, content, key, round=1):
-    message = Message(id, round, 0, agent, "improve", content, answer=key, key=key)
+def say(transcript, id, agent, content, key, round=1, **more):
+    message = Message(id, round, 0, agent, "improve", content, answer=key, key=key, **more)
     transcript.message_recorded(MessageRecorded(ID, message, None))
 
 
@@ -192,9 +192,10 @@ def test_each_round_has_a_heading_whether_or_not_its_replies_are_streamed(shown)
     assert heads == ["Round 1", *agents, "Round 2", *agents, "Round 3", "Agent 2"]
 
 
-def test_a_change_of_mind_is_marked_and_control_characters_are_not_printed(shown):
+def test_a_change_of_mind_or_a_retraction_is_marked_and_control_characters_are_not_printed(shown):
     transcript, text = shown
     say(transcript, 0, 0, "A", "A")
     say(transcript, 1, 0, "B\x1b[2J", "B")
-    assert "  A -> B\n" in text.getvalue()
+    say(transcript, 1, 0, "B", "B", round=2, retracted=True)
+    assert "  A -> B\n  (round 2, Agent 1: retracted)\n" in text.getvalue()
     assert "\x1b" not in text.getvalue()
