@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from madplug.errors import UserError
+from madplug.errors import UserError, nearest
 
 NAME = "study.db"
 VERSION = 6
@@ -118,24 +118,22 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
     except OSError as error:  # a directory of somebody else, a name that is too long
         raise UserError(f"{str(folder)!r:.200}: cannot be read: {error.strerror}") from None
     if not found:
-        raise UserError(f"{folder}: no study here (there is no {NAME})")
+        near = nearest(folder.name, [study.parent.name for study in folder.parent.glob(f"*/{NAME}")])
+        raise UserError(f"{folder}: no study here (there is no {NAME}){near}")
     for file, _ in _irregular(path.resolve(), _BESIDE):  # SQLite would wait for whoever writes into a pipe
         raise UserError(f"{folder}: {NAME} cannot be read: {file.name} is not a regular file")
     wal = path.with_name(NAME + "-wal")
-    try:
-        return _open_reading(path, "")
-    except sqlite3.OperationalError as error:
-        # A write-ahead file cannot be created on a read-only disk; if there is none, nothing is missed.
-        read_only = any(text in str(error) for text in ("unable to open", "readonly"))
-        if not read_only or (wal.exists() and wal.stat().st_size):
-            raise UserError(f"{folder}: {NAME} cannot be read: {error}"
-                            + ("; copy the directory to a disk that can be written to" if read_only else "")) from None
-    except _UNREADABLE as error:
-        raise UserError(f"{folder}: {NAME} cannot be read: {error}") from None
-    try:
-        return _open_reading(path, "&immutable=1")
-    except _UNREADABLE as error:
-        raise UserError(f"{folder}: {NAME} cannot be read: {error}") from None
+    more = ""
+    while True:
+        try:
+            return _open_reading(path, more)
+        except _UNREADABLE as error:
+            # A write-ahead file cannot be created on a read-only disk; if there is none, nothing is missed.
+            read_only = any(text in str(error) for text in ("unable to open", "readonly"))
+            if more or not read_only or (wal.exists() and wal.stat().st_size):
+                raise UserError(f"{folder}: {NAME} cannot be read: {error}" + (
+                    "; copy the directory to a disk that can be written to" if read_only else "")) from None
+            more = "&immutable=1"
 
 
 def _open_reading(path: Path, more: str) -> sqlite3.Connection:

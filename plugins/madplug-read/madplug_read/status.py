@@ -66,7 +66,8 @@ def _study_lines(facts: dict[str, Any]) -> Iterable[str]:
     cost = "" if not facts["cost_usd"] else f", ${dollars(facts['cost_usd'])}"
     yield (f"{facts['done']} done, {facts['failed']} failed, {left} left; {facts['calls']} calls paid, "
            f"{facts['tokens']} tokens{cost}")
-    yield from map(safe, filter(None, [facts["waiting"], *(f"problem: {text}" for text in facts["problems"])]))
+    more = f"not begun: {', '.join(facts['not_begun'])}" if facts["not_begun"] else ""
+    yield from map(safe, filter(None, [more, facts["waiting"], *(f"problem: {text}" for text in facts["problems"])]))
 
 
 def status_of(folder: Path) -> dict[str, Any]:
@@ -78,7 +79,9 @@ def status_of(folder: Path) -> dict[str, Any]:
         totals, planned = study.totals(), study.fact("planned")
         done, failed = sum(c["done"] for c in cells), sum(c["failed"] for c in cells)
         left = planned - done - failed if isinstance(planned, int) else None
+        begun, settings = {f.cell for f in found}, study.fact("settings")
+        not_begun = [cell for cell in settings if cell not in begun] if isinstance(settings, dict) else []
         cost = None if totals.calls and any(f.cost_usd is None for f in found) else totals.cost_usd
         return {"done": done, "failed": failed, "left": left, "calls": totals.calls, "retries": totals.retries,
                 "tokens": totals.tokens, "cost_usd": cost, "waiting": study.fact("waiting") or "",
-                "problems": study.problems(), "cells": cells}
+                "problems": study.problems(), "cells": cells, "not_begun": not_begun}

@@ -52,11 +52,12 @@ def test_it_says_how_far_a_study_is_also_while_it_runs(made):
     recorder = made("s", ended("q1"), ended("q2"))
     recorder.start_debate(DebateId("begun", 0, "q1"), Sample("q1", "?"), ())
     wait_for(recorder.keep_fact("waiting", "one batch is under way"))
+    wait_for(recorder.keep_fact("settings", {"c": {}, "begun": {}, "later": {}, "last": {}}))
     assert status("s").stdout.splitlines() == [
         "cell   done  failed  undecided  calls  tokens",
         "c      2     0       0          8      80",
         "begun  0     0       0          0      0",
-        "2 done, 0 failed, 2 left; 2 calls paid, 80 tokens, $1.00", "one batch is under way"]
+        "2 done, 0 failed, 2 left; 2 calls paid, 80 tokens, $1.00", "not begun: later, last", "one batch is under way"]
     recorder.close()
 
 
@@ -99,4 +100,6 @@ def test_what_cannot_be_read_is_a_message_and_a_line_in_the_list(made, statement
 def test_where_no_study_is_that_is_said(made):
     Path("empty").mkdir()
     done = status("empty")
-    assert (done.exit_code, "no study here" in done.stderr) == (2, True)
+    assert (done.exit_code, done.stderr) == (2, "madplug: empty: no study here (there is no study.db)\n")
+    made("runs/capitals").close()
+    assert status("runs/captals").stderr.endswith("(there is no study.db); did you mean 'capitals'?\n")
