@@ -167,7 +167,7 @@ def missing_names(agents: Sequence[Agent], messages: Iterable[Message]) -> Itera
 
 def _agreement(m: Message) -> bool | None:
     unread = any(isinstance(d, Mapping) and d.get("unparsed_agreement") for d in m.data.values())
-    return None if unread else m.agreement
+    return None if unread or not (m.agreement or m.seen) else m.agreement  # with nothing shown, nothing is refused
 
 
 def _received(message: Message) -> Mapping[str, str]:

@@ -66,11 +66,11 @@ def test_marks_say_what_became_of_each_agent_in_each_round():
         ("B", "answer", False, True), (None, "none", None, False), (None, "silent", None, False)]
 
 
-def test_a_disagreement_that_was_only_not_read_is_none():
-    made = debate("1 0 A\n1 1 B")
-    read, unread = (replace(m, agreement=False, data=data) for m, data in zip(
-        made.messages, ({}, {"styles": {"unparsed_agreement": True}}), strict=True))
-    assert [m.agreement for m in outline(replace(made, messages=(read, unread)), GRADES).messages] == [False, None]
+def test_a_disagreement_that_was_not_read_or_has_nothing_to_be_about_is_none():
+    made = debate("1 0 A\n1 1 B 0\n1 2 B 1")
+    said = tuple(replace(m, agreement=False, data=data) for m, data in zip(
+        made.messages, ({}, {}, {"styles": {"unparsed_agreement": True}}), strict=True))
+    assert [m.agreement for m in outline(replace(made, messages=said), GRADES).messages] == [None, False, None]
 
 
 def test_the_vote_stands_from_round_to_round():
