@@ -59,12 +59,10 @@ def find_studies(folders: Iterable[Path]) -> list[Path]:
     """These directories, in place of one that has no study the directories in it that have one."""
     found: list[Path] = []
     for folder in folders:
+        below: list[Path] = []
         with suppress(OSError):
-            if not has_study(folder):
-                below = [path for path in sorted(folder.iterdir()) if has_study(path)]
-                found += below or [folder]
-                continue
-        found.append(folder)
+            below = [] if has_study(folder) else [path for path in sorted(folder.iterdir()) if has_study(path)]
+        found += below or [folder]
     return found
 
 
