@@ -112,12 +112,11 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
     """Open the study in a directory, which may be untrusted, may be running, and may be on a read-only disk."""
     path = folder / NAME
     try:
-        found = path.is_file()
+        if not path.is_file():
+            near = nearest(folder.name, [study.parent.name for study in folder.parent.glob(f"*/{NAME}")])
+            raise UserError(f"{folder}: no study here (there is no {NAME}){near}")
     except OSError as error:  # a directory of somebody else, a name that is too long
         raise UserError(f"{str(folder)!r:.200}: cannot be read: {error.strerror}") from None
-    if not found:
-        near = nearest(folder.name, [study.parent.name for study in folder.parent.glob(f"*/{NAME}")])
-        raise UserError(f"{folder}: no study here (there is no {NAME}){near}")
     for file, _ in _irregular(path.resolve(), _BESIDE):  # SQLite would wait for whoever writes into a pipe
         raise UserError(f"{folder}: {NAME} cannot be read: {file.name} is not a regular file")
     wal = path.with_name(NAME + "-wal")

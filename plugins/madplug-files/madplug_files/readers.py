@@ -78,7 +78,7 @@ def source(path: Path, delimiter: str | None = None) -> Source:
     except OSError as error:
         raise problem(f"{path!s:.200}", f"cannot be read: {error.strerror}") from None
     if not exists:
-        beside = sorted(p.name for p in path.parent.glob("*") if p.suffix in ENDINGS)
+        beside = sorted(p.name for p in path.parent.glob("*") if p.suffix in ENDINGS and nearest(path.stem, [p.stem]))
         raise problem(str(path), f"there is no such file{nearest(path.name, beside)}")
     if not path.is_file():
         raise problem(str(path), f"is {'a folder' if path.is_dir() else 'not a regular file'}; expected a file")

@@ -243,9 +243,11 @@ def test_a_long_field_is_read(tmp_path):
 
 # Mistakes
 
-def test_a_missing_file_names_its_neighbour(tmp_path):
+@pytest.mark.parametrize(("name", "hint"), [
+    ("question.jsonl", "; did you mean 'questions.jsonl'?"), ("sums.jsonl", "")])
+def test_a_missing_file_names_its_neighbour_but_not_for_its_ending_alone(tmp_path, name, hint):
     jsonl(tmp_path, row(), name="questions.jsonl")
-    assert "there is no such file; did you mean 'questions.jsonl'?" in refused(tmp_path / "question.jsonl")
+    assert refused(tmp_path / name).endswith(f"there is no such file{hint}")
 
 
 def test_a_wrong_column_is_named_with_the_nearest_and_all_there_are(tmp_path):
