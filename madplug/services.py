@@ -9,9 +9,11 @@ Plugins can define further protocols.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
+
+from typing_extensions import get_protocol_members, is_protocol
 
 from madplug.errors import ComponentError, listed, nearest
 from madplug.text import a
@@ -66,22 +68,10 @@ class Sandbox(Protocol):
         """Run a program to its end or to a limit; never raises for what the program does."""
 
 
-def is_protocol(cls: type[Any]) -> bool:
-    """Whether a class is a protocol, checkable at runtime or not."""
-    return bool(getattr(cls, "_is_protocol", False))
-
-
-def methods(protocol: type[Any]) -> Iterator[str]:
-    """The methods of a protocol."""
-    for cls in protocol.__mro__:
-        if is_protocol(cls):
-            yield from (name for name, value in vars(cls).items() if inspect.isfunction(value) and name[:1] != "_")
-
-
 def lacks(cls: type[Any], protocol: type[Any]) -> list[str]:
     """The methods of a protocol that a class does not have as coroutine functions."""
-    return [name for name in dict.fromkeys(methods(protocol))
-            if not inspect.iscoroutinefunction(getattr(cls, name, None))]
+    return sorted(name for name in get_protocol_members(protocol) if inspect.isfunction(getattr(protocol, name, None))
+                  and not inspect.iscoroutinefunction(getattr(cls, name, None)))
 
 
 def find_service(services: Mapping[str, Any], name: str, protocol: type[Any] | None) -> Any:
@@ -92,7 +82,7 @@ def find_service(services: Mapping[str, Any], name: str, protocol: type[Any] | N
     found = services[name]
     if protocol is None:
         return found
-    missing = lacks(type(found), protocol)
+    missing = lacks(type(found), protocol) if is_protocol(protocol) else []
     if missing or not (is_protocol(protocol) or isinstance(found, protocol)):
         why = f": it has no `async def {missing[0]}`" if missing else ""
         raise ComponentError(f"the service '{name}' ({type(found).__qualname__}) is not {a(protocol.__name__)}{why}")

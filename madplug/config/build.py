@@ -6,6 +6,7 @@ Nothing is run and no model is asked; a model or a data set that is not named is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +26,21 @@ from madplug.services import lacks
 from madplug.text import a
 
 
+@dataclass
 class Made:
     """What all cells of a study have in common: the registry, and the components that they share."""
 
-    def __init__(self, registry: Registry, folder: Path) -> None:
-        self.registry = registry
-        self.folder = folder
-        """The folder of the run file."""
-        self.offers: dict[tuple[str, str], Offer] = {}
-        """Everything that was looked up, by kind and full name."""
-        self.models: dict[str, Model] = {}
-        """By their names in the study: those of the run file, unless cells give one name different options."""
-        self.shared: dict[str, Component] = {}
-        """Components that several cells have in common, by kind and slot."""
-        self.model_names: dict[tuple[str, str], str] = {}
-        """Those names, by the name in the run file and the table as JSON."""
+    registry: Registry
+    folder: Path | None
+    """The folder of the run file; without one, for tables that others may have written, no local file is executed."""
+    offers: dict[tuple[str, str], Offer] = field(default_factory=dict)
+    """Everything that was looked up, by kind and full name."""
+    models: dict[str, Model] = field(default_factory=dict)
+    """By their names in the study: those of the run file, unless cells give one name different options."""
+    shared: dict[str, Component] = field(default_factory=dict)
+    """Components that several cells have in common, by kind and slot."""
+    model_names: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Those names, by the name in the run file and the table as JSON."""
 
 
 class Builder:
@@ -111,8 +112,12 @@ class Builder:
     def find(self, base: type[Component], name: str, place: str) -> Offer | None:
         """The offer behind a name, or None after adding a problem."""
         try:
-            offer = load_from_file(name, self.made.folder, base) if is_file_reference(name) else \
-                self.made.registry.find(base.kind, name)
+            if not is_file_reference(name):
+                offer = self.made.registry.find(base.kind, name)
+            elif self.made.folder is None:
+                raise UserError(f"'{name}' is in a local file, and files are not executed to read a study")
+            else:
+                offer = load_from_file(name, self.made.folder, base)
         except UserError as error:
             self.problem(place, str(error))
             return None
@@ -129,11 +134,11 @@ class Builder:
         except ComponentError as error:
             self.problem(place, str(error))
             return None
-        for field in nested:
-            given = values.get(field.option, kind.model_fields[field.option].get_default(call_default_factory=True))
-            if (field.many and isinstance(given, list | tuple)) or isinstance(given, str | Mapping):
-                ready[field.option] = self._nested(field, given, f"{place}.{field.option}")
-                broken = broken or ready[field.option] is None
+        for one in nested:
+            given = values.get(one.option, kind.model_fields[one.option].get_default(call_default_factory=True))
+            if (one.many and isinstance(given, list | tuple)) or isinstance(given, str | Mapping):
+                ready[one.option] = self._nested(one, given, f"{place}.{one.option}")
+                broken = broken or ready[one.option] is None
         try:
             options = kind.model_validate(ready, context={"folder": self.made.folder})
         except ValidationError as error:
@@ -147,14 +152,14 @@ class Builder:
         self._resolve_names(options, place)
         return None if broken else options
 
-    def _nested(self, field: NestedField, given: Any, place: str) -> Any:
+    def _nested(self, one: NestedField, given: Any, place: str) -> Any:
         """The component, or the list of components, of an option; None if one cannot be made."""
-        if field.base in (Model, Service) or field.base.how_many == "none":  # of the study, not of this option
-            self.problem(place, f"{a(field.base.label)} cannot be nested in an option; name one instead")
+        if one.base in (Model, Service) or one.base.how_many == "none":  # of the study, not of this option
+            self.problem(place, f"{a(one.base.label)} cannot be nested in an option; name one instead")
             return None
-        if not field.many:
-            return given if isinstance(given, Component) else self.make(field.base, given, place)
-        made = [self.make(field.base, slot, f"{place}[{i}]") for i, slot in enumerate(given)]
+        if not one.many:
+            return given if isinstance(given, Component) else self.make(one.base, given, place)
+        made = [self.make(one.base, slot, f"{place}[{i}]") for i, slot in enumerate(given)]
         return None if None in made else made
 
     def _resolve_names(self, options: Any, place: str) -> None:
@@ -197,14 +202,3 @@ class Builder:
             self.problem(place, f"[{field_of(base)}.{name}] uses '{found.full_name}', which is not {a(what)}: it has "
                          f"no async method {methods}; {base.label}s that are: "
                          f"{', '.join(others) or 'none is installed'}")
-
-
-class InstalledBuilder(Builder):
-    """Makes only components of installed plugins: for tables that others may have written."""
-
-    def find(self, base: type[Component], name: str, place: str) -> Offer | None:
-        """The offer behind a name, or None after adding a problem; no local file is executed."""
-        if is_file_reference(name):
-            self.problem(place, f"'{name}' is in a local file, and files are not executed to read a study")
-            return None
-        return super().find(base, name, place)

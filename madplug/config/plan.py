@@ -6,19 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from madplug.components import Executor, Model, Observer
+from madplug.config.shape import Limits
 from madplug.debate.cell import Cell
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The most a study may use, earlier runs included; `seconds` applies to one run."""
-
-    calls: int | None = None
-    tokens: int | None = None
-    cost_usd: float | None = None
-    seconds: float | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
-    """Of what components count, by name."""
 
 
 @dataclass

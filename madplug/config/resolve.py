@@ -21,7 +21,7 @@ from madplug.components import (
 )
 from madplug.config.build import Builder, Made
 from madplug.config.check import check_cell, check_matches, check_own, merge
-from madplug.config.plan import Limits, StudyPlan
+from madplug.config.plan import StudyPlan
 from madplug.config.problems import secrets
 from madplug.config.read import (
     Settings,
@@ -33,7 +33,7 @@ from madplug.config.read import (
     unreached,
     validate_lenient,
 )
-from madplug.config.shape import CellSettings, LimitsTable, Match, Table, slots, tables
+from madplug.config.shape import CellSettings, Limits, Match, Table, slots, tables
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.errors import Problem, UserError, listed, nearest_or_all
 from madplug.registry.installed import Registry
@@ -160,6 +160,7 @@ class Resolver:
         self.recorded = recorded
         """Whether the samples come from a record, so that no data set has to be named."""
         self.given = self.table = table
+        self.folder = folder
         self.made = Made(registry, folder)
         self.kinds = tuple(registry.kinds.values())
         self.tables = tables(self.kinds)
@@ -177,7 +178,7 @@ class Resolver:
             registry.load_all()
             if len(registry.kinds) == len(self.kinds):
                 raise
-        return Resolver(self.given, self.made.folder, registry, recorded=self.recorded).resolve()
+        return Resolver(self.given, self.folder, registry, recorded=self.recorded).resolve()
 
     def _resolve(self) -> ResolvedStudy:
         problems = list(secrets(self.table))
@@ -189,8 +190,7 @@ class Resolver:
                      for i, name in enumerate(names) if name is not None and name in names[:i])
         found, by_cell = self._cells(run.oracle)
         problems += [*merge(by_cell), *check_matches(found)]
-        limits = Limits(**{name: getattr(run.limits, name) for name in LimitsTable.model_fields},
-                        counts=run.limits.model_extra)
+        limits: Limits = run.limits
         if limits.cost_usd is not None:
             problems += self._unpriced()
         builder = Builder(self.made, self.named_tables(run))
@@ -216,7 +216,7 @@ class Resolver:
 
     def _reused(self, text: str, place: str, builder: Builder) -> Path | None:
         """The directory of another study: relative to the run file, or to the current directory."""
-        candidates = list(dict.fromkeys(((self.made.folder / text).absolute(), Path(text).absolute())))
+        candidates = list(dict.fromkeys(((self.folder / text).absolute(), Path(text).absolute())))
         try:
             found = next((path for path in candidates if has_study(path)), None)
         except OSError as error:
@@ -247,7 +247,7 @@ class Resolver:
 
 
 def _uncounted(limits: Iterable[str], counted: Iterable[str]) -> list[Problem]:
-    known = [*LimitsTable.model_fields, *sorted(counted)]
+    known = [*Limits.model_fields, *sorted(counted)]
     return [Problem(f"limits.{name}", f"nothing in this study counts that{nearest_or_all(name, known)}")
             for name in limits if name not in known]
 

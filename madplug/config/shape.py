@@ -49,7 +49,7 @@ Slot = Annotated[dict[str, Any], BeforeValidator(_slot)]
 CellChanges = Annotated[dict[str, Any], AfterValidator(_named)]
 
 
-class LimitsTable(Options):
+class Limits(Options):
     """`[limits]`: reaching one stops the study; everything so far is saved. Limits may change between two runs.
 
     Another key is the most of what components count, including earlier runs: `tool_calls`; `madplug check` shows them.
@@ -64,6 +64,11 @@ class LimitsTable(Options):
     cost_usd: float | None = Field(default=None, ge=0, description=(
         "US dollars, including those of earlier runs; every model needs a price"))
     seconds: float | None = Field(default=None, gt=0, description="seconds that one run may take")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The most of what components count, by name."""
+        return self.model_extra or {}
 
 
 class Match(Options):
@@ -118,7 +123,7 @@ class RunSettings(CellSettings):
         "cells one by one, each a set of changes to the file with a `name`; they are added to those of the sweep"))
     reuse: list[Annotated[str, Field(min_length=1)]] = Field(default=[], description=(
         "directories of other studies, whose answered calls are used before a call is paid for; see below"))
-    limits: LimitsTable = Field(default=LimitsTable(), description="when to stop")
+    limits: Limits = Field(default=Limits(), description="when to stop")
 
 
 Kinds = Iterable[type[Component]]

@@ -7,7 +7,6 @@ invalid, becomes a problem with its distribution and version; the others are not
 
 from __future__ import annotations
 
-import gc
 import inspect
 import os
 from collections import defaultdict
@@ -176,15 +175,9 @@ class Registry:
     # Loading
 
     def load_all(self) -> None:
-        """Load every plugin, without garbage collection in between, since what is imported stays."""
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            for plugin in self._sources:
-                self._load(plugin)
-        finally:
-            if collecting:
-                gc.enable()
+        """Load every plugin."""
+        for plugin in self._sources:
+            self._load(plugin)
 
     def _load(self, plugin: str) -> None:
         """Import and register a plugin, and take what it offers; one that cannot be loaded is a problem."""

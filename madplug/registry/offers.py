@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 RESERVED = frozenset({
     "agents", "cells", "channels", "dataset_key", "debate", "limits", "match", "models", "more", "name",
     "on_failed_agent", "oracle", "paradigm", "quorum", "repeats", "reuse",
-    "rounds", "seed", "settings", "share_completions", "slug", "sweep"})
+    "rounds", "seed", "settings", "share_completions", "slug", "study_cells", "sweep"})
 """Keys of a run file and fields of a cell: no slot of a plugin's kind can have their names."""
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from madplug.calls.gateway import cost_of
     from madplug.calls.quota import shared_rates
     from madplug.config import ResolvedStudy, Resolver, load
-    from madplug.config.build import InstalledBuilder, Made
+    from madplug.config.build import Builder, Made
     from madplug.config.read import as_toml, dotted, overlay, read, setting
     from madplug.debate.checks import describe_error, error_text
     from madplug.debate.loop import conclude, decide
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from madplug.study.worker import Worker
 
 __all__ = [
-    "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "CellFigures", "CellSetup",
-    "DebateState", "Driver", "Ending", "InstalledBuilder", "Job", "JobStream", "Listening", "Made", "Registry",
+    "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "Builder", "CellFigures",
+    "CellSetup", "DebateState", "Driver", "Ending", "Job", "JobStream", "Listening", "Made", "Registry",
     "ResolvedStudy", "Resolver", "Session", "Source", "StudyDriver", "StudyRun", "Worker", "absolute", "as_toml",
     "change", "check_facts", "check_folder", "collect_rarely", "conclude", "confirm", "conflicts", "cost_of",
     "decide", "describe_error", "dotted", "echo", "error_text", "figures_by_cell", "file_of", "interruptible",
@@ -55,7 +55,7 @@ __all__ = [
 
 _HOMES = {
     "study.intervals": ("interval", "t_quantile",),
-    "config.build": ("InstalledBuilder", "Made",),
+    "config.build": ("Builder", "Made"),
     "calls.gateway": ("cost_of",),
     "calls.quota": ("shared_rates",),
     "calls.driver": ("Driver", "Ending", "Source", "StudyDriver"),

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from madplug import Completion, EmptyReplyError, RefusedError, Sample, TransientError, Usage
-from madplug.config.plan import Limits, StudyPlan
+from madplug.config.plan import StudyPlan
+from madplug.config.shape import Limits
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
 from madplug.testing import Scripted, play

@@ -12,7 +12,8 @@ import pytest
 from tests_support import counts
 
 from madplug import Metric, Reply, Sample, StudyStopped
-from madplug.config.plan import Limits, StudyPlan
+from madplug.config.plan import StudyPlan
+from madplug.config.shape import Limits
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
 from madplug.study.stream import JobQueue, run_all
@@ -191,7 +192,7 @@ def test_a_component_that_makes_do_without_an_answer_spoils_no_debate_when_the_s
                 sample=[Sample(f"q{i}", "?") for i in range(6)]).debate.cell
     store = MemoryStore()
     for calls, status in ((15, "stopped"), (None, "finished")):
-        run = StudyRun(StudyPlan("s", [cell], {"model": Scripted(lambda r: "A")}, limits=Limits(calls)), store)
+        run = StudyRun(StudyPlan("s", [cell], {"model": Scripted(lambda r: "A")}, limits=Limits(calls=calls)), store)
         assert asyncio.run(run.run())["status"] == status
         assert {r.decision.key for r in store.results()} <= {"A"}
     assert len(list(store.results())) == 6

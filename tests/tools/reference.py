@@ -433,7 +433,7 @@ def run_file() -> str:
     """Every key of a run file."""
     from madplug.config import shape
 
-    tables = {"[debate]": shape.tables(tuple(kinds())).debate, "[limits]": shape.LimitsTable, "match": shape.Match}
+    tables = {"[debate]": shape.tables(tuple(kinds())).debate, "[limits]": shape.Limits, "match": shape.Match}
     parts = ["# The run file", NOTICE, HEAD, "## Top level", keys(shape.tables(tuple(kinds())).run)]
     for name, table in tables.items():
         parts += [f"## `{name}`", sentence(text_of(table).partition(": ")[2]), keys(table)]

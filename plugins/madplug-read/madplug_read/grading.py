@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from madplug import AnswerFormat, DebateResult
@@ -59,7 +58,7 @@ class Grader:
         return self._formats[cell]
 
     def _make(self, cell: str) -> AnswerFormat | None:
-        from madplug.study import InstalledBuilder, Made, Registry
+        from madplug.study import Builder, Made, Registry
 
         table = self._cells.get(cell)
         slot = table.get("answers") if isinstance(table, Mapping) else None
@@ -68,7 +67,7 @@ class Grader:
             return None
         if self._registry is None:
             self._registry = self._make_registry() if self._make_registry else Registry()
-        builder = InstalledBuilder(Made(self._registry, Path()), {"models": {}, "services": {}})
+        builder = Builder(Made(self._registry, folder=None), {"models": {}, "services": {}})
         form = builder.make(AnswerFormat, slot, "answers")
         if builder.problems or not isinstance(form, AnswerFormat):
             self.problems[cell] = "; ".join(map(str, builder.problems))

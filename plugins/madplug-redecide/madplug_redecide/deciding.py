@@ -123,7 +123,7 @@ def most_calls(resolved: ResolvedStudy, recorded: Reader, *, deciding: bool = Tr
 
 def without_paying(resolved: ResolvedStudy) -> None:
     """Let the study end before its first call that is not on record."""
-    resolved.plan = replace(resolved.plan, limits=replace(resolved.plan.limits, calls=0))
+    resolved.plan = replace(resolved.plan, limits=resolved.plan.limits.model_copy(update={"calls": 0}))
 
 
 class Redecider:
