@@ -30,9 +30,10 @@ def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str
     if cell.agents is None and not any(g.count for g in cell.personas):
         yield Problem("debate.agents", "is required: how many agents debate")
         return
-    if len(cell.personas) > cell.wanted:
-        yield Problem("debate.personas", f"{len(cell.personas)} generators for {cell.wanted} agents; each makes at "
-                      "least one persona")
+    made = sum(g.count or 1 for g in cell.personas)
+    if made > cell.wanted or (cell.personas and cell.personas[-1].count and made != cell.wanted):
+        yield Problem("debate.agents", f"is {cell.wanted}, but {count(made, 'persona')} are made; leave agents out, or "
+                      "change debate.personas")
     if cell.quorum > (cell.wanted if cell.on_failed_agent != "fail" else 1):
         yield Problem("debate.quorum", f"{cell.quorum} of {count(cell.wanted, 'agent')} can never be left" if
                       cell.on_failed_agent != "fail" else "changes nothing unless on_failed_agent is drop or replace")

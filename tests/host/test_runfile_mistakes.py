@@ -279,6 +279,24 @@ def madplug_register_styles():
     assert "warning" not in program("check", path, "--set", 'debate.styles=["photos.seeing"]').stdout
 
 
+@pytest.mark.parametrize(("agents", "personas", "made"), [
+    (3, ["Two"], 2), (4, ["Two"], 2), (1, ["Two"], 2), (2, ["Two", "One"], 3)])
+def test_agents_that_are_not_as_many_as_their_personas_are_refused(write, tmp_path, agents, personas, made):
+    (tmp_path / "mine.py").write_text("""
+from madplug import Persona, PersonaGenerator
+class One(PersonaGenerator):
+    name = "one"
+    def generate(self, debate, roster):
+        return [Persona(f"{len(roster) + i}") for i in range(self.count or 1)]
+class Two(One):
+    name = "two"
+    count = 2
+""")
+    slots = [f"./mine.py:{name}" for name in personas]
+    assert problems(write(), f"debate.agents={agents}", f"debate.personas={slots}") == [
+        f"debate.agents: is {agents}, but {made} personas are made; leave agents out, or change debate.personas"]
+
+
 def test_check_warns_of_rows_with_equal_choices_and_of_answers_that_nothing_scores(program, write, tmp_path):
     (tmp_path / "mine.py").write_text("""
 from madplug import Dataset, Sample

@@ -58,12 +58,10 @@ class Fixed(PersonaGenerator):
         self.roles = frozenset(row.role for row in self.rows())
 
     def check(self, cell: Any) -> Iterable[str]:
-        """The list must have as many personas as there are agents, unless other generators follow; names are unique."""
+        """Names are unique."""
         names = [p.name for p in self.rows()]
         for name in sorted({n for n in names if names.count(n) > 1}):
             yield f"the name '{name}' is listed more than once"
-        if len(cell.personas) == 1 and cell.agents not in (None, self.count):
-            yield f"{self.count} personas are listed for {cell.agents} agents; leave 'agents' out, or list as many"
 
     def rows(self) -> list[Row]:
         """The list as tables."""
