@@ -56,8 +56,8 @@ class Session:
             self.recorder = self._open.enter_context(closing(open_recorder(folder)))
             try:
                 check_part(resolved, self.recorder, folder)
-                self.warnings = [*check_same_study(resolved, self.recorder, folder),
-                                 *spoiling(resolved.plan, resolved.table)]
+                spoiled = () if resolved.recorded_from else spoiling(resolved.plan, resolved.table)
+                self.warnings = [*check_same_study(resolved, self.recorder, folder), *spoiled]
                 write_provenance(resolved, folder)
                 (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
                 self._log = self._open.enter_context(open_log(folder, lambda text: self._warn(text)))

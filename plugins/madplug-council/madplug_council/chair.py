@@ -90,7 +90,7 @@ def by_rank(debate: Debate, found: Sequence[Message], rank: Rank, why: str = "")
     if not group and len(found) > 1:
         why = f"{why}{unranked(debate)}: "
     group = group or _most_frequent(by_id)
-    best, names = by_id[group[0]], [seat(debate.agents[id or 0]) for id in group]
+    best, names = by_id[group[0]], [seat(debate.agents[id or 0], debate.agents) for id in group]
     tie = len({by_id[id].key for id in group}) > 1
     how = f"the only answer, of {names[0]}" if len(found) == 1 else \
         f"shared first place: {' and '.join(names)}; taken: {names[0]}" if tie else f"first: {' and '.join(names)}"
@@ -217,10 +217,10 @@ class Chair(Best):
     def shown(self, debate: Debate, found: Sequence[Message]) -> dict[str, object]:
         """What the prompts show, by placeholder."""
         labels: dict[int | None, str] = {m.agent: letter(i) for i, m in enumerate(found)}
-        name = {id: f"{label} ({seat(debate.agents[id or 0])})" if self.options.names else label
+        name = {id: f"{label} ({seat(debate.agents[id or 0], debate.agents)})" if self.options.names else label
                 for id, label in labels.items()}
-        said = [f"{seat(debate.agents[m.agent or 0])}:\n" * self.options.names + relabelled(m, labels)
-                for m in reviews(debate)] if "critiques" in self.options.sees else []
+        said = [f"{seat(debate.agents[m.agent or 0], debate.agents)}:\n" * self.options.names
+                + relabelled(m, labels) for m in reviews(debate)] if "critiques" in self.options.sees else []
         read = ballots(debate)
         places = mean_places(read)
         ranked = ", ".join(" = ".join(f"{labels[id]} ({places[id]:.4g})" for id in group if id in labels)
@@ -270,6 +270,6 @@ class Select(Best):
         if number is None and (ballots(debate) or not drawn):
             return by_rank(debate, found, self.options.rank, "no choice could be read: ")
         picked = drawn[number or 0]
-        who = seat(debate.agents[picked.agent or 0])
+        who = seat(debate.agents[picked.agent or 0], debate.agents)
         return Decision(picked.key, picked.answer, agreed=number is not None, fallback=number is None,
                         reason=f"selected: {who}" if number is not None else f"no choice could be read: drew {who}")

@@ -91,8 +91,8 @@ class Jury(DecisionProtocol):
                       for m in cast)
         unread = sum(not vote.valid for vote in votes)
         debate.notes["council"] = {"abstained": len(cast) - len(given), "unread": unread, "votes": [
-            {"seat": seat(debate.agents[m.agent or 0]), "vote": _noted(m)["vote"], "confidence": m.confidence,
-             "reason": _noted(m)["reason"]} for m in cast]}
+            {"seat": seat(debate.agents[m.agent or 0], debate.agents), "vote": _noted(m)["vote"],
+             "confidence": m.confidence, "reason": _noted(m)["reason"]} for m in cast]}
         shown = f"{sums['yes']:.4g} yes, {sums['no']:.4g} no, {len(cast) - len(given)} abstained"
         if len(given) < self.options.quorum or not sum(sums.values()):
             return Decision(None, scores=sums, votes=votes, reason=f"{len(given)} of {len(cast)} voted, and the quorum "

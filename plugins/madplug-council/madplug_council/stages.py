@@ -243,6 +243,7 @@ def relabelled(review: Message, labels: Mapping[int | None, str]) -> str:
     return _LABEL.sub(lambda found: f"Answer {labels.get(own.get(found[1]), found[1])}", review.content.strip())
 
 
-def seat(agent: Agent) -> str:
-    """What a seat is called: its model's name in the run file, else its persona's."""
-    return agent.model or agent.persona.name
+def seat(agent: Agent, among: Sequence[Agent] = ()) -> str:
+    """What a seat is called: its model's name in the run file, or its persona's if others `among` have that model."""
+    alone = sum(other.model == agent.model for other in among) < 2
+    return agent.model if agent.model and alone else agent.persona.name

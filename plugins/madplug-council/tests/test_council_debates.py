@@ -168,12 +168,14 @@ def test_a_ranking_that_cannot_be_read_is_asked_for_once_more_and_then_missing()
     assert [bool(m.data["council"].get("unparsed")) for m in played.messages[2:]] == [False, True]
 
 
-def test_a_shared_first_place_is_shown_as_one():
+@pytest.mark.parametrize(("models", "told"), [
+    (("m", "n"), "m and n; taken: m"), (("m", "m"), "Agent 1 and Agent 2; taken: Agent 1")])
+def test_a_shared_first_place_is_shown_as_one_by_names_that_differ(models, told):
     rankings = ["FINAL RANKING:\n1. Answer A\n2. Answer B", "FINAL RANKING:\n1. Answer B\n2. Answer A"]
     played = play(styles=[Opinion(), Review(labels="fixed")], turns=Stages(), decision=Best(), rounds=2, agents=2,
-                  replies=["x", "y", *rankings], models=("m", "n"))
+                  replies=["x", "y", *rankings], models=models)
     assert (played.decision.tie, played.decision.agreed) == (True, False)
-    assert played.decision.reason == "shared first place: m and n; taken: m"
+    assert played.decision.reason == f"shared first place: {told}"
 
 
 def test_an_analysis_comes_before_the_answer_and_stays_in_the_notes():

@@ -109,6 +109,13 @@ def test_any_value_of_a_cell_can_be_changed(program, study):
         assert {debate.rounds for debate in again.debates()} == {1}
 
 
+def test_cells_that_are_decided_alike_are_not_called_the_same_debate(program, study):
+    (study / "study.toml").write_text(RUN + '[sweep]\n"debate.rounds" = [1, 2]\n')
+    assert program("run", "study.toml", "--output", "two", "--quiet").exit_code == 0
+    done = program("decide", "two", "--set", "debate.rounds=2", "--output", "again")
+    assert (done.exit_code, "same debate" in done.stderr) == (0, False)
+
+
 def test_a_model_that_cannot_be_made_is_not_needed(program, study):
     path = study / "first" / "study.toml"
     path.write_text(path.read_text().replace('"kit.hash"', '"gone.model"'))
