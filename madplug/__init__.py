@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from madplug.cli.api import run as run
     from madplug.cli.launch import launch as launch
     from madplug.cli.program import main as main
-    from madplug.cli.progress import ProgressText as ProgressText
     from madplug.cli.tables import conclusion as conclusion
     from madplug.cli.tables import summary_rows as summary_rows
     from madplug.component import Component as Component
@@ -91,7 +90,6 @@ _HOMES = {
     "store": ("Reader", "Recorder", "open_study"),
     "cli.launch": ("launch",),
     "cli.program": ("main",),
-    "cli.progress": ("ProgressText",),
     "cli.tables": ("conclusion", "summary_rows",),
     "log": ("forms_of", "hide", "redact",),
     "process": ("python_command",),

@@ -100,7 +100,7 @@ def madplug_register_commands(cli: click.Group) -> None:
 
 @hookspec
 def madplug_register_progress() -> Iterable[Observer]:  # type: ignore[empty-body]
-    """Show the progress of a study that `madplug.run` runs, where there is no terminal: in a notebook, say.
+    """Show the progress of a study that `madplug run` or `madplug.run` runs: on the terminal, or in a notebook.
 
     Return observers that fit where the program runs, or nothing. Every implementation is called, unless the run is
     quiet. Shipped: `madplug-read`.

@@ -153,20 +153,8 @@ async def _run(session: Session, observers: Sequence[Observer], *, quiet: bool) 
     with session:
         for text in session.warnings:
             warnings.warn(text, stacklevel=1)
-        shown = [] if quiet else _progress_observers()
-        try:
-            return await session.run([*shown, *observers])
-        finally:
-            for observer in shown:
-                observer.close()
-
-
-def _progress_observers() -> list[Observer]:
-    """What shows the progress: the terminal if there is one, or what plugins show it on."""
-    from madplug.cli.terminal import Terminal
-
-    terminal = Terminal()
-    return [terminal] if terminal.console.is_terminal else Registry().progress()
+        shown = [] if quiet else Registry().progress()
+        return await session.run([*shown, *observers])
 
 
 def _raise_interrupt() -> None:

@@ -1,4 +1,4 @@
-"""A study run in the terminal: its progress, its result, and the exit status."""
+"""A study run in the terminal: what it says meanwhile, its result, and the exit status."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import click
+
 from madplug.cli.tables import WIDTH, conclusion, summary_table
-from madplug.cli.terminal import Terminal
 from madplug.config import ResolvedStudy
+from madplug.registry.installed import Registry
 from madplug.store import DebateId, Recorder
 from madplug.study.process import INTERRUPTED, STOPPING, collect_rarely, echo, exit_status, interruptible
 from madplug.study.session import Session
@@ -38,20 +40,22 @@ def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, traced
     """
     collect_rarely()
     with Session(resolved, folder, traced=traced) as session:
-        return asyncio.run(_run(partial(run, session), session, Terminal(quiet=quiet)))
+        return asyncio.run(_run(partial(run, session), session, quiet=quiet))
 
 
-async def _run(run: Callable[..., Awaitable[dict[str, Any]]], session: Session, terminal: Terminal) -> int:
+async def _run(run: Callable[..., Awaitable[dict[str, Any]]], session: Session, *, quiet: bool) -> int:
+    def say(text: str, color: str | None = None) -> None:
+        if not quiet:
+            echo(click.style(safe(text), fg=color), err=True)
+
     try:
         with interruptible(session.interrupt):
-            summary = await run([terminal], warn=lambda text: terminal.say(text, "yellow"),
-                                stopping=lambda: terminal.say(STOPPING))
+            summary = await run([] if quiet else Registry().progress(), warn=partial(say, color="yellow"),
+                                stopping=partial(say, STOPPING))
     except asyncio.CancelledError:
-        terminal.say("stopped; run the same command to resume")
+        say("stopped; run the same command to resume")
         return INTERRUPTED
-    finally:
-        terminal.close()
-    _conclude(summary, session.recorder, session.folder, quiet=terminal.quiet)
+    _conclude(summary, session.recorder, session.folder, quiet=quiet)
     return exit_status(summary)
 
 

@@ -4,12 +4,14 @@ import errno
 import os
 import subprocess
 import sys
+from io import StringIO
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from madplug.cli.program import Program, main
+from madplug.study.process import echo
 from madplug.text import safe
 
 
@@ -51,6 +53,23 @@ def test_standard_output_that_cannot_be_written_is_said_in_one_line(number):
         os.close(before)
     assert done.exit_code == 1
     assert f"the output cannot be written: {os.strerror(number)}" in done.stderr
+
+
+@pytest.mark.parametrize("number", [errno.EPIPE, errno.EIO, errno.ENOSPC])
+def test_a_line_on_standard_error_that_cannot_be_printed_ends_nothing(monkeypatch, number):
+    class Gone(StringIO):
+        """A terminal that was closed, or a pipe that is no longer read."""
+
+        def write(self, text):
+            raise OSError(number, "gone")  # which makes BrokenPipeError of EPIPE
+
+    monkeypatch.setattr("sys.stderr", Gone())
+    before = os.dup(2)
+    try:
+        echo("worker 1 was lost", err=True)
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
 
 
 def test_a_current_directory_that_was_deleted_is_said(tmp_path, monkeypatch):

@@ -69,11 +69,13 @@ def madplug_register_observers() -> list[type[Observer]]:
 
 @hookimpl
 def madplug_register_progress() -> list[Observer]:
-    """Show the progress in the output of a notebook's cell, and records as pages from now on."""
+    """Show the progress on the terminal, or in the output of a notebook's cell, and records as pages from now on."""
     from madplug_read.notebook import NotebookProgress, shell
 
     if (notebook := shell()) is None or not hasattr(notebook, "kernel"):
-        return []
+        from madplug_read.bar import Terminal
+
+        return [Terminal()]
     load_ipython_extension(notebook)
     return [NotebookProgress()]
 

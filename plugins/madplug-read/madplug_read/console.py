@@ -35,9 +35,16 @@ class _Stderr:
 class Stderr(Console):
     """Standard error, which may be a pipe that is no longer read: a study goes on without it."""
 
-    def __init__(self) -> None:
-        super().__init__(file=cast(Any, _Stderr()))
+    def __init__(self, file: Any = None) -> None:
+        super().__init__(file=file, stderr=True)
 
     @override
     def on_broken_pipe(self) -> None:
         self.quiet = True  # where rich would end the program
+
+
+class AboveBar(Stderr):
+    """Prints above the progress bar, as long as there is one."""
+
+    def __init__(self) -> None:
+        super().__init__(cast(Any, _Stderr()))

@@ -9,7 +9,8 @@ from typing import Any
 
 from typing_extensions import override
 
-from madplug import DebateFinished, MessageRecorded, Observer, ProgressText, Run, StudyStarted
+from madplug import MessageRecorded, Run
+from madplug_read.progress import ProgressObserver
 
 EVERY = 0.5
 """Seconds between two updates."""
@@ -40,22 +41,19 @@ def _drawn(name: str) -> Any:
     return draw
 
 
-class NotebookProgress(Observer):
+class NotebookProgress(ProgressObserver):
     """Shows the progress of a run in the output of a notebook's cell."""
 
     name = "notebook"
 
     def __init__(self) -> None:
         super().__init__()
-        self._run: Run | None = None
         self._display: Any = None
         self._shown = 0.0
-        self._before = self._done = self._failed = 0
 
     @override
     def open(self, run: Run) -> None:
-        self._run = run
-        self._progress = ProgressText(run.progress, run.planned, most=run.most)
+        super().open(run)
         self._display = import_module("IPython.display").display(self._line(), display_id=True)
 
     @override
@@ -65,20 +63,11 @@ class NotebookProgress(Observer):
             self._display = None
 
     @override
-    def study_started(self, event: StudyStarted) -> None:
-        self._before = self._done = event.done
-
-    @override
     def message_recorded(self, event: MessageRecorded) -> None:
-        self._update()
+        self._show()
 
     @override
-    def debate_finished(self, event: DebateFinished) -> None:
-        self._done += event.outcome == "done"
-        self._failed += event.outcome == "failed"
-        self._update()
-
-    def _update(self) -> None:
+    def _show(self) -> None:
         if self._display is not None and time.monotonic() - self._shown >= EVERY:
             self._shown = time.monotonic()
             self._display.update(self._line())
@@ -86,7 +75,5 @@ class NotebookProgress(Observer):
     def _line(self) -> Any:
         from madplug_read.markup import progress_line
 
-        assert self._run is not None
-        ended = self._done + self._failed
-        figures = self._progress.text(ended, self._failed, self._before)
-        return import_module("IPython.display").HTML(progress_line(self._run.study, ended, self._run.planned, figures))
+        line = progress_line(self._run.study, self.ended, self._run.planned, self.figures())
+        return import_module("IPython.display").HTML(line)

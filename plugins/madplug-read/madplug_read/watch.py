@@ -71,10 +71,10 @@ class Watch(Observer):
     @override
     def open(self, run: Run) -> None:
         from madplug import open_study
-        from madplug_read.console import Stderr
+        from madplug_read.console import AboveBar
         from madplug_read.grading import Grader
 
-        self._console = self._console or Stderr()
+        self._console = self._console or AboveBar()
         self._repeats = run.repeats
         if run.folder is not None:
             with open_study(run.folder) as study:

@@ -11,6 +11,7 @@ import madplug
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
 from madplug.cli.tables import conclusion, summary_rows
 from madplug_read import madplug_register_progress
+from madplug_read.bar import Terminal
 from madplug_read.markup import debate_page, reader_page, study_page
 
 EVIL = "<script>alert(1)</script>\u202e"
@@ -60,8 +61,8 @@ def test_a_debate_has_letters_models_and_marks_changes_of_mind_and_what_is_right
     assert page.count("<b>B</b> (right)") == 3
 
 
-def test_outside_a_notebook_nothing_shows_the_progress():
-    assert madplug_register_progress() == []
+def test_outside_a_notebook_the_terminal_shows_the_progress():
+    assert [type(observer) for observer in madplug_register_progress()] == [Terminal]
 
 
 NOTEBOOK = """

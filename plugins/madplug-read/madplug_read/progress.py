@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Callable
 from textwrap import shorten
 
-from madplug.context import Progress
-from madplug.text import count, dollars
+from typing_extensions import override
+
+from madplug import DebateFinished, Observer, Progress, Run, StudyStarted, count, dollars
 
 RECENT = 5.0
 """Seconds over which rates are taken."""
@@ -88,6 +89,42 @@ class ProgressText:
         if progress.waiting:
             return f"{progress.waiting}, {clock_text(quiet)}"
         return f"{count(progress.in_flight, 'call')} in flight, {clock_text(quiet)}" if progress.in_flight else ""
+
+
+class ProgressObserver(Observer):
+    """Counts the debates of a run that have ended; a subclass shows them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before = self._done = self._failed = 0
+
+    @override
+    def open(self, run: Run) -> None:
+        self._run = run
+        self._text = ProgressText(run.progress, run.planned, most=run.most)
+
+    @override
+    def study_started(self, event: StudyStarted) -> None:
+        self._before = self._done = event.done
+        self._show()
+
+    @override
+    def debate_finished(self, event: DebateFinished) -> None:
+        self._done += event.outcome == "done"
+        self._failed += event.outcome == "failed"
+        self._show()
+
+    @property
+    def ended(self) -> int:
+        """Debates that have ended, with those of earlier runs."""
+        return self._done + self._failed
+
+    def figures(self, width: int | None = None) -> str:
+        """How far the run is, how fast, and what it waits for. width: the most characters."""
+        return self._text.text(self.ended, self._failed, self._before, width)
+
+    def _show(self) -> None:
+        """Show what has changed."""
 
 
 def clock_text(seconds: float) -> str:

@@ -1,0 +1,110 @@
+"""What a run shows while it goes on: how far it is, how fast, and what it waits for."""
+
+import time
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from madplug import Progress, Run
+from madplug_read import bar
+from madplug_read.progress import ProgressText, clock_text
+
+
+class Clock:
+    def __init__(self):
+        self.now, self.state = 0.0, Progress(0, 0, 0, 0, 0.0)
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def line(clock):
+    text = ProgressText(lambda: clock.state, 10, clock)
+
+    def line(seconds, *state, ended=0, **more):
+        clock.now += seconds
+        clock.state = Progress(*state, *[0, 0, 0, 0, 0.0][len(state):], **more)
+        return text.text(ended)
+
+    return line
+
+
+def test_calls_in_flight_stand_apart_from_those_answered(line):
+    assert line(0.5, 3, 8) == "3 answered, 8 in flight, 6.0 calls/s, 0 tokens/s, 0:00 elapsed"
+
+
+def test_after_a_second_without_news_it_says_what_the_run_waits_for(line):
+    line(0.0, 3, 8)
+    assert line(0.9, 3, 8).startswith("3 answered, 8 in flight")
+    assert line(11.1, 3, 8) == "3 answered, 8 calls in flight, 0:12, 0:12 elapsed"
+    assert line(0.1, 3, 1, waiting="loading the model 'small'") == (
+        "3 answered, loading the model 'small', 0:12, 0:12 elapsed")
+    assert "rate limited, next attempt in 40 s" in line(1, 3, 0, waiting="rate limited, next attempt in 40 s")
+    assert line(0.1, 4, 8).startswith("4 answered, 8 in flight")
+
+
+def test_rates_are_of_the_last_seconds(line):
+    for _ in range(10):
+        line(1.0, 0, 8)
+    for n in range(1, 7):
+        last = line(1.0, 20 * n, 8, 0, 200 * n)
+    assert "20.0 calls/s, 200 tokens/s" in last
+    for _ in range(6):
+        last = line(1.0, 120, 8, 0, 1200)
+    assert "calls/s" not in last
+
+
+def test_a_line_that_is_too_long_leaves_out_what_matters_least(clock):
+    text = ProgressText(lambda: clock.state, 10, clock)
+    clock.now += 60.0
+    clock.state = Progress(5, 8, 1, 100, 0.5)
+    whole = text.text(5)
+    assert whole == "5 answered, 8 in flight, 0.1 calls/s, 2 tokens/s, $0.5000, 1 retry, 1:00 elapsed, about 1:00 left"
+    assert text.text(5, width=len(whole)) == whole
+    assert text.text(5, width=80) == "5 answered, 8 in flight, $0.5000, 1 retry, 1:00 elapsed, about 1:00 left"
+    assert text.text(5, width=50) == "5 answered, $0.5000, 1:00 elapsed, about 1:00 left"
+    clock.now, clock.state = 120.0, clock.state._replace(in_flight=0, waiting="model 'm' cannot be reached; " * 3)
+    assert text.text(5, width=40) == "5 answered, model 'm' cannot be..."
+
+
+def test_after_twenty_debates_a_line_of_80_columns_foretells_calls_dollars_and_time(clock):
+    clock.state = Progress(0, 0, 0, 0, 1.0)
+    text = ProgressText(lambda: clock.state, 200, clock)
+    clock.now += 60.0
+    clock.state = Progress(19 * 6, 16, 0, 100_000, 1.95)
+    assert "114 answered" in text.text(19 + 50, before=50)
+    clock.state = Progress(20 * 6, 16, 0, 100_000, 2.0)
+    assert text.text(20 + 50, before=50, width=80 - len("debates ") - bar.BAR - len(" 100/200 ")) == (
+        "120/~900 answered, $2.00/~$8.50, about 6:30 left")
+    bounded = ProgressText(lambda: clock.state, 200, clock, most=600)
+    assert bounded.text(20 + 50, before=50).startswith("120/~600 answered, ")
+
+
+def test_of_calls_nothing_is_said_while_debates_end_without_any(line):
+    assert line(1.0).startswith("0 answered, ")
+    assert line(1.0, ended=4) == "0:02 elapsed, about 0:03 left"
+
+
+def test_elapsed_and_remaining_time_failures_cost_and_retries(line):
+    assert line(60.0, 5, 0, 1, 0, 0.5, ended=5) == (
+        "5 answered, 0.1 calls/s, 0 tokens/s, $0.5000, 1 retry, 1:00 elapsed, about 1:00 left")
+    assert clock_text(3725) == "1:02:05"
+
+
+def test_elsewhere_than_on_a_terminal_a_line_comes_every_few_seconds(monkeypatch):
+    monkeypatch.setattr(bar, "PLAIN_EVERY", 0.05)
+    text = StringIO()
+    shown = bar.Terminal(Console(file=text, width=200))
+    shown.open(Run("s", None, 1, 10, lambda: Progress(3, 8, 0, 0, 0.0), print))
+    end = time.monotonic() + 20
+    while "0/10 debates  3 answered, 8 in flight" not in text.getvalue():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    shown.close()
