@@ -10,7 +10,6 @@ from madplug._lazy import lazy_names
 if TYPE_CHECKING:
     from madplug.records import DebateId
     from madplug.store.base import Call, CallFigures, CallRow, CellOverview, Changes, Outcome, Progress, Spent, Totals
-    from madplug.store.copying import copy_records, facts_of
     from madplug.store.encode import clamp_usage, sample_digest
     from madplug.store.layout import find_studies, has_study
     from madplug.store.lock import StudyLock, is_running
@@ -20,15 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCOPE", "Call", "CallFigures", "CallRow", "CellOverview", "Changes", "DebateId", "MemoryStore", "Outcome",
-    "Progress", "Reader", "Recorder", "Scope", "Spent", "StudyLock", "Totals", "clamp_usage", "copy_records",
-    "facts_of", "find_studies", "has_study", "is_running", "open_recorder", "open_study", "sample_digest",
+    "Progress", "Reader", "Recorder", "Scope", "Spent", "StudyLock", "Totals", "clamp_usage", "find_studies",
+    "has_study", "is_running", "open_recorder", "open_study", "sample_digest",
 ]
 
 _HOMES = {
     "records": ("DebateId",),
     "store.base": ("Call", "CallFigures", "CallRow", "CellOverview", "Changes", "Outcome", "Progress", "Spent",
                    "Totals"),
-    "store.copying": ("copy_records", "facts_of"),
     "store.encode": ("clamp_usage", "sample_digest"),
     "store.layout": ("find_studies", "has_study"),
     "store.lock": ("StudyLock", "is_running"),

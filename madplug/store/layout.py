@@ -40,8 +40,6 @@ _TABLES = {
     # Which debates changed, in order, for `Reader.since`: cheaper to write than an index of what changed.
     "changes": "CREATE TABLE changes (tick INTEGER PRIMARY KEY, debate INTEGER NOT NULL)",
 }
-LAST_NUMBERS = "SELECT (SELECT coalesce(max(number), 0) FROM debates), (SELECT coalesce(max(number), 0) FROM contents)"
-"""The greatest number of a debate and of a call so far."""
 
 
 def create_tables(db: sqlite3.Connection) -> None:

@@ -32,13 +32,15 @@ from madplug.store.encode import (
     encode_opening,
     id_of,
 )
-from madplug.store.layout import LAST_NUMBERS, create_tables, make_folder, open_for_writing
+from madplug.store.layout import create_tables, make_folder, open_for_writing
 from madplug.store.lock import StudyLock
 from madplug.store.reading import Reader
 from madplug.store.writer import DiskWriter, Row, Write, Writer
 
 _PLACES = 1 << 22
 """Of a table by hash, in which most calls are seen to be new without a query: a tenth of what a call costs."""
+_LAST_NUMBERS = "SELECT (SELECT coalesce(max(number), 0) FROM debates), (SELECT coalesce(max(number), 0) FROM contents)"
+"""The greatest number of a debate and of a call so far."""
 _CONTENTS = "INSERT INTO contents VALUES (?, ?, ?, ?, ?, ?)"
 _CALL = f"INSERT OR IGNORE INTO calls VALUES (?{',?' * 17})"
 _OLD = "DELETE FROM messages WHERE debate = (SELECT number FROM debates WHERE cell = ? AND repeat = ? AND sample = ?)"
@@ -93,7 +95,7 @@ class Recorder(Reader):
 
     def __init__(self, folder: Path, db: sqlite3.Connection, writer: Callable[[], Writer]) -> None:
         super().__init__(folder, db, everything=True)
-        self._number, self._calls = self._one(LAST_NUMBERS)
+        self._number, self._calls = self._one(_LAST_NUMBERS)
         self._started: dict[DebateId, _Started] = {}
         self._writer = writer()
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from madplug import Sample, UserError
+from madplug import UserError
 from madplug.rows import storable_text, to_json
-from madplug.store import DebateId, compress, copy_records, open_recorder, open_study
+from madplug.store import DebateId, compress, open_recorder, open_study
 from madplug.store.compress import RequestReader, RequestWriter, pack, unpack
 from madplug.testing import play
 
@@ -111,15 +111,6 @@ def test_a_debate_that_is_run_again_keeps_the_requests_of_its_first_attempt(tmp_
         requests = [to_json(row["request"]["messages"]) for row in reader.calls()]
     assert set(requests) == {to_json(r.messages) for r in (*asked, *again)}
     assert played.result.error is None
-
-
-def test_requests_of_merged_studies_are_whole(tmp_path):
-    asked = [of_one_debate(tmp_path / name, agents=5, rounds=3, sample=Sample(name, f"{name}?"))[1] for name in "abc"]
-    copy_records([tmp_path / name for name in "abc"], tmp_path / "all")
-    with open_study(tmp_path / "all") as reader:
-        requests = [to_json(row["request"]["messages"]) for row in reader.calls()]
-        assert all(len(debate.messages) == 15 for debate in reader.debates())
-    assert sorted(requests) == sorted(to_json(r.messages) for each in asked for r in each)
 
 
 @pytest.mark.parametrize("change", [

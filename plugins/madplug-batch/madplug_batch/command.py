@@ -57,11 +57,13 @@ def batch() -> None:
 @_folder
 def list_(folder: Path) -> None:
     """List the batches of a study, also while it runs."""
-    from madplug.store import facts_of
+    from madplug.store import open_study
 
+    with open_study(folder) as study:
+        entries = entries_in(study.fact(INDEX)).values()
     rows = [(safe(e.id) or "?", safe(e.model), e.state, safe(e.said), f"{e.requests or '?'}", str(e.answered),
              local(e.expires) if e.expires and e.state != "done" else "")
-            for e in entries_in(facts_of(folder).get(INDEX)).values()]
+            for e in entries]
     click.echo(columns(rows, ("batch", "model", "state", "provider", "requests", "answered", "expires"))
                if rows else "no batches")
 

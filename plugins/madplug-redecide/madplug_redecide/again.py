@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from madplug import StudyResult, UserError
-from madplug.store import facts_of, has_study, open_study
+from madplug.store import has_study, open_study
 from madplug.study import ResolvedStudy, Session, check_facts, read_manifest
 from madplug_redecide.deciding import Redecider, keep_settings, most_calls, resolve_again, without_paying
 from madplug_redecide.scoring import resolve_rescored
@@ -43,7 +43,10 @@ def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any
     if output.resolve() == folder.resolve():
         raise UserError(f"--output {output}: is the study itself; name another directory")
     with open_study(folder) as recorded:
-        there = facts_of(output).get("settings", ()) if has_study(output) else ()
+        there: Container[str] = ()
+        if has_study(output):
+            with open_study(output) as earlier:
+                there = earlier.fact("settings") or ()
         resolved = resolve_again(folder, changes, output.resolve().name, patterns, there, phases=phases, yes=yes)
         keep_settings(resolved, recorded, changes)
         resolved.recorded_from = recorded.fact("identity")

@@ -108,8 +108,9 @@ class Preparation(Executor):
 
 async def copy_prepared(driver: StudyDriver, folder: Path) -> None:
     """Copy what components made in `prepare`, and the calls they made for it. Raises `UserError` for another study."""
-    from madplug.store import CallRow, facts_of, open_study
+    from madplug.store import CallRow, open_study
     from madplug.study import conflicts
+    from madplug_shards.copying import facts_of
 
     recorder = driver.recorder
     with open_study(folder) as study:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug import Problem, UserError, count, listed
-from madplug.store import SCOPE, Reader, Scope, StudyLock, copy_records, facts_of, open_recorder, open_study
+from madplug.store import SCOPE, Reader, Scope, StudyLock, open_recorder, open_study
 from madplug.study import (
     PART,
     check_folder,
@@ -27,6 +27,7 @@ from madplug.study import (
     read_text,
     write_whole,
 )
+from madplug_shards.copying import copy_records, facts_of
 from madplug_shards.executors import PREPARED
 
 Facts = Mapping[str, Any]

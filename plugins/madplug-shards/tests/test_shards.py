@@ -11,9 +11,11 @@ import pytest
 from click.testing import CliRunner
 from tests_support import RUN, STUDY
 
-from madplug import Sample, UserError, open_study
+from madplug import Sample, UserError, open_study, to_json
 from madplug.cli.program import main
-from madplug.store import facts_of
+from madplug.store import open_recorder
+from madplug.testing import play
+from madplug_shards.copying import copy_records, facts_of
 from madplug_shards.executors import Part
 from madplug_shards.merging import building, merge
 from madplug_testing.contracts import ExecutorContract
@@ -251,6 +253,22 @@ def test_a_metric_counts_as_done_when_every_shard_has_it_and_as_gone_when_one_is
     merge([shards[0], mine, *shards[2:]], tmp_path / "merged")
     found = facts_of(tmp_path / "merged")
     assert (found["scored"]["pair"], found["scope"]["hidden"]["pair"]) == ({}, ["removed"])
+
+
+def test_requests_of_merged_studies_are_whole(tmp_path):
+    """Each is stored by what differs from an earlier one, whose number changes."""
+    asked = []
+    for name in "abc":
+        store = open_recorder(tmp_path / name)
+        played = play(replies=lambda request: f"{request.agent} says {'the same at length, ' * 40}", agents=5, rounds=3,
+                      sample=Sample(name, f"{name}?"), store=store)
+        store.close()
+        asked += played.requests
+    copy_records([tmp_path / name for name in "abc"], tmp_path / "all")
+    with open_study(tmp_path / "all") as reader:
+        requests = [to_json(row["request"]["messages"]) for row in reader.calls()]
+        assert all(len(debate.messages) == 15 for debate in reader.debates())
+    assert sorted(requests) == sorted(to_json(request.messages) for request in asked)
 
 
 @pytest.mark.parametrize(("fact", "value"), [

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from madplug.errors import UserError
-from madplug.store.layout import (
-    _TABLES,
-    LAST_NUMBERS,
-    NAME,
-    make_folder,
-    open_for_reading,
-    open_for_writing,
-)
-from madplug.store.lock import StudyLock
+from madplug import UserError
+from madplug.store import open_recorder, open_study
 
+NAME = "study.db"
+_LAST = "SELECT (SELECT coalesce(max(number), 0) FROM debates), (SELECT coalesce(max(number), 0) FROM contents)"
+"""The greatest number of a debate and of a call so far."""
 _ENDED = "SELECT number FROM shard.debates WHERE outcome IS NOT NULL"
 _COPIED = {"facts", "problems", "calls", "contents", "debates", "messages", "changes"}
 """The tables that are copied, each in its own way, but for facts, which are the caller's."""
@@ -26,13 +21,8 @@ _COPIED = {"facts", "problems", "calls", "contents", "debates", "messages", "cha
 
 def facts_of(folder: Path) -> dict[str, Any]:
     """Every fact of a study, by name."""
-    db = open_for_reading(folder)
-    try:
-        return {name: json.loads(value) for name, value in db.execute("SELECT name, value FROM facts ORDER BY name")}
-    except (sqlite3.Error, ValueError, RecursionError) as error:
-        raise UserError(f"{folder}: {NAME} cannot be read: {error}") from None
-    finally:
-        db.close()
+    with open_study(folder) as study:
+        return {name: study.fact(name) for name, in [*study.rows("SELECT name FROM facts ORDER BY name")]}
 
 
 def copy_records(folders: Sequence[Path], output: Path) -> None:
@@ -40,20 +30,13 @@ def copy_records(folders: Sequence[Path], output: Path) -> None:
 
     A call that several of them have is copied once. Raises `UserError` if two of them have the same debate.
     """
-    assert set(_TABLES) == _COPIED, "a table of the store is not merged"
-    make_folder(output)
-    lock = StudyLock(output)
-    try:
-        open_for_writing(output).close()
-        db = sqlite3.connect(f"{(output / NAME).resolve().as_uri()}?mode=rw", uri=True, isolation_level=None)
-        try:
-            for folder in folders:
-                open_for_reading(folder).close()  # checks what is in it
-                _copy(db, folder)
-        finally:
-            db.close()
-    finally:
-        lock.release()
+    open_recorder(output).close()  # makes its tables
+    with closing(sqlite3.connect(output / NAME, isolation_level=None, uri=True)) as db:
+        tables = {name for name, in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        assert tables == _COPIED, "a table of the store is not merged"
+        for folder in folders:
+            open_study(folder).close()  # checks what is in it
+            _copy(db, folder)
 
 
 def _copy(db: sqlite3.Connection, folder: Path) -> None:
@@ -62,7 +45,7 @@ def _copy(db: sqlite3.Connection, folder: Path) -> None:
     except sqlite3.Error as error:
         raise UserError(f"{folder}: cannot be merged: {error}") from None
     try:
-        offset, calls_before = db.execute(LAST_NUMBERS).fetchone()
+        offset, calls_before = db.execute(_LAST).fetchone()
         db.execute("BEGIN IMMEDIATE")
         _refuse_overlap(db, folder)
         calls = ", ".join(_columns(db, "calls")[1:])
