@@ -106,7 +106,7 @@ class Program(click.Group):
                 _fail(ctx, 2, "the current directory was deleted; change to another one")
             if error.errno not in _UNWRITABLE or error.filename is not None:
                 raise
-            from madplug.study.open_files import discard
+            from madplug.study.process import discard
 
             discard(1)
             _fail(ctx, 1, f"the output cannot be written: {error.strerror}")

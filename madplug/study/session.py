@@ -21,7 +21,7 @@ from madplug.study.directory import PART, check_folder, check_same_study, keep_i
 from madplug.study.files import write_whole
 from madplug.study.jobs import Samples
 from madplug.study.log import open_log, trace
-from madplug.study.open_files import check_open_files
+from madplug.study.process import allow_open_files
 from madplug.study.run import StudyRun
 from madplug.study.survey import Ids, chooses_samples, read_rows
 from madplug.study.worker import Runner
@@ -50,7 +50,7 @@ class Session:
 
     def __enter__(self) -> Session:
         resolved, folder = self.resolved, self.folder
-        check_open_files(more=3 * len(resolved.reuse))
+        allow_open_files(more=3 * len(resolved.reuse))
         check_folder(folder)
         with self._open:  # closes what was opened if something is wrong
             self.recorder = self._open.enter_context(closing(open_recorder(folder)))

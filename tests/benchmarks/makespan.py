@@ -18,8 +18,8 @@ from madplug.debate.cell import BoundStyle, Cell
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
 from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
-from madplug.testing.clock import on_virtual_clock
 from madplug.testing.play import Listed
+from madplug_testing.clock import on_virtual_clock
 
 SLOTS = 100
 SIGMA = 0.4

@@ -20,7 +20,7 @@ def test_a_limit_that_is_too_low_for_a_study_is_an_error_that_says_so(write, tmp
     done = run_with(f"-n {limit}", write(), tmp_path / "results")
     assert done.returncode == 2
     assert done.stderr == (f"madplug: too few files can be opened for a study: this process may have {limit} open, and "
-                           "24 more are needed; raise the limit, as with `ulimit -n 1024`\n")
+                           "30 are needed; raise the limit, as with `ulimit -n 1024`\n")
     assert not (tmp_path / "results").exists()
 
 

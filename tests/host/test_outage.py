@@ -5,7 +5,7 @@ import asyncio
 from madplug import UnreachableError
 from madplug.calls.quota import Quota
 from madplug.records import Caller
-from madplug.testing.clock import on_virtual_clock
+from madplug_testing.clock import on_virtual_clock
 
 
 async def uninterrupted(waiting):

@@ -22,7 +22,7 @@ from madplug.calls.quota import Pace, limiter
 from madplug.records import Caller, Ending
 from madplug.store import MemoryStore
 from madplug.testing import play
-from madplug.testing.clock import on_virtual_clock
+from madplug_testing.clock import on_virtual_clock
 
 
 class Quiet(Model):

@@ -341,8 +341,7 @@ def outline_pages() -> Iterator[str]:
 
 def testing_pages() -> Iterator[str]:
     """What `madplug.testing` and its modules offer."""
-    from madplug.testing import clock
-    from madplug_testing import contracts, endpoint, fixtures
+    from madplug_testing import clock, contracts, endpoint, fixtures
 
     play = import_module("madplug.testing.play")        # the package's own `play` is the function
     functions = [*((testing, n) for n in testing.__all__ if inspect.isfunction(getattr(testing, n)))]
@@ -357,7 +356,7 @@ def testing_pages() -> Iterator[str]:
     yield f"`{signature('running_endpoint', endpoint.running_endpoint)}`: {flowing(text_of(endpoint.running_endpoint))}"
     yield from record_pages(endpoint, only=("Settings",))
     clocked = f"`{signature('on_virtual_clock', clock.on_virtual_clock)}`: {flowing(text_of(clock.on_virtual_clock))}"
-    yield f"### `madplug.testing.clock`\n\n{text_of(clock)}\n\n{clocked}"
+    yield f"### `madplug_testing.clock`\n\n{text_of(clock)}\n\n{clocked}"
     install = inspect.getdoc(getattr(fixtures.madplug_plugin, "__wrapped__", fixtures.madplug_plugin)) or ""
     yield f"### The fixture `madplug_plugin`\n\n{install}"
 

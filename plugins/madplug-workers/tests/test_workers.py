@@ -15,7 +15,7 @@ from madplug.records import Caller, Completion, DebateResult, Decision, Message,
 from madplug.rows import to_json
 from madplug.store import Call, CallRow, DebateId, MemoryStore, Recorder, open_recorder
 from madplug.study.run import StudyRun
-from madplug.testing.clock import on_virtual_clock
+from madplug_testing.clock import on_virtual_clock
 from madplug_testing.contracts import ExecutorContract
 from madplug_workers import Pool, WorkerEnd, wire
 from madplug_workers.client import mismatches, versions_here
