@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from madplug.store import Reader as Reader
     from madplug.store import Recorder as Recorder
     from madplug.store import open_study as open_study
-    from madplug.streaming import begin_reply as begin_reply
-    from madplug.streaming import listening_to as listening_to
     from madplug.text import columns as columns
     from madplug.text import count as count
     from madplug.text import dollars as dollars
@@ -94,7 +92,6 @@ _HOMES = {
     "log": ("forms_of", "hide", "redact",),
     "process": ("python_command",),
     "rows": ("from_row", "parse_json", "pictures_in", "plain", "to_json",),
-    "streaming": ("begin_reply", "listening_to",),
     "text": ("columns", "count", "dollars", "safe",),
     "transcript": ("Transcript",),
 }

@@ -61,9 +61,9 @@ def ask(question: str, choices: tuple[str, ...], paradigm: str | None, models: t
     from rich.console import Console
 
     import madplug
-    from madplug import listening_to
     from madplug_ask.show import Transcript
     from madplug_ask.study import output_of, study_of
+    from madplug_prompting.streaming import listening_to
 
     named = [option.opts[0] for option in click.get_current_context().command.params
              if council.get(str(option.name)) not in (None, False, ())]

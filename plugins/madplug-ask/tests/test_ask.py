@@ -15,7 +15,7 @@ from madplug_ask.study import model_table
 
 PARROT = '''
 from madplug import Completion, Model, ModelOptions, Paradigm, UnreachableError, Usage, hookimpl
-from madplug.streaming import begin_reply
+from madplug_prompting.streaming import begin_reply
 from pydantic import Field
 
 class Parrot(Model):

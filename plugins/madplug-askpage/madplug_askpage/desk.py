@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from madplug import MessageRecorded, Observer, UserError, listening_to, to_json
+from madplug import MessageRecorded, Observer, UserError, to_json
 from madplug import Request as Asking
 from madplug.store import open_study
 from madplug.study import Registry, Session
@@ -28,6 +28,7 @@ from madplug_ask.debates import Debates
 from madplug_ask.told import recorded
 from madplug_askpage.picks import Picks, blind_order
 from madplug_askpage.shown import RULES, shown
+from madplug_prompting.streaming import listening_to
 from madplug_redecide.deciding import Redecider, resolve_again, without_paying
 from madplug_view.server import Answer, page_file, page_files
 

@@ -21,7 +21,6 @@ from madplug import (
     TransientError,
     UnreachableError,
     Volatile,
-    begin_reply,
 )
 from madplug_litellm.library import chain, load, never_reached, response_class, unload
 from madplug_litellm.prices import price_of
@@ -32,6 +31,7 @@ from madplug_openai.keys import Address, KeyVariable, StreamedText, key_from, pr
 from madplug_openai.network import allow_connections
 from madplug_openai.options import ChatOptions
 from madplug_openai.replies import Shapeless, completion_in
+from madplug_prompting.streaming import begin_reply
 
 _OURS = {"model", "messages", "stream", "n", "api_key", "apikey", "api-key", "authorization", "api_base", "base_url",
          "timeout", "num_retries", "max_retries", "drop_params", "shared_session"}

@@ -23,9 +23,9 @@ from madplug import (
     UnreachableError,
     Volatile,
 )
-from madplug.streaming import listening_to
 from madplug_litellm import Chat
 from madplug_litellm.prices import price_of
+from madplug_prompting.streaming import listening_to
 from madplug_testing.endpoint import completion, running_endpoint
 
 # Not importorskip: litellm would be imported before it is told to fetch nothing.

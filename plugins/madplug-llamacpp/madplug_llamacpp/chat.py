@@ -19,11 +19,11 @@ from madplug import (
     TransientError,
     Usage,
     Volatile,
-    begin_reply,
 )
 from madplug_llamacpp.engine import Answer, Engine
 from madplug_llamacpp.weights import found, is_path, understood
 from madplug_prompting.grammar import NoGrammarError, grammar_of
+from madplug_prompting.streaming import begin_reply
 
 _OURS = {"grammar", "json_schema", "messages", "n", "response_format", "stream", "stream_options"}
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "max_tokens")

@@ -20,7 +20,6 @@ from madplug import (
     RunPath,
     TransientError,
     Volatile,
-    begin_reply,
 )
 from madplug_openai.bodies import MEGABYTE, MOST_OF_AN_ERROR, parse, parse_quickly, text_of
 from madplug_openai.failures import failure
@@ -31,6 +30,7 @@ from madplug_openai.options import ChatOptions
 from madplug_openai.replies import Shapeless, billed_for, completion_in
 from madplug_openai.streamed import FIELDS, Pieces
 from madplug_prices import price_of
+from madplug_prompting.streaming import begin_reply
 
 KEY = "OPENAI_API_KEY"
 OPENAI = "https://api.openai.com/v1"

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from madplug import EmptyReplyError, Request, TransientError
-from madplug.streaming import listening_to
+from madplug_prompting.streaming import listening_to
 from madplug_testing.endpoint import running_endpoint
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3}

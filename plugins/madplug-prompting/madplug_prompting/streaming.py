@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from madplug.records import Request
+from madplug import Request
 
 Listener = Callable[[Request], Callable[[str], None]]
 """Called when an attempt at a request starts; returns what is called with each piece of the reply, in any thread."""
-_listener: ContextVar[Listener | None] = ContextVar("madplug_listener", default=None)
+_listener: ContextVar[Listener | None] = ContextVar("madplug_prompting_listener", default=None)
 
 
 def begin_reply(request: Request) -> Callable[[str], None] | None:
