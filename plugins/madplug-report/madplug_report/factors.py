@@ -200,7 +200,7 @@ def _value(cell: CellFacts, settings: Mapping[str, Any], key: str) -> Any:
     for part in key.split("."):
         place = place.get(part, _MISSING) if isinstance(place, Mapping) else _MISSING
     given = settings.get(key, _MISSING)
-    if place is _MISSING or (isinstance(given, str | int | float) and not key.startswith("dataset.")):
+    if place is _MISSING or isinstance(given, str | int | float):
         # A slot given by its name alone is the component with its defaults, as another cell may spell it out.
         spelled = isinstance(given, str) and isinstance(place, Mapping) and place.get("use") == given
         return place if spelled else given

@@ -95,8 +95,10 @@ def _open(number: int, folder: Path) -> Study:
     summary, manifest = _json(folder / "summary.json"), _json(folder / "manifest.json")
     of_cell = {str(c.get("cell")): c for c in summary.get("cells", ()) if isinstance(c, Mapping)}
     resolved, debated = _table(identity.get("cells")), _debated(identity)
-    if any(key.partition(".")[0] == "dataset" for c in of_cell.values() for key in _table(c.get("settings"))):
-        debated = {**debated, **_written_cells(folder)}
+    own = {slug for slug, ended in of_cell.items() for key in _table(ended.get("settings"))
+           if key.partition(".")[0] == "dataset"}
+    if own:
+        debated = {**debated, **{slug: cell for slug, cell in _written_cells(folder).items() if slug not in own}}
     cells = []
     for slug in dict.fromkeys([*resolved, *of_cell, *recorded]):
         table, ended = _table(resolved.get(slug)), _table(of_cell.get(slug))
