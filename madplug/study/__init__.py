@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from madplug.study.files import read_text, replacing, write_whole
     from madplug.study.intervals import interval, t_quantile
     from madplug.study.jobs import JobStream
-    from madplug.study.listening import Listening
     from madplug.study.log import redirect_log
     from madplug.study.process import (
         FINISHED,
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "Builder", "CellFigures",
-    "CellSetup", "DebateState", "Driver", "Ending", "Job", "JobStream", "Listening", "Made", "Registry",
+    "CellSetup", "DebateState", "Driver", "Ending", "Job", "JobStream", "Made", "Registry",
     "ResolvedStudy", "Resolver", "Session", "Source", "StudyDriver", "StudyRun", "Worker", "absolute", "as_toml",
     "change", "check_facts", "check_folder", "collect_rarely", "conclude", "confirm", "conflicts", "cost_of",
     "decide", "describe_error", "dotted", "echo", "error_text", "figures_by_cell", "file_of", "interruptible",
@@ -70,7 +69,6 @@ _HOMES = {
     "study.directory": ("PART", "check_facts", "check_folder", "read_manifest", "OWN_FILES"),
     "study.files": ("read_text", "replacing", "write_whole"),
     "study.jobs": ("Job", "JobStream"),
-    "study.listening": ("Listening",),
     "study.log": ("redirect_log",),
     "study.process": ("FINISHED", "INTERRUPTED", "LIMIT", "SOME_FAILED", "STOPPING", "collect_rarely", "echo",
         "interruptible"),

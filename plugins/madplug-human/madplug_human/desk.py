@@ -23,10 +23,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from madplug import Request, plain, to_json
-from madplug.study import Listening
 from madplug_view.command import in_address
 from madplug_view.connections import Patience
 from madplug_view.guard import Guard, host_names
+from madplug_view.listening import Listening
 from madplug_view.server import page_file, page_files
 
 PAGE = Path(__file__).parent / "page"

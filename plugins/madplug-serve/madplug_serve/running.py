@@ -19,7 +19,6 @@ from madplug.study import (
     LIMIT,
     SOME_FAILED,
     STOPPING,
-    Listening,
     Registry,
     ResolvedStudy,
     Resolver,
@@ -33,6 +32,7 @@ from madplug.study import (
 )
 from madplug_serve.debates import Debates
 from madplug_serve.web import Api
+from madplug_view.listening import Listening
 
 LAST_REPLIES = 60.0
 """Seconds that requests have to end once the server is being stopped; a debate stops after its calls in flight."""

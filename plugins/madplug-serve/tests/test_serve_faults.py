@@ -14,10 +14,10 @@ from aiohttp.web import AppRunner, SockSite
 from click.testing import CliRunner
 
 from madplug.cli.program import main
-from madplug.study import Listening
 from madplug_serve import web
 from madplug_serve.conversation import Asked
 from madplug_serve.debates import Debates
+from madplug_view.listening import Listening
 
 KEY = "serve-key-0123456789"
 

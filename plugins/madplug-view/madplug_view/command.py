@@ -78,9 +78,9 @@ def serve(studies: Sequence[Study], host: str, port: int, *, browser: bool, fold
     """Serve until interrupted. folders: where studies that begin meanwhile are found. desk: what is asked from."""
     import uvicorn
 
-    from madplug.study import Listening
     from madplug_view.connections import Patience
     from madplug_view.guard import Guard, host_names
+    from madplug_view.listening import Listening
     from madplug_view.server import application
 
     listener = Listening(host, port)

@@ -162,9 +162,9 @@ def serving_here(*folders):
     """The same server in a thread of this process, which starts at once; gives its address."""
     import uvicorn
 
-    from madplug.study import Listening
     from madplug_view.connections import Patience
     from madplug_view.guard import Guard, host_names
+    from madplug_view.listening import Listening
     from madplug_view.server import application
     from madplug_view.studies import open_studies
 

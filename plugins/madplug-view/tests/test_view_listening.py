@@ -8,11 +8,12 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 
 from madplug import UserError
-from madplug.study import Listening
+from madplug_view.listening import Listening
 
 SERVER = """
 import asyncio, sys
-from madplug.study import Listening, listening
+from madplug_view import listening
+from madplug_view.listening import Listening
 
 async def greet(reader, writer):
     writer.write(b"hello")

@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from madplug.errors import UserError
+from madplug import UserError
 
 MOST = 500
 """Connections at a time, in all: fewer than the files that a process may usually have open."""
