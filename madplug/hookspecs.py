@@ -109,8 +109,8 @@ def madplug_register_progress() -> Iterable[Observer]:  # type: ignore[empty-bod
 
 @hookspec
 def madplug_register_hints(folder: Path) -> Iterable[str]:  # type: ignore[empty-body]
-    """Suggest what to do with a study that has just been run: the last lines that `madplug run` prints.
+    """Tell what to look at in a study that has just been run: the last lines that `madplug run` and the like print.
 
     folder: the study's directory, as the user wrote it. Return short lines, such as a command that opens the study, or
-    nothing. Every implementation is called. Shipped: `madplug-view`.
+    nothing. Every implementation is called. Shipped: `madplug-view`, `madplug-read`.
     """

@@ -8,9 +8,8 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +18,29 @@ import click
 from madplug.cli.tables import WIDTH, conclusion, summary_table
 from madplug.config import ResolvedStudy
 from madplug.registry.installed import Registry
-from madplug.store import DebateId, Recorder
+from madplug.store import Recorder
 from madplug.study.process import INTERRUPTED, STOPPING, collect_rarely, echo, exit_status, interruptible
 from madplug.study.session import Session
-from madplug.text import count, safe
-
-MOST_CELLS, LOOKED_AT = 6, 100
-"""Of how many cells is told how debates ended, and the debates of each whose reasons are compared."""
-_TOLD: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
-    "undecided": ("{} ended undecided", lambda row: row["error"] is None and not row["decided"]),
-    "fallback": ("{} were decided by the fallback", lambda row: row["decided"] > 2),
-    "unread": ("in {} an answer, a ballot or another reply could not be read", lambda row: False)}
+from madplug.text import safe
 
 
 def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, traced: bool = False,
-           run: Callable[..., Awaitable[dict[str, Any]]] = Session.run) -> int:
+           registry: Registry | None = None, run: Callable[..., Awaitable[dict[str, Any]]] = Session.run) -> int:
     """Run a study, or resume it; returns the exit status.
 
     traced: log every hook call. run: runs the session, such as `partial(Session.run, samples=...)`.
     """
     collect_rarely()
+    registry = registry or Registry()
     with Session(resolved, folder, traced=traced) as session:
-        return asyncio.run(_run(partial(run, session), session, quiet=quiet))
+        shown = [] if quiet else registry.progress()
+        status = asyncio.run(_run(partial(run, session, shown), session, quiet=quiet))
+    if not quiet:
+        for line in registry.hints(folder):
+            echo(safe(line))
+        for problem in registry.problems:
+            echo(f"madplug: {safe(str(problem))}", err=True)
+    return status
 
 
 async def _run(run: Callable[..., Awaitable[dict[str, Any]]], session: Session, *, quiet: bool) -> int:
@@ -50,8 +50,7 @@ async def _run(run: Callable[..., Awaitable[dict[str, Any]]], session: Session, 
 
     try:
         with interruptible(session.interrupt):
-            summary = await run([] if quiet else Registry().progress(), warn=partial(say, color="yellow"),
-                                stopping=partial(say, STOPPING))
+            summary = await run(warn=partial(say, color="yellow"), stopping=partial(say, STOPPING))
     except asyncio.CancelledError:
         say("stopped; run the same command to resume")
         return INTERRUPTED
@@ -67,8 +66,6 @@ def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, q
             echo(f"{textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence}\n")
     for text in summary["problems"]:
         echo(f"problem: {safe(text)}", err=True)
-    for sentence in () if quiet else _told(summary["cells"], recorder, folder):
-        echo(sentence, err=True)
     failed = any(cell["failed"] for cell in summary["cells"])
     errors = Counter(row["error"] for row in recorder.figures() if row["error"]) if failed else Counter[str]()
     for error, times in errors.most_common(5):
@@ -80,19 +77,3 @@ def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, q
         echo(f"stopped: {safe(summary['reason'])}; everything so far is saved{more}", err=True)
     if not quiet:
         echo(f"results saved in {folder}{os.sep}")
-
-
-def _told(cells: Sequence[Mapping[str, Any]], recorder: Recorder, folder: Path) -> Iterator[str]:
-    """How debates ended that a user should know of, with the commonest reason, for the cells with most of them."""
-    for name, (what, has) in _TOLD.items():
-        found = sorted((cell for cell in cells if cell[name]), key=lambda cell: -cell[name])
-        for cell in found[:MOST_CELLS]:
-            rows = (row for row in recorder.figures(cell["cell"]) if has(row))
-            ids = (DebateId(row["cell"], row["repeat"], row["sample"]) for row in islice(rows, LOOKED_AT))
-            reasons = Counter(result.decision.reason for id in ids
-                              if (result := recorder.result(id)) and result.decision)
-            why = "".join(f" ({safe(reason)})" for reason, _ in reasons.most_common(1))
-            many = f"{cell[name]} of {count(cell['done'], 'debate')} of '{safe(cell['cell'])}'"
-            yield f"{what.format(many)}{why}; madplug read {folder} --{name} lists them"
-        if len(found) > MOST_CELLS:
-            yield what.format(f"debates of {count(len(found) - MOST_CELLS, 'more cell')}")

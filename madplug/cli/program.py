@@ -263,12 +263,7 @@ def run(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool, q
     with suppress(OSError):  # which whoever opens it will tell
         if has_study(beside := file.parent / folder) and not has_study(folder):
             click.echo(f"{folder} is a new study; the one beside the run file goes on with --output {beside}", err=True)
-    status = launch(resolved, folder, quiet=quiet, traced=trace)
-    for line in [] if quiet else registry.hints(folder):
-        click.echo(safe(line))
-    for problem in [] if quiet else registry.problems:
-        click.echo(f"madplug: {safe(str(problem))}", err=True)
-    sys.exit(status)
+    sys.exit(launch(resolved, folder, quiet=quiet, traced=trace, registry=registry))
 
 
 if __name__ == "__main__":

@@ -322,30 +322,6 @@ class Number(AnswerFormat):
     assert program("run", file, "--quiet").returncode == 0  # the directory is no other study's
 
 
-@pytest.mark.parametrize(("name", "decision", "told"), [
-    ("undecided", "Decision.undecided('none')", "3 of 3 debates of 'main' ended undecided (none)"),
-    ("fallback", "Decision(key, fallback=True, reason='odd' if debate.sample.id[-1] == '0' else 'no vote')",
-     "3 of 3 debates of 'main' were decided by the fallback (no vote)"),
-    ("unread", "Decision(key, votes=(Vote(0, {}, valid=False),))",
-     "in 3 of 3 debates of 'main' an answer, a ballot or another reply could not be read")])
-def test_how_debates_ended_is_told_with_the_commonest_reason(program, write, tmp_path, name, decision, told):
-    from tests_support import RUN
-
-    (tmp_path / "mine.py").write_text(f"""
-from madplug import Decision, DecisionProtocol, Vote
-class First(DecisionProtocol):
-    name = "first"
-    def at_end(self, debate):
-        key = debate.transcript.messages[0].key
-        return {decision}
-""")
-    done = program("run", write(RUN), "--yes", "--set", "debate.decision=./mine.py:First", "--set", "dataset.size=3")
-    assert f"{told}; madplug read runs/study --{name} lists them" in done.stderr
-    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0][name] == 3
-    with open_study("runs/study") as study:
-        assert getattr(study.overview()[0], name) == 3
-
-
 def test_a_matched_cell_waits_for_the_other_and_sees_its_cost(program, write, tmp_path, madplug_plugin):
     madplug_plugin("cost", '''
 from madplug import Metric, hookimpl

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 from madplug import hookimpl
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     import click
 
     from madplug import Observer
@@ -57,6 +60,14 @@ def madplug_register_commands(cli: click.Group) -> None:
     cli.add_command(read)
     cli.add_command(status)
     cli.commands["run"].params.append(watch)
+
+
+@hookimpl
+def madplug_register_hints(folder: Path) -> Iterator[str]:
+    """Tell how debates ended."""
+    from madplug_read.endings import told
+
+    return told(folder)
 
 
 @hookimpl

@@ -62,9 +62,9 @@ def _study_lines(facts: dict[str, Any]) -> Iterable[str]:
     head = [name for name in ("cell", "partial", "done", "failed", "undecided", "fallback", "unread", "calls", "tokens")
             if name not in ("partial", "fallback", "unread") or any(cell[name] for cell in facts["cells"])]
     yield columns([[safe(str(c[name])) for name in head] for c in facts["cells"]], head)
-    left = "unknown" if facts["left"] is None else str(facts["left"])
+    left = "" if facts["left"] is None else f", {facts['left']} left"
     cost = "" if not facts["cost_usd"] else f", ${dollars(facts['cost_usd'])}"
-    yield (f"{facts['done']} done, {facts['failed']} failed, {left} left; {facts['calls']} calls paid, "
+    yield (f"{facts['done']} done, {facts['failed']} failed{left}; {facts['calls']} calls paid, "
            f"{facts['tokens']} tokens{cost}")
     more = f"not begun: {', '.join(facts['not_begun'])}" if facts["not_begun"] else ""
     yield from map(safe, filter(None, [more, facts["waiting"], *(f"problem: {text}" for text in facts["problems"])]))

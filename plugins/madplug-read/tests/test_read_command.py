@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
 from madplug.cli.program import main
-from madplug.store import Reader, open_recorder
+from madplug.store import Reader, open_recorder, open_study
 from madplug.testing import wait_for
 
 HOSTILE = "\x1b[31mred\x1b[0m\u202eturned <script>alert(1)</script>"
@@ -214,3 +214,25 @@ def test_a_terminal_with_fewer_characters_shows_the_others_as_question_marks(cha
 def test_a_terminal_that_says_it_has_no_columns_shows_the_debates_all_the_same(read, study, monkeypatch):
     monkeypatch.setenv("COLUMNS", "0")
     assert "q3" in read(study).stdout
+
+
+@pytest.mark.parametrize(("name", "decision", "told"), [
+    ("undecided", "Decision.undecided('none')", "3 of 3 debates of 'main' ended undecided (none)"),
+    ("fallback", "Decision(key, fallback=True, reason='odd' if debate.sample.id[-1] == '0' else 'no vote')",
+     "3 of 3 debates of 'main' were decided by the fallback (no vote)"),
+    ("unread", "Decision(key, votes=(Vote(0, {}, valid=False),))",
+     "in 3 of 3 debates of 'main' an answer, a ballot or another reply could not be read")])
+def test_how_debates_ended_is_told_with_the_commonest_reason(program, tmp_path, name, decision, told):
+    (tmp_path / "mine.py").write_text(f"""
+from madplug import Decision, DecisionProtocol, Vote
+class First(DecisionProtocol):
+    name = "first"
+    def at_end(self, debate):
+        key = debate.transcript.messages[0].key
+        return {decision}
+""")
+    done = program("run", "study.toml", "--yes", "--set", "debate.decision=./mine.py:First", "--set", "dataset.size=3")
+    assert f"{told}; madplug read runs/study --{name} lists them" in done.stdout
+    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0][name] == 3
+    with open_study(tmp_path / "runs/study") as study:
+        assert getattr(study.overview()[0], name) == 3

@@ -1,0 +1,40 @@
+"""How the debates of a study ended that a user should know of before believing its scores."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from madplug import count
+from madplug.store import DebateId, open_study
+
+MOST_CELLS = 6
+"""Cells of which is told how debates ended."""
+LOOKED_AT = 100
+"""Debates of each whose reasons are compared."""
+_TOLD: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
+    "undecided": ("{} ended undecided", lambda row: row["error"] is None and not row["decided"]),
+    "fallback": ("{} were decided by the fallback", lambda row: row["decided"] > 2),
+    "unread": ("in {} an answer, a ballot or another reply could not be read", lambda row: False)}
+"""By the option of `madplug read` that lists them; of the last, the decision's reason says nothing."""
+
+
+def told(folder: Path) -> Iterator[str]:
+    """A sentence for each cell, with the commonest reason; the cells with most of them first."""
+    with open_study(folder) as study:
+        for name, (what, has) in _TOLD.items():
+            found = sorted((c for c in study.overview() if getattr(c, name)), key=lambda c: -getattr(c, name))
+            for cell in found[:MOST_CELLS]:
+                rows = (row for row in study.figures(cell.cell) if has(row))
+                ids = (DebateId(row["cell"], row["repeat"], row["sample"]) for row in islice(rows, LOOKED_AT))
+                reasons = Counter(debate.decision.reason for id in ids if (debate := study.result(id))
+                                  and debate.decision)
+                why = "".join(f" ({reason})" for reason, _ in reasons.most_common(1))
+                many = f"{getattr(cell, name)} of {count(cell.done, 'debate')} of '{cell.cell}'"
+                yield f"{what.format(many)}{why}; madplug read {shlex.quote(str(folder))} --{name} lists them"
+            if len(found) > MOST_CELLS:
+                yield what.format(f"debates of {count(len(found) - MOST_CELLS, 'more cell')}")
