@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from madplug.aio import iterate as iterate
     from madplug.aio import maybe_await as maybe_await
     from madplug.aio import without_exit as without_exit
-    from madplug.batches import *  # noqa: F403
     from madplug.cli.api import StudyResult as StudyResult
     from madplug.cli.api import arun as arun
     from madplug.cli.api import check as check
@@ -66,7 +65,6 @@ _HOMES = {
         "Visibility",
     ),
     "aio": ("iterate", "maybe_await", "without_exit"),
-    "batches": ("BatchStatus", "BatchSupport"),
     "cli.api": ("StudyResult", "arun", "check", "list_components", "run"),
     "component": ("Component",),
     "context": ("Answers", "CellFacts", "Debate", "Jobs", "Progress", "Run", "RunDriver", "Sampled", "Setup"),

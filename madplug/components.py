@@ -27,7 +27,6 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from madplug.batches import BatchSupport
 from madplug.component import Component, Maybe
 from madplug.context import CellFacts, Debate, Jobs, Run, RunDriver
 from madplug.events import (
@@ -90,11 +89,6 @@ class Model(Component):
 
     def missing(self) -> str | None:
         """What this machine lacks to ask the model, such as a key, or None; told before anything runs."""
-        return None
-
-    @property
-    def batches(self) -> BatchSupport | None:
-        """The provider's batch interface, once the model is open, or None if there is none."""
         return None
 
     @property

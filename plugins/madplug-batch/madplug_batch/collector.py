@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from madplug import (
-    BatchStatus,
-    BatchSupport,
     Caller,
     Completion,
     Model,
@@ -25,6 +23,7 @@ from madplug import (
 )
 from madplug.study import Ending, StudyDriver, cost_of
 from madplug_batch.journal import Batch, Entry, Journal, Waiting, portions, under_way
+from madplug_prompting.batches import BatchStatus, BatchSupport, batches_of
 
 if TYPE_CHECKING:
     from madplug_batch.rounds import RoundsOptions
@@ -178,7 +177,7 @@ class Collector:
 
     def _divided(self, model: Model, found: list[Waiting]) -> Iterator[tuple[Batch, BatchSupport, list[bytes]]]:
         """The requests to one model in as many batches as it takes, with their lines."""
-        support = model.batches
+        support = batches_of(model)
         assert support is not None
         lines = [support.encode(waiting.key, waiting.request) for waiting in found]
         for part in portions(lines, support):
@@ -192,7 +191,7 @@ class Collector:
     def _follow(self, batch: Batch, model: Model) -> None:
         """Go on with a batch of an earlier run."""
         if batch.task is None or batch.task.done():
-            support = model.batches
+            support = batches_of(model)
             assert support is not None
             batch.task = self._start(self._carry(batch, support, None))
 

@@ -11,6 +11,7 @@ import click
 
 from madplug import Model, UserError, columns, listed, maybe_await, safe
 from madplug_batch.journal import INDEX, Batch, Entry, Journal, entries_in, local
+from madplug_prompting.batches import batches_of
 
 if TYPE_CHECKING:
     from madplug.store import Recorder
@@ -78,7 +79,7 @@ def cancel(folder: Path, yes: bool) -> None:
     """
     async def stop(journal: Journal, models: dict[str, Model]) -> None:
         for one in await journal.load():
-            support = models[one.entry.model].batches
+            support = batches_of(models[one.entry.model])
             assert support is not None
             if found := one.entry.id or await support.find(one.tag):
                 await support.cancel(found)
@@ -101,7 +102,7 @@ def adopt(folder: Path, id: str, model: str | None, yes: bool) -> None:
         if model not in models and (model is not None or len(models) != 1):
             raise UserError(f"--model: name the one that has the batch: {listed(models)}")
         name = model or next(iter(models))
-        support = models[name].batches
+        support = batches_of(models[name])
         assert support is not None
         status = await support.poll(id)
         if status.state == "not found":
@@ -123,7 +124,7 @@ def _with_study(folder: Path, work: Callable[[Journal, dict[str, Model]], Awaita
         raise UserError(f"{folder}: no study")
     confirm(folder, read(folder / "study.toml"), yes=yes)
     models = {name: model for name, model in load(folder / "study.toml", environ={}).plan.models.items()
-              if model.batches is not None}
+              if batches_of(model) is not None}
     recorder = open_recorder(folder)
     try:
         asyncio.run(_opened(recorder, models, work))

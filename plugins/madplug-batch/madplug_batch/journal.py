@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from madplug import BatchSupport, Caller, Completion, DebateId, Model, ModelError, Request, count
+from madplug import Caller, Completion, DebateId, Model, ModelError, Request, count
 from madplug.study import Driver
+from madplug_prompting.batches import BatchSupport
 
 INDEX = "batches"
 """The fact with every batch of the study, by tag."""

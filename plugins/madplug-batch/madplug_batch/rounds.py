@@ -19,6 +19,7 @@ from madplug import (
     TurnOrder,
     Visibility,
 )
+from madplug_prompting.batches import batches_of
 
 if TYPE_CHECKING:
     from madplug import Cell, Jobs, RunDriver
@@ -76,8 +77,8 @@ class Rounds(Executor):
 
     def notes(self, cells: Sequence[CellFacts], models: Mapping[str, Model]) -> Iterable[str]:
         """How many batches follow one another, and what is otherwise in batches."""
-        yield from (f"model '{name}': {model.batches.note}" for name, model in models.items()
-                    if model.batches is not None and model.batches.note)
+        yield from (f"model '{name}': {support.note}" for name, model in models.items()
+                    if (support := batches_of(model)) is not None and support.note)
         for cell in cells:
             found = steps(cell)
             yield (f"cell '{cell.slug}': up to {found} {'batch' if found == 1 else 'batches'} one after the other, "
@@ -88,7 +89,7 @@ class Rounds(Executor):
         from madplug_batch.collector import Collector
 
         driver = cast("StudyDriver", driver)
-        batched = [name for name, model in driver.models.items() if model.batches is not None]
+        batched = [name for name, model in driver.models.items() if batches_of(model) is not None]
         if not batched:
             driver.warn("batch.rounds: no model has a batch interface, so every request is sent by itself")
         for name in batched:
@@ -98,7 +99,7 @@ class Rounds(Executor):
 
     async def answer(self, model: Model, request: Request, caller: Caller, key: str) -> Completion:
         """Put a request into the next batch, if the model has batches."""
-        if self._collector is None or model.batches is None:
+        if self._collector is None or batches_of(model) is None:
             return await model.complete(request)
         return await self._collector.answer(model, request, caller, key)
 

@@ -10,11 +10,12 @@ from urllib.parse import quote
 
 import orjson
 
-from madplug import BatchStatus, Completion, ModelError, Request, TransientError
+from madplug import Completion, ModelError, Request, TransientError
 from madplug_openai.batches import Interface
 from madplug_openai.bodies import MEGABYTE, MOST_OF_AN_ERROR, parse, text_of
 from madplug_openai.client import Client
 from madplug_openai.failures import failure
+from madplug_prompting.batches import BatchStatus
 
 if TYPE_CHECKING:
     from madplug_litellm.chat import Chat

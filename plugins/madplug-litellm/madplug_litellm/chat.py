@@ -12,7 +12,6 @@ from pydantic import Field, model_validator
 
 from madplug import (
     AccessError,
-    BatchSupport,
     Completion,
     Model,
     ModelError,
@@ -31,6 +30,7 @@ from madplug_openai.keys import Address, KeyVariable, StreamedText, key_from, pr
 from madplug_openai.network import allow_connections
 from madplug_openai.options import ChatOptions
 from madplug_openai.replies import Shapeless, completion_in
+from madplug_prompting.batches import BatchSupport
 from madplug_prompting.streaming import begin_reply
 
 _OURS = {"model", "messages", "stream", "n", "api_key", "apikey", "api-key", "authorization", "api_base", "base_url",

@@ -10,11 +10,12 @@ from urllib.parse import quote
 
 import orjson
 
-from madplug import AccessError, BatchStatus, Completion, ModelError, Request, TransientError
+from madplug import AccessError, Completion, ModelError, Request, TransientError
 from madplug_openai.bodies import parse, text_of
 from madplug_openai.chat import Chat, encode
 from madplug_openai.failures import failure
 from madplug_openai.keys import presentable
+from madplug_prompting.batches import BatchStatus
 
 if TYPE_CHECKING:
     from madplug_openai.client import Client

@@ -12,7 +12,6 @@ import orjson
 from pydantic import Field, field_validator, model_validator
 
 from madplug import (
-    BatchSupport,
     Completion,
     Model,
     ModelError,
@@ -30,6 +29,7 @@ from madplug_openai.options import ChatOptions
 from madplug_openai.replies import Shapeless, billed_for, completion_in
 from madplug_openai.streamed import FIELDS, Pieces
 from madplug_prices import price_of
+from madplug_prompting.batches import BatchSupport
 from madplug_prompting.streaming import begin_reply
 
 KEY = "OPENAI_API_KEY"

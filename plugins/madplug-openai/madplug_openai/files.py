@@ -9,9 +9,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from madplug import BatchStatus, Completion, ModelError
+from madplug import Completion, ModelError
 from madplug_openai.batches import Batches
 from madplug_openai.bodies import parse, text_of
+from madplug_prompting.batches import BatchStatus
 
 if TYPE_CHECKING:
     from madplug_openai.chat import Chat

@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from madplug.errors import ModelError
-from madplug.records import Completion, Request
+from madplug import Completion, Model, ModelError, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class BatchStatus:
 
 
 class BatchSupport(Protocol):
-    """A provider's batch interface, as a model offers it by its attribute `batches`.
+    """A provider's batch interface, as a model offers it by its property `batches`.
 
     Every method raises the errors of `Model.complete`. A batch is known by the provider's id for it, and by a tag that
     is given to it when it is submitted.
@@ -64,4 +63,7 @@ class BatchSupport(Protocol):
         """Ask the provider to stop working on a batch; it ends some time later, with what was answered by then."""
 
 
-__all__ = ["BatchStatus", "BatchSupport"]
+def batches_of(model: Model) -> BatchSupport | None:
+    """The provider's batch interface, once the model is open, or None if the model offers none."""
+    support: BatchSupport | None = getattr(model, "batches", None)
+    return support
