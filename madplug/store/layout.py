@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,17 +72,6 @@ def make_folder(folder: Path) -> None:
         _sync_folder(path.parent)
 
 
-def _irregular(database: Path, endings: Iterable[str]) -> Iterator[tuple[Path, int]]:
-    """The files of a database that are there and not regular ones, each with its mode."""
-    for file in (database.with_name(f"{database.name}{ending}") for ending in endings):
-        try:
-            mode = file.lstat().st_mode
-        except FileNotFoundError:
-            continue
-        if not stat.S_ISREG(mode):
-            yield file, mode
-
-
 def open_for_writing(folder: Path) -> sqlite3.Connection:
     """Open the study in a directory, or create one. Raises `UserError` if it cannot be used."""
     path = folder / NAME
@@ -115,8 +104,10 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
             raise UserError(f"{folder}: no study here (there is no {NAME}){near}")
     except OSError as error:  # a directory of somebody else, a name that is too long
         raise UserError(f"{str(folder)!r:.200}: cannot be read: {error.strerror}") from None
-    for file, _ in _irregular(path.resolve(), _BESIDE):  # SQLite would wait for whoever writes into a pipe
-        raise UserError(f"{folder}: {NAME} cannot be read: {file.name} is not a regular file")
+    for ending in _BESIDE:  # SQLite would wait for whoever writes into a pipe
+        beside = path.resolve().with_name(NAME + ending)
+        if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):
+            raise UserError(f"{folder}: {NAME} cannot be read: {beside.name} is not a regular file")
     wal = path.with_name(NAME + "-wal")
     more = ""
     while True:

@@ -69,10 +69,6 @@ class _Started:
     """By key, the number and the reply of each call that was recorded while it ran, if the reply is long."""
     requests: RequestWriter = field(default_factory=RequestWriter)
 
-    def name(self) -> DebateId:
-        """Names it in an error."""
-        return self.id
-
     @property
     def change(self) -> tuple[str, Row]:
         """The row that makes it appear in `Reader.since`."""
@@ -119,8 +115,8 @@ class Recorder(Reader):
         base, request = requests.pack(number, row.request)
         contents = (number, base, raw, more, text, request)
         # Not with the call, which may be refused, while others refer to this request.
-        self._writer.queue(Write(_Of(row).call, [(_CONTENTS, contents)]))
-        await self._writer.write(Write(_Of(row).call, [(_CALL, values)]))
+        self._writer.queue(Write(_Of(row), [(_CONTENTS, contents)]))
+        await self._writer.write(Write(_Of(row), [(_CALL, values)]))
         if started is not None and 2 * len(text) >= MESSAGE_FROM:
             started.replies[row.key.hex()] = number, text
 
@@ -128,21 +124,21 @@ class Recorder(Reader):
         """Queue the start of a debate; what an earlier attempt has left is dropped."""
         started, statements = self._start(id, sample, tuple(references))
         self._started[id] = started
-        self._writer.queue(Write(started.name, [started.change], statements))
+        self._writer.queue(Write(started.id, [started.change], statements))
 
     def keep_agents(self, id: DebateId, agents: Sequence[Agent]) -> None:
         """Queue the agents of a debate that was started."""
         started = self._get_started(id)
         text = encode(agents, f"{id}: the agents")
         started.agents, started.agents_text = tuple(agents), text
-        self._writer.queue(Write(started.name, statements=[(_AGENTS, (text, started.number))]))
+        self._writer.queue(Write(started.id, statements=[(_AGENTS, (text, started.number))]))
 
     def keep_message(self, id: DebateId, message: Message) -> None:
         """Queue a message of a debate that was started; it replaces an earlier one with the same id."""
         started = self._get_started(id)
         row = started.row(message)
         started.messages[message.id] = message
-        self._writer.queue(Write(started.name, [row, started.change]))
+        self._writer.queue(Write(started.id, [row, started.change]))
 
     async def finish_debate(self, result: DebateResult) -> None:
         """Record how a debate ended, started or not; returns when it is durable.
@@ -160,22 +156,22 @@ class Recorder(Reader):
         gone = [(_DROP, (started.number, i)) for i in kept.keys() - {m.id for m in result.messages}]
         end = (_FINISH, (*self._end(started, result, id), started.number))
         self._started.pop(id, None)
-        await self._writer.write(Write(started.name, [*rows, started.change], [*statements, *gone, end]))
+        await self._writer.write(Write(started.id, [*rows, started.change], [*statements, *gone, end]))
 
     async def keep_fact(self, name: str, value: Any) -> None:
         """Record a JSON value under a name; returns when it is durable."""
         text = encode(value, f"'{name}'")
-        await self._writer.write(Write(lambda: f"'{name}'", statements=[
+        await self._writer.write(Write(f"'{name}'", statements=[
             ("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, text))]))
 
     async def keep_problem(self, text: str) -> None:
         """Record a problem of the study."""
         row = (time.time(), storable_text(text))
-        await self._writer.write(Write(lambda: "a problem", statements=[("INSERT INTO problems VALUES (?, ?)", row)]))
+        await self._writer.write(Write("a problem", statements=[("INSERT INTO problems VALUES (?, ?)", row)]))
 
     async def forget_problems(self) -> None:
         """Drop the problems of an earlier run."""
-        await self._writer.write(Write(lambda: "the problems", statements=[("DELETE FROM problems", ())]))
+        await self._writer.write(Write("the problems", statements=[("DELETE FROM problems", ())]))
 
     def done(self) -> Mapping[DebateId, str]:
         """The debates that need not be run again, each with its sample's digest."""
@@ -244,11 +240,7 @@ class _Of(NamedTuple):
 
     def __str__(self) -> str:
         caller = self.row.caller
-        return str(DebateId(caller.cell, caller.repeat, caller.sample))
-
-    def call(self) -> str:
-        """Names the call itself."""
-        return f"a call with the purpose '{self.row.caller.purpose}' of {self}"
+        return f"a call with the purpose '{caller.purpose}' of {DebateId(caller.cell, caller.repeat, caller.sample)}"
 
 
 class DiskRecorder(Recorder):

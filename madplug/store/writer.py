@@ -7,7 +7,7 @@ import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
@@ -34,8 +34,8 @@ _REFUSED = (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingE
 class Write(NamedTuple):
     """Rows and statements that are committed together or not at all."""
 
-    name: Callable[[], object]
-    """Says what they belong to, for an error."""
+    name: object
+    """What they belong to, for an error: its text is put together only then."""
     rows: Sequence[tuple[str, Row]] = ()
     """Each with its INSERT; they may be inserted before the statements of earlier writes."""
     statements: Sequence[tuple[str, Row]] = ()
@@ -127,7 +127,7 @@ class Writer:
             except _REFUSED as error:
                 if waiting is None:
                     raise
-                refused[i] = ComponentError(f"{write.name()} cannot be recorded: {error}")
+                refused[i] = ComponentError(f"{write.name} cannot be recorded: {error}")
                 self._db.execute("ROLLBACK TO one")
             self._db.execute("RELEASE one")
         self._db.execute("COMMIT")

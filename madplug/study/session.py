@@ -115,16 +115,12 @@ class Session:
             self._stop = stop
             if self.interrupted:
                 stop()
-            return self._conclude(await self._logged(run))
-
-    async def _logged(self, run: StudyRun) -> dict[str, Any]:
-        """Run the debates; why the study cannot go on is logged."""
-        try:
-            return await run.run()
-        except StudyError as error:
-            with suppress(OSError):  # the log lies on the same disk
-                self._log.error("stopped", reason=str(error))
-            raise
+            try:
+                return self._conclude(await run.run())
+            except StudyError as error:
+                with suppress(OSError):  # the log lies on the same disk
+                    self._log.error("stopped", reason=str(error))
+                raise
 
     def _conclude(self, summary: dict[str, Any]) -> dict[str, Any]:
         try:
