@@ -115,7 +115,7 @@ class Persona(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Agent(Record):
+class Agent:
     """A persona on a model."""
 
     id: int

@@ -94,9 +94,9 @@ def from_row(row: Any) -> DebateResult:
 
 
 @cache
-def adapter_of(kind: Any) -> TypeAdapter[Any]:
+def validator_of(kind: Any) -> Any:
     """What validates a record: a list becomes a tuple, and a number in a text a number."""
-    return TypeAdapter(kind)
+    return TypeAdapter(kind).validator
 
 
 def place_in(steps: Iterable[int | str], outer: str = "") -> str:
@@ -112,7 +112,7 @@ def without_members(steps: Iterable[int | str]) -> tuple[int | str, ...]:
 
 def _made(kind: Any, row: Any, place: str) -> Any:
     try:
-        return adapter_of(kind).validate_python(row)
+        return validator_of(kind).validate_python(row)
     except ValidationError as error:
         found = error.errors(include_url=False)[0]
         raise ValueError(f"{place_in(found['loc'], place)}: {found['msg']}") from None

@@ -12,12 +12,13 @@ from pydantic import ValidationError
 from madplug.component import Component
 from madplug.errors import ComponentError, MadplugError, listed
 from madplug.log import redact
-from madplug.records import Agent, Message, Record, Review, Sample
-from madplug.rows import adapter_of, place_in
+from madplug.records import Agent, Message, Record, Reply, Review, Sample, Turn
+from madplug.rows import place_in, validator_of
 from madplug.text import a
 
 T = TypeVar("T")
 HOST = "madplug."
+_TEXT, _TRUTH = (str, type(None)), (bool, type(None))
 
 
 def method_name(component: object, method: str) -> str:
@@ -27,6 +28,8 @@ def method_name(component: object, method: str) -> str:
 
 def check_returned(value: Any, kind: type[T], component: Component, method: str) -> T:
     """The value, if it is what the component's contract promises."""
+    if isinstance(value, kind) and not isinstance(value, Record):
+        return value
     given = f"{method_name(component, method)} returned"
     if not isinstance(value, kind):
         raise type_error(given, value, kind.__name__)
@@ -37,21 +40,30 @@ def check_returned_all(values: Any, kind: type[T], component: Component, method:
     """The values, if a component returned a sequence of what its contract promises."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise type_error(f"{method_name(component, method)} returned", values, f"a sequence of {kind.__name__}")
-    return tuple([check_returned(value, kind, component, method) for value in values])
+    return tuple([value if type(value) is kind is Message else check_returned(value, kind, component, method)
+                  for value in values])
 
 
 def check_record(value: T, given: str) -> T:
     """The value; a record with its fields converted to their types. given: where it comes from, with the verb."""
-    if not isinstance(value, Record):
+    if not isinstance(value, Record) or _is_usual(value):
         return value
     kind: Any = type(value)
     try:
-        checked: T = adapter_of(kind).validate_python(value)
+        checked: T = validator_of(kind).validate_python(value)
     except ValidationError as error:
         found = error.errors(include_url=False)[0]
         raise type_error(f"{given} {a(kind.__name__)} whose {place_in(found['loc'])} is", found["input"],
                          found["msg"].removeprefix("Input should be ").removeprefix("a dictionary or ")) from None
     return checked
+
+
+def _is_usual(value: Any) -> bool:
+    """Whether a record is a turn or a reply like nearly all, of which a debate has thousands."""
+    if type(value) is Turn:
+        return type(value.agent) is Agent and type(value.move) is type(value.stage) is str and value.data == {}
+    return type(value) is Reply and type(value.content) is str and type(value.answer) in _TEXT \
+        and type(value.agreement) in _TRUTH and value.confidence is None and value.data == {} and value.answers is True
 
 
 def check_hook_result(value: Any, kind: type[T] | tuple[type[Any], ...], hook: str) -> T:

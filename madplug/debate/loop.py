@@ -303,6 +303,7 @@ async def cast_agents(state: DebateState) -> tuple[Agent, ...]:
     if cell.casting is not None:
         change(state, agents=tuple(Agent(i, p, None) for i, p in enumerate(roster)))  # for debate.neighbours
         agents = check_returned_all(await maybe_await(cell.casting.cast(state, roster)), Agent, cell.casting, "cast")
+        check_returned_all([agent.persona for agent in agents], Persona, cell.casting, "cast")
         return check_agents(agents, cell.wanted, cell.channels or cell.models,
                             f"{method_name(cell.casting, 'cast')} returned")
     return tuple(Agent(i, p, cell.models[i % len(cell.models)] if cell.models else None)

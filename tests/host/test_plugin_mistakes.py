@@ -135,7 +135,7 @@ def error_of(**parts):
       for field, value in (("name", 5), ("description", None), ("role", None), ("votes", None))),
     ({"casting": broken(Casting, cast=lambda self, debate, personas: [
         Agent(i, replace(p, description=None), "model") for i, p in enumerate(personas)])},
-     "Broken.cast returned an Agent whose persona.description is NoneType None; expected a valid string"),
+     "Broken.cast returned a Persona whose description is NoneType None; expected a valid string"),
     ({"turns": broken(SpeakAll, waves=lambda self, debate: [[Turn(debate.agents[0], stage=None)]])},
      "a Turn whose stage is NoneType None; expected a valid string"),
     *(({"dataset": broken(Dataset, samples=giving([(Sample(**{"id": "q", "question": "?", field: value}), ())]))},
