@@ -32,8 +32,8 @@ def launch(resolved: ResolvedStudy, folder: Path, *, quiet: bool = False, traced
     """
     collect_rarely()
     registry = registry or Registry()
+    shown = [] if quiet else registry.progress()
     with Session(resolved, folder, traced=traced) as session:
-        shown = [] if quiet else registry.progress()
         status = asyncio.run(_run(partial(run, session, shown), session, quiet=quiet))
     if not quiet:
         for line in registry.hints(folder):
