@@ -6,6 +6,7 @@ debate that made it goes on.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -193,6 +194,16 @@ class Recorder(Reader):
             raise self._broken(f"the debates of cell {cell!r:.80}, repeat {repeat!r:.80}",
                                "that is not the name of a cell and a whole number")
         return cell, repeat
+
+    def lacks_scores(self, cell: str, digests: Mapping[str, str]) -> bool:
+        """Whether a debate of a cell that need not be run again was not scored by one of these metrics.
+
+        digests: of the metrics, by name.
+        """
+        found = self._one("SELECT 1 FROM debates, json_each(?) AS metric WHERE cell = ? AND outcome = 'done' AND "
+                          "json_extract(record, '$.scored_by.\"' || metric.key || '\"') IS NOT metric.value LIMIT 1",
+                          (json.dumps(digests), cell))
+        return found is not None
 
     def failed(self) -> set[DebateId]:
         """The debates that failed in an earlier run."""

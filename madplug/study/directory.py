@@ -94,12 +94,10 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
 
 def check_facts(recorder: Reader | Recorder, folder: Path) -> None:
     """Refuse a study whose facts, on which a run builds, are not as madplug wrote them."""
-    for name in ("identity", CELLS, "scored"):
+    for name in ("identity", CELLS):
         fact = recorder.fact(name)
         cells = fact.get("cells", {}) if name == "identity" and isinstance(fact, dict) else fact
-        tables = [fact, cells, *(cells.values() if isinstance(cells, dict) else ())]
-        are_cells = name == "scored" or (isinstance(cells, dict) and all(map(is_cell, cells.values())))
-        if fact is not None and not (all(isinstance(table, dict) for table in tables) and are_cells):
+        if fact is not None and not (isinstance(cells, dict) and all(map(is_cell, cells.values()))):
             raise UserError(f"{folder}: {RECORDS}: the record of the fact '{name}' cannot be read: it is not a table")
     try:
         Scope.from_fact(recorder.fact(SCOPE))

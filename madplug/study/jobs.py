@@ -43,12 +43,10 @@ class JobStream:
         self._setups = setups = worker.setups
         self._driver = driver
         self._recorder = recorder = driver.recorder
-        self._repeats = repeats = worker.plan.repeats
+        self._repeats = worker.plan.repeats
         self._samples = samples or samples_of
         self._surveys = surveys or {}
         counts = recorder.done_counts()
-        self._recorded_cells = {slug for slug, _ in counts}
-        self._later_repeats = {slug for slug, repeat in counts if repeat >= repeats}
         self._counts = {place: n for place, n in counts.items() if self._is_ours(*place)}
         self._failed = {id for id in recorder.failed() if self._is_ours(id.cell, id.repeat)}
         self._scope = Scope()
@@ -102,7 +100,7 @@ class JobStream:
         return groups
 
     async def begin(self) -> None:
-        """Record which debates the study has now, and by which metrics all of them are scored."""
+        """Record which debates the study has now."""
         self._scope = before = Scope.from_fact(self._recorder.fact(SCOPE))
         # Of the samples dropped before, those that the data do not have again, as far as these have been read.
         for slug in self._setups:
@@ -110,15 +108,11 @@ class JobStream:
             still = self._surveys[slug].dropped.get(slug, ()) if slug in self._surveys else dropped
             self._dropped_before[slug] = dropped.intersection(still)
         await self._recorder.keep_fact(SCOPE, self.scope.to_fact())
-        failed = {id.cell for id in self._failed} if self._only_scores else set()
-        await self._scoring.begin(self._recorded_cells | failed)
 
     async def conclude(self) -> None:
         """The same, after the last job has ended."""
         if (self._dropped or any(self._dropped_before.values())) and self._all_read:
             await self._recorder.keep_fact(SCOPE, self.scope.to_fact())
-        await self._scoring.conclude(complete=self._all_read and self._driver.ending is None,
-                                     left_out=self._later_repeats | self._dropped.keys())
 
     @property
     def scope(self) -> Scope:
@@ -136,7 +130,6 @@ class JobStream:
 
     def ended(self, id: DebateId, result: DebateResult | None) -> None:
         """A debate has ended, so those matched to it can be run."""
-        self._scoring.ended(id, result)
         if id.cell not in self._waited_for:
             return
         (self._stopped if result is None else self._ended).add(id)

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from madplug.aio import is_cancelled, maybe_await
@@ -48,13 +47,6 @@ class Worker:
         self.last_error: BaseException | None = None
         """The error of the latest failed debate."""
         self._opened: list[Service] = []
-
-    @classmethod
-    def from_file(cls, path: Path, driver: Driver) -> Worker:
-        """The worker of a study, from the expanded run file in its directory."""
-        from madplug.config import load
-
-        return cls(load(path, environ={}).plan, driver)
 
     async def open(self) -> None:
         """Open the services and prepare every component; a model is opened before its first request."""

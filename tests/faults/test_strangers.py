@@ -194,8 +194,7 @@ def test_a_study_toml_that_madplug_did_not_write_is_told(program, foreign, text)
 
 
 FACTS = [("identity", "[]"), ("identity", '"x"'), ("identity", '{"cells": 5}'), ("known_cells", "[1]"), ("scope", "5"),
-         ("scope", '{"cells": 5}'), ("identity", '{"cells": {"main": 3}}'), ("scored", '"x"'),
-         ("scored", '{"main": 3}')]
+         ("scope", '{"cells": 5}'), ("identity", '{"cells": {"main": 3}}')]
 
 
 @pytest.mark.parametrize(("name", "value"), FACTS)

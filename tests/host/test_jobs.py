@@ -19,6 +19,7 @@ from madplug import (
     StudyStopped,
     TransientError,
 )
+from madplug.config import load
 from madplug.config.plan import StudyPlan
 from madplug.records import Caller, Completion, DebateResult, Ending, Job, Usage
 from madplug.store import Call, CallRow, MemoryStore
@@ -69,7 +70,7 @@ class InPlace(Executor):
         return ()
 
     async def run(self, jobs, driver):
-        worker = Worker.from_file(driver.folder / "study.toml", driver)
+        worker = Worker(load(driver.folder / "study.toml", environ={}).plan, driver)
         await worker.open()
         await self.run_with(worker, jobs)
         await worker.close()

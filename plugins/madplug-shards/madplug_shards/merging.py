@@ -99,7 +99,6 @@ def _facts_of_all(facts: Sequence[Facts]) -> Facts:
     """The facts of the whole study."""
     return {**{name: value for name, value in facts[0].items() if name != PART},
             "planned": _sum([found.get("planned") for found in facts]),
-            "scored": _scored([found.get("scored") or {} for found in facts]),
             SCOPE: _scope([found.get(SCOPE) for found in facts])}
 
 
@@ -147,9 +146,6 @@ def _oddity(found: Facts) -> str | None:
         Scope.from_fact(found.get(SCOPE))
     except ValueError:
         return "is damaged: which debates belong to it cannot be read"
-    scored = found.get("scored") or {}
-    if not isinstance(scored, dict) or not all(isinstance(metrics, dict) for metrics in scored.values()):
-        return "is damaged: which metrics have scored its debates cannot be read"
     if not isinstance(found.get("identity") or {}, dict) or not isinstance(found.get("planned"), int | None):
         return "is damaged: what the study is, or how many debates are planned, cannot be read"
     return None
@@ -185,13 +181,6 @@ def _scope(scopes: Sequence[Any]) -> Any:
                 left_out.setdefault(cell, set()).update(names)
         found[part] = {cell: sorted(names) for cell, names in left_out.items()}
     return found
-
-
-def _scored(shards: Sequence[Mapping[str, Mapping[str, str]]]) -> dict[str, dict[str, str]]:
-    """The metrics by which every shard has scored all its debates, by cell."""
-    return {cell: {name: digest for name, digest in metrics.items()
-                   if all(found.get(cell, {}).get(name) == digest for found in shards)}
-            for cell, metrics in shards[0].items()}
 
 
 def _manifest(folders: Sequence[Path]) -> dict[str, Any]:

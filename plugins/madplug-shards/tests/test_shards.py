@@ -242,17 +242,15 @@ def test_to_merge_executes_nothing_that_a_shard_names(shards, tmp_path):
     assert not (tmp_path / "evil.ran").exists()
 
 
-def test_a_metric_counts_as_done_when_every_shard_has_it_and_as_gone_when_one_is_without_it(shards, tmp_path):
+def test_a_metric_that_one_shard_is_without_is_gone(shards, tmp_path):
     """Shards that were run again with other metrics, one of them not to its end."""
     mine = shutil.copytree(shards[1], tmp_path / "mine")
     before = facts_of(mine)
-    assert before["scored"]["pair"]
     with closing(sqlite3.connect(mine / "study.db")) as db, db:
-        for fact, value in (("scored", {}), ("scope", {**before["scope"], "hidden": {"pair": ["removed"]}})):
-            db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, json.dumps(value)))
+        scope = {**before["scope"], "hidden": {"pair": ["removed"]}}
+        db.execute("INSERT OR REPLACE INTO facts VALUES ('scope', ?)", (json.dumps(scope),))
     merge([shards[0], mine, *shards[2:]], tmp_path / "merged")
-    found = facts_of(tmp_path / "merged")
-    assert (found["scored"]["pair"], found["scope"]["hidden"]["pair"]) == ({}, ["removed"])
+    assert facts_of(tmp_path / "merged")["scope"]["hidden"]["pair"] == ["removed"]
 
 
 def test_requests_of_merged_studies_are_whole(tmp_path):
@@ -273,8 +271,7 @@ def test_requests_of_merged_studies_are_whole(tmp_path):
 
 @pytest.mark.parametrize(("fact", "value"), [
     ("part", {"number": 1}), ("part", "0-of-4"), ("part", "5-of-4"), ("part", f"{10**30}-of-4"), ("identity", "text"),
-    ("planned", "many"), ("planned", [1]), ("scope", {"cells": 3}), ("scope", [[]]),
-    ("scored", [1]), ("scored", {"pair": 3})])
+    ("planned", "many"), ("planned", [1]), ("scope", {"cells": 3}), ("scope", [[]])])
 def test_facts_of_a_shard_that_cannot_be_read_are_told(shards, tmp_path, fact, value):
     mine = shutil.copytree(shards[0], tmp_path / "mine")
     with closing(sqlite3.connect(mine / "study.db")) as db, db:
