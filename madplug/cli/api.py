@@ -150,10 +150,10 @@ def _session(source: str | Path | Mapping[str, Any] | ResolvedStudy, settings: M
 
 
 async def _run(session: Session, observers: Sequence[Observer], *, quiet: bool) -> dict[str, Any]:
+    shown = [] if quiet else Registry().progress()
     with session:
         for text in session.warnings:
             warnings.warn(text, stacklevel=1)
-        shown = [] if quiet else Registry().progress()
         return await session.run([*shown, *observers])
 
 
