@@ -6,12 +6,10 @@ from abc import ABC
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar, Union, get_args, get_origin
+from inspect import isclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, Union, get_origin
 
-from pydantic import BaseModel
-
-from madplug.options import NESTED, complete, is_path, is_volatile, naming, path_digest, unions
+from madplug.options import NESTED, complete, is_path, is_volatile, marks, naming, path_digest, unions
 from madplug.options import Options as _Options
 from madplug.records import Plan
 from madplug.rows import to_json
@@ -149,30 +147,18 @@ class NestedField:
     many: bool
 
 
-def nested_fields(options: type[BaseModel]) -> tuple[NestedField, ...]:
-    """The options that are components."""
-    return _nested_fields(options)
-
-
 @cache
-def _nested_fields(options: Any) -> tuple[NestedField, ...]:  # to mypy, not every class can be hashed
+def nested_fields(options: Any) -> tuple[NestedField, ...]:
+    """The options of a class of options that are components."""
     complete(options)
-    return tuple(found for name, info in options.model_fields.items()
-                 for found in _nested(name, info.annotation, info.metadata, many=False))
-
-
-def _nested(name: str, annotation: Any, metadata: Any, *, many: bool) -> Iterator[NestedField]:
-    if NESTED in metadata:
-        yield NestedField(name, next(t for t in unions(annotation) if t is not type(None)), many)
-        return
-    origin, parts = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        yield from _nested(name, parts[0], parts[1:], many=many)
-    elif origin in (Union, UnionType):
-        for part in parts:
-            yield from _nested(name, part, (), many=many)
-    elif origin in (list, tuple) and parts:
-        yield from _nested(name, parts[0], (), many=True)
+    found = []
+    for name, info in options.model_fields.items():
+        inside = list(marks(options, name))
+        if NESTED in inside:
+            base = next(kind for kind in (info.annotation, *inside) if isclass(kind) and issubclass(kind, Component))
+            many = any(get_origin(one) in (list, tuple) for one in unions(info.annotation))
+            found.append(NestedField(name, base, many))
+    return tuple(found)
 
 
 def nested_in(component: Component) -> Iterator[Component]:

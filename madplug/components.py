@@ -356,10 +356,6 @@ class Metric(Component):
     score_name: str = ""
     """The name of its scores in the cell: its full name, with `#2` for the second metric of that name."""
 
-    def name_scores(self, name: str) -> None:
-        """Called once by the cell, with a name that no other metric of the cell has."""
-        self.score_name = name
-
     @abstractmethod
     def score(self, debate: Debate, references: Sequence[str]) -> Maybe[float | Mapping[str, float | None] | None]:
         """A number, several numbers by name, or None if the metric does not apply. `debate.decision` is set."""

@@ -122,34 +122,23 @@ def cell_to_table(cell: Cell, plan: StudyPlan, *, volatile: bool = True) -> Tabl
 
     Without `volatile`, only what makes two runs the same study.
     """
-    def spell(component: Component) -> Table:
-        return component.to_table(volatile=volatile)
-
-    def of_host(prefix: str) -> Table:
-        found: Table = {}
-        for base in slots(HOST_KINDS, prefix, of_study=False):
-            own = cell.of_kind(base)
-            if base.how_many == "one":
-                found[field_of(base)] = spell(own[0]) if own else None
-            elif base.how_many == "list":
-                found[field_of(base)] = [spell(c) for c in own]
-        return found
-
-    debate = of_host("debate")
-    for table, style in zip(debate["styles"], cell.styles, strict=True):
-        table |= {"for": list(style.only)} if style.only is not None else {}
+    debate: Table = {}
+    table: Table = {"debate": debate}
+    more = [c for own in cell.more.values() for c in (own.values() if isinstance(own, Mapping) else own)]
+    for base in dict.fromkeys((*HOST_KINDS, *(kind_of(type(component)) for component in more))):
+        if base.of_study or base.how_many == "none":
+            continue
+        key, spelled = field_of(base), [component.to_table(volatile=volatile) for component in cell.of_kind(base)]
+        names = getattr(cell, key) if hasattr(cell, key) else cell.more[key]
+        place = debate if base.slot.startswith("debate.") else table
+        place[key] = spelled if base.how_many == "list" else \
+            dict(zip(names, spelled, strict=True)) if base.how_many == "named" else next(iter(spelled), None)
+    for slot, style in zip(debate["styles"], cell.styles, strict=True):
+        slot |= {"for": list(style.only)} if style.only is not None else {}
     if cell.on_failed_agent != "fail":  # so that studies from before this setting stay the same studies
         debate |= {"on_failed_agent": cell.on_failed_agent, "quorum": cell.quorum}
-    table = {"debate": debate | {"agents": cell.wanted, "rounds": cell.rounds, "models": list(cell.models)},
-             **of_host(""), "models": {name: spell(plan.models[line]) for name, line in cell.channels.items()},
-             "services": {name: spell(s) for name, s in cell.services.items()}}
-    for key, own in cell.more.items():
-        components = list(own.values()) if isinstance(own, Mapping) else list(own)
-        spelled = [spell(component) for component in components]
-        base = kind_of(type(components[0]))
-        place = table["debate"] if base.slot.startswith("debate.") else table
-        place[key] = dict(zip(own, spelled, strict=True)) if base.how_many == "named" else \
-            spelled if base.how_many == "list" else spelled[0]
+    debate |= {"agents": cell.wanted, "rounds": cell.rounds, "models": list(cell.models)}
+    table["models"] = {name: plan.models[line].to_table(volatile=volatile) for name, line in cell.channels.items()}
     return {**table, "match": dict(cell.match)} if cell.match else table
 
 

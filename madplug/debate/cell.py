@@ -96,7 +96,7 @@ class Cell(CellFacts):
 
     def __post_init__(self) -> None:
         for name, metric in self.metrics.items():
-            metric.name_scores(name)
+            metric.score_name = name
 
     def of_kind(self, base: type[Component]) -> list[Component]:
         """The cell's own components of a kind, in order, without those nested in the options of others."""

@@ -59,7 +59,7 @@ GIVEN = {
     debate.Setup: "ask ask_all samples models answers service keep cell seed spent model_identity",
     transcript.Transcript: "messages record of_round by last answers",
 }
-KIND = ("kind", "plural", "label", "slot", "how_many", "required", "of_study", "from_slot", "name_scores")
+KIND = ("kind", "plural", "label", "slot", "how_many", "required", "of_study", "from_slot")
 """What a kind says of itself, and what only the host calls."""
 PLAIN = ("DebateResult", "Job", "Played")
 """Records whose properties are listed too."""

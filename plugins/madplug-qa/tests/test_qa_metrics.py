@@ -234,8 +234,8 @@ def test_figures_tell_answerable_questions_from_others(run_on_endpoint):
 
     results, _ = run_on_endpoint(SQUAD, rows, say)
     f1, exact = F1(), ExactMatch()
-    f1.name_scores("qa.f1")
-    exact.name_scores("qa.exact_match")
+    f1.score_name = "qa.f1"
+    exact.score_name = "qa.exact_match"
     assert f1.summarise(results) == {
         "all": pytest.approx((1 / 3 + 1 + 1 + 0) / 4), "answerable": pytest.approx(2 / 3), "unanswerable": 0.5,
         "answerable_debates": 2, "unanswerable_debates": 2}
