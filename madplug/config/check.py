@@ -32,7 +32,7 @@ def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str
         return
     made = sum(g.count or 1 for g in cell.personas)
     if made > cell.wanted or (cell.personas and cell.personas[-1].count and made != cell.wanted):
-        yield Problem("debate.agents", f"is {cell.wanted}, but {count(made, 'persona')} are made; leave agents out, or "
+        yield Problem("debate.agents", f"is {cell.wanted}, but {count(made, 'persona')} are made; make it {made}, or "
                       "change debate.personas")
     if cell.quorum > (cell.wanted if cell.on_failed_agent != "fail" else 1):
         yield Problem("debate.quorum", f"{cell.quorum} of {count(cell.wanted, 'agent')} can never be left" if
