@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from inspect import iscoroutine
 from typing import Any, TypeVar
 
@@ -64,41 +61,3 @@ async def without_exit(awaitable: Awaitable[T]) -> T:
         return await awaitable
     except SystemExit as error:
         raise ComponentError("a component called sys.exit").with_traceback(error.__traceback__) from None
-
-
-class Aside:
-    """A thread for calls that may block, one after the other.
-
-    Unlike those of `asyncio.to_thread`, it does not keep the program from ending when a call never returns.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._run, name=name, daemon=True).start()
-
-    async def do(self, call: Callable[[], T]) -> T:
-        """The result of a call, which must not raise."""
-        from asyncio import Future, get_running_loop
-
-        loop = get_running_loop()
-        done: Future[T] = loop.create_future()
-
-        def settle(result: T) -> None:
-            if not done.done():
-                done.set_result(result)
-
-        def run() -> None:
-            result = call()
-            with suppress(RuntimeError):  # the loop is closed, so nothing is waiting any more
-                loop.call_soon_threadsafe(settle, result)
-
-        self._calls.put(run)
-        return await done
-
-    def end(self) -> None:
-        """End the thread after the calls before."""
-        self._calls.put(None)
-
-    def _run(self) -> None:
-        while (call := self._calls.get()) is not None:
-            call()

@@ -325,7 +325,6 @@ class Debate(_Cell, ABC):
         """
 
 
-
 class Setup(_Cell, ABC):
     """The argument of `Component.prepare`: the cell, its samples, its models, and values stored with the study."""
 

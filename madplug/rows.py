@@ -34,9 +34,6 @@ def _open(value: Any) -> Any:
     return str(value)
 
 
-_plain_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_open, allow_nan=False).encode
-
-
 def to_jsonable(value: Any) -> Any:
     """A value in a form that JSON can represent: keys become strings, NaN and infinity become null."""
     if isinstance(value, float):
@@ -65,13 +62,8 @@ def to_json(value: Any) -> str:
     """A record, and everything in it, as one line of JSON; characters that cannot be encoded are replaced."""
     try:
         return orjson.dumps(value, _open).decode()
-    except (TypeError, ValueError):
-        pass  # keys that are not text, integers beyond 64 bits, lone surrogates, deep nesting
-    try:
-        text = _plain_encode(value)
-    except (TypeError, ValueError):
-        text = _plain_encode(to_jsonable(value))
-    return storable_text(text)
+    except (TypeError, ValueError):  # keys that are not text, integers beyond 64 bits, lone surrogates, deep nesting
+        return storable_text(json.dumps(to_jsonable(value), ensure_ascii=False, separators=(",", ":")))
 
 
 def plain(value: Any) -> Any:

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import queue
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
 
-from madplug.aio import Aside, is_cancelled, maybe_await
+from madplug.aio import is_cancelled, maybe_await
 from madplug.components import Observer
 from madplug.context import Run
 from madplug.debate.checks import describe_error
 from madplug.errors import StudyError
 from madplug.events import METHODS, CallAnswered, Event, MessageRecorded
 
+T = TypeVar("T")
 CAPACITY = 20_000
 """The most events that are queued for one observer."""
 PATIENCE = 30.0
@@ -70,12 +74,12 @@ class _Follower:
         self._arrived = asyncio.Event()
         self._closing = self._given_up = False
         self._task: asyncio.Task[None] | None = None
-        self._aside: Aside | None = None
+        self._aside: _Aside | None = None
 
     async def open(self, run: Any) -> None:
         if not await self._guard("open", run):
             return  # it gets no events
-        self._aside = Aside(f"observer {self.name}")
+        self._aside = _Aside(f"observer {self.name}")
         self._task = asyncio.ensure_future(self._follow())
 
     def put(self, event: Event) -> None:
@@ -161,3 +165,39 @@ def _ends_the_run(error: BaseException) -> bool:
     if isinstance(error, asyncio.CancelledError):
         return is_cancelled()
     return isinstance(error, KeyboardInterrupt | GeneratorExit)
+
+
+class _Aside:
+    """A thread for calls that may block, one after the other.
+
+    Unlike those of `asyncio.to_thread`, it does not keep the program from ending when a call never returns.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    async def do(self, call: Callable[[], T]) -> T:
+        """The result of a call, which must not raise."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+
+        def settle(result: T) -> None:
+            if not done.done():
+                done.set_result(result)
+
+        def run() -> None:
+            result = call()
+            with suppress(RuntimeError):  # the loop is closed, so nothing is waiting any more
+                loop.call_soon_threadsafe(settle, result)
+
+        self._calls.put(run)
+        return await done
+
+    def end(self) -> None:
+        """End the thread after the calls before."""
+        self._calls.put(None)
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
