@@ -1,4 +1,4 @@
-"""`madplug check FILE --calls N`: which agents and rounds of each cell make about as many calls."""
+"""`madplug check FILE --calls N`: which agents, rounds or samples of each cell make about as many calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from madplug import Cell, Component, columns
 
 C = TypeVar("C", bound=Component)
 
-AGENTS, ROUNDS = range(1, 13), range(1, 11)
+AGENTS, ROUNDS, SAMPLES = range(1, 13), range(1, 11), range(1, 101)
 """The settings that are tried."""
 ONCE: dict[str, Any] = {"attempts": 1, "retries": 0}
 """The options that say how often a reply is asked for, with which it is asked for once."""
@@ -30,11 +30,14 @@ def add_calls(cli: click.Group) -> None:
     def callback(*, calls: int | None, **given: Any) -> Any:
         resolved = shown(**given)
         if calls is not None:
-            rows = [[cell.slug, *map(str, nearest_settings(cell, calls))] for cell in resolved.plan.cells
-                    if cell.match is None and cell.wanted * cell.rounds > 1]
+            rows = [[cell.slug, *("" if n is None else str(n) for n in nearest_settings(cell, calls))]
+                    for cell in resolved.plan.cells
+                    if cell.match is None and (cell.wanted * cell.rounds > 1 or samples_of(cell))]
+            head = ("cell", "debate.agents", "debate.rounds", "debate.turns.samples", "calls/debate", "at most")
+            used = [i for i, name in enumerate(head) if not name.endswith("samples") or any(row[i] for row in rows)]
             click.echo(f"\nat about {calls} calls a debate that runs all its rounds (at most: if replies cannot be "
                        "read and are asked for again); a matched cell and a single answer choose none:")
-            click.echo(columns(rows, ("cell", "debate.agents", "debate.rounds", "calls/debate", "at most")))
+            click.echo(columns([[row[i] for i in used] for row in rows], [head[i] for i in used]))
         return resolved
 
     check.callback = callback
@@ -42,12 +45,19 @@ def add_calls(cli: click.Group) -> None:
         "Also show the agents and rounds with which each cell makes about N calls a debate.")))
 
 
-def nearest_settings(cell: Cell, calls: int) -> tuple[int, int, int, int]:
-    """Agents, rounds, calls of a debate and the most of them, nearest to a number of calls, then to what the cell has.
+def nearest_settings(cell: Cell, calls: int) -> tuple[int, int, int | None, int, int]:
+    """Agents, rounds, samples, calls of a debate and the most of them, nearest to a number of calls, then to what the
+    cell has.
     """
     best = min(candidates(cell), default=cell, key=lambda made: (
         abs(expected(made) - calls), abs(made.wanted - cell.wanted), abs(made.rounds - cell.rounds)))
-    return best.plan.agents, best.rounds, expected(best), best.worst_calls()
+    return best.plan.agents, best.rounds, samples_of(best), expected(best), best.worst_calls()
+
+
+def samples_of(cell: Cell) -> int | None:
+    """How many samples the turn order's options say, if they do."""
+    samples = getattr(cell.turns.options, "samples", None)
+    return samples if isinstance(samples, int) else None
 
 
 def expected(cell: Cell) -> int:
@@ -69,8 +79,13 @@ def _once(component: C, *, stated: bool) -> C:
 def candidates(cell: Cell) -> Iterator[Cell]:
     """The cell with other sizes that its components accept; what has several agents or rounds does not become single.
 
-    A cell whose personas fix their number keeps it.
+    A cell whose personas fix their number keeps it, and one whose turn order says how many samples has others of these.
     """
+    if samples_of(cell):
+        for samples in SAMPLES:
+            options = cell.turns.options.model_copy(update={"samples": samples})
+            yield replace(cell, turns=type(cell.turns)(options))
+        return
     for agents in AGENTS[cell.wanted > 1:] if cell.agents is not None else [None]:
         for rounds in ROUNDS[1:] if cell.rounds > 1 else [1]:
             made = replace(cell, agents=agents, rounds=rounds)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from madplug import Agent, ComponentError, Decision, DecisionProtocol, Message, Options, Turn, TurnOrder, Vote
+from madplug import Agent, ComponentError, Decision, DecisionProtocol, Message, Options, Turn, TurnOrder, Vote, count
 from madplug_prompting.ties import Tie, break_tie, has_clear_lead, leaders
 
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ class Matchable(TurnOrder):
         if self.number() == "matched" and cell.match is None:
             yield (f'{self.asked} = "matched" takes the calls of another cell; name it with '
                    'match = {cell = "...", by = "calls"}')
+        if "debate.agents" in cell.settings and not isinstance(self.number(), int) and cell.match is not None and \
+                all(maker.full_name == "personas.none" for maker in cell.personas):
+            yield (f"debate.agents changes nothing: {self.asked} follow the {cell.match['by']} of "
+                   f"'{cell.match['cell']}'; leave agents out, or match")
+        yield from super().check(cell)
 
     def by_tokens(self, debate: Debate) -> bool:
         """Whether the budget is the matched debate's tokens."""
@@ -155,6 +160,11 @@ class Steps(Matchable):
     asked = "messages"
     Options = StepsOptions
 
+    def check(self, cell: Any) -> Iterable[str]:
+        """One agent writes all messages."""
+        yield from super().check(cell)
+        yield from silent(1, cell, "debate.turns.messages or debate.rounds")
+
     def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
         """A wave for each message."""
         numbers = self.until_spent(debate) if self.by_tokens(debate) else range(self.size(debate, otherwise=1))
@@ -173,6 +183,13 @@ class RefinementOptions(Options):
     refinements: int = Field(default=1, ge=0, le=10_000, description="answers that are written in view of all of them")
 
 
+def silent(asked: int, cell: Any, option: str) -> Iterable[str]:
+    """Refuse agents that would never be asked. asked: how many are. option: what says how often."""
+    if cell.wanted > asked:
+        yield (f"{count(asked, 'agent')} of {cell.wanted} would be asked; set debate.agents to {asked}, and how many "
+               f"answers there are by {option}")
+
+
 class Refinement(TurnOrder):
     """Independent samples, and then refinements that read all of them.
 
@@ -184,6 +201,10 @@ class Refinement(TurnOrder):
     moves = frozenset({"draft", "improve"})
     source = "Smit et al. 2024, DebateLLM (ensemble refinement)"
     Options = RefinementOptions
+
+    def check(self, cell: Any) -> Iterable[str]:
+        """There are no more agents than turns of a wave."""
+        return silent(max(self.options.samples, self.options.refinements), cell, "debate.turns.samples")
 
     def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
         """A wave of the samples, and one of the refinements."""

@@ -16,6 +16,7 @@ from madplug import (
     Plan,
     Sample,
     Turn,
+    TurnOrder,
     Usage,
     Visibility,
 )
@@ -26,6 +27,7 @@ from madplug_baselines import (
     Io,
     Last,
     MostCommon,
+    Refinement,
     Samples,
     Steps,
 )
@@ -271,16 +273,17 @@ def test_without_any_answer_it_is_undecided() -> None:
 # Settings for a number of calls
 
 @pytest.mark.parametrize(("calls", "found"), [
-    (9, (3, 3, 9, 9)), (12, (3, 4, 12, 12)), (1000, (12, 10, 120, 120))])
+    (9, (3, 3, None, 9, 9)), (12, (3, 4, None, 12, 12)), (1000, (12, 10, None, 120, 120))])
 def test_settings_are_found_for_about_as_many_calls(calls: int, found: tuple[int, ...]) -> None:
     assert nearest_settings(debate_from("A B C", rounds=3).cell, calls) == found
 
 
 def test_a_debate_is_not_made_smaller_than_two_agents_and_two_rounds() -> None:
-    assert nearest_settings(debate_from("A B C", rounds=3).cell, 1) == (2, 2, 4, 4)
+    assert nearest_settings(debate_from("A B C", rounds=3).cell, 1) == (2, 2, None, 4, 4)
 
 
-@pytest.mark.parametrize(("stated", "found"), [(True, (3, 3, 12, 25)), (False, (3, 3, 13, 25))])
+@pytest.mark.parametrize(("stated", "found"), [(True, (3, 3, None, 12, 25)),
+                                             (False, (3, 3, None, 13, 25))])
 def test_what_is_asked_because_a_reply_cannot_be_read_counts_only_in_the_most_calls(stated: bool,
                                                                                    found: tuple[int, ...]) -> None:
     class AskOptions(Options):
@@ -308,6 +311,21 @@ def test_what_is_asked_because_a_reply_cannot_be_read_counts_only_in_the_most_ca
     assert nearest_settings(cell, 12) == found
 
 
-def test_samples_are_as_many_as_the_calls() -> None:
-    cell = replace(debate_from("A B C").cell, turns=Samples())
-    assert nearest_settings(cell, 9) == (9, 1, 9, 9)
+@pytest.mark.parametrize(("turns", "found"), [(Samples(), (9, 1, None, 9, 9)), (Refinement(), (3, 1, 8, 9, 9))])
+def test_samples_are_as_many_as_the_calls(turns: TurnOrder, found: tuple[int, ...]) -> None:
+    cell = replace(debate_from("A B C").cell, turns=turns)
+    assert nearest_settings(cell, 9) == found
+
+
+@pytest.mark.parametrize(("turns", "match", "refused"), [
+    (Steps(), None, ["1 agent of 3 would be asked; set debate.agents to 1, and how many answers there are by "
+                     "debate.turns.messages or debate.rounds"]),
+    (Refinement(samples=2), None, ["2 agents of 3 would be asked; set debate.agents to 2, and how many answers there "
+                                   "are by debate.turns.samples"]),
+    (Samples(), {"cell": "som", "by": "calls"}, ["debate.agents changes nothing: samples follow the calls of 'som'; "
+                                                 "leave agents out, or match"]),
+    (Samples(samples=3), {"cell": "som", "by": "calls"}, []), (Samples(), None, [])], ids=repr)
+def test_agents_that_change_nothing_are_refused(turns: TurnOrder, match: Any, refused: list[str]) -> None:
+    cell = replace(debate_from("A B C").cell, turns=turns, match=match, personas=[],
+                   settings={"debate.agents": 3})
+    assert list(turns.check(cell)) == refused
