@@ -19,7 +19,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from annotated_types import Ge, Interval, MaxLen
+from pydantic import Field
 
 from madplug.text import safe
 
@@ -160,7 +160,7 @@ class Reply(Record):
     """The answer as text. None: extract it from `content`. An empty string: none could be read."""
     agreement: bool | None = None
     """Whether the agent agrees with the draft it saw; None if it was not asked or its reply could not be read."""
-    confidence: Annotated[float, Interval(ge=0, le=1)] | None = None
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
     """Between 0 and 1; None if unknown."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """Anything else worth storing, under the plugin's name."""
@@ -340,7 +340,7 @@ class Review(Record):
 class Reopen(Record):
     """What a phase returns to continue the debate: further rounds, after which it is decided again."""
 
-    rounds: Annotated[int, Ge(1)] = 1
+    rounds: Annotated[int, Field(ge=1)] = 1
     say: str | None = None
     """A message to record before the further rounds, with no agent as its author."""
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -479,7 +479,7 @@ class Picture:
 
     title: str
     kind: Literal["line", "bars", "table", "heat"]
-    rows: Annotated[tuple[Mapping[str, str | int | float | None], ...], MaxLen(2_000)]
+    rows: Annotated[tuple[Mapping[str, str | int | float | None], ...], Field(max_length=2_000)]
     """Labels and numbers by column, 2,000 rows at most; `line` has numbers in `x`."""
     x: str = ""
     """The column of the horizontal axis; a table has none."""
