@@ -7,10 +7,8 @@ import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -23,8 +21,6 @@ LINGER = 0.25
 """Seconds that rows without a waiter may stay uncommitted, so that they share the commit of the next call."""
 BUSY = 30.0
 """Seconds to wait for another program that has locked the file."""
-_PORTIONS = (64, 16, 4, 1)
-"""Rows that one statement inserts: SQLite's lock and the interpreter's are taken once for all of them."""
 Row = Sequence[Any]
 _REFUSED = (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError, sqlite3.DataError, OverflowError,
             ValueError)
@@ -110,9 +106,7 @@ class Writer:
         for sql, row in rows:
             by_insert.setdefault(sql, []).append(row)
         for sql, found in by_insert.items():
-            for start, size in _portions(len(found)):
-                values = found[start] if size == 1 else [*chain.from_iterable(found[start:start + size])]
-                self._db.execute(_for_many(sql, size), values)
+            self._db.executemany(sql, found)
 
     def _commit_each(self, batch: Sequence[_Item]) -> dict[int, Exception]:
         """Commit the writes one by one; return the errors of those that are refused, by position in the batch."""
@@ -204,22 +198,6 @@ class DiskWriter(Writer):
             if found is None or found != (opened or found):
                 raise StudyError(f"{path} was deleted, moved or replaced while the study was running; what was "
                                  "recorded since then is lost; put it back, or start again in another directory")
-
-
-def _portions(number: int) -> Iterator[tuple[int, int]]:
-    """Divide rows into portions of few different sizes, so that their statements are prepared once."""
-    start = 0
-    for size in _PORTIONS:
-        while number - start >= size:
-            yield start, size
-            start += size
-
-
-@lru_cache(maxsize=256)
-def _for_many(sql: str, size: int) -> str:
-    """An INSERT of one row, for several."""
-    insert, _, row = sql.partition(" VALUES ")
-    return f"{insert} VALUES {','.join([row] * size)}"
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:
