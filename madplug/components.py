@@ -207,8 +207,8 @@ class PersonaGenerator(Component):
     kind, plural, label, slot = "personas", "personas", "persona generator", "debate.personas"
     how_many = "list"
     count: int | None = None
-    """How many personas this generator makes, if it fixes the number itself. In a study without
-    `debate.agents` it may make more if the sample requires it."""
+    """How many personas this generator makes, if it fixes the number itself. 0: as many as the sample requires, or
+    more where `debate.agents` says so."""
     roles: frozenset[str] = frozenset({"participant"})
     """The roles of the personas it makes; empty if they are not known before the debate."""
 

@@ -27,13 +27,13 @@ def check_cell(cell: Cell, models: Mapping[str, Model], places: Mapping[int, str
     """What is wrong with the combination of components in a cell. places: where each is in the run file, by its id."""
     for component in cell.components():
         yield from check_hooks(component, places.get(id(component), component.kind))
-    if cell.agents is None and not any(g.count for g in cell.personas):
+    if cell.agents is None and all(g.count is None for g in cell.personas):
         yield Problem("debate.agents", "is required: how many agents debate")
         return
     made = sum(g.count or 1 for g in cell.personas)
     if made > cell.wanted or (cell.personas and cell.personas[-1].count and made != cell.wanted):
-        yield Problem("debate.agents", f"is {cell.wanted}, but {count(made, 'persona')} are made; make it {made}, or "
-                      "change debate.personas")
+        yield Problem("debate.agents", f"is {cell.wanted}, but debate.personas makes {count(made, 'persona')}; make it "
+                      f"{made}, or change debate.personas")
     if cell.quorum > (cell.wanted if cell.on_failed_agent != "fail" else 1):
         yield Problem("debate.quorum", f"{cell.quorum} of {count(cell.wanted, 'agent')} can never be left" if
                       cell.on_failed_agent != "fail" else "changes nothing unless on_failed_agent is drop or replace")

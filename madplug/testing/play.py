@@ -174,7 +174,7 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
     cell = Cell(
         slug="play", answers=answers or StrippedText(), turns=turns or SpeakAll(), visibility=visibility or SeeAll(),
         decision=decision or LastRound(), styles=_bound(styles or [PlainStyle()]), rounds=rounds,
-        agents=agents if agents is not None or any(g.count for g in personas) else max(len(personas), 3),
+        agents=agents if agents is not None or any(g.count is not None for g in personas) else max(len(personas), 3),
         personas=personas, casting=casting, phases=phases, metrics=metrics or {}, extensions=extensions,
         models=tuple(models), services=services or {}, more=more or {}, dataset=dataset or Listed(rows), oracle=oracle,
         on_failed_agent=on_failed_agent, quorum=quorum,

@@ -294,7 +294,8 @@ class Two(One):
 """)
     slots = [f"./mine.py:{name}" for name in personas]
     assert problems(write(), f"debate.agents={agents}", f"debate.personas={slots}") == [
-        f"debate.agents: is {agents}, but {made} personas are made; make it {made}, or change debate.personas"]
+        f"debate.agents: is {agents}, but debate.personas makes {made} personas; make it {made}, or change "
+        "debate.personas"]
 
 
 def test_check_warns_of_rows_with_equal_choices_and_of_answers_that_nothing_scores(program, write, tmp_path):

@@ -25,7 +25,7 @@ class Personas(PersonaGenerator):
     """
 
     name = "personas"
-    count = 1  # at least; the row has the number, and the host takes all of them
+    count = 0  # the row has the number
 
     def generate(self, debate: Debate, roster: Sequence[Persona]) -> Persona | Sequence[Persona]:
         """All of them at once."""
