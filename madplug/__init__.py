@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from madplug.options import *  # noqa: F403
     from madplug.process import python_command as python_command
     from madplug.records import *  # noqa: F403
-    from madplug.records import is_another_sample as is_another_sample
+    from madplug.records import earlier_answers as earlier_answers
     from madplug.rows import from_row as from_row
     from madplug.rows import parse_json as parse_json
     from madplug.rows import pictures_in as pictures_in
@@ -78,7 +78,7 @@ _HOMES = {
     "records": (
         "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "FAILED", "Form",
         "Frozen", "LEAVE", "Message", "Persona", "Picture", "Plan", "Reopen", "Reply", "Request", "Review",
-        "Sample", "Turn", "Usage", "Vote", "is_another_sample"),
+        "Sample", "Turn", "Usage", "Vote", "earlier_answers"),
     "events": (
         "AgentsCast", "CallAnswered", "DebateFinished", "DebateStarted", "Decided", "MessageRecorded", "StudyFinished",
         "StudyStarted", "Event"),

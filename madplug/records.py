@@ -15,7 +15,7 @@ What the host itself puts on record are messages without an author (`agent` is N
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -490,6 +490,19 @@ class Picture:
     caption: str = ""
 
 
-def is_another_sample(message: Message, before: Message) -> bool:
-    """Whether an agent that was shown nothing has answered again in the same round: no change of mind, but a sample."""
-    return message.round == before.round and not message.seen
+def earlier_answers(messages: Iterable[Message]) -> dict[int, str]:
+    """The key of its author's answer before, by the id of each message with an answer; another key is a change of mind.
+
+    Answers given again in a round with nothing shown are samples: none comes before another, and none of those that
+    differ before the next answer. Messages that are retracted or have no readable answer are passed over.
+    """
+    found: dict[int, str] = {}
+    last: dict[int, tuple[int, set[str]]] = {}
+    for m in messages:
+        if m.agent is not None and m.key is not None and not m.retracted:
+            number, keys = last.get(m.agent, (m.round, set()))
+            sample = number == m.round and not m.seen
+            if len(keys) == 1 and not sample:
+                found[m.id] = next(iter(keys))
+            last[m.agent] = m.round, {m.key, *(keys if sample else ())}
+    return found

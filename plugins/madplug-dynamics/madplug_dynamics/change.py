@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from madplug import Agent, DebateResult, Message, Metric
+from madplug import Agent, DebateResult, Message, Metric, earlier_answers
 from madplug_dynamics.table import Keys, columns, histories, mode, own_scores, plurality, ratio, total
 from madplug_qa.keys import canonical_references, is_right
 
@@ -24,10 +24,11 @@ class Flips(Metric):
     Parts. `TT TF FT FF`: steps of voters from one round to the next, right (T) or wrong (F) before and after; an answer
     that could not be read is wrong, a round in which a voter did not speak is passed over. `ends_TT` ...: from each
     voter's first round to its last. `group_TT` ...: of the most frequent answer of each round, the first of equals.
-    `to_wrong`, `to_right`: TF / (TT + TF) and FT / (FT + FF). `changed`, `change_rate`, `agents_changed`: steps with
-    another answer, their share, voters with such a step. `relied_on_other`: voters wrong first and right at the end;
-    `bullied_by_other`: right first and wrong at the end; with `_any`: wrong first and right in any round, right in any
-    round and wrong at the end. Without references only the three about change.
+    `to_wrong`, `to_right`: TF / (TT + TF) and FT / (FT + FF). `changed`, `change_rate`, `agents_changed`: changes of
+    mind of voters, as `madplug read` shows them, their share of the answers with one before, voters with one.
+    `relied_on_other`: voters wrong first and right at the end; `bullied_by_other`: right first and wrong at the end;
+    with `_any`: wrong first and right in any round, right in any round and wrong at the end. Without
+    references only the three about change.
 
     The figures of a cell have the rates over all its debates together.
 
@@ -44,7 +45,7 @@ class Flips(Metric):
         if not rows:
             return None
         right = canonical_references(debate, references)
-        parts: dict[str, float | None] = dict(changes(rows))
+        parts: dict[str, float | None] = dict(changes(debate))
         return parts if not right else {**parts, **_against(debate, rows, right)}
 
     def summarise(self, results: Iterable[DebateResult]) -> Mapping[str, Any]:
@@ -108,12 +109,13 @@ def _shown(debate: Debate, agent: Agent, said: Sequence[Message], k: int) -> Key
                  if m.id in seen and m.agent in voters and m.key is not None}.values())
 
 
-def changes(rows: Sequence[Keys]) -> dict[str, float | None]:
-    """Steps with another answer, of all steps, and voters that made one."""
-    steps = [[a != b for a, b in pairwise(row)] for row in rows]
-    changed = sum(map(sum, steps))
-    return {"changed": float(changed), "change_rate": ratio(changed, sum(map(len, steps))),
-            "agents_changed": float(sum(map(any, steps)))}
+def changes(debate: Debate) -> dict[str, float | None]:
+    """Voters' changes of mind, of their answers with one before, and voters that made one."""
+    earlier, voters = earlier_answers(debate.transcript.messages), {a.id for a in debate.voters}
+    said = [m for m in debate.transcript.messages if m.id in earlier and m.agent in voters]
+    changed = [m.agent for m in said if m.key != earlier[m.id]]
+    return {"changed": float(len(changed)), "change_rate": ratio(len(changed), len(said)),
+            "agents_changed": float(len(set(changed)))}
 
 
 def kinds(rows: Iterable[Sequence[bool]], prefix: str = "") -> dict[str, float | None]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
-from madplug import FAILED, DebateId, UserError, parse_json
+from madplug import FAILED, DebateId, Message, UserError, earlier_answers, parse_json
 
 if TYPE_CHECKING:
     from madplug.store import Reader
@@ -39,8 +38,8 @@ DEBATE: Mapping[str, str] = {
     "messages": "how many, without retracted ones",
     "first_answers": "each voter's first answer, as keys (list; null could not be read)",
     "last_answers": "each voter's last answer (list)",
-    "flips": "steps of voters from one round to the next with another answer",
-    "flipped": "voters with such a step",
+    "flips": "messages of voters that are `changed`",
+    "flipped": "voters with such a message",
     "calls": "model calls",
     "retries": "failed attempts",
     "prompt": "tokens read",
@@ -67,7 +66,7 @@ MESSAGE: Mapping[str, str] = {
     "content": "the text",
     "answer": "the answer as text",
     "key": "its canonical form",
-    "changed": "whether the key differs from that of the agent's message before; missing in its first",
+    "changed": "whether the key differs from that of the agent's answer before; missing without either",
     "agreement": "with the draft it saw",
     "confidence": "between 0 and 1",
     "seen": "ids of the messages it was shown, in that order (list)",
@@ -105,7 +104,8 @@ def debate_row(record: Mapping[str, Any]) -> Row:
     said = [m for m in record["messages"] if not m["retracted"]]
     voters = [a["id"] for a in record["agents"] if a["persona"]["votes"]]
     histories = [_answers(said, voter) for voter in voters]
-    steps = [sum(a != b for a, b in pairwise(keys)) for keys in histories]
+    earlier = _earlier(record)
+    changed = [m["agent"] for m in said if m["agent"] in voters and m["key"] != earlier.get(m["id"], m["key"])]
     made, sample, tokens = record["decision"] or {}, record["sample"], record["tokens"]
     return {
         "cell": record["cell"], "repeat": record["repeat"], "sample": sample["id"], "group": sample["group"],
@@ -118,7 +118,7 @@ def debate_row(record: Mapping[str, Any]) -> Row:
         "agents": len(record["agents"]), "rounds": max((m["round"] for m in said), default=0), "messages": len(said),
         "first_answers": [keys[0] if keys else None for keys in histories],
         "last_answers": [keys[-1] if keys else None for keys in histories],
-        "flips": sum(steps), "flipped": sum(map(bool, steps)), "calls": record["calls"], "retries": record["retries"],
+        "flips": len(changed), "flipped": len(set(changed)), "calls": record["calls"], "retries": record["retries"],
         **{name: tokens[name] for name in ("prompt", "cached", "completion", "cost_usd")},
         "seconds": record["seconds"], **{f"{METRIC}{name}": value for name, value in record["metrics"].items()}}
 
@@ -132,22 +132,26 @@ def _answers(said: Sequence[Mapping[str, Any]], agent: int) -> list[str | None]:
     return [keys[number] for number in sorted(keys)]
 
 
+def _earlier(record: Mapping[str, Any]) -> dict[int, str]:
+    """By the id of a message, the key of its author's answer before."""
+    return earlier_answers(Message(m["id"], m["round"], m["wave"], m["agent"], m["move"], "", key=m["key"],
+                                   seen=m["seen"], retracted=m["retracted"]) for m in record["messages"])
+
+
 def message_rows(record: Mapping[str, Any]) -> Iterator[Row]:
     """The messages of a debate, one row each; see `MESSAGE`."""
     agents = {a["id"]: a for a in record["agents"]}
-    before: dict[int, str | None] = {}
+    earlier = _earlier(record)
     for m in record["messages"]:
         agent = agents.get(m["agent"], {})
         persona = agent.get("persona", {})
-        changed = before[m["agent"]] != m["key"] if m["agent"] in before else None
+        changed = m["key"] != earlier[m["id"]] if m["id"] in earlier else None
         yield {"cell": record["cell"], "repeat": record["repeat"], "sample": record["sample"]["id"], "message": m["id"],
                "round": m["round"], "wave": m["wave"], "agent": m["agent"], "persona": persona.get("name"),
                "role": persona.get("role"), "votes": persona.get("votes"), "model": m["model"] or agent.get("model"),
                **{name: m[name] for name in ("move", "stage", "content", "answer", "key")}, "changed": changed,
                **{name: m[name] for name in ("agreement", "confidence", "seen", "altered", "retracted", "calls")},
                "data": m["data"]}
-        if m["agent"] is not None and not m["retracted"] and m["answer"] != "":
-            before[m["agent"]] = m["key"]
 
 
 def rows_of(line: str, read: Callable[[Any], T]) -> T:

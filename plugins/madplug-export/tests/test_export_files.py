@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing, suppress
 from io import StringIO
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from madplug import DebateResult, Decision, Sample, UserError
 from madplug.store import open_recorder, open_study
 from madplug.testing import wait_for
 from madplug_export.files import export_to
-from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, rows_of
+from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message_rows, rows_of
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "export.md"
 
@@ -51,19 +52,25 @@ def test_a_debate_is_one_row_of_plain_columns(exported):
         assert len(json.loads(row["first_answers"])) == len(record["agents"])
 
 
-def test_first_answers_and_flips_by_hand():
-    agents = [{"id": i, "persona": {"votes": i < 2}} for i in range(3)]
+def test_first_answers_and_changes_by_hand():
+    agents = [{"id": i, "persona": {"votes": i < 2}} for i in range(4)]
+    ids = count()
 
-    def said(number, agent, key, answer="x", retracted=False):
-        return {"id": 0, "round": number, "agent": agent, "key": key, "answer": answer, "retracted": retracted}
-    row = debate_row({
+    def said(number, agent, key, answer="x", retracted=False, seen=()):
+        return {**dict.fromkeys(MESSAGE), "id": next(ids), "round": number, "agent": agent, "key": key, "seen": seen,
+                "answer": answer, "retracted": retracted}
+    record = {
         "cell": "c", "repeat": 0, "sample": {"id": "q", "group": "", "question": "?"}, "references": ["A"],
         "agents": agents, "messages": [
             said(0, 0, "Z"), said(1, 0, "A"), said(1, 1, None), said(1, 2, "C"), said(2, 0, "D", retracted=True),
-            said(2, 0, "B"), said(2, 1, "B"), said(2, 1, None, answer=""), said(3, 0, "B"), said(3, 1, "A")],
+            said(2, 0, "B"), said(2, 1, "B"), said(2, 1, None, answer=""), said(3, 0, "B"), said(3, 1, "A"),
+            said(3, 0, None), said(1, 3, "A"), said(1, 3, "B"), said(1, 3, "C", seen=[11, 12])],
         "decision": None, "metrics": {}, "calls": 0, "retries": 0, "seconds": 0.0, "error": "gave up",
-        "tokens": {"prompt": 0, "completion": 0, "cached": 0, "cost_usd": None}})
+        "tokens": {"prompt": 0, "completion": 0, "cached": 0, "cost_usd": None}}
+    row = debate_row(record)
     assert (row["first_answers"], row["last_answers"]) == (["A", None], ["B", "A"])
+    assert [m["changed"] for m in message_rows(record)] == [
+        None, True, None, None, None, True, None, None, False, True, None, None, None, None]
     assert (row["flips"], row["flipped"], row["rounds"]) == (3, 2, 3)
     assert (row["undecided"], row["error"], row["answer"]) == (False, "gave up", None)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from madplug import FAILED, LEAVE, Agent, DebateResult, Message, is_another_sample
+from madplug import FAILED, LEAVE, Agent, DebateResult, Message, earlier_answers
 from madplug.store import Spent
 from madplug_read.grading import Grades
 from madplug_read.records import (
@@ -88,18 +88,13 @@ def _answers(result: DebateResult, grades: Grades) -> Iterator[AnswerKey]:
 
 def _changes(messages: Sequence[Message], grades: Grades) -> Iterator[Change]:
     by_id = {m.id: m for m in messages}
-    latest: dict[int, Message] = {}
-    for m in messages:
-        if m.retracted or m.agent is None or m.key is None:
-            continue
-        last = latest.get(m.agent)
-        before = last.key if last is not None and not is_another_sample(m, last) else None
-        if before is not None and before != m.key:
-            sources = [by_id[i] for i in m.seen if i in by_id and by_id[i].key == m.key and by_id[i].agent != m.agent]
+    for id, before in earlier_answers(messages).items():
+        m = by_id[id]
+        if m.agent is not None and m.key is not None and m.key != before:
+            sources = [by_id[i] for i in m.seen if i in by_id and by_id[i].key == m.key]
             agents = dict.fromkeys(s.agent for s in sources if s.agent is not None)
             yield Change(m.id, m.agent, m.round, before, m.key, grades.get(before), grades.get(m.key),
                          tuple(s.id for s in sources), tuple(agents))
-        latest[m.agent] = m
 
 
 def _rounds(result: DebateResult, grades: Grades, columns: Sequence[AgentColumn], counted: set[int],

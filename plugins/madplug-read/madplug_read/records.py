@@ -57,12 +57,12 @@ class Mark:
     state: MarkState
     right: bool | None
     changed: bool
-    """Whether it differs from the agent's answer before."""
+    """Whether the agent changed its mind in the round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An agent changed its mind."""
+    """An agent changed its mind (`madplug.earlier_answers`)."""
 
     message: int
     agent: int

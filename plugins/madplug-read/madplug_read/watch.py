@@ -22,7 +22,7 @@ from madplug import (
     MessageRecorded,
     Observer,
     count,
-    is_another_sample,
+    earlier_answers,
     safe,
 )
 
@@ -163,18 +163,14 @@ class Watch(Observer):
 
     def _change(self, debate: _Debate, message: Message) -> str:
         """`B -> C after Agent 2`: how the author's answer has changed, and who had given the new one before."""
-        if message.key is None or message.agent is None:
-            return ""
-        own = (m for m in reversed(debate.messages.values())
-               if m.agent == message.agent and m.key is not None and not m.retracted)
-        before = next(own, None)
-        if before is None or before.key == message.key or is_another_sample(message, before):
+        before = earlier_answers([*debate.messages.values(), message]).get(message.id)
+        if before is None or message.key is None or before == message.key:
             return ""
         seen = (debate.messages[i] for i in message.seen if i in debate.messages)
         sources = dict.fromkeys(debate.names.get(m.agent, "?") for m in seen
-                                if m.key == message.key and m.agent not in (None, message.agent))
+                                if m.key == message.key and m.agent is not None)
         after = f" after {', '.join(sources)}" if sources else ""
-        return f"{safe(str(before.key))} -> {safe(message.key)}{after}"
+        return f"{safe(before)} -> {safe(message.key)}{after}"
 
     def _end(self, result: DebateResult) -> Line:
         if result.error is not None:

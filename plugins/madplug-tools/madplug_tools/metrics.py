@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from madplug import Message, Metric
+from madplug import Message, Metric, earlier_answers
 from madplug_qa.keys import canonical_references, is_right
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ class Use(Metric):
         """Over all messages that stand."""
         said = [m for m in debate.transcript.messages if m.agent is not None]
         calls = [call for m in said for call in calls_of(m)]
-        right = canonical_references(debate, references)
+        right, earlier = canonical_references(debate, references), earlier_answers(said)
         scores = {"calls": _mean([float(len(calls_of(m))) for m in said]),
                   "errors": _mean([float(bool(call.get("error"))) for call in calls]),
-                  "changed": _mean([float(after.key != before.key) for before, after in _followed(said)])}
+                  "changed": _mean([float(m.key != earlier[m.id]) for m in said if m.id in earlier and calls_of(m)])}
         for part, used in (("right_with", True), ("right_without", False)):
             answered = [m for m in said if m.answers and bool(calls_of(m)) is used]
             scores[part] = _mean([float(is_right(debate, m.key, right)) for m in answered]) if right else None
@@ -41,18 +41,6 @@ def calls_of(message: Message) -> Sequence[Mapping[str, Any]]:
     table = message.data.get("tools")
     found = table.get("calls") if isinstance(table, Mapping) else ()
     return [call for call in found if isinstance(call, Mapping)] if isinstance(found, list | tuple) else []
-
-
-def _followed(said: Sequence[Message]) -> list[tuple[Message, Message]]:
-    """An agent's answer before a turn with tools, and the answer of that turn."""
-    pairs, last = [], dict[Any, Message]()
-    for message in said:
-        if message.key is None:
-            continue
-        if calls_of(message) and message.agent in last:
-            pairs.append((last[message.agent], message))
-        last[message.agent] = message
-    return pairs
 
 
 def _mean(values: Sequence[float]) -> float | None:
