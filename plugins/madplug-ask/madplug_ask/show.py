@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
-from madplug import AgentsCast, DebateStarted, Message, MessageRecorded, Observer, Progress, Request, Run, earlier_answers, safe
+from madplug import AgentsCast, DebateStarted, Message, MessageRecorded, Observer, Progress, Request, Run, safe
 from madplug_ask.told import letters_of
 
 EVERY = 2.0
@@ -45,7 +45,7 @@ class Transcript(Observer):
         """Those whose messages are not recorded yet; the first is shown while it is written."""
         self._chairs = False
         """Whether a chair writes, which has not been said yet."""
-        self._said: list[Message] = []
+        self._latest: dict[int, str] = {}
         self._round = 0
         """That of the latest heading."""
         self._column = 0
@@ -142,14 +142,14 @@ class Transcript(Observer):
 
     def _answer(self, message: Message) -> None:
         """What the message ends on, unless that is all it says, and what its agent had ended on before."""
-        key, answer = message.key, message.answer
-        if message.agent is None or key is None:
+        agent, key, answer = message.agent, message.key, message.answer
+        if agent is None or key is None:
             return
-        self._said.append(message)
-        before = earlier_answers(self._said).get(message.id, key)
+        before = self._latest.get(agent)
+        self._latest[agent] = key
         if answer is not None and answer.strip() == message.content.strip():
             return
-        changed = f"{safe(before)} -> " if before != key else ""
+        changed = f"{safe(before)} -> " if before not in (None, key) else ""
         self._print(Text.assemble("  ", (f"{changed}{safe(answer or key)}", "bold yellow" if changed else "bold")))
 
     def _show(self, voice: _Voice) -> None:
