@@ -55,8 +55,7 @@ class Transcript:
 
     def last(self, agent: Agent | int) -> Message | None:
         """The latest message of one agent, or None."""
-        wanted = agent.id if isinstance(agent, Agent) else agent
-        return next((m for m in reversed(self.messages) if m.agent == wanted), None)
+        return next(reversed(self.by(agent)), None)
 
     def answers(self, agents: Sequence[Agent] | None = None) -> list[list[str | None]]:
         """Keys by agent (rows) and round (columns, from round 1): each agent's last key of each round.

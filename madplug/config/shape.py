@@ -21,10 +21,6 @@ MOST_AGENTS, MOST_ROUNDS, MOST_CELLS = 10_000, 10_000, 10_000
 LONGEST_NAME = 100
 
 
-def _slot(value: Any) -> Any:
-    return {"use": value} if isinstance(value, str) else value
-
-
 def _one_segment(name: str) -> str:
     """A study's name is also the name of its directory."""
     odd = next((c for c in name if c in "/\\" or not c.isprintable()), None)
@@ -45,7 +41,7 @@ def _named(cell: dict[str, Any]) -> dict[str, Any]:
     return cell
 
 
-Slot = Annotated[dict[str, Any], BeforeValidator(_slot)]
+Slot = Annotated[dict[str, Any], BeforeValidator(lambda value: {"use": value} if isinstance(value, str) else value)]
 CellChanges = Annotated[dict[str, Any], AfterValidator(_named)]
 
 

@@ -104,8 +104,9 @@ def clamp_usage(usage: Usage, calls: int = 1) -> Usage:
     if raw is usage.raw and usage.cost_usd is None and all(type(n) is int and 0 <= n <= most for n in given):
         return usage
     tokens = (_tokens(given[0], most), _tokens(given[1], most), _tokens(given[2], most))
-    cost = _cost(usage.cost_usd, MOST_USD * max(calls, 1))
-    if tokens == given and cost == usage.cost_usd:
+    spent = usage.cost_usd
+    cost = float(spent) if isinstance(spent, _NUMBERS) and 0 <= spent <= MOST_USD * max(calls, 1) else None
+    if tokens == given and cost == spent:
         if raw is usage.raw and all(type(n) is int for n in given) and type(usage.cost_usd) in (float, type(None)):
             return usage
         # Of another library's type, which would not be stored as a number.
@@ -126,10 +127,4 @@ def clamp_result(result: DebateResult) -> DebateResult:
 
 
 def _tokens(value: Any, most: int) -> int:
-    if not isinstance(value, _NUMBERS) or value != value:
-        return 0
-    return int(max(0, min(value, most)))
-
-
-def _cost(value: Any, most: float) -> float | None:
-    return float(value) if isinstance(value, _NUMBERS) and 0 <= value <= most else None
+    return int(max(0, min(value, most))) if isinstance(value, _NUMBERS) and value == value else 0

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from madplug.study.setup import CellSetup
 
 
-def _no_scores() -> tuple[array[int], array[float]]:
-    """The samples and scores of a repeat, in 16 bytes each: a number stands for a sample, however long its id is."""
-    return array("q"), array("d")
-
-
 class CellFigures:
     """The sums over the debates of one cell, added one at a time."""
 
@@ -33,7 +28,7 @@ class CellFigures:
         self.cost: float | None = 0.0
         self.seconds = 0.0
         self._scores: dict[str, dict[int, tuple[array[int], array[float]]]] = defaultdict(
-            lambda: defaultdict(_no_scores))
+            lambda: defaultdict(lambda: (array("q"), array("d"))))  # a sample's number, however long its id is; a score
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count one debate: a row of `Reader.figures`."""
