@@ -66,7 +66,7 @@ MESSAGE: Mapping[str, str] = {
     "content": "the text",
     "answer": "the answer as text",
     "key": "its canonical form",
-    "changed": "whether the key differs from that of the agent's answer before; missing without either",
+    "changed": "whether the key differs from that of the agent's answer before; missing where one of them is",
     "agreement": "with the draft it saw",
     "confidence": "between 0 and 1",
     "seen": "ids of the messages it was shown, in that order (list)",
