@@ -235,7 +235,7 @@ class ModelOptions(Options):
     tokens_per_minute: Annotated[float | None, Volatile] = Field(
         default=None, gt=0, description="the most tokens used per minute, estimated from the usage reported so far")
     attempts: Annotated[int, Volatile] = Field(
-        default=8, ge=1, le=100, description="attempts at one request, the first included")
+        default=8, ge=1, le=100, description="attempts at one request that reach the endpoint, the first included")
     empty_attempts: Annotated[int, Volatile] = Field(
         default=3, ge=1, le=100, description="attempts after which a reply without text counts: the agent is silent")
     deadline: Annotated[float, Volatile] = Field(

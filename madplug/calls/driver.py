@@ -105,7 +105,7 @@ class StudyDriver:
                  warn: Callable[[str], None] = lambda warning: None,
                  wants: Callable[[type[Event]], bool] = lambda kind: True) -> None:
         self.models = models
-        self.quotas = {name: Quota(name, model.options) for name, model in models.items()}
+        self.quotas = {name: Quota(model.options) for name, model in models.items()}
         self.recorder = recorder
         self.totals = recorder.totals()
         self.expected = Totals()
@@ -266,7 +266,7 @@ class StudyDriver:
         """Let a model have this many calls in flight, at any rate: for an executor that sends them together."""
         changes = {"max_in_flight": most, "start_in_flight": None, "requests_per_minute": None,
                    "tokens_per_minute": None}
-        self.quotas[name] = Quota(name, self.models[name].options.model_copy(update=changes))
+        self.quotas[name] = Quota(self.models[name].options.model_copy(update=changes))
 
     def _refuse_when_stopped(self) -> None:
         if self.ending is not None:

@@ -107,7 +107,8 @@ class Gateway:
             except TransientError as error:
                 seconds = attempts.pause_after(error)
                 if attempts.are_over_in(seconds):
-                    made = count(max(attempts.failed, 1), "attempt")
+                    made = f"{channel.model.options.deadline:g} s (deadline)" if isinstance(error, UnreachableError) \
+                        else count(attempts.failed, "attempt")
                     raise ModelError(f"model '{channel.name}': gave up after {made}: {error}") from error
             if seconds:
                 await self._driver.pause(seconds)
@@ -171,14 +172,13 @@ class ModelChannel:
 
     async def ask(self, request: Request, row: CallRow) -> Completion:
         """Make one attempt at a request. An error about a reply that is billed has its usage."""
-        body = row.request
         try:
             completion = await maybe_await(
                 self.model.complete(request) if self._answer is None else
                 self._answer(self.model, request, row.caller, row.key.hex()))
         except ModelError as error:
             if error.usage is not None or isinstance(error, EmptyReplyError):
-                error.usage = self._priced(error.usage or Usage(), body, "")
+                error.usage = self._priced(error.usage or Usage(), row.request, "")
             raise
         if not isinstance(completion, Completion):
             raise type_error(f"{method_name(self.model, 'complete')} returned", completion, "Completion")
@@ -186,7 +186,7 @@ class ModelChannel:
             raise type_error(f"{method_name(self.model, 'complete')} returned a Completion whose text is",
                              completion.text, "a string")
         text = storable_text(completion.text)
-        usage = self._priced(completion.usage, body, text)
+        usage = self._priced(completion.usage, row.request, text)
         if usage is completion.usage and text is completion.text:
             return completion
         return replace(completion, text=text, usage=usage)
@@ -238,8 +238,7 @@ class _Attempts:
 
     def begin(self) -> None:
         """An attempt is made: waiting for the first slot does not count for the deadline, nor does an exchange."""
-        if self._deadline is None:
-            self._deadline = time.monotonic() + self._options.deadline
+        self._deadline = self._deadline or time.monotonic() + self._options.deadline
 
     @property
     def begin_within(self) -> float:
@@ -268,9 +267,8 @@ class _Attempts:
             return 0.0  # uses up no attempt; the model's quota says which caller tries next, and when
         self._counted += 1
         self._deadline = time.monotonic() + self._options.deadline  # however long this attempt took, or its queue
-        if isinstance(error, EmptyReplyError):
-            return 0.0  # the endpoint works; an empty reply needs no back-off
-        return max(error.retry_after or 0.0, pause)
+        # An empty reply needs no back-off: the endpoint works.
+        return 0.0 if isinstance(error, EmptyReplyError) else max(error.retry_after or 0.0, pause)
 
     def are_over_in(self, seconds: float) -> bool:
         """Whether no attempt is left then; always, if the endpoint was never reached in all the time there was."""

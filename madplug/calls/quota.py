@@ -28,8 +28,7 @@ shared_rates: ContextVar[dict[str, Any]] = ContextVar("madplug_shared_rates")
 class Quota:
     """The slots and rate limits of one model, and what is known about its answers."""
 
-    def __init__(self, name: str, options: ModelOptions) -> None:
-        self.name = name
+    def __init__(self, options: ModelOptions) -> None:
         self.slots = Slots(options.max_in_flight)
         self.window = AdaptiveWindow(self.slots, options.start_in_flight) if options.start_in_flight else None
         """How many of the slots can be used, if that is found out while the study runs."""
@@ -65,7 +64,7 @@ class Quota:
         until = time.monotonic() + patience
         while self.down:
             if time.monotonic() >= until:
-                raise UnreachableError(f"model '{self.name}': could not be reached within {patience:.3g} s")
+                raise UnreachableError(self.why)
             if self._prober is None:
                 self._prober = caller
                 self._probes += 1

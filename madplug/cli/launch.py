@@ -66,10 +66,12 @@ def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, q
             echo(f"{textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence}\n")
     for text in summary["problems"]:
         echo(f"problem: {safe(text)}", err=True)
-    failed = any(cell["failed"] for cell in summary["cells"])
-    errors = Counter(row["error"] for row in recorder.figures() if row["error"]) if failed else Counter[str]()
-    for error, times in errors.most_common(5):
+    rows = recorder.figures() if any(cell["failed"] for cell in summary["cells"]) else ()
+    errors = Counter(row["error"] for row in rows if row["error"]).most_common()
+    for error, times in errors[:5]:
         echo(f"{times} failed: {safe(error)}", err=True)
+    if rest := sum(times for _, times in errors[5:]):
+        echo(f"{rest} more failed in other ways", err=True)
     if summary["reason"]:
         spent = summary["ending"] == "limit" and not summary["reason"].startswith("limits.seconds")  # those are a run's
         again = "run the same command with a higher limit to resume" if spent else "run the same command to resume"

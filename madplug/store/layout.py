@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from madplug.errors import UserError, nearest
+from madplug.errors import UserError, listed, nearest
 
 NAME = "study.db"
 VERSION = 6
@@ -100,7 +100,8 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
     path = folder / NAME
     try:
         if not path.is_file():
-            near = nearest(folder.name, [study.parent.name for study in folder.parent.glob(f"*/{NAME}")])
+            inside, others = ([p.parent.name for p in sorted(f.glob(f"*/{NAME}"))] for f in (folder, folder.parent))
+            near = f"; name one of the studies in it: {listed(inside)}" if inside else nearest(folder.name, others)
             raise UserError(f"{folder}: no study here (there is no {NAME}){near}")
     except OSError as error:  # a directory of somebody else, a name that is too long
         raise UserError(f"{str(folder)!r:.200}: cannot be read: {error.strerror}") from None
@@ -148,14 +149,13 @@ def _check(db: sqlite3.Connection, folder: Path) -> bool:
              db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master")}
     if not found and version == 0:
         return False
-    application = db.execute("PRAGMA application_id").fetchone()[0]
     if version > VERSION:
         raise UserError(f"{folder}: made by a newer madplug (layout {version}, this one knows {VERSION}); "
                         "upgrade madplug to use it")
     if 0 < version < VERSION:
         raise UserError(f"{folder}: made by an older madplug (layout {version}, this one knows {VERSION}); use that "
                         "one, or run the study again in another directory")
-    if version != VERSION or application != _APPLICATION:
+    if version != VERSION or db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
         raise UserError(f"{folder}: {NAME} is not a study of madplug")
     wrong = [name for name in _TABLES if found.get((name, name), ("", ""))[1] != _TABLES[name]]
     wrong += [name for (name, table), (kind, sql) in found.items()

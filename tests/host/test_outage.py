@@ -15,7 +15,7 @@ async def uninterrupted(waiting):
 def quota_of():
     from madplug_kit import Hash
 
-    return Quota("m", Hash().options)
+    return Quota(Hash().options)
 
 
 def test_calls_that_fail_together_leave_one_caller_that_tries_again():

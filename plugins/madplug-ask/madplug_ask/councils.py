@@ -129,9 +129,9 @@ def estimate(resolved: ResolvedStudy) -> Estimate:
 
 # Who sits on a council
 
-def seat(registry: Registry, slot: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The slot of a seat: a table as in a run file, a component, or PLUGIN:MODEL."""
-    return {**PATIENCE, **(model_table(registry, slot) if isinstance(slot, str) else slot)}
+def seat(registry: Registry, slot: str | Mapping[str, Any], option: str) -> dict[str, Any]:
+    """The slot of a seat: a table as in a run file, a component, or PLUGIN:MODEL. option: that named it."""
+    return {**PATIENCE, **(model_table(registry, slot, option) if isinstance(slot, str) else slot)}
 
 
 def council_of(registry: Registry, seats: Mapping[str, str | Mapping[str, Any]], chair: str | None = None,
@@ -139,12 +139,12 @@ def council_of(registry: Registry, seats: Mapping[str, str | Mapping[str, Any]],
     """A council of these seats. chair: the name of a seat, or another model. Raises `UserError`."""
     if odd := next((name for name in seats if not re.fullmatch(r"[\w-]{1,60}", name)), None):
         raise UserError(f"--seat {odd}=...: a seat's name has letters, digits, _ and - only")
-    made = {name: seat(registry, slot) for name, slot in seats.items()}
+    made = {name: seat(registry, slot, f"--seat {name}=") for name, slot in seats.items()}
     if chair is None or chair in made:
         return Council(made, chair, method or METHOD)
     if ":" not in chair and (near := nearest(chair, made)):
         raise UserError(f"--chair {chair}: no seat has this name{near} Another model is written PLUGIN:MODEL")
-    return Council(made, "chair", method or METHOD, {"chair": seat(registry, chair)})
+    return Council(made, "chair", method or METHOD, {"chair": seat(registry, chair, "--chair ")})
 
 
 def chosen(registry: Registry, council: str | None, seats: Mapping[str, str | Mapping[str, Any]] | None,

@@ -52,10 +52,11 @@ def study_of(question: str, choices: Sequence[str], paradigm: str | None, models
     return table, load(table, changes, registry)
 
 
-def model_table(registry: Registry, name: str) -> dict[str, Any]:
+def model_table(registry: Registry, name: str, flag: str = "--model ") -> dict[str, Any]:
     """The slot of a model: a component's name, or PLUGIN:MODEL for the plugin's only model component.
 
-    Anything else without a plugin is a model of an OpenAI-compatible endpoint.
+    Anything else without a plugin is a model of an OpenAI-compatible endpoint. flag: that named it, as it is written
+    before the name in an error.
     """
     components = [offer.name for offer in registry.offers("model")]
     bare = {full.rpartition(".")[2] for full in components}
@@ -65,13 +66,13 @@ def model_table(registry: Registry, name: str) -> dict[str, Any]:
     offers = [offer for offer in registry.of_plugin(plugin) if offer.kind == "model"]
     if not offers:
         known = dict.fromkeys(offer.name.partition(".")[0] for offer in registry.offers("model"))
-        raise UserError(f"--model {name}: no installed plugin '{plugin}' offers a model"
+        raise UserError(f"{flag}{name}: no installed plugin '{plugin}' offers a model"
                         f"{nearest(plugin, known) or f'; pip install madplug-{plugin}'}")
     for offer in offers:
         if option := next((o for o in _NAMES if o in offer.component.Options.model_fields), None):
             return {"use": offer.name, option: model}
     only = offers[0].name
-    raise UserError(f"--model {name}: {only} has no option that names a model; write --model {only}")
+    raise UserError(f"{flag}{name}: {only} has no option that names a model; write {flag}{only}")
 
 
 def folder_name(question: str) -> str:

@@ -151,7 +151,7 @@ def test_an_answer_that_cannot_be_exported_is_printed_all_the_same(ask):
     (("--council", "one", "--max-usd", "1"), "the price of model 'a' is unknown"),
     (("--council", "auto"), "no key of a provider is set"),
     (("--seat", "small=openai:x", "--seat", "big=openai:y", "--chair", "smal"), "did you mean 'small'?"),
-    (("--seat", "a=nothing:x"), "no installed plugin 'nothing'"),
+    (("--seat", "a=nothing:x"), "--seat a=nothing:x: no installed plugin 'nothing'"),
     (("--seat", "a=openai:x", "--set", "models.a.base_url=https://api.openai.com/v1"), "OPENAI_API_KEY is not set"),
     (("--seat", "a b=openai:x"), "a seat's name has letters"),
     (("--council", "one", "--follow", "whch-way"), "did you mean 'which-way'?; madplug status runs/ask lists them")])

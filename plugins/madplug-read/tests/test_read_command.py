@@ -217,11 +217,12 @@ def test_a_terminal_that_says_it_has_no_columns_shows_the_debates_all_the_same(r
 
 
 @pytest.mark.parametrize(("name", "decision", "told"), [
-    ("undecided", "Decision.undecided('none')", "3 of 3 debates of 'main' ended undecided (none)"),
+    ("undecided", "Decision.undecided('none')", "6 of 6 debates of 'main' ended undecided (none)"),
     ("fallback", "Decision(key, fallback=True, reason='odd' if debate.sample.id[-1] == '0' else 'no vote')",
-     "3 of 3 debates of 'main' were decided by the fallback (no vote)"),
+     "6 of 6 debates of 'main' were decided by the fallback (no vote)"),
     ("unread", "Decision(key, votes=(Vote(0, {}, valid=False),))",
-     "in 3 of 3 debates of 'main' an answer, a ballot or another reply could not be read")])
+     "in 6 of 6 debates of 'main' an answer, a ballot or another reply could not be read"),
+    ("failed", "int(debate.sample.id)", "6 debates failed")])
 def test_how_debates_ended_is_told_with_the_commonest_reason(program, tmp_path, name, decision, told):
     (tmp_path / "mine.py").write_text(f"""
 from madplug import Decision, DecisionProtocol, Vote
@@ -231,8 +232,9 @@ class First(DecisionProtocol):
         key = debate.transcript.messages[0].key
         return {decision}
 """)
-    done = program("run", "study.toml", "--yes", "--set", "debate.decision=./mine.py:First", "--set", "dataset.size=3")
+    done = program("run", "study.toml", "--yes", "--set", "debate.decision=./mine.py:First", "--set", "dataset.size=6")
     assert f"{told}; madplug read runs/study --{name} lists them" in done.stdout
-    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0][name] == 3
+    assert ("1 more failed in other ways" in done.stderr) == (name == "failed")
+    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0][name] == 6
     with open_study(tmp_path / "runs/study") as study:
-        assert getattr(study.overview()[0], name) == 3
+        assert getattr(study.overview()[0], name) == 6

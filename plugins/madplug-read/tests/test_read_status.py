@@ -103,3 +103,4 @@ def test_where_no_study_is_that_is_said(made):
     assert (done.exit_code, done.stderr) == (2, "madplug: empty: no study here (there is no study.db)\n")
     made("runs/capitals").close()
     assert status("runs/captals").stderr.endswith("(there is no study.db); did you mean 'capitals'?\n")
+    assert CliRunner().invoke(main, ["read", "runs"]).stderr.endswith("name one of the studies in it: capitals\n")

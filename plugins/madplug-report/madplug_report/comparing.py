@@ -89,7 +89,8 @@ class Comparisons:
     def _why_not(self, i: int, j: int) -> str:
         analysis, metric = self._analysis, self._analysis.metric_of[j]
         if metric is None or not len(analysis.scores(metric, i)):
-            return "no debate has ended" if not len(analysis.rows(i)) else f"no debate has the metric '{metric}'"
+            what = f"the metric '{metric}'" if metric else "a score"
+            return f"no debate has {what}" if len(analysis.rows(i)) else "no debate has ended"
         names = [{*analysis.debates.sample_names[analysis.scores(metric, c).ids]} for c in (i, j)]
         return "other data: the ids are the same, the questions are not" if names[0] & names[1] else \
             "other data: no sample is in both"

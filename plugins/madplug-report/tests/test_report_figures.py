@@ -273,8 +273,9 @@ def test_a_study_that_ended_as_soon_as_it_was_decided_says_so(study, kit, report
 
 
 def test_a_study_without_a_metric_still_reports_the_rest(study, kit, reported):
-    report = reported(study([kit.Drawn("a"), kit.Drawn("b")], change=lambda d: kit.replace(d, metrics={})))
-    assert report["metric"] is None
+    cells = [kit.Drawn("a"), kit.Drawn("b", table={"match": {"cell": "a", "by": "calls"}})]
+    report = reported(study(cells, change=lambda d: kit.replace(d, metrics={})))
+    assert (report["metric"], report["not_compared"][0]["reason"]) == (None, "no debate has a score")
     assert report["cells"][0]["calls"] == 6
     assert "no metric" in about(report)["metric"]
 
