@@ -148,8 +148,9 @@ class TestFlips:
         assert some(parts, "ends_TT ends_TF ends_FT ends_FF") == {
             "ends_TT": 1, "ends_TF": 0, "ends_FT": 0, "ends_FF": 0}
 
-    def test_an_answer_that_could_not_be_read_is_wrong(self):
-        assert some(score(Flips(), "A- -A", ["A"]), "TT TF FT FF") == {"TT": 0, "TF": 1, "FT": 1, "FF": 0}
+    def test_an_answer_that_could_not_be_read_is_wrong_and_no_change(self):
+        assert some(score(Flips(), "A-A -AA", ["A"]), "TT TF FT FF changed") == {
+            "TT": 1, "TF": 1, "FT": 2, "FF": 0, "changed": 0}
 
     def test_a_round_without_a_word_is_passed_over(self):
         debate = debate_from("AAB BBB")
