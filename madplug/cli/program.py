@@ -20,6 +20,7 @@ from madplug.text import columns, count, safe
 
 if TYPE_CHECKING:
     from madplug.config import ResolvedStudy
+    from madplug.registry.installed import Registry
 
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -45,7 +46,7 @@ class Program(click.Group):
     Plugins are loaded only for what the host does not have.
     """
 
-    _added = False
+    _registry: Registry | None = None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All commands, by name."""
@@ -54,6 +55,8 @@ class Program(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """A command by its name."""
+        if name not in self.commands and name in DISTRIBUTIONS:
+            self._add(DISTRIBUTIONS[name].removeprefix("madplug-"))
         if name not in self.commands:
             self._add()
         return self.commands.get(name)
@@ -78,15 +81,14 @@ class Program(click.Group):
             raise UserError(f"{name}: {option} is given more than once and takes one value")
         return super().resolve_command(ctx, args)
 
-    def _add(self) -> None:
-        if not self._added:
-            from madplug.registry.installed import Registry
+    def _add(self, plugin: str | None = None) -> None:
+        """Add what a plugin has, or all of them."""
+        from madplug.registry.installed import Registry
 
-            self._added = True
-            registry = Registry()
-            registry.add_commands(self)
-            for problem in registry.problems:
-                click.echo(f"madplug: {safe(str(problem))}", err=True)
+        registry = self._registry = self._registry or Registry()
+        registry.add_commands(self, plugin)
+        while registry.problems and plugin is None:
+            click.echo(f"madplug: {safe(str(registry.problems.pop(0)))}", err=True)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a mistake of the user is a message and exit status 2, never a traceback."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,8 @@ class Registry:
         self.problems: list[Problem] = []
         self._sources: dict[str, Source] = {}
         self._loaded: set[str] = set()
+        self._added: set[str] = set()
+        """The plugins that have added their commands."""
         self._offers: dict[tuple[str, str], Offer] = {}
         self._manager = hookspecs.HookManager("madplug")
         self._manager.add_hookspecs(hookspecs)
@@ -144,9 +146,13 @@ class Registry:
 
     # What plugins add to the program
 
-    def add_commands(self, cli: Any) -> None:
-        """Let every plugin that has commands add them to the program."""
-        self._call_each("madplug_register_commands", "cannot add its commands", lambda function: function(cli))
+    def add_commands(self, cli: Any, plugin: str | None = None) -> None:
+        """Let a plugin, or every one, that has commands add them to the program, once."""
+        for name in self._sources if plugin is None else [plugin]:
+            if name not in self._added:
+                self._added.add(name)
+                self._call_each("madplug_register_commands", "cannot add its commands", lambda function: function(cli),
+                                [name])
 
     def hints(self, folder: Path) -> list[str]:
         """What plugins suggest to do with a study that has been run."""
@@ -162,12 +168,16 @@ class Registry:
                         lambda function: found.extend(function() or ()))
         return found
 
-    def _call_each(self, hook: str, failure: str, call: Callable[[Callable[..., Any]], object]) -> None:
-        """Call every plugin that implements a hook; one that fails is a problem."""
-        self.load_all()
+    def _call_each(self, hook: str, failure: str, call: Callable[[Callable[..., Any]], object],
+                   plugins: Collection[str] | None = None) -> None:
+        """Call every plugin that implements a hook, or those of these; one that fails is a problem."""
+        plugins = self._sources if plugins is None else plugins
+        for plugin in plugins:
+            self._load(plugin)
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
             try:
-                call(implementation.function)
+                if implementation.plugin_name in plugins:
+                    call(implementation.function)
             except _BROKEN as error:
                 place = self._sources[implementation.plugin_name].place
                 self.problems.append(Problem(place, f"{failure}: {message_of(error)}"))

@@ -324,7 +324,7 @@ def test_samples_are_as_many_as_the_calls(turns: TurnOrder, found: tuple[int, ..
                                    "are by debate.turns.samples"]),
     (Samples(), {"cell": "som", "by": "calls"}, ["debate.agents changes nothing: samples follow the calls of 'som'; "
                                                  "leave agents out, or match"]),
-    (Samples(samples=3), {"cell": "som", "by": "calls"}, []), (Samples(), None, [])], ids=repr)
+    (Samples(samples=3), {"cell": "som", "by": "calls"}, []), (Samples(), None, [])])
 def test_agents_that_change_nothing_are_refused(turns: TurnOrder, match: Any, refused: list[str]) -> None:
     cell = replace(debate_from("A B C").cell, turns=turns, match=match, personas=[],
                    settings={"debate.agents": 3})
