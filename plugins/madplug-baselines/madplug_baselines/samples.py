@@ -41,10 +41,6 @@ class Matchable(TurnOrder):
         if self.number() == "matched" and cell.match is None:
             yield (f'{self.asked} = "matched" takes the calls of another cell; name it with '
                    'match = {cell = "...", by = "calls"}')
-        if "debate.agents" in cell.settings and not isinstance(self.number(), int) and cell.match is not None and \
-                all(maker.full_name == "personas.none" for maker in cell.personas):
-            yield (f"debate.agents changes nothing: {self.asked} follow the {cell.match['by']} of "
-                   f"'{cell.match['cell']}'; leave agents out, or match")
         yield from super().check(cell)
 
     def by_tokens(self, debate: Debate) -> bool:
