@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from madplug import StudyResult, UserError
-from madplug.store import has_study, open_study
+from madplug.store import Reader, has_study, open_study
 from madplug.study import ResolvedStudy, Session, check_facts, read_manifest
 from madplug_redecide.deciding import Redecider, keep_settings, most_calls, resolve_again, without_paying
 from madplug_redecide.scoring import resolve_rescored
@@ -30,6 +30,8 @@ class Again(NamedTuple):
     """`Session.run` with what it needs."""
     most: int
     """Model calls, at most."""
+    left_out: int = 0
+    """Debates on record of cells, repeats and samples that the run file no longer has."""
 
 
 @contextmanager
@@ -42,7 +44,7 @@ def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any
     """
     if output.resolve() == folder.resolve():
         raise UserError(f"--output {output}: is the study itself; name another directory")
-    with open_study(folder) as recorded:
+    with open_study(folder) as recorded, open_study(folder, everything=True) as every:
         there: Container[str] = ()
         if has_study(output):
             with open_study(output) as earlier:
@@ -56,7 +58,12 @@ def decided_again(folder: Path, output: Path, changes: Sequence[Mapping[str, Any
         again = Redecider(recorded)
         run = partial(Session.run, runner=again.run, samples=again.samples, reuse=[recorded])
         with _unless_unpaid(output):
-            yield Again(resolved, run if pay else partial(_on_record, run, most), most)
+            yield Again(resolved, run if pay else partial(_on_record, run, most), most,
+                        _ended(every) - _ended(recorded))
+
+
+def _ended(study: Reader) -> int:
+    return sum(cell.done + cell.failed for cell in study.overview())
 
 
 async def _on_record(run: Callable[..., Awaitable[dict[str, Any]]], most: int, session: Session,

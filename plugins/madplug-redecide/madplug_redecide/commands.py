@@ -35,13 +35,16 @@ def decide(folder: Path, decision: str | None, settings: tuple[str, ...], withou
     No debate in DIR is run again and no call is made that is on record: what the new decision, the phases and the
     metrics ask for the first time is asked only with --pay. The new study is called like its directory.
     """
-    from madplug import UserError, launch
+    from madplug import UserError, count, launch
     from madplug_redecide.again import NotPaid, decided_again
 
     try:
         with decided_again(folder, output, changes_of(decision, settings), patterns, phases=not without_phases, pay=pay,
                            yes=yes) as again:
             _announce(again.most if pay and not quiet else 0)
+            if again.left_out and not quiet:
+                click.echo(f"{count(again.left_out, 'debate')} on record left out: of cells, repeats or samples that "
+                           "the run file no longer has", err=True)
             sys.exit(launch(again.resolved, output, quiet=quiet, run=again.run))
     except NotPaid as error:
         raise UserError(f"{error}. This makes them:\n{shlex.join(['madplug', *sys.argv[1:], '--pay'])}") from None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Container, Mapping, Sequence
+import shlex
+from collections.abc import AsyncIterator, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from madplug import DebateId, Decision, ModelError, Sample, Usage, UserError, nearest_or_all
+from madplug import DebateId, Decision, ModelError, Problem, Sample, Usage, UserError, nearest_or_all
 from madplug.store import Reader
 from madplug.study import Registry, Resolver, absolute, confirm, dotted, overlay, read
 from madplug_redecide.following import follow
@@ -61,10 +62,19 @@ def resolve_again(folder: Path, changes: Sequence[Mapping[str, Any]], name: str 
         names = {name for problem in error.problems for name in _models_of(table)
                  if re.search(rf"models\.{re.escape(name)}(?![\w-])", problem.place)}
         if not names or any("models." not in problem.place for problem in error.problems):
-            raise
+            raise UserError([*error.problems, *way_out(error.problems, table["cells"])]) from None
         for cell in table["cells"]:
             cell["models"] |= {name: {"use": "redecide.absent"} for name in names & cell.get("models", {}).keys()}
         return Resolver(table, folder, Registry(), recorded=True).resolve()
+
+
+def way_out(problems: Sequence[Problem], cells: Sequence[Table]) -> Iterator[Problem]:
+    """How to leave out the cells that have problems, if others have none."""
+    places = [problem.place for problem in problems]
+    fine = [cell["name"] for cell in cells if all(place.startswith("cell") and f"'{name}'" not in place
+            for place in places for name in (cell["name"], (cell.get("match") or {}).get("cell")))]
+    if fine:
+        yield Problem("", f"the other cells can be decided: {shlex.join(f'--cell={name}' for name in fine)}")
 
 
 def keep_settings(resolved: ResolvedStudy, recorded: Reader, changes: Sequence[Mapping[str, Any]] = ()) -> None:

@@ -116,6 +116,17 @@ def test_cells_that_are_decided_alike_are_not_called_the_same_debate(program, st
     assert (done.exit_code, "same debate" in done.stderr) == (0, False)
 
 
+def test_what_is_not_decided_again_is_told(program, study):
+    cells = '[[cells]]\nname = "a b"\n[[cells]]\nname = "c"\ndebate.decision = "voting.plurality"\n'
+    (study / "study.toml").write_text(RUN + cells)
+    for words in (("--set", "repeats=2"), ()):
+        assert program("run", "study.toml", "--output", "two", "--quiet", *words).exit_code == 0
+    done = program("decide", "two", "--output", "again")
+    assert done.stderr.startswith("12 debates on record left out: of cells, repeats or samples that the run file no")
+    done = program("decide", "two", "--set", "debate.decision.keep=2", "--output", "kept")
+    assert done.stderr.endswith("the other cells can be decided: '--cell=a b'\n")
+
+
 def test_a_model_that_cannot_be_made_is_not_needed(program, study):
     path = study / "first" / "study.toml"
     path.write_text(path.read_text().replace('"kit.hash"', '"gone.model"'))
