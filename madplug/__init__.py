@@ -35,13 +35,12 @@ if TYPE_CHECKING:
     from madplug.events import *  # noqa: F403
     from madplug.events import Event as Event
     from madplug.hookspecs import hookimpl as hookimpl
-    from madplug.log import forms_of as forms_of
-    from madplug.log import hide as hide
-    from madplug.log import redact as redact
     from madplug.options import *  # noqa: F403
-    from madplug.process import python_command as python_command
     from madplug.records import *  # noqa: F403
     from madplug.records import earlier_answers as earlier_answers
+    from madplug.redaction import forms_of as forms_of
+    from madplug.redaction import hide as hide
+    from madplug.redaction import redact as redact
     from madplug.rows import from_row as from_row
     from madplug.rows import parse_json as parse_json
     from madplug.rows import pictures_in as pictures_in
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from madplug.store import Reader as Reader
     from madplug.store import Recorder as Recorder
     from madplug.store import open_study as open_study
+    from madplug.subprocesses import python_command as python_command
     from madplug.text import columns as columns
     from madplug.text import count as count
     from madplug.text import dollars as dollars
@@ -87,8 +87,8 @@ _HOMES = {
     "cli.launch": ("launch",),
     "cli.program": ("main",),
     "cli.tables": ("conclusion", "summary_rows",),
-    "log": ("forms_of", "hide", "redact",),
-    "process": ("python_command",),
+    "redaction": ("forms_of", "hide", "redact",),
+    "subprocesses": ("python_command",),
     "rows": ("from_row", "parse_json", "pictures_in", "plain", "to_json",),
     "text": ("columns", "count", "dollars", "safe",),
     "transcript": ("Transcript",),

@@ -22,8 +22,8 @@ from madplug.calls.slots import WindowChange
 from madplug.components import Model, Service
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
 from madplug.events import AgentsCast, DebateFinished, DebateStarted, Event, MessageRecorded
-from madplug.log import redact
 from madplug.records import Caller, DebateId, DebateResult, Ending
+from madplug.redaction import redact
 from madplug.store import Reader, Recorder
 from madplug.store.base import Call, CallRow, Totals
 

@@ -18,9 +18,9 @@ from madplug.components import Model
 from madplug.debate.cell import Cell
 from madplug.debate.checks import error_text, method_name, type_error
 from madplug.errors import EmptyReplyError, ModelError, RefusedError, StudyStopped, TransientError, UnreachableError
-from madplug.log import redact
 from madplug.options import ModelOptions
 from madplug.records import Answered, Caller, Completion, Ending, Request, Usage
+from madplug.redaction import redact
 from madplug.rows import plain, storable_text
 from madplug.store.base import Call, CallRow
 from madplug.store.encode import MOST_USD, clamp_usage
@@ -98,6 +98,7 @@ class Gateway:
         return blake2b(scope.encode(), key=asked.digest(), digest_size=16).digest()
 
     async def _pay(self, channel: ModelChannel, request: Request, row: CallRow, attempts: _Attempts) -> Call:
+        """Attempt a call, and retry it, until it is answered and stored, or no attempt is left."""
         attempts.check(channel.name)
         seeded = Request(request.messages, request.purpose, request.model, request.agent, request.params, request.form,
                          int.from_bytes(row.key[:4], "big") >> 1, row.caller.round)

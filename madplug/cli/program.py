@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from madplug.errors import MadplugError, UserError
-from madplug.log import redact
+from madplug.redaction import redact
 from madplug.text import columns, count, safe
 
 if TYPE_CHECKING:

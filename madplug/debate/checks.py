@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from madplug.component import Component
 from madplug.errors import ComponentError, MadplugError, listed
-from madplug.log import redact
 from madplug.records import Agent, Message, Record, Reply, Review, Sample, Turn
+from madplug.redaction import redact
 from madplug.rows import place_in, validator_of
 from madplug.text import a
 

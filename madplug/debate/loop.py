@@ -216,7 +216,7 @@ async def review_round(state: DebateState) -> Review:
 
 
 async def decide(state: DebateState, method: str) -> Decision | None:
-    """Ask the decision protocol for a decision, or None, and remember which notes it wrote."""
+    """Ask the decision protocol, which is a plugin's, for a decision or None, and remember which notes it wrote."""
     protocol = state.cell.decision
     if state.transcript.left and not state.voters:
         return Decision.undecided("every agent that votes has left the debate") if method == "at_end" else None

@@ -1,4 +1,8 @@
-"""Running a study: what executors, workers, and commands over recorded debates build on."""
+"""Running a study: what executors, workers, and commands over recorded debates build on.
+
+A session opens the study's directory and runs it once, a run has the limits, observers and summary, its stream of jobs
+says which debates come next, and a worker brings each of them to its end.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from madplug.log import redact
+from madplug.redaction import redact
 
 
 def trace(cell: Any, log: Any) -> None:

@@ -15,8 +15,8 @@ from madplug.context import Progress, Run
 from madplug.debate.loop import run_debate
 from madplug.errors import StudyStopped
 from madplug.events import StudyFinished, StudyStarted
-from madplug.log import redact
 from madplug.records import Ending
+from madplug.redaction import redact
 from madplug.store import Reader, Recorder
 from madplug.store.scope import SCOPE, Scope
 from madplug.study.jobs import JobStream, Samples, samples_of_part

@@ -1,4 +1,4 @@
-"""Scheduling: slots of a model, and the admission of debates to the one stream of a study.
+"""Scheduling: when a debate is admitted to the one stream of a study.
 
 All debates of a study run on one event loop. A model has `max_in_flight` slots; a free one goes to the oldest
 debate that waits. A debate is admitted when a slot is free that no open debate wants, and at most twice

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from madplug.process import python_command
+from madplug.subprocesses import python_command
 
 CODE = "import sys, json, helper_of_mine; print(json.dumps([sys.argv[1:], helper_of_mine.VALUE]))"
 

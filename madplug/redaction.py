@@ -1,4 +1,4 @@
-"""Secrets of the environment, which are written to no file and shown on no terminal."""
+"""Redaction: the secrets of the environment are written to no file and shown on no terminal."""
 
 from __future__ import annotations
 

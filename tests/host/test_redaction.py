@@ -6,8 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from madplug import log
-from madplug.log import hide
+from madplug.redaction import hide, redact
 
 KEY = "sk-proj/abc\"123+DEF"
 
@@ -31,12 +30,12 @@ def test_other_text_is_left_as_it_is():
 @pytest.mark.parametrize("password", ["a-long-password", "with/slash@and-at", "percent%2Fencoded"])
 def test_a_password_in_an_address_of_the_environment_is_hidden(address, password, monkeypatch):
     monkeypatch.setenv("ANY_NAME", address.format(password))
-    assert password not in log.redact(f"cannot connect to {address.format(password)}")
+    assert password not in redact(f"cannot connect to {address.format(password)}")
 
 
 @pytest.mark.parametrize("name", [
     "LATE_API_KEY", "OPENAI_API_KEY_2", "OPENAI_KEY1", "API_KEYS", "X_PASSWD", "X_PASSPHRASE"])
 def test_a_secret_that_is_set_after_the_first_look_is_hidden(name, monkeypatch):
-    log.redact("an earlier study of this process")
+    redact("an earlier study of this process")
     monkeypatch.setenv(name, "sk-set-in-the-next-cell")
-    assert log.redact("refused: sk-set-in-the-next-cell") == "refused: [secret]"
+    assert redact("refused: sk-set-in-the-next-cell") == "refused: [secret]"
