@@ -39,6 +39,8 @@ def serve(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool,
     A request to /v1/chat/completions runs a debate on the conversation and is answered with the decision. Debates are
     recorded in a directory like those of any study.
     """
+    if not quiet:
+        click.echo(f"loading {file}", err=True)
     from madplug.study import confirm, read
     from madplug_serve.running import Address, resolve_served, serve_study
 

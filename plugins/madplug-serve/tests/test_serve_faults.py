@@ -234,6 +234,7 @@ def run_serve(folder, *options, text, **environ):
 def test_a_mistake_of_the_user_is_a_message(tmp_path, agents, options, said):
     done = run_serve(tmp_path, *options, text=PLAIN.replace('answers = "answers.choice"', ""))
     assert done.exit_code == 2
+    assert done.stderr.startswith(f"loading {tmp_path / 'x.toml'}\n")
     assert said in done.stderr
 
 
