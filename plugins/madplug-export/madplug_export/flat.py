@@ -46,8 +46,8 @@ DEBATE: Mapping[str, str] = {
     "cached": "of these from the provider's cache",
     "completion": "tokens written",
     "cost_usd": "US dollars",
-    "seconds": "from start to end of the run that ended it, waiting included: next to nothing where its calls were on "
-               "record already; where it was decided again, with the time it took when it was run",
+    "seconds": "from its start to its end in the run that ended it, waiting included: next to nothing where its calls "
+               "were on record already; where it was decided again, with the time it took when it was run",
 }
 """The columns of a debate; each metric has one more, `metric.NAME`."""
 MESSAGE: Mapping[str, str] = {
