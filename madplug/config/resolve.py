@@ -97,7 +97,7 @@ class ResolvedStudy:
                 "cells": [{"name": c.slug, **cell_to_table(c, plan)} for c in plan.cells]}
 
 
-def load(source: Path | Mapping[str, Any], settings: Settings = (), registry: Registry | None = None,
+def load(source: str | Path | Mapping[str, Any], settings: Settings = (), registry: Registry | None = None,
          environ: Mapping[str, str] | None = None, observers: Sequence[Any] = ()) -> ResolvedStudy:
     """The study that a run file describes. Raises `UserError` with every problem of every cell.
 
@@ -105,8 +105,10 @@ def load(source: Path | Mapping[str, Any], settings: Settings = (), registry: Re
     `a.b=value` each, or values by dotted key. environ: where `MADPLUG_A__B` is looked up; by default the process's
     environment. observers: slots of observers, beside those of the file.
     """
-    table = read_mapping(source, settings, environ) if isinstance(source, Mapping) else read(source, settings, environ)
-    folder = Path() if isinstance(source, Mapping) else source.parent
+    if isinstance(source, Mapping):
+        table, folder = read_mapping(source, settings, environ), Path()
+    else:
+        table, folder = read(Path(source), settings, environ), Path(source).parent
     given = table.get("observers", [])
     if observers and isinstance(given, list):  # what else it may be is reported with every other mistake
         table["observers"] = [*given, *observers]

@@ -44,6 +44,7 @@ def test_check_tells_tokens_and_dollars_of_built_in_prices_and_who_has_none():
                     f"models.small = {{use = 'openai.chat', model = 'gpt-4o-mini', base_url = '{HELLO}'}}\n")
     said = CliRunner().invoke(madplug.main, ["check", str(file)]).stdout.splitlines()[-1]
     assert re.search(r" tokens, \$0\.00\d+ to \$0\.0\d+: from replies of 100 tokens", said)
+    assert said == forecast(load("s.toml")).text
     found = forecast(load({**table, "models": {"small": {**MODEL, "model": "unheard-of"}}}))
     assert "(no price is known for small)" in found.text
     assert not found.usd[1]

@@ -40,8 +40,8 @@ def test_a_picture_is_drawn_with_its_numbers(drawn, picture):
 
 
 @pytest.mark.parametrize(("rows", "wrong"), [
-    (({"round": 1},), "rows of labels and numbers with round, left"), (({"round": 1, "left": [1]},), "rows of labels"),
-    (({"round": 1, "left": 1},) * 2001, "at most 2,000 rows")])
+    (({"round": 1},), "expected rows with left, round"), (({"round": 1, "left": [1]},), "rows[0].left"),
+    (({"round": 1, "left": 1},) * 2001, "rows: Tuple should have at most 2000 items")])
 def test_a_picture_that_is_none_is_a_problem_and_no_chart(drawn, rows, wrong):
     report = drawn(Picture("Left", "line", rows, "round", "left"))
     assert wrong in " ".join(report["studies"][0]["problems"])
