@@ -71,7 +71,8 @@ class Match(Options):
     """`match` of a cell: its debates can use as many calls or tokens as the other cell's debate of the same sample."""
 
     cell: str = Field(description="the name of the other cell")
-    by: Literal["calls", "tokens"] = Field(default="calls", description="of what as many")
+    by: Literal["calls", "tokens"] = Field(default="calls", description=(
+        "of what as many; where an endpoint gives replies without text, those count, and the cell's own come on top"))
 
 
 class DebateSettings(Options):

@@ -116,6 +116,10 @@ def reference(value: Any, choices: Choices, wanted: Wanted) -> str:
         return text
     found = choices.readings(value, text)
     chosen = choices.only(found, value) if wanted == "auto" else found.get(wanted)
+    same = [LETTERS[i] for i, choice in enumerate(choices.texts) if choice == text]
+    if chosen is None and len(same) > 1:
+        raise ValueError(f"the reference {value!r:.80} is choice {' and '.join(same)} of this row; write the letter "
+                         "of one")
     if chosen is None:
         hint = "; reference_as = \"position\" counts from 1" if wanted == "auto" and "position" in found else ""
         kind = "a choice" if wanted == "auto" else f"the {wanted} of a choice"

@@ -278,6 +278,8 @@ def test_a_missing_further_column_is_refused(tmp_path):
      "line 2, column 'choices': has 1 choices; expected 2 to 26"),
     ('{"question": "x", "reference": "y", "choices": ["p", "q"]}',
      "line 2, column 'reference': the reference 'y' is not a choice of this row (A to B: p; q)"),
+    ('{"question": "x", "reference": "p", "choices": ["p", "q", "p"]}',
+     "the reference 'p' is choice A and C of this row; write the letter of one"),
     ('{"question": "x", "reference": 2, "choices": ["p", "q"]}', 'reference_as = "position" counts from 1'),
     ('{"question": "x", "reference": "y", "choices": {"label": ["a"], "text": ["p", "q"]}}', "has 1 labels for 2"),
     ('{"question": "x", "reference": "A", "choices": {"label": ["A", "a "], "text": ["p", "q"]}}',
