@@ -244,7 +244,9 @@ class Csv(Text):
             try:
                 values = next(reader, None)
             except csv.Error as error:
-                wrong.append(problem(self.place(begins), f"is not CSV: {error}"))
+                other = "; if no comma separates the columns, name what does with delimiter" \
+                    if "',' expected" in str(error) else ""
+                wrong.append(problem(self.place(begins), f"is not CSV: {error}{other}"))
                 values = []
             if values is None:
                 return

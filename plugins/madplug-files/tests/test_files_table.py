@@ -302,6 +302,7 @@ def test_a_row_that_is_wrong_is_named_by_its_line(tmp_path, line, said):
     # A record of CSV is named by the line it begins on.
     ("rows.csv", 'question,reference\n"two\nlines",4\n\nx,5,6\n', "line 5: has 3 fields, and the header has 2"),
     ("rows.csv", 'question,reference\nx,4\n"never closed,5\n', "line 3: is not CSV"),
+    ("rows.csv", '"question";"reference"\nx;4\n', "name what does with delimiter"),
     ("rows.csv", "a,a\n1,2\n", "names 'a' twice"),
     ("rows.csv", "question;reference\n2+2?;4\n", "has no column 'question'"),
     ("rows.parquet", "question", "is not a Parquet file"),

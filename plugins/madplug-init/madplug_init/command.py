@@ -79,12 +79,14 @@ use = "qa.accuracy"
 @click.option("--column", "columns", metavar="PART=COLUMN", multiple=True,
               help="What a column is called: reference=answer, or choices=A,B,C,D if each has its own; usual "
                    "names are guessed.")
+@click.option("--delimiter", type=click.Choice([";", "|"]),
+              help="What separates the columns of a CSV file, if no comma.")
 @click.option("--model", default="gpt-4o-mini", show_default=True, help="The model's name, as the endpoint knows it.")
 @click.option("--base-url", metavar="URL", help="The endpoint.  [default: OPENAI_BASE_URL, or OpenAI]")
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), default=Path("study.toml"),
               help="The run file.  [default: study.toml]")
-def init(method: str, questions: Path | None, columns: tuple[str, ...], model: str, base_url: str | None,
-         output: Path) -> None:
+def init(method: str, questions: Path | None, columns: tuple[str, ...], delimiter: str | None, model: str,
+         base_url: str | None, output: Path) -> None:
     """Write a run file that debates your own questions by METHOD, beside as many single answers.
 
     METHOD is a paradigm of `madplug list paradigms`; by default som.debate. The file passes `madplug check`.
@@ -98,10 +100,11 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], model: s
     url = f"base_url = {json.dumps(base_url)}" if base_url else \
         '# base_url = "http://127.0.0.1:8000/v1"    # default: OPENAI_BASE_URL, or OpenAI'
     given = dict(map(_column, columns))
-    present = list(source(mine).columns)
+    present = list(source(mine, delimiter).columns)
     guessed = _guessed(present, given)
     named = f"columns = {{{_table({**given, **guessed})}}}" if given or guessed else \
         '# columns = {question = "input", reference = "target"}'
+    named = f"delimiter = {json.dumps(delimiter)}\n{named}" if delimiter else named
     why = f"guessed: {', '.join(guessed)}" if guessed else "where columns have other names"
     for agents in ("# ", ""):
         for answers in FORMATS:
@@ -131,7 +134,9 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], model: s
     if new:
         mine.unlink()
     lost = [part for part in REQUIRED if part not in {*present, *given, *guessed}]
-    raise UserError([*problem.problems, *(Problem(f"--column {part}=COLUMN", f"names the {part}") for part in lost)])
+    hints = [Problem("--delimiter ';'", "separates the columns so")] if "with delimiter" in str(problem) else \
+        [Problem(f"--column {part}=COLUMN", f"names the {part}") for part in lost]
+    raise UserError([*problem.problems, *hints])
 
 
 def _column(text: str) -> tuple[str, str | list[str]]:

@@ -54,9 +54,11 @@ def test_the_rows_of_a_file_of_ones_own_choose_the_answer_format(reference, answ
     ("question,x,y,reference", 'choices = ["x", "y"]', ["--column", "choices=x,y"]),
     ("Frage,A,B,Answer", 'question = "Frage", reference = "Answer", choices = ["A", "B"]', []),
     ("prompt,option_1,option_2,is", 'reference = "is", question = "prompt", choices = ["option_1", "option_2"]',
-     ["--column", "reference=is"])])
+     ["--column", "reference=is"]),
+    ("prompt;A;B;reference", 'question = "prompt", choices = ["A", "B"]', ["--delimiter", ";"])])
 def test_columns_of_other_names_are_named_or_guessed(header, columns, words):
-    Path("mine.csv").write_text(f"{header}\nWhat?,this,that,B\nWho?,me,me,A\n")
+    rows = "What?,this,that,B\nWho?,me,me,A\n"
+    Path("mine.csv").write_text(f"{header}\n{rows.replace(',', ';') if ';' in header else rows}")
     told = said("init", "--questions", "mine.csv", *words)
     assert "'row-2' has two equal choices" in told
     run_file = Path("study.toml").read_text()
