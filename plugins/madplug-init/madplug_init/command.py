@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import click
@@ -106,37 +108,44 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], delimite
         '# columns = {question = "input", reference = "target"}'
     named = f"delimiter = {json.dumps(delimiter)}\n{named}" if delimiter else named
     why = f"guessed: {', '.join(guessed)}" if guessed else "where columns have other names"
-    for agents in ("# ", ""):
-        for answers in FORMATS:
-            try:
-                output.write_text(RUN.format(file=output, questions=json.dumps(str(path)), answers=answers, url=url,
-                                             model=json.dumps(model), method=method, agents=agents, columns=named,
-                                             why=why),
-                                  encoding="utf-8")
-                notes = madplug.check(output)["notes"]
-            except OSError as error:
-                raise UserError(f"--output {output}: cannot be written: {error.strerror}") from None
-            except UserError as error:
-                problem = error
-                output.unlink()
-                continue
-            if new:
-                click.echo(f"wrote {mine.name}: put your questions there")
-            click.echo(f"wrote {output}: next, madplug check {output}")
-            if guessed:
-                click.echo(f"guessed that {_table(guessed)}; --column PART=COLUMN says otherwise")
-            for note in (note for note in notes if note.startswith("warning: dataset")):
-                click.echo(safe(note))
-            if answers != FORMATS[0]:
-                click.echo(f"not every row has choices, so replies are read by {answers}; columns that have them are "
-                           "named with --column choices=A,B,C")
-            return
+    text = partial(RUN.format, file=output, questions=json.dumps(str(path)), url=url, model=json.dumps(model),
+                   method=method, columns=named, why=why)
+    try:
+        answers, notes = _write(output, text)
+    except UserError as error:
+        if new:
+            mine.unlink()
+        lost = [part for part in REQUIRED if part not in {*present, *given, *guessed}]
+        hints = [Problem("--delimiter ';'", "separates the columns so")] if "with delimiter" in str(error) else \
+            [Problem(f"--column {part}=COLUMN", f"names the {part}") for part in lost]
+        raise UserError([*error.problems, *hints]) from None
     if new:
-        mine.unlink()
-    lost = [part for part in REQUIRED if part not in {*present, *given, *guessed}]
-    hints = [Problem("--delimiter ';'", "separates the columns so")] if "with delimiter" in str(problem) else \
-        [Problem(f"--column {part}=COLUMN", f"names the {part}") for part in lost]
-    raise UserError([*problem.problems, *hints])
+        click.echo(f"wrote {mine.name}: put your questions there")
+    click.echo(f"wrote {output}: next, madplug check {output}")
+    if guessed:
+        click.echo(f"guessed that {_table(guessed)}; --column PART=COLUMN says otherwise")
+    for note in (note for note in notes if note.startswith("warning: dataset")):
+        click.echo(safe(note))
+    if answers != FORMATS[0]:
+        click.echo(f"not every row has choices, so replies are read by {answers}; columns that have them are named "
+                   "with --column choices=A,B,C")
+
+
+def _write(output: Path, text: Callable[..., str]) -> tuple[str, list[str]]:
+    """Write the first run file that `check` accepts: its answer format, and what `check` notes about it.
+
+    Raises `UserError` of the last that it refused.
+    """
+    for agents, answers in product(("# ", ""), FORMATS):  # agents only where the method has no default
+        try:
+            output.write_text(text(agents=agents, answers=answers), encoding="utf-8")
+            return answers, madplug.check(output)["notes"]
+        except OSError as error:
+            raise UserError(f"--output {output}: cannot be written: {error.strerror}") from None
+        except UserError as error:
+            problem = error
+            output.unlink()
+    raise problem
 
 
 def _column(text: str) -> tuple[str, str | list[str]]:
