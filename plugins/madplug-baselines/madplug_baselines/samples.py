@@ -85,7 +85,7 @@ class SamplesOptions(Options):
     """How many."""
 
     samples: Number | Literal["matched"] | None = Field(default=None, description=(
-        'how many samples; "matched": as many as fit into the calls or tokens of the cell named in `match`; '
+        'how many samples; "matched": until the calls or tokens of the cell named in `match` are used up; '
         "default: as many where the cell has a `match`, else one for each agent"))
 
 
@@ -96,7 +96,7 @@ class Samples(Matchable):
     the same style gets from agent i in the first round of a debate. The cell's models take turns, and beyond the
     agents that were cast, so do their personas. One for each agent unless `samples` says otherwise, or as many as the
     cell it is matched to made calls. With `by = "tokens"` they follow one after the other until that cell's tokens are
-    used up.
+    used up, which the last one exceeds.
     """
 
     name = "samples"
@@ -140,7 +140,7 @@ class StepsOptions(Options):
     """How many."""
 
     messages: Number | Literal["matched"] | None = Field(default=None, description=(
-        'messages a round; "matched": as many as fit into the calls or tokens of the cell named in `match`; '
+        'messages a round; "matched": until the calls or tokens of the cell named in `match` are used up; '
         "default: as many where the cell has a `match`, else one"))
 
 
