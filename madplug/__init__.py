@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from madplug.cli.tables import conclusion as conclusion
     from madplug.cli.tables import summary_rows as summary_rows
     from madplug.component import Component as Component
-    from madplug.components import *  # noqa: F403
     from madplug.context import *  # noqa: F403
     from madplug.debate.cell import BoundStyle as BoundStyle
     from madplug.debate.cell import Cell as Cell
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from madplug.events import *  # noqa: F403
     from madplug.events import Event as Event
     from madplug.hookspecs import hookimpl as hookimpl
+    from madplug.kinds import *  # noqa: F403
     from madplug.options import *  # noqa: F403
     from madplug.records import *  # noqa: F403
     from madplug.records import earlier_answers as earlier_answers
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "debate.cell": ("BoundStyle", "Cell"),
-    "components": (
+    "kinds": (
         "AnswerFormat", "Casting", "Dataset", "DecisionProtocol", "Executor", "Extension", "Metric",
         "Model", "Observer", "Paradigm", "PersonaGenerator", "Phase", "Service", "Style", "TurnOrder",
         "Visibility",

@@ -1,27 +1,42 @@
-"""What a distribution can offer: one registration hook per kind of component.
+"""Every hook there is: what a distribution can offer, and what an extension can wrap in a run.
 
-A plugin is a module named by an entry point in the group `madplug`. It offers components by implementing
-the hooks below with `@hookimpl`; each returns classes and is called once, when the plugin is first needed.
-Registering a component does nothing by itself: only what a run file names takes part in a debate.
+**Registration.** A plugin is a module named by an entry point in the group `madplug`. It offers components by
+implementing the hook of their kind with `@hookimpl`, which returns classes and is called once, when the plugin is first
+needed. Registering a component does nothing by itself: only what a run file names takes part in a debate.
 
-What happens *in* a run is in `runspecs.py`; the two files together are every hook there is.
+**In a run.** The extensions named in the run file take part, in its order, and so does every other component of the run
+file that has methods marked `@hookimpl`. Each of these hooks asks for one result. The host's own implementation is the
+innermost one and delegates to the component chosen in the run file; an extension is a wrapper around it
+(`@hookimpl(wrapper=True)`: `result = yield`, then return the result to use). The first extension of the run file is the
+innermost wrapper, so its change is applied first and the last one sees, and may change, what all the others have made
+of it.
+
+A result may be an awaitable; the host awaits it. A wrapper around an awaitable returns an awaitable of its own, since
+a wrapper is a plain generator and cannot await: `return changed(result)`, with `async def changed(result)` that
+awaits it (`await maybe_await(result)` where it may be a plain value). An exception fails the debate.
+
+To be notified without changing anything, write an `Observer` instead: its events are in `events.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pluggy
+
+from madplug.kinds import HOST_KINDS, Component
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import click
 
-    from madplug.component import Component
-    from madplug.components import Observer
+    from madplug.context import Debate, Sampled, Setup
+    from madplug.kinds import Observer
+    from madplug.records import Completion, Message, Reply, Request, Review, Turn
 
 hookspec = pluggy.HookspecMarker("madplug")
 hookimpl = pluggy.HookimplMarker("madplug")
@@ -30,13 +45,9 @@ hookimpl = pluggy.HookimplMarker("madplug")
 class HookManager(pluggy.PluginManager):
     """Considers only what is marked with `@hookimpl`; pluggy itself inspects every attribute, which is slow."""
 
-    monitored = False
-    """Whether every call of a hook is reported somewhere."""
-
-    def add_hookcall_monitoring(self, before: Any, after: Any) -> Callable[[], None]:
-        """Report every call of a hook, as in pluggy."""
-        self.monitored = True
-        return super().add_hookcall_monitoring(before, after)
+    def __init__(self) -> None:
+        super().__init__("madplug")
+        self.add_hookspecs(sys.modules[__name__])
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         """The options a function or method is marked with as an implementation of a hook, or None."""
@@ -44,39 +55,19 @@ class HookManager(pluggy.PluginManager):
         return None if getattr(found, "madplug_impl", None) is None else super().parse_hookimpl_opts(plugin, name)
 
 
-_KINDS = {
-    "models": ("Model", "models: what answers a request", "[models.NAME]", "openai"),
-    "services": ("Service", "services: retrievers, embedders, sandboxes", "[services.NAME]", "embeddings"),
-    "datasets": ("Dataset", "data sets: where questions and references come from", "[dataset]", "files"),
-    "answers": ("AnswerFormat", "answer formats: extraction, canonical form, equality", "[answers]", "answers"),
-    "personas": ("PersonaGenerator", "persona generators", "[[debate.personas]]", "personas"),
-    "castings": ("Casting", "castings: which model plays which persona", "[debate.casting]", "casting"),
-    "styles": ("Style", "styles: how a turn is prompted and its reply read", "[[debate.styles]]", "styles"),
-    "turn_orders": ("TurnOrder", "turn orders: which agent is asked for which move", "[debate.turns]", "turns"),
-    "visibilities": ("Visibility", "visibilities: what an agent is shown", "[debate.visibility]", "visibility"),
-    "decisions": ("DecisionProtocol", "decision protocols: how a debate is decided", "[debate.decision]", "consensus"),
-    "phases": ("Phase", "phases: what follows the decision", "[[debate.phases]]", "challenge"),
-    "metrics": ("Metric", "metrics: what is measured on a debate", "[[metrics]]", "qa"),
-    "extensions": ("Extension", "extensions: what wraps the steps of a debate", "[[extensions]]", "visibility"),
-    "observers": ("Observer", "observers: what receives the events of a run and changes nothing", "[[observers]]", ""),
-    "paradigms": ("Paradigm", "paradigms: presets of a `[debate]` table", "debate.paradigm", "baselines"),
-    "executors": ("Executor", "executors: where debates run", "[execution]", ""),
-}
-"""The host's kinds of component by the last part of the hook's name: base class, meaning, table, who ships one."""
+# Registration
 
-
-def _register(plural: str, base: str, what: str, table: str, shipped: str) -> Any:
+def _registers(base: type[Component]) -> Any:
     def hook() -> Iterable[type[Component]]: ...  # type: ignore[empty-body]
 
-    hook.__name__ = hook.__qualname__ = f"madplug_register_{plural}"
-    hook.__annotations__["return"] = f"Iterable[type[{base}]]"
-    more = f" Shipped: `madplug-{shipped}`." if shipped else ""
-    hook.__doc__ = (f"Register {what}. In the run file: `{table}`.\n\n"
-                    f"Return classes. Every implementation is called.{more}")
+    table = {"named": f"[{base.slot}]", "one": f"[{base.slot}]", "list": f"[[{base.slot}]]", "none": base.slot}
+    hook.__name__ = hook.__qualname__ = f"madplug_register_{base.plural}"
+    hook.__annotations__["return"] = f"Iterable[type[{base.__name__}]]"
+    hook.__doc__ = f"Return subclasses of `{base.__name__}`. In the run file: `{table[base.how_many]}`."
     return hookspec(hook)
 
 
-globals().update({f"madplug_register_{plural}": _register(plural, *facts) for plural, facts in _KINDS.items()})
+globals().update({f"madplug_register_{base.plural}": _registers(base) for base in HOST_KINDS})
 
 
 @hookspec
@@ -114,3 +105,78 @@ def madplug_register_hints(folder: Path) -> Iterable[str]:  # type: ignore[empty
     folder: the study's directory, as the user wrote it. Return short lines, such as a command that opens the study, or
     nothing. Every implementation is called. Shipped: `madplug-view`, `madplug-read`.
     """
+
+
+# In a run
+
+@hookspec(firstresult=True)
+def madplug_samples(setup: Setup) -> Iterable[Sampled] | Awaitable[Iterable[Sampled]]:  # type: ignore[empty-body]
+    """The cell's samples, before the first debate: drop some, reorder them, present one twice.
+
+    setup: what `prepare` gets too. Around: the host's own result is an iterator of (sample, references), as the
+    data set streams them; wrap it in a generator rather than a list. A sample presented twice needs a second
+    id, and `metadata["pair"]` naming the first: for example, a pair of replies judged in both orders.
+    """
+
+
+@hookspec(firstresult=True)
+def madplug_opening(debate: Debate) -> Sequence[Message] | Awaitable[Sequence[Message]]:  # type: ignore[empty-body]
+    """What is on record before round 1.
+
+    debate: its agents are known, its transcript is empty. Around: return the messages to record, in order;
+    the host gives ids and round 0. Wrapped by `madplug-replay`.
+    """
+
+
+@hookspec(firstresult=True)
+def madplug_view(debate: Debate, turn: Turn) -> Sequence[Message]:  # type: ignore[empty-body]
+    """The messages an agent is shown for a turn, in order.
+
+    debate: its transcript is the same for every turn of a wave. turn: the turn the view is for. Around: the innermost
+    result is the visibility's. Plain: nothing is awaited, and no model is called, here. Wrapped by
+    `madplug-visibility`, `madplug-attack`.
+    """
+
+
+@hookspec(firstresult=True)
+def madplug_reply(debate: Debate, turn: Turn, view: Sequence[Message]) -> Awaitable[Reply]:  # type: ignore[empty-body]
+    """One turn, from the view to what goes on record.
+
+    debate, turn: as for `madplug_view`. view: what the agent is shown. Around: the innermost result awaits
+    the style. Wrapped by `madplug-attack`.
+    """
+
+
+@hookspec(firstresult=True)
+def madplug_request(debate: Debate, request: Request) -> Request:  # type: ignore[empty-body]
+    """A request about to be sent: add a sentence, change a parameter.
+
+    debate: the debate that makes it. request: as the component made it. Around: return the request to send, which is
+    also what is stored and looked up in the record. Wrapped by `madplug-som`.
+    """
+
+
+@hookspec(firstresult=True)
+def madplug_complete(debate: Debate, request: Request) -> Awaitable[Completion]:  # type: ignore[empty-body]
+    """One model call: the last step before the gateway, and the first after it.
+
+    debate: the debate that makes it. request: exactly as it is sent, with every change of `madplug_request`. Around:
+    the innermost result takes the completion from the record or awaits the model. A guard checks here, before its
+    `yield`, and is the last extension of the run file. Wrapped by `madplug-dynamics`.
+    """
+
+
+@hookspec(firstresult=True)
+def madplug_round_ended(debate: Debate) -> Review | Awaitable[Review | None] | None:
+    """What happens after a round that the decision protocol has left undecided.
+
+    debate: `debate.round` has ended. Around: the innermost result is None, which leaves the round as it is; return
+    a `Review` to retract it, to end the debate, or to put a message on record. The result of an inner extension
+    may be None, a `Review`, or an awaitable of either (`await maybe_await(review)`). Wrapped by
+    `madplug-som`, `madplug-judge`.
+    """
+
+
+RUN_HOOKS: Mapping[str, Callable[..., Any]] = {
+    name: hook for name, hook in globals().items() if getattr(hook, "madplug_spec", {}).get("firstresult")}
+"""The hooks of a run by name."""

@@ -19,9 +19,9 @@ from typing import Any, Literal, Protocol
 from madplug.aio import without_exit
 from madplug.calls.quota import Quota
 from madplug.calls.slots import WindowChange
-from madplug.components import Model, Service
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
 from madplug.events import AgentsCast, DebateFinished, DebateStarted, Event, MessageRecorded
+from madplug.kinds import Model, Service
 from madplug.records import Caller, DebateId, DebateResult, Ending
 from madplug.redaction import redact
 from madplug.store import Reader, Recorder

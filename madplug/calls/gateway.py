@@ -14,10 +14,10 @@ from madplug.aio import maybe_await
 from madplug.calls.driver import KEPT, Driver, billed_key
 from madplug.calls.quota import estimate_tokens
 from madplug.component import Maybe, identity_of
-from madplug.components import Model
 from madplug.debate.cell import Cell
 from madplug.debate.checks import error_text, method_name, type_error
 from madplug.errors import EmptyReplyError, ModelError, RefusedError, StudyStopped, TransientError, UnreachableError
+from madplug.kinds import Model
 from madplug.options import ModelOptions
 from madplug.records import Answered, Caller, Completion, Ending, Request, Usage
 from madplug.redaction import redact

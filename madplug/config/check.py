@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from madplug import runspecs
-from madplug.components import Component, Model
 from madplug.config.read import start_alone, unreached
 from madplug.debate.cell import BoundStyle, Cell, moves_of
 from madplug.errors import Problem, listed, message_of, nearest, nearest_or_all
+from madplug.hookspecs import RUN_HOOKS
+from madplug.kinds import Component, Model
 from madplug.rows import to_json
 from madplug.text import count
 
@@ -77,20 +77,19 @@ def check_own(component: Component, cell: Cell, place: str) -> Iterator[Problem]
 
 def check_hooks(component: Component, place: str) -> Iterator[Problem]:
     """Hooks of a component that do not exist, are not marked, or are not written as pluggy requires."""
-    known = {name: spec for name, spec in vars(runspecs).items() if name.startswith("madplug_")}
     who = component.full_name
     for name in (n for n in dir(type(component)) if n.startswith("madplug_")):
         method = getattr(type(component), name)
         marked = getattr(method, "madplug_impl", None)
         hook = marked["specname"] or name if marked else name
-        if hook not in known:
-            yield Problem(place, f"{who} implements the hook '{hook}', which does not exist{nearest(hook, known)}")
+        if hook not in RUN_HOOKS:
+            yield Problem(place, f"{who} implements the hook '{hook}', which does not exist{nearest(hook, RUN_HOOKS)}")
         elif marked is None:
             yield Problem(place, f"{who}: '{hook}' is not marked with @hookimpl, so it is never called")
         elif wrong := _wrong_kind(method, wraps=marked["wrapper"] or marked["hookwrapper"]):
             yield Problem(place, f"{who}: the hook '{hook}' {wrong}")
         else:
-            given = list(inspect.signature(known[hook]).parameters)
+            given = list(inspect.signature(RUN_HOOKS[hook]).parameters)
             yield from (Problem(place, f"{who}: the hook '{hook}' has no argument '{name}'; it has {', '.join(given)}")
                         for name in _asked(component, method) if name not in given)
 

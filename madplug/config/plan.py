@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from madplug.components import Executor, Model, Observer
 from madplug.config.shape import Limits
 from madplug.debate.cell import Cell
+from madplug.kinds import Executor, Model, Observer
 
 
 @dataclass

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, NonNega
 from pydantic_core import PydanticCustomError
 
 from madplug.component import field_of
-from madplug.components import HOST_KINDS, AnswerFormat, Component
+from madplug.kinds import HOST_KINDS, AnswerFormat, Component
 from madplug.options import Options
 
 Table = dict[str, Any]

@@ -11,7 +11,11 @@ from typing import Any, TypeVar
 from typing_extensions import override
 
 from madplug.component import Component, field_of, nested_in
-from madplug.components import (
+from madplug.context import CellFacts
+from madplug.debate.hooks import make_manager
+from madplug.errors import ComponentError, nearest_or_all
+from madplug.hookspecs import HookManager
+from madplug.kinds import (
     AnswerFormat,
     Casting,
     Dataset,
@@ -25,10 +29,6 @@ from madplug.components import (
     TurnOrder,
     Visibility,
 )
-from madplug.context import CellFacts
-from madplug.debate.hooks import hook_callers, make_manager
-from madplug.errors import ComponentError, nearest_or_all
-from madplug.hookspecs import HookManager
 from madplug.records import Agent, Plan, Turn
 
 C = TypeVar("C")
@@ -182,10 +182,10 @@ class Cell(CellFacts):
         """The pluggy manager of this cell's run: the host's own implementations and the named components'."""
         return make_manager(self.components())
 
-    @cached_property
+    @property
     def hooks(self) -> Any:
         """The hook callers: `cell.hooks.madplug_view(debate=..., turn=...)`."""
-        return hook_callers(self.manager)
+        return self.manager.hook
 
 
 def moves_of(component: TurnOrder | Style) -> list[frozenset[str]]:

@@ -11,14 +11,13 @@ from pydantic import ValidationError
 
 from madplug.component import Component
 from madplug.errors import ComponentError, MadplugError, listed
-from madplug.records import Agent, Message, Record, Reply, Review, Sample, Turn
+from madplug.records import Agent, Message, Record, Review, Sample
 from madplug.redaction import redact
 from madplug.rows import place_in, validator_of
 from madplug.text import a
 
 T = TypeVar("T")
 HOST = "madplug."
-_TEXT, _TRUTH = (str, type(None)), (bool, type(None))
 
 
 def method_name(component: object, method: str) -> str:
@@ -46,7 +45,7 @@ def check_returned_all(values: Any, kind: type[T], component: Component, method:
 
 def check_record(value: T, given: str) -> T:
     """The value; a record with its fields converted to their types. given: where it comes from, with the verb."""
-    if not isinstance(value, Record) or _is_usual(value):
+    if not isinstance(value, Record):
         return value
     kind: Any = type(value)
     try:
@@ -56,14 +55,6 @@ def check_record(value: T, given: str) -> T:
         raise type_error(f"{given} {a(kind.__name__)} whose {place_in(found['loc'])} is", found["input"],
                          found["msg"].removeprefix("Input should be ").removeprefix("a dictionary or ")) from None
     return checked
-
-
-def _is_usual(value: Any) -> bool:
-    """Whether a record is a turn or a reply like nearly all, of which a debate has thousands."""
-    if type(value) is Turn:
-        return type(value.agent) is Agent and type(value.move) is type(value.stage) is str and value.data == {}
-    return type(value) is Reply and type(value.content) is str and type(value.answer) in _TEXT \
-        and type(value.agreement) in _TRUTH and value.confidence is None and value.data == {} and value.answers is True
 
 
 def check_hook_result(value: Any, kind: type[T] | tuple[type[Any], ...], hook: str) -> T:

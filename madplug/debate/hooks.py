@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import SimpleNamespace
 from typing import Any
 
-from madplug import runspecs
 from madplug.component import Component
-from madplug.components import Visibility
 from madplug.debate.checks import check_returned_all
 from madplug.hookspecs import HookManager, hookimpl
 from madplug.records import Message
@@ -16,27 +13,12 @@ from madplug.records import Message
 
 def make_manager(components: Iterable[Component]) -> HookManager:
     """The pluggy manager of a cell's run; components are registered in their order."""
-    manager = HookManager("madplug")
-    manager.add_hookspecs(runspecs)
+    manager = HookManager()
     manager.register(Host(), "host")
     for i, component in enumerate(components):
         if manager.get_name(component) is None:
             manager.register(component, f"{i}.{component.kind}.{component.full_name}")
     return manager
-
-
-def hook_callers(manager: HookManager) -> Any:
-    """What calls each hook of a run: where nothing wraps the host's own implementation, that implementation itself."""
-    callers = SimpleNamespace()
-    for name in (name for name in vars(Host) if name.startswith("madplug_")):
-        caller = getattr(manager.hook, name)
-        alone = len(caller.get_hookimpls()) == 1 and not manager.monitored
-        setattr(callers, name, caller.get_hookimpls()[0].function if alone else caller)
-    return callers
-
-
-async def _awaited_view(view: Any, visibility: Visibility) -> tuple[Message, ...]:
-    return check_returned_all(await view, Message, visibility, "view")
 
 
 class Host:
@@ -53,10 +35,7 @@ class Host:
     @hookimpl(trylast=True)
     def madplug_view(self, debate: Any, turn: Any) -> Any:  # noqa: D102
         visibility = debate.cell.visibility
-        view = visibility.view(debate, turn)
-        if hasattr(view, "__await__"):
-            return _awaited_view(view, visibility)
-        return check_returned_all(view, Message, visibility, "view")
+        return check_returned_all(visibility.view(debate, turn), Message, visibility, "view")
 
     @hookimpl(trylast=True)
     def madplug_reply(self, debate: Any, turn: Any, view: Any) -> Any:  # noqa: D102

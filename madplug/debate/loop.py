@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from madplug.aio import gather_all, iterate, maybe_await
-from madplug.components import DecisionProtocol
 from madplug.debate.checks import (
     check_agents,
     check_hook_result,
@@ -35,6 +34,7 @@ from madplug.debate.state import (
 )
 from madplug.errors import ComponentError, EmptyReplyError, ModelError
 from madplug.events import Decided
+from madplug.kinds import DecisionProtocol
 from madplug.records import (
     FAILED,
     LEAVE,

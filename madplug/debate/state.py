@@ -11,7 +11,6 @@ from typing import Any, Protocol, TypeVar
 from typing_extensions import override
 
 from madplug.aio import maybe_await
-from madplug.components import AnswerFormat
 from madplug.context import Debate
 from madplug.debate.cell import Cell
 from madplug.debate.checks import (
@@ -23,6 +22,7 @@ from madplug.debate.checks import (
 )
 from madplug.errors import ComponentError, ModelError, StudyStopped, listed, nearest
 from madplug.events import AgentsCast, CallAnswered, Event, MessageRecorded
+from madplug.kinds import AnswerFormat
 from madplug.records import (
     Agent,
     Answered,
@@ -154,10 +154,7 @@ class DebateState(Debate):
 
     @override
     async def view(self, turn: Turn) -> tuple[Message, ...]:
-        view = self.cell.hooks.madplug_view(debate=self, turn=turn)
-        if hasattr(view, "__await__"):
-            view = await view
-        return check_view(view, len(self.transcript))
+        return check_view(self.cell.hooks.madplug_view(debate=self, turn=turn), len(self.transcript))
 
     @override
     def service(self, name: str, protocol: Any = None) -> Any:

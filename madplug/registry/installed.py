@@ -20,8 +20,8 @@ import importlib_metadata as metadata
 from madplug import hookspecs
 from madplug._version import __version__
 from madplug.component import kind_of
-from madplug.components import HOST_KINDS, Component, Observer
 from madplug.errors import Problem, UserError, message_of, nearest
+from madplug.kinds import HOST_KINDS, Component, Observer
 from madplug.registry.local import from_session
 from madplug.registry.offers import Offer, component_problem, new_kind_problem
 from madplug.text import a
@@ -65,8 +65,7 @@ class Registry:
         self._added: set[str] = set()
         """The plugins that have added their commands."""
         self._offers: dict[tuple[str, str], Offer] = {}
-        self._manager = hookspecs.HookManager("madplug")
-        self._manager.add_hookspecs(hookspecs)
+        self._manager = hookspecs.HookManager()
         self._session = from_session(classes)
         for offer in self._session:
             self.kinds.setdefault(offer.kind, kind_of(offer.component))

@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from madplug.component import field_of
-from madplug.components import Component, Observer
 from madplug.events import METHODS
+from madplug.kinds import Component, Observer
 from madplug.options import Options
 from madplug.text import a
 

@@ -10,11 +10,11 @@ from typing import Optional
 
 from madplug.aio import iterate, maybe_await
 from madplug.calls.driver import StudyDriver
-from madplug.components import Executor
 from madplug.context import Sampled
 from madplug.debate.cell import Cell
 from madplug.debate.checks import check_iterable, describe_error
 from madplug.errors import StudyError
+from madplug.kinds import Executor
 from madplug.records import DebateResult, Ending, Job, Sample
 from madplug.store import SCOPE, DebateId, Scope, sample_digest
 from madplug.study.scoring import Scoring

@@ -17,11 +17,11 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from madplug.aio import is_cancelled, maybe_await
-from madplug.components import Observer
 from madplug.context import Run
 from madplug.debate.checks import describe_error
 from madplug.errors import StudyError
 from madplug.events import METHODS, CallAnswered, Event, MessageRecorded
+from madplug.kinds import Observer
 
 T = TypeVar("T")
 CAPACITY = 20_000

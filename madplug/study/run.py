@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from madplug.calls.driver import StudyDriver
-from madplug.components import Observer
 from madplug.config.check import sizes
 from madplug.config.plan import StudyPlan
 from madplug.context import Progress, Run
 from madplug.debate.loop import run_debate
 from madplug.errors import StudyStopped
 from madplug.events import StudyFinished, StudyStarted
+from madplug.kinds import Observer
 from madplug.records import Ending
 from madplug.redaction import redact
 from madplug.store import Reader, Recorder

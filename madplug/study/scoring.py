@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from madplug.aio import maybe_await
-from madplug.components import Metric
 from madplug.errors import ComponentError
+from madplug.kinds import Metric
 from madplug.records import DebateId, DebateResult, Usage
 from madplug.store import Recorder
 from madplug.store.scope import of_metric

@@ -9,11 +9,11 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
-from madplug.components import Observer
 from madplug.config import ResolvedStudy
 from madplug.config.check import warnings as spoiling
 from madplug.debate.loop import run_debate
 from madplug.errors import StudyError, UserError
+from madplug.kinds import Observer
 from madplug.records import Ending
 from madplug.rows import plain
 from madplug.store import Reader, Recorder, open_recorder, open_study

@@ -110,7 +110,7 @@ def summarise(recorder: Recorder, scope: Scope, setups: Iterable[CellSetup], rep
 
 def _own_figures(recorder: Recorder, scope: Scope, cell: Cell, report: Callable[[str], None]) -> dict[str, Any]:
     """What a cell's metrics report for the whole cell; one that fails is a problem of the study."""
-    from madplug.components import Metric
+    from madplug.kinds import Metric
 
     given: dict[str, Callable[[], Iterator[Any]]] = {
         "summarise": lambda: (result for result in recorder.results(cell.slug)

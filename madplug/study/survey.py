@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from madplug.component import identity_of
-from madplug.components import Dataset
 from madplug.context import Sampled
 from madplug.debate.cell import Cell
 from madplug.debate.checks import check_iterable, describe_error, method_name
 from madplug.errors import Problem, StudyError, UserError
+from madplug.kinds import Dataset
 from madplug.rows import storable_text
 from madplug.store import Recorder, sample_digest
 from madplug.study.setup import sampled

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from madplug.components import AnswerFormat, DecisionProtocol, Style, TurnOrder, Visibility
 from madplug.context import Debate
+from madplug.kinds import AnswerFormat, DecisionProtocol, Style, TurnOrder, Visibility
 from madplug.records import Decision, Message, Reply, Sample, Turn
 
 

@@ -7,7 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from madplug.components import (
+from madplug.config.plan import StudyPlan
+from madplug.debate.cell import BoundStyle, Cell
+from madplug.debate.state import DebateState, stored_debate
+from madplug.errors import ModelError
+from madplug.kinds import (
     AnswerFormat,
     Casting,
     Component,
@@ -24,10 +28,6 @@ from madplug.components import (
     TurnOrder,
     Visibility,
 )
-from madplug.config.plan import StudyPlan
-from madplug.debate.cell import BoundStyle, Cell
-from madplug.debate.state import DebateState, stored_debate
-from madplug.errors import ModelError
 from madplug.records import (
     Agent,
     Completion,

@@ -20,11 +20,11 @@ from madplug import (
     hookspecs,
 )
 from madplug.component import field_of, nested_fields
-from madplug.components import HOST_KINDS
 from madplug.config import load
 from madplug.config.read import read
 from madplug.config.shape import DebateSettings, RunSettings
 from madplug.debate.cell import Cell
+from madplug.kinds import HOST_KINDS
 from madplug.options import Nested
 from madplug.registry.describe import component as described
 from madplug.registry.describe import listing, options, page
@@ -86,9 +86,9 @@ def test_a_kind_without_a_component_has_a_table_too(madplug_plugin, write, tmp_p
 @pytest.mark.parametrize(("old", "new", "words"), [
     ("debate.referee", "debate.rounds", "Referee.slot is 'debate.rounds', which cannot be a table of the run file"),
     ("debate.referee", "limits.referee", "expected, for instance, 'referees'"),
-    ("debate.referee", "debate.styles", "which cannot be told from madplug.components.Style"),
-    ('"referees", "referee"', '"styles", "referee"', "cannot be told from madplug.components.Style"),
-    ('"referee", "referees"', '"style", "referees"', "cannot be told from madplug.components.Style"),
+    ("debate.referee", "debate.styles", "which cannot be told from madplug.kinds.Style"),
+    ('"referees", "referee"', '"styles", "referee"', "cannot be told from madplug.kinds.Style"),
+    ('"referee", "referees"', '"style", "referees"', "cannot be told from madplug.kinds.Style"),
     ('"referees", "referee"', '"referees", ""', "Referee is a kind of component without label"),
     ("class Strict", "    how_many = 'many'\nclass Strict", "Referee.how_many is 'many'; expected"),
     ("class Strict", "    of_study = True\nclass Strict", "a plugin's kind belongs to the cells of a study"),
@@ -547,5 +547,5 @@ def test_options_are_typed_without_a_cast(tmp_path):
     out, _, status = mypy.run(["--strict", "--config-file", "", "--follow-imports", "silent", str(path)])
     shown = [line.partition('"')[2].rstrip('"') for line in out.splitlines() if "Revealed type" in line]
     assert status == 0, out
-    assert shown == ["int", "madplug.components.Visibility", "list[madplug.components.Visibility]", "str", "int",
+    assert shown == ["int", "madplug.kinds.Visibility", "list[madplug.kinds.Visibility]", "str", "int",
                      "int", "str", "int"]

@@ -280,7 +280,7 @@ def test_no_method_is_known_to_the_host():
     words = re.compile(r"freemad|mallm|madc|reconcile|chateval|dmad|metadebate|\bsom\b|consensus|voting|plurality|"
                        r"conformity|affirmative|moderat\w+ (?!`)", re.IGNORECASE)
     host = Path(madplug.__file__).parent
-    for path in (p for p in host.rglob("*.py") if p.name not in ("hookspecs.py", "runspecs.py")):
+    for path in (p for p in host.rglob("*.py") if p.name != "hookspecs.py"):
         code = "\n".join(line for line in path.read_text().splitlines() if not re.search(r"`[^`]*`", line))
         assert not words.search(code), (path.name, words.search(code))
 

@@ -47,6 +47,10 @@ async def says(self, request):
     return "A"
 
 
+async def later(self, debate, turn):
+    return ()
+
+
 def nowhere(self, debate, request):
     asked = yield
     return replace(asked, model="nowhere")
@@ -68,6 +72,7 @@ def error_of(**parts):
     ({"visibility": broken(SeeAll, view=giving(None))},
      "Broken.view returned NoneType None; expected a sequence of Message"),
     ({"visibility": broken(SeeAll, view=giving(["a"]))}, "Broken.view returned str 'a'; expected Message"),
+    ({"visibility": broken(SeeAll, view=later)}, "expected a sequence of Message; is an `await` missing?"),
     ({"personas": [broken(PersonaGenerator, generate=giving("Ada"))]},
      "Broken.generate returned str 'Ada'; expected a sequence of Persona"),
     ({"casting": broken(Casting, cast=giving(None))},
@@ -427,11 +432,3 @@ def samples_of(rows):
         yield
         return rows
     return wrapper
-
-
-def test_a_visibility_may_be_asynchronous():
-    async def view(self, debate, turn):
-        return debate.transcript.messages
-
-    played = play(replies=lambda request: "A", visibility=broken(SeeAll, view=view), agents=2, rounds=2)
-    assert played.messages[3].seen == (0, 1)

@@ -8,9 +8,9 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import madplug
-from madplug import hookspecs, runspecs, services, testing
-from madplug.components import HOST_KINDS, Component, ModelOptions
+from madplug import hookspecs, services, testing
 from madplug.context import Debate, Setup
+from madplug.kinds import HOST_KINDS, Component, ModelOptions
 from madplug.transcript import Transcript
 from madplug_testing import contracts
 
@@ -50,11 +50,10 @@ def public():
     yield from (f"name madplug.testing.{name}" for name in testing.__all__)
     yield from (f"name madplug.services.{name}" for name in services.__all__)
     yield from (f"name madplug_testing.contracts.{name}" for name in contracts.__all__)
-    for module in (hookspecs, runspecs):
-        for name, hook in vars(module).items():
-            if name.startswith("madplug_"):
-                first = " -> first result" if hook.madplug_spec["firstresult"] else ""
-                yield f"hook {name}({signature(hook)}){first}"
+    for name, hook in vars(hookspecs).items():
+        if name.startswith("madplug_"):
+            first = " -> first result" if hook.madplug_spec["firstresult"] else ""
+            yield f"hook {name}({signature(hook)}){first}"
     for name in madplug.__all__:
         record = getattr(madplug, name)
         if inspect.isclass(record) and is_dataclass(record) and not inspect.isabstract(record):

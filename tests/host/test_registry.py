@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from madplug import hookspecs, runspecs
+from madplug import hookspecs
 from madplug.errors import UserError
 from madplug.registry.installed import Registry
 
@@ -113,10 +113,8 @@ def madplug_register_commands(cli):
 
 
 def test_every_hook_says_when_it_is_called_and_what_to_return():
-    for module in (hookspecs, runspecs):
-        hooks = {n: f for n, f in vars(module).items() if n.startswith("madplug_")}
-        assert hooks
-        for name, hook in hooks.items():
+    for name, hook in vars(hookspecs).items():
+        if name.startswith("madplug_"):
             arguments = hook.__code__.co_varnames[:hook.__code__.co_argcount]
             assert all(f"{a}:" in hook.__doc__ or f"{a}, " in hook.__doc__ for a in arguments), name
 

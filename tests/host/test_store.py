@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from madplug import Completion, Extension, hookimpl, runspecs
+from madplug import Completion, Extension, hookimpl
+from madplug.hookspecs import RUN_HOOKS
 from madplug.records import Caller
 from madplug.rows import from_row, to_json
 from madplug.store import Call, CallRow, open_recorder, open_study
@@ -62,13 +63,12 @@ def test_every_hook_of_a_run_is_heard():
     heard = set()
 
     def hears(name):
-        arguments = [a for a in getattr(runspecs, name).__code__.co_varnames if a != "return"]
+        arguments = [a for a in RUN_HOOKS[name].__code__.co_varnames if a != "return"]
         space = {"heard": heard, "hookimpl": hookimpl}
         exec(f"@hookimpl\ndef {name}(self, {', '.join(arguments)}):\n    heard.add('{name}')\n", space)
         return space[name]
 
-    names = [n for n in vars(runspecs) if n.startswith("madplug_")]
-    Ear = type("Ear", (Extension,), {"__doc__": "Hears.", "name": "ear", **{n: hears(n) for n in names}})
+    Ear = type("Ear", (Extension,), {"__doc__": "Hears.", "name": "ear", **{n: hears(n) for n in RUN_HOOKS}})
     play(replies=["A", "A"], agents=1, rounds=2, extensions=[Ear()])
     play(replies=[], agents=1, extensions=[Ear()], expect_failure=True)
-    assert heard == set(names)
+    assert heard == set(RUN_HOOKS)

@@ -12,10 +12,10 @@ import pytest
 
 import madplug
 from madplug.component import field_of
-from madplug.components import HOST_KINDS
 from madplug.config import Resolver
 from madplug.config.shape import slots as kinds_of
 from madplug.errors import ComponentError, UserError
+from madplug.kinds import HOST_KINDS
 from madplug.registry.installed import Registry
 from madplug.testing import PlainStyle, SeeAll
 from madplug_embeddings import Hashing

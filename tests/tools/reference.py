@@ -26,20 +26,19 @@ import pasting
 import madplug_export
 import madplug_prompting
 import madplug_read
+from madplug import context as debate
 from madplug import (
-    components,
     errors,
     events,
     hookspecs,
     options,
     records,
-    runspecs,
     services,
     store,
     testing,
     transcript,
 )
-from madplug import context as debate
+from madplug import kinds as bases
 from madplug.calls import driver
 from madplug.component import kind_of
 from madplug.debate import cell as cell_module
@@ -125,7 +124,7 @@ def offers() -> list[Offer]:
 
 def kinds() -> list[type[Any]]:
     """The host's kinds of component, and those of this repository's plugins."""
-    return list(dict.fromkeys([*components.HOST_KINDS, *(kind_of(o.component) for o in offers())]))
+    return list(dict.fromkeys([*bases.HOST_KINDS, *(kind_of(o.component) for o in offers())]))
 
 
 def text_of(thing: Any) -> str:
@@ -150,11 +149,10 @@ def reference() -> str:
              "`Outcome` is `\"done\"`, `\"failed\"` or `\"stopped\"`, and `Source` is `\"shared\"` (by an identical "
              "request in flight) or `\"stored\"`. `Replies` are scripted replies: a sequence for all agents, one "
              "sequence per agent id, or a function of the request."]
-    parts += ["## Registration hooks", text_of(hookspecs), *hooks(hookspecs)]
-    parts += ["## Hooks of a run", text_of(runspecs), *hooks(runspecs)]
-    parts += ["## Base classes", text_of(components), *base_classes()]
+    parts += ["## Hooks", text_of(hookspecs), *hooks()]
+    parts += ["## Base classes", text_of(bases), *base_classes()]
     parts += ["## Options", text_of(options), *option_types(), "### Options of every model (`ModelOptions`)",
-              keys(components.Model.Options)]
+              keys(bases.Model.Options)]
     parts += ["## What a component is given", *(given(owner, names.split()) for owner, names in GIVEN.items())]
     parts += record_pages(debate, only=("Spending",))
     parts += ["## Services (`madplug.services`)", text_of(services),
@@ -183,9 +181,9 @@ def reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def hooks(module: ModuleType) -> Iterator[str]:
-    """A section for each hook of a module, in its order."""
-    for name, hook in vars(module).items():
+def hooks() -> Iterator[str]:
+    """A section for each hook."""
+    for name, hook in vars(hookspecs).items():
         if name.startswith("madplug_"):
             arguments = ", ".join(inspect.signature(hook).parameters)
             yield f"### `{name}({arguments})`\n\n```python\n{signature(name, hook)}\n```\n\n{text_of(hook)}"
@@ -193,7 +191,7 @@ def hooks(module: ModuleType) -> Iterator[str]:
 
 def base_classes() -> Iterator[str]:
     """A section for each base class."""
-    for cls in (components.Component, *components.HOST_KINDS):
+    for cls in (bases.Component, *bases.HOST_KINDS):
         kind = f" (kind `{cls.kind}`, in the run file `{cls.slot}`)" if "kind" in vars(cls) else ""
         rows = "\n".join(members(cls, sys.modules[cls.__module__], skip=(*KIND, "Options")))
         yield f"### `{cls.__name__}`{kind}\n\n{text_of(cls)}\n\n{rows}".rstrip()
@@ -443,7 +441,7 @@ def run_file() -> str:
     head = ["| table | what it names | hook that registers it |", "|---|---|---|"]
     parts += ["## Slots", RESERVED, "\n".join([*head, *map(slot_row, kinds())])]
     parts += ["## Options of every model", "In `[models.NAME]`, in addition to those of the model itself. All of "
-              "them may change between two runs of a study.", keys(components.Model.Options)]
+              "them may change between two runs of a study.", keys(bases.Model.Options)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -467,7 +465,7 @@ def keys(table: Any) -> str:
 def slot_row(base: Any) -> str:
     """A kind's row in the table of slots."""
     table = {"list": f"`[[{base.slot}]]`", "none": f"`{base.slot} = \"...\"`"}.get(base.how_many, f"`[{base.slot}]`")
-    hook = base.plural if base in components.HOST_KINDS else "components"
+    hook = base.plural if base in bases.HOST_KINDS else "components"
     return f"| {table} | {a(base.label)} | `madplug_register_{hook}` |"
 
 

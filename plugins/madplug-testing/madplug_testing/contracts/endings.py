@@ -9,8 +9,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from madplug import Debate, Decision, Reopen, pictures_in, plain, runspecs
+from madplug import Debate, Decision, Reopen, pictures_in, plain
 from madplug.debate.state import change
+from madplug.hookspecs import RUN_HOOKS
 from madplug.testing import debate_from, wait_for
 from madplug_testing.contracts.base import DebateContract
 from madplug_testing.contracts.scene import decided_again, json_able, same_twice, variants
@@ -198,13 +199,13 @@ class ExtensionContract(DebateContract):
         return {"extensions": [component]}
 
     def test_its_hooks_exist_and_are_marked(self) -> None:
-        """Every method named `madplug_...` is a hook of `madplug/runspecs.py` and marked with `@hookimpl`.
+        """Every method named `madplug_...` is a hook of `madplug/hookspecs.py` and marked with `@hookimpl`.
 
         If this fails: a hook that is misspelt or unmarked is never called.
         """
         named = {n: f for n, f in inspect.getmembers(self.component, callable) if n.startswith("madplug_")}
         assert named, "it implements no hook"
-        unknown = sorted(n for n in named if not hasattr(runspecs, n))
+        unknown = sorted(n for n in named if n not in RUN_HOOKS)
         assert not unknown, f"no such hook: {', '.join(unknown)}"
         unmarked = sorted(n for n, f in named.items() if getattr(f, "madplug_impl", None) is None)
         assert not unmarked, f"not marked with @hookimpl: {', '.join(unmarked)}"
@@ -215,7 +216,6 @@ class ExtensionContract(DebateContract):
         If this fails: `@hookimpl(wrapper=True)`, `result = yield`, and return the result to use. Without `yield` the
         extension replaces the host and every extension inside it.
         """
-        around = {n for n, spec in vars(runspecs).items() if getattr(spec, "madplug_spec", {}).get("firstresult")}
-        for name in sorted(around & set(dir(self.component))):
+        for name in sorted(RUN_HOOKS.keys() & set(dir(self.component))):
             assert getattr(self.component, name).madplug_impl["wrapper"], f"{name} is not a wrapper"
 

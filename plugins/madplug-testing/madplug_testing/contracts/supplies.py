@@ -20,11 +20,11 @@ from pydantic import ValidationError
 
 from madplug import Component, DebateFinished, ModelOptions, Observer, Sample, to_json
 from madplug.component import field_of
-from madplug.components import HOST_KINDS
 from madplug.config.build import Builder
 from madplug.config.plan import StudyPlan
 from madplug.config.shape import slots as kinds_of
 from madplug.config.shape import tables
+from madplug.kinds import HOST_KINDS
 from madplug.store import Recorder, open_recorder
 from madplug.study import Ending, Made, Registry, StudyRun, load
 from madplug_testing.contracts.base import ComponentContract, DebateContract

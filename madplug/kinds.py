@@ -15,8 +15,9 @@ A component is one choice among many, named in a run file, with typed options:
 
 Components are made once per cell from their options and hold no state of a debate: the transcript is the
 only state. Methods may be plain or `async`; the host awaits what is awaitable. Those that only describe (`calls`,
-`check`, `turns`) or compare (an answer format's `canonical`, `same`, `instruction`, `pattern`) are plain. A model is
-reached only through `await debate.ask(...)`, so that every call is counted, limited, stored and shared in one place.
+`check`, `turns`), show (a visibility's `view`) or compare (an answer format's `canonical`, `same`, `instruction`,
+`pattern`) are plain. A model is reached only through `await debate.ask(...)`, so that every call is counted, limited,
+stored and shared in one place.
 
 Making a component must be cheap: import heavy packages in `prepare` or `open`.
 """
@@ -373,7 +374,7 @@ class Metric(Component):
 
 
 class Extension(Component):
-    """Takes part in a debate through methods that are named after the hooks in `madplug/runspecs.py` and marked
+    """Takes part in a debate through methods that are named after the hooks in `madplug/hookspecs.py` and marked
     `@hookimpl`."""
 
     kind, plural, label, slot = "extension", "extensions", "extension", "extensions"
