@@ -10,60 +10,37 @@ from typing import TYPE_CHECKING
 from madplug._lazy import lazy_names
 from madplug._version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from madplug.aio import iterate as iterate
-    from madplug.aio import maybe_await as maybe_await
-    from madplug.aio import without_exit as without_exit
-    from madplug.cli.api import StudyResult as StudyResult
-    from madplug.cli.api import arun as arun
-    from madplug.cli.api import check as check
-    from madplug.cli.api import list_components as list_components
-    from madplug.cli.api import run as run
+if TYPE_CHECKING:  # isort: off
+    from madplug.aio import iterate as iterate, maybe_await as maybe_await, without_exit as without_exit
+    from madplug.cli.api import StudyResult as StudyResult, arun as arun, check as check
+    from madplug.cli.api import list_components as list_components, run as run
     from madplug.cli.launch import launch as launch
     from madplug.cli.program import main as main
-    from madplug.cli.tables import conclusion as conclusion
-    from madplug.cli.tables import summary_rows as summary_rows
+    from madplug.cli.tables import conclusion as conclusion, summary_rows as summary_rows
     from madplug.component import Component as Component
     from madplug.context import *  # noqa: F403
-    from madplug.debate.cell import BoundStyle as BoundStyle
-    from madplug.debate.cell import Cell as Cell
+    from madplug.debate.cell import BoundStyle as BoundStyle, Cell as Cell
     from madplug.errors import *  # noqa: F403
-    from madplug.errors import listed as listed
-    from madplug.errors import message_of as message_of
-    from madplug.errors import nearest_or_all as nearest_or_all
     from madplug.events import *  # noqa: F403
     from madplug.events import Event as Event
     from madplug.hookspecs import hookimpl as hookimpl
     from madplug.kinds import *  # noqa: F403
     from madplug.options import *  # noqa: F403
     from madplug.records import *  # noqa: F403
-    from madplug.records import earlier_answers as earlier_answers
-    from madplug.redaction import forms_of as forms_of
-    from madplug.redaction import hide as hide
-    from madplug.redaction import redact as redact
-    from madplug.rows import from_row as from_row
-    from madplug.rows import parse_json as parse_json
-    from madplug.rows import pictures_in as pictures_in
-    from madplug.rows import plain as plain
-    from madplug.rows import to_json as to_json
+    from madplug.redaction import forms_of as forms_of, hide as hide, redact as redact
+    from madplug.rows import from_row as from_row, parse_json as parse_json, pictures_in as pictures_in
+    from madplug.rows import plain as plain, to_json as to_json
     from madplug.services import *  # noqa: F403
-    from madplug.store import Reader as Reader
-    from madplug.store import Recorder as Recorder
-    from madplug.store import open_study as open_study
+    from madplug.store import Reader as Reader, Recorder as Recorder, open_study as open_study
     from madplug.subprocesses import python_command as python_command
-    from madplug.text import columns as columns
-    from madplug.text import count as count
-    from madplug.text import dollars as dollars
-    from madplug.text import safe as safe
+    from madplug.text import columns as columns, count as count, dollars as dollars, safe as safe
     from madplug.transcript import Transcript as Transcript
+# isort: on
 
 _HOMES = {
     "debate.cell": ("BoundStyle", "Cell"),
-    "kinds": (
-        "AnswerFormat", "Casting", "Dataset", "DecisionProtocol", "Executor", "Extension", "Metric",
-        "Model", "Observer", "Paradigm", "PersonaGenerator", "Phase", "Service", "Style", "TurnOrder",
-        "Visibility",
-    ),
+    "kinds": ("AnswerFormat", "Casting", "Dataset", "DecisionProtocol", "Executor", "Extension", "Metric", "Model",
+              "Observer", "Paradigm", "PersonaGenerator", "Phase", "Service", "Style", "TurnOrder", "Visibility"),
     "aio": ("iterate", "maybe_await", "without_exit"),
     "cli.api": ("StudyResult", "arun", "check", "list_components", "run"),
     "component": ("Component",),

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from typing_extensions import get_protocol_members, is_protocol
+from typing_extensions import get_protocol_members
 
 from madplug.errors import ComponentError, listed, nearest
 from madplug.text import a
@@ -80,12 +80,9 @@ def find_service(services: Mapping[str, Any], name: str, protocol: type[Any] | N
         raise ComponentError(f"a component asked for the service '{name}', which this cell does not use"
                              f"{nearest(name, services)}; it uses {listed(sorted(services), near=name) or 'none'}")
     found = services[name]
-    if protocol is None:
-        return found
-    missing = lacks(type(found), protocol) if is_protocol(protocol) else []
-    if missing or not (is_protocol(protocol) or isinstance(found, protocol)):
-        why = f": it has no `async def {missing[0]}`" if missing else ""
-        raise ComponentError(f"the service '{name}' ({type(found).__qualname__}) is not {a(protocol.__name__)}{why}")
+    if protocol is not None and (missing := lacks(type(found), protocol)):
+        raise ComponentError(f"the service '{name}' ({type(found).__qualname__}) is not {a(protocol.__name__)}: it has "
+                             f"no `async def {missing[0]}`")
     return found
 
 

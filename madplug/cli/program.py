@@ -40,6 +40,19 @@ DISTRIBUTIONS: Mapping[str, str] = {
 """The distribution to install for a command, or an option of a command, that is not there."""
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Collect no garbage meanwhile, and at exit none of what is there by then: what a listing imports stays."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if collecting:
+            gc.enable()
+
+
 class Program(click.Group):
     """The host's commands, and the commands and options that plugins add.
 
@@ -81,6 +94,7 @@ class Program(click.Group):
             raise UserError(f"{name}: {option} is given more than once and takes one value")
         return super().resolve_command(ctx, args)
 
+    @_uncollected()
     def _add(self, plugin: str | None = None) -> None:
         """Add what a plugin has, or all of them."""
         from madplug.registry.installed import Registry
@@ -134,19 +148,6 @@ def _repeated(command: click.Command | None, args: Sequence[str]) -> list[str]:
               if isinstance(option, click.Option) and not (option.multiple or option.is_flag or option.count)]
     given = [text.partition("=")[0] for text in args]
     return [name for name in single if given.count(name) > 1]
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Collect no garbage meanwhile, and at exit none of what is there by then: what a listing imports stays."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if collecting:
-            gc.enable()
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})

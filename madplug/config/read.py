@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_settings import BaseSettings, TomlConfigSettingsSource
 
 from madplug.config.problems import problems_of
 from madplug.config.shape import MOST_CELLS, Table
@@ -72,19 +71,12 @@ def _as_table(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-class _RunFile(TomlConfigSettingsSource):
-    """The file as a source of settings."""
-
-    def _read_file(self, file_path: Path) -> Table:
-        return dict(tomllib.loads(file_path.read_text(encoding="utf-8-sig")))  # some editors begin a file with a mark
-
-
 def _parse(path: Path) -> Table:
     try:
         if not path.is_file():
             what = "is a directory, not a run file" if path.is_dir() else "no such file"
             raise UserError(f"{path}: {what}{nearest_file(path, '.toml')}")
-        return dict(_RunFile(BaseSettings, path)())
+        return dict(tomllib.loads(path.read_text(encoding="utf-8-sig")))  # some editors begin a file with a mark
     except OSError as error:
         raise UserError(f"{path!s:.200}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

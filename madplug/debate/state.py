@@ -61,19 +61,6 @@ class ModelClient(Protocol):
         """The value stored under a name, or else this one, which is stored."""
 
 
-class _Unconnected:
-    """The client of a debate that is not connected to any model."""
-
-    async def send(self, caller: Caller, request: Request, body: str) -> Answered:
-        raise ComponentError("a component asked a model, but this debate is not connected to one")
-
-    def identity(self, cell: str, model: str) -> str:
-        return model
-
-    async def keep(self, name: str, value: Callable[[], Awaitable[T] | T] | T) -> T:
-        return await maybe_await(value() if callable(value) else value)  # type: ignore[no-any-return]
-
-
 turn_calls: ContextVar[list[tuple[str, str]] | None] = ContextVar("turn_calls", default=None)
 """(key, model) of the calls made so far in the current turn."""
 
@@ -85,7 +72,7 @@ class DebateState(Debate):
     cell: Cell
     right: tuple[str, ...] = ()
     """The references, which components may not see unless the cell is an oracle's."""
-    client: ModelClient = field(default_factory=_Unconnected)
+    client: ModelClient = field(kw_only=True)
     emit: Callable[[Event], None] | None = None
     """Called with every event of this debate."""
     order: int = 0

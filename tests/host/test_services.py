@@ -35,14 +35,10 @@ class Plain(Protocol):
     async def embed(self, texts): ...
 
 
-@pytest.mark.parametrize(("wanted", "message"), [
-    (Plain, "the service 'empty' (Service) is not a Plain: it has no `async def embed`"),
-    (Library, "the service 'empty' (Service) is not a Library"),
-])
-def test_a_service_is_checked_as_madplug_check_does(wanted, message):
+def test_a_service_is_checked_as_madplug_check_does():
     debate = debate_from("A")
     debate.cell.services = {"s": Library(), "empty": Service()}
-    assert debate.service("s", wanted) is debate.cell.services["s"]
+    assert debate.service("s", Plain) is debate.cell.services["s"]
     with pytest.raises(ComponentError) as refused:
-        debate.service("empty", wanted)
-    assert str(refused.value) == message
+        debate.service("empty", Plain)
+    assert str(refused.value) == "the service 'empty' (Service) is not a Plain: it has no `async def embed`"

@@ -44,7 +44,7 @@ class Early(DecisionProtocol):
 def again(played, decision):
     cell = Cell(slug="again", answers=StrippedText(), turns=SpeakAll(), visibility=SeeAll(), decision=decision,
                 styles=[BoundStyle(PlainStyle())], rounds=3, agents=2)
-    debate = DebateState(cell, played.result.sample)
+    debate = DebateState(cell, played.result.sample, client=played.debate.client)
     return wait_for(follow(debate, played.result)), debate
 
 
