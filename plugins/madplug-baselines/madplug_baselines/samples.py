@@ -41,7 +41,6 @@ class Matchable(TurnOrder):
         if self.number() == "matched" and cell.match is None:
             yield (f'{self.asked} = "matched" takes the calls of another cell; name it with '
                    'match = {cell = "...", by = "calls"}')
-        yield from super().check(cell)
 
     def by_tokens(self, debate: Debate) -> bool:
         """Whether the budget is the matched debate's tokens."""
@@ -105,6 +104,15 @@ class Samples(Matchable):
     asked = "samples"
     seats = True
     Options = SamplesOptions
+
+    def check(self, cell: Any) -> Iterable[str]:
+        """Agents have no effect on matched samples that are all asked alike; a recorded run file still has them."""
+        yield from super().check(cell)
+        written = {"debate.paradigm", "debate.agents"} <= cell.settings.keys()  # the former is never recorded
+        alike = cell.casting is None and all(maker.full_name == "personas.none" for maker in cell.personas)
+        if written and alike and cell.match is not None and not isinstance(self.number(), int):
+            yield (f"debate.agents changes nothing: there are as many samples as the {cell.match['by']} of "
+                   f"'{cell.match['cell']}' allow; leave out agents, or match")
 
     def waves(self, debate: Debate) -> Iterator[Sequence[Turn]]:
         """One wave of all samples; by tokens, a wave for each."""
