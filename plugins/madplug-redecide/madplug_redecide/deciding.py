@@ -7,6 +7,7 @@ import shlex
 from collections.abc import AsyncIterator, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,12 +80,22 @@ def way_out(problems: Sequence[Problem], cells: Sequence[Table]) -> Iterator[Pro
 
 def keep_settings(resolved: ResolvedStudy, recorded: Reader, changes: Sequence[Mapping[str, Any]] = ()) -> None:
     """Give the cells the settings that set them apart when the study was run, and the changes; an expanded cell
-    spells out every option of every component."""
-    before = recorded.fact("settings")
+    spells out every option of every component. A data set that is not there any more is a setting of each cell if it
+    was one of any."""
+    fact = recorded.fact("settings")
+    told = fact if isinstance(fact, Mapping) else {}
+    before = {slug: own for slug, own in told.items() if isinstance(own, Mapping)}
     changed = {key: value for change in changes for key, value in dotted(change)}
+    of_data = {key for own in before.values() for key in own if key.partition(".")[0] == "dataset"}
+    written = {cell["name"]: cell for cell in read(recorded.folder / "study.toml", (), {})["cells"]}
     for cell in resolved.plan.cells:
-        own = before.get(cell.slug) if isinstance(before, Mapping) else None
-        cell.settings = {**(own if isinstance(own, Mapping) else {}), **changed}
+        data = {key: value for key in of_data if (value := _at(written[cell.slug], key)) is not None}
+        cell.settings = {**(data if cell.dataset is None else {}), **before.get(cell.slug, {}), **changed}
+
+
+def _at(table: Any, key: str) -> Any:
+    """The value at a dotted key of a run file, or None."""
+    return reduce(lambda inner, part: inner.get(part) if isinstance(inner, dict) else None, key.split("."), table)
 
 
 def _models_of(table: Table) -> set[str]:

@@ -139,6 +139,13 @@ def test_rescoring_and_deciding_again_keep_what_sets_the_cells_apart(program, wr
         {**own, "debate.decision": {"use": "kit.last_round"}} for own in settings]
 
 
+def test_a_study_decided_again_tells_the_data_of_every_cell_where_one_has_its_own(program, write, tmp_path):
+    program("run", write(RUN + '\n[[cells]]\nname = "a"\n[[cells]]\nname = "b"\ndataset.size = 2\n'))
+    program("decide", "runs/study", "--output", "runs/again")
+    assert [cell["settings"] for cell in summary(tmp_path, "again")["cells"]] == [
+        {"dataset.size": 6}, {"dataset.size": 2}]
+
+
 def test_rescoring_keeps_failed_debates_and_scores_them_as_a_run_does(program, write, tmp_path):
     (tmp_path / "mine.py").write_text(FLAKY)
     model = ("--set", "models.m.use=./mine.py:Flaky", "--set", "models.m.attempts=1", "--set", "repeats=2")

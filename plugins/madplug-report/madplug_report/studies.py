@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -95,15 +96,13 @@ def _open(number: int, folder: Path) -> Study:
     summary, manifest = _json(folder / "summary.json"), _json(folder / "manifest.json")
     of_cell = {str(c.get("cell")): c for c in summary.get("cells", ()) if isinstance(c, Mapping)}
     resolved, debated = _table(identity.get("cells")), _debated(identity)
-    own = {slug for slug, ended in of_cell.items() for key in _table(ended.get("settings"))
-           if key.partition(".")[0] == "dataset"}
-    if own:
-        debated = {**debated, **{slug: cell for slug, cell in _written_cells(folder).items() if slug not in own}}
+    data = _data(debated, {slug: _table(ended.get("settings")) for slug, ended in of_cell.items()}, folder)
     cells = []
     for slug in dict.fromkeys([*resolved, *of_cell, *recorded]):
         table, ended = _table(resolved.get(slug)), _table(of_cell.get(slug))
         table = table if is_cell(table) else {}
-        table = {**table, **{key: value for key, value in _table(debated.get(slug)).items() if key == "dataset"}}
+        if data.get(slug):
+            table = {**table, "dataset": data[slug]}
         cells.append(CellFacts(
             number, slug, slug, oracle=bool(table.get("oracle") or ended.get("oracle")),
             settings=_table(ended.get("settings")), resolved=table, figures=_figures(ended.get("figures"), problems),
@@ -151,11 +150,19 @@ def _written(folder: Path) -> Mapping[str, Any]:
     return {}
 
 
-def _written_cells(folder: Path) -> dict[str, Mapping[str, Any]]:
-    """The cells that name a data set there; their identity leaves out which file it is."""
+def _data(debated: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]],
+          folder: Path) -> dict[str, Mapping[str, Any]]:
+    """The data set of each cell; where only files tell them apart, which identities leave out, with its file."""
+    data = {slug: _table(_table(cell).get("dataset")) for slug, cell in debated.items()}
+    if not any(key.partition(".")[0] == "dataset" for own in settings.values() for key in own) or any(
+            one != other for one, other in pairwise(data.values())):
+        return data
     cells = _written(folder).get("cells")
-    return {str(cell.get("name")): cell for cell in (cells if isinstance(cells, list) else ())
-            if isinstance(cell, Mapping) and "dataset" in cell}
+    written = {str(cell.get("name")): _table(cell.get("dataset")) for cell in cells if isinstance(cell, Mapping)} \
+        if isinstance(cells, list) else {}
+    given = {slug: _table(settings.get(slug, {}).get("dataset")) or written.get(slug, {}) for slug in data}
+    return {slug: {**own, **{key: given[slug][key] for key in ("path",) if key in given[slug]}}
+            for slug, own in data.items()}
 
 
 def _table(value: Any) -> Mapping[str, Any]:

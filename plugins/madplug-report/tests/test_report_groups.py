@@ -214,8 +214,10 @@ def test_a_metric_can_be_for_a_level_with_an_equals_sign(study, kit):
     assert [c["metric"] for c in report["cells"]] == ["qa.accuracy", "qa.f1"]
 
 
-def test_cells_without_a_data_set_of_their_own_are_shown_with_that_of_the_study(study, kit):
-    folder = study([kit.Drawn("a"), kit.Drawn("b", settings={"dataset.path": "late.csv"})], samples=3)
+@pytest.mark.parametrize("own", [
+    {"dataset.path": "late.csv"}, {"dataset": {"use": "files.table", "path": "late.csv"}}])
+def test_cells_without_a_data_set_of_their_own_are_shown_with_that_of_the_study(study, kit, own):
+    folder = study([kit.Drawn("a"), kit.Drawn("b", settings=own)], samples=3)
     (folder / "study.toml").write_text("".join(
         f'[[cells]]\nname = "{cell}"\ndataset = {{use = "files.table", path = "/x/{name}.csv"}}\n'
         for cell, name in {"a": "early", "b": "late"}.items()))
