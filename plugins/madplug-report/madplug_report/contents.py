@@ -232,7 +232,8 @@ def other_metrics(report: Mapping[str, Any], most: int | None = None) -> Table:
     steps = any(_STEP.search(name) for name in names)
     return Table("Other metrics", ["cell", *names, "undecided", "failed"], rows, notes=[
         *(f"{whole}: {n} figures, with --output and --json" for whole, n in many.items()),
-        *["TT TF FT FF: steps of answers from right (T) or wrong (F), the first letter, to right or wrong, the second"]
+        *["TT TF FT FF: steps of answers from right (T) or wrong (F), the first letter, to right or wrong, the second; "
+          "one that could not be read counts as wrong"]
         * steps])
 
 

@@ -26,7 +26,7 @@ class Round:
     pairs: int = 0
     """Debates with at least two voters, over which the agreement is."""
     turns: int = 0
-    """Voters who also spoke in the round before."""
+    """Answers of voters that could be read and have one before; a change is between two such answers."""
     changed: int = 0
     judged: int = 0
     """Of these turns, those in debates where it is known which answers are right."""
@@ -87,14 +87,14 @@ class CellRounds:
             self.respelled += key not in references
         if self.pool:
             self._vote([m.key for m in said if m.agent in voters], right)
-        before: Keys | None = None
+        before: Keys = {}
         lone: tuple[Round, int] | None = None
         for number in sorted(table):
             keys = table[number]
             if any(k is not None for k in keys.values()):
                 self._add(number, keys, before, right)
                 lone = self._add_lone(self.rounds[number - 1], keys, right, lone, score)
-                before = keys
+                before |= {agent: key for agent, key in keys.items() if key is not None}
         self._add_positions(said, voters, table)
 
     def _table(self, said: Sequence[SaidMessage], voters: Collection[int]) -> dict[int, Keys]:
@@ -120,7 +120,7 @@ class CellRounds:
             counts[1] += key is not None
         return table
 
-    def _add(self, number: int, keys: Keys, before: Keys | None, right: Collection[str] | None) -> None:
+    def _add(self, number: int, keys: Keys, before: Keys, right: Collection[str] | None) -> None:
         while len(self.rounds) < number:
             self.rounds.append(Round())
         r = self.rounds[number - 1]
@@ -130,9 +130,7 @@ class CellRounds:
         if same is not None:
             r.agreement += same
             r.pairs += 1
-        if before is None:
-            return
-        both = [(before[a], k) for a, k in keys.items() if a in before]
+        both = [(before[a], k) for a, k in keys.items() if a in before and k is not None]
         r.turns += len(both)
         r.judged += len(both) if right is not None else 0
         for was, now in both:
@@ -150,7 +148,7 @@ class CellRounds:
         counts = Counter(k for k in keys.values() if k is not None)
         r.known += 1
         r.right += counts.most_common(1)[0][0] in right
-        if before is not None and before[1] in keys:
+        if before is not None and keys.get(before[1]) is not None:
             before[0].followed += 1
             before[0].kept += keys[before[1]] in right
         those = [agent for agent, key in keys.items() if key in right]

@@ -75,12 +75,12 @@ def test_answers_that_go_back_and_forth():
     assert [r.to_wrong for r in cell.rounds] == [0, 1, 0]
 
 
-def test_an_answer_that_can_no_longer_be_read_has_changed_and_is_wrong():
-    cell = rounds_of("A- AA", key="A", score=1.0)
-    assert (cell.rounds[1].changed, cell.rounds[1].to_wrong) == (1, 1)
+def test_a_change_is_between_an_answer_and_the_one_before_it_that_could_be_read():
+    cell = rounds_of("A-B -AA BBB", key="A", score=1.0)
+    assert [(r.turns, r.changed, r.to_wrong) for r in cell.rounds] == [(0, 0, 0), (1, 0, 0), (3, 1, 1)]
 
 
-def test_only_who_spoke_in_both_rounds_can_have_changed():
+def test_only_who_spoke_before_can_have_changed():
     cell = cell_of("1.0A 2.0B 2.1B", key="B", score=0.0)
     assert (cell.rounds[1].turns, cell.rounds[1].changed) == (1, 1)
 

@@ -24,7 +24,8 @@ def changes(report: Mapping[str, Any]) -> Chart | None:
     chosen = what if judged else what[:1]
     unknown = "" if judged else " Which answers are right is not shown: references are not spelled as answers are."
     return _chart(report, chosen, "flips", "Answers changed from round to round",
-                  f"Shares of voters who had spoken in the round before. {GOING}{unknown}", start=2, separate=False)
+                  f"Shares of voters' answers that could be read and have one before. {GOING}{unknown}", start=2,
+                  separate=False)
 
 
 def dynamics(report: Mapping[str, Any]) -> Chart | None:
