@@ -10,7 +10,18 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
-from madplug import AgentsCast, DebateStarted, Message, MessageRecorded, Observer, Progress, Request, Run, safe
+from madplug import (
+    AgentsCast,
+    DebateStarted,
+    Message,
+    MessageRecorded,
+    Observer,
+    Progress,
+    Request,
+    Run,
+    earlier_answers,
+    safe,
+)
 from madplug_ask.told import letters_of
 
 EVERY = 2.0
@@ -45,7 +56,8 @@ class Transcript(Observer):
         """Those whose messages are not recorded yet; the first is shown while it is written."""
         self._chairs = False
         """Whether a chair writes, which has not been said yet."""
-        self._latest: dict[int, str] = {}
+        self._said: dict[int, dict[int, Message]] = {}
+        """The messages of each agent, by id."""
         self._round = 0
         """That of the latest heading."""
         self._column = 0
@@ -100,6 +112,8 @@ class Transcript(Observer):
         """Finish the message that was being shown, or print one that was not."""
         message = event.message
         with self._lock:
+            if message.agent is not None:
+                self._said.setdefault(message.agent, {})[message.id] = message
             if message.retracted:
                 self._print(Text(f"  (round {message.round}, {self._who(message.agent)}: retracted)", style="yellow"))
                 return
@@ -145,11 +159,10 @@ class Transcript(Observer):
         agent, key, answer = message.agent, message.key, message.answer
         if agent is None or key is None:
             return
-        before = self._latest.get(agent)
-        self._latest[agent] = key
         if answer is not None and answer.strip() == message.content.strip():
             return
-        changed = f"{safe(before)} -> " if before not in (None, key) else ""
+        before = earlier_answers(self._said[agent].values()).get(message.id, key)
+        changed = f"{safe(before)} -> " if before != key else ""
         self._print(Text.assemble("  ", (f"{changed}{safe(answer or key)}", "bold yellow" if changed else "bold")))
 
     def _show(self, voice: _Voice) -> None:

@@ -195,7 +195,14 @@ def test_each_round_has_a_heading_whether_or_not_its_replies_are_streamed(shown)
 def test_a_change_of_mind_or_a_retraction_is_marked_and_control_characters_are_not_printed(shown):
     transcript, text = shown
     say(transcript, 0, 0, "A", "A")
-    say(transcript, 1, 0, "B\x1b[2J", "B")
+    say(transcript, 1, 0, "B\x1b[2J", "B", round=2)
     say(transcript, 1, 0, "B", "B", round=2, retracted=True)
     assert "  A -> B\n  (round 2, Agent 1: retracted)\n" in text.getvalue()
     assert "\x1b" not in text.getvalue()
+
+
+def test_a_further_sample_of_an_agent_is_no_change_of_mind(shown):
+    transcript, text = shown
+    for id, key in enumerate("AB"):
+        say(transcript, id, 0, f"I say {key}", key)
+    assert text.getvalue().endswith("\nAgent 1\nI say B\n  B\n")

@@ -135,8 +135,7 @@ def _answers(said: Sequence[Mapping[str, Any]], agent: int) -> list[str | None]:
 
 def _earlier(record: Mapping[str, Any]) -> dict[int, str]:
     """By the id of a message, the key of its author's answer before."""
-    return earlier_answers(Message(m["id"], m["round"], m["wave"], m["agent"], m["move"], "", key=m["key"],
-                                   seen=m["seen"], retracted=m["retracted"]) for m in record["messages"])
+    return earlier_answers(Message(**m) for m in record["messages"])
 
 
 def message_rows(record: Mapping[str, Any]) -> Iterator[Row]:

@@ -7,13 +7,14 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing, suppress
+from dataclasses import asdict
 from io import StringIO
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from madplug import DebateResult, Decision, Sample, UserError
+from madplug import DebateResult, Decision, Message, Sample, UserError
 from madplug.store import open_recorder, open_study
 from madplug.testing import wait_for
 from madplug_export.files import export_to
@@ -57,8 +58,8 @@ def test_first_answers_and_changes_by_hand():
     ids = count()
 
     def said(number, agent, key, answer="x", retracted=False, seen=()):
-        return {**dict.fromkeys(MESSAGE), "id": next(ids), "round": number, "agent": agent, "key": key, "seen": seen,
-                "answer": answer, "retracted": retracted}
+        return asdict(Message(next(ids), number, 0, agent, "improve", "", answer=answer, key=key, seen=seen,
+                              retracted=retracted))
     record = {
         "cell": "c", "repeat": 0, "sample": {"id": "q", "group": "", "question": "?"}, "references": ["A"],
         "agents": agents, "messages": [

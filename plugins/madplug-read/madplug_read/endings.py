@@ -26,10 +26,11 @@ _TOLD: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
 def told(folder: Path) -> Iterator[str]:
     """How many debates failed, and a sentence for each cell, with the commonest reason; those with most come first."""
     with open_study(folder) as study:
-        if failed := sum(cell.failed for cell in study.overview()):
+        cells = study.overview()
+        if failed := sum(cell.failed for cell in cells):
             yield f"{count(failed, 'debate')} failed; madplug read {shlex.quote(str(folder))} --failed lists them"
         for name, (what, has) in _TOLD.items():
-            found = sorted((c for c in study.overview() if getattr(c, name)), key=lambda c: -getattr(c, name))
+            found = sorted((c for c in cells if getattr(c, name)), key=lambda c: -getattr(c, name))
             for cell in found[:MOST_CELLS]:
                 rows = (row for row in study.figures(cell.cell) if has(row))
                 ids = (DebateId(row["cell"], row["repeat"], row["sample"]) for row in islice(rows, LOOKED_AT))

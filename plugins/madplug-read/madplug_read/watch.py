@@ -45,6 +45,7 @@ class _Debate:
     id: DebateId
     names: dict[int, str] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)
+    by_agent: dict[int | None, dict[int, Message]] = field(default_factory=dict)
     calls: dict[str, CallAnswered] = field(default_factory=dict)
     """Answered calls that belong to no message so far, by key."""
     lines: deque[Line] = field(default_factory=deque)
@@ -108,8 +109,8 @@ class Watch(Observer):
         for key in message.calls:
             debate.calls.pop(key, None)
         debate.lines += self._calls(debate, before=message.round)
+        debate.messages[message.id] = debate.by_agent.setdefault(message.agent, {})[message.id] = message
         debate.lines += self._message(debate, message)
-        debate.messages[message.id] = message
         self._show()
 
     @override
@@ -163,7 +164,7 @@ class Watch(Observer):
 
     def _change(self, debate: _Debate, message: Message) -> str:
         """`B -> C after Agent 2`: how the author's answer has changed, and who had given the new one before."""
-        before = earlier_answers([*debate.messages.values(), message]).get(message.id)
+        before = earlier_answers(debate.by_agent[message.agent].values()).get(message.id)
         if before is None or message.key is None or before == message.key:
             return ""
         seen = (debate.messages[i] for i in message.seen if i in debate.messages)
