@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import isclass
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, Uni
 
 from madplug.options import NESTED, complete, is_path, is_volatile, marks, naming, path_digest, unions
 from madplug.options import Options as _Options
-from madplug.records import Plan
+from madplug.records import Plan, Sample
 from madplug.rows import to_json
 
 if TYPE_CHECKING:
@@ -134,6 +134,10 @@ class Component(ABC):
     def check(self, cell: CellFacts) -> Iterable[str]:
         """Yield what is wrong with this component in this cell, in words, for `madplug check` and before a run."""
         return ()
+
+    def misfit(self, sample: Sample, references: Sequence[str]) -> str | None:
+        """Why a row of the data cannot be debated with this component, or None, for the same."""
+        return None
 
 
 # Components in the options of components

@@ -176,8 +176,6 @@ def notes(plan: StudyPlan, table: Table) -> Iterator[str]:
         yield "share_completions = false: each cell gets its own completions, even for requests that another cell made"
     if any(cell.oracle for cell in plan.cells):
         yield "oracle = true: components see the references, and every result is marked"
-    for names, gives in _by_gives(plan.cells).items():
-        yield f"components of {names} give: {gives}"
     if plan.observers:
         yield f"observers: {', '.join(observer.full_name for observer in plan.observers)}"
     if plan.executor is not None:
@@ -187,18 +185,6 @@ def notes(plan: StudyPlan, table: Table) -> Iterator[str]:
                     for name, most in cell.worst_counts().items())
     for text in warnings(plan, table):
         yield f"warning: {text}"
-
-
-def _by_gives(cells: Sequence[Cell]) -> dict[str, str]:
-    """What the components of a cell give to each other, with the cells in which it is the same."""
-    found: dict[str, list[str]] = {}
-    for cell in cells:
-        gives = sorted(frozenset().union(*(c.gives for c in cell.components())) - {BUDGET})
-        if gives:
-            found.setdefault(", ".join(gives), []).append(cell.slug)
-    every = "the cell" if len(cells) == 1 else "every cell"
-    return {(every if len(slugs) == len(cells) else f"cell {', '.join(slugs[:3])}"
-             + (f" and {len(slugs) - 3} more" if len(slugs) > 3 else "")): gives for gives, slugs in found.items()}
 
 
 def warnings(plan: StudyPlan, table: Table) -> Iterator[str]:

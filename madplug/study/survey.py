@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from madplug.component import identity_of
+from madplug.component import Component, identity_of
 from madplug.context import Sampled
 from madplug.debate.cell import Cell
 from madplug.debate.checks import check_iterable, describe_error, method_name
 from madplug.errors import Problem, StudyError, UserError
-from madplug.kinds import Dataset
+from madplug.kinds import AnswerFormat, Dataset
 from madplug.rows import storable_text
 from madplug.store import Recorder, sample_digest
 from madplug.study.setup import sampled
@@ -21,10 +21,10 @@ MOST = 1_000
 """Samples with debates left that are kept in memory; with more, the jobs read the data again, one row at a time."""
 
 CHECKED = 1_000
-"""Rows of a data set that `madplug check` compares with the answer format; a run compares all."""
+"""Rows of a data set that `madplug check` looks at; a run looks at all."""
 
 MOST_MISFITS = 20
-"""Rows that do not fit their answer format, after which no more are looked for."""
+"""Rows that do not fit, after which no more are looked for."""
 
 
 class Ids:
@@ -77,15 +77,17 @@ def read_rows(dataset: Dataset, ids: Ids) -> Iterator[Sampled]:
 
 
 def fitting(rows: Iterable[Sampled], cells: Iterable[Cell]) -> Iterator[Sampled]:
-    """The rows, as long as each fits the answer format of these cells.
+    """The rows, as long as each fits the components of these cells.
 
     Raises `UserError` with every row that does not, at the end, or once there are `MOST_MISFITS`.
     """
-    formats = {identity_of(cell.answers): cell.answers for cell in cells if cell.metrics}
+    asked = (one for cell in cells for one in cell.components() if type(one).misfit is not Component.misfit
+             and (not isinstance(one, AnswerFormat) or (one is cell.answers and cell.metrics)))
+    choosy = {identity_of(one): one for one in asked}.values()
     problems: list[Problem] = []
     for sample, references in rows:
-        problems += (Problem("dataset", f"sample '{sample.id}' does not fit {answers.full_name}: {why}")
-                     for answers in formats.values() if (why := answers.misfit(sample, references)))
+        problems += (Problem("dataset", f"sample '{sample.id}' does not fit {one.full_name}: {why}")
+                     for one in choosy if (why := one.misfit(sample, references)))
         if len(problems) >= MOST_MISFITS:
             break
         yield sample, references

@@ -302,11 +302,18 @@ def madplug_register_observers():
     assert b"[secret]" in kept
 
 
-def test_rows_that_do_not_fit_the_answer_format_are_named_before_anything_is_paid(program, write, tmp_path):
+@pytest.mark.parametrize(("wrong", "why"), [
+    ("answers=./mine.py:Number", "no reference is an answer of the format: 'A'"),
+    ("extensions=[\"./mine.py:Even\"]", "sample 'q0005' does not fit mine.py:Even: it is odd")])
+def test_rows_that_do_not_fit_a_component_are_named_before_anything_is_paid(program, write, tmp_path, wrong, why):
     from tests_support import RUN
 
-    (tmp_path / "answers.py").write_text("""
-from madplug import AnswerFormat
+    (tmp_path / "mine.py").write_text("""
+from madplug import AnswerFormat, Extension
+class Even(Extension):
+    name = "even"
+    def misfit(self, sample, references):
+        return None if int(sample.id[1:]) % 2 == 0 else "it is odd"
 class Number(AnswerFormat):
     name = "number"
     def instruction(self, sample):
@@ -314,10 +321,10 @@ class Number(AnswerFormat):
     def canonical(self, text, sample):
         return text if text.isdecimal() else None
 """)
-    file, wrong = write(RUN), ("--yes", "--set", "answers=./answers.py:Number")
-    for done in (program("run", file, *wrong), program("check", file, *wrong[1:])):
+    file = write(RUN)
+    for done in (program("run", file, "--yes", "--set", wrong), program("check", file, "--set", wrong)):
         assert done.returncode == 2
-        assert done.stderr.splitlines()[0].endswith("no reference is an answer of the format: 'A'")
+        assert f"{why}\n" in done.stderr
         assert "sample 'q0005'" in done.stderr
     assert program("run", file, "--quiet").returncode == 0  # the directory is no other study's
 

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Completion, Decision, DecisionProtocol, Message, Options, Picture, Plan, Reply, Style, Turn
+from madplug import (
+    Completion,
+    Decision,
+    DecisionProtocol,
+    Message,
+    Options,
+    Picture,
+    Plan,
+    Reply,
+    Sample,
+    Style,
+    Turn,
+    count,
+)
 from madplug_oversight.seats import EXPERT, PAPER, choice, sides, task, transcript
 from madplug_prompting.prompts import fill, letter
 from madplug_prompting.replies import read_share, spoken
@@ -105,6 +118,11 @@ class Judge(Style):
     moves = frozenset({"ask", "judge"})
     gives = frozenset({"confidence", "judgement"})
     Options = JudgeOptions
+
+    def misfit(self, sample: Sample, references: Sequence[str]) -> str | None:
+        """There are other than two choices."""
+        choices = len(sample.choices)
+        return None if choices == 2 else f"it has {count(choices, 'choice')}; a debate for oversight is about two"
 
     def calls(self, plan: Plan) -> int:
         """One in each order."""

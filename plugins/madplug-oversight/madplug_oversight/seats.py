@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from madplug import Agent, ComponentError, Message, Options, Persona, PersonaGenerator, Turn, TurnOrder, Visibility
+from madplug import Agent, Message, Options, Persona, PersonaGenerator, Turn, TurnOrder, Visibility
 from madplug_prompting.prompts import instruction
 
 if TYPE_CHECKING:
@@ -57,11 +57,8 @@ class Roles(PersonaGenerator):
 def sides(debate: Debate) -> tuple[int, int]:
     """The positions of the choices that are called answer A and answer B. Debater A, or the consultant, argues for A.
 
-    A speaker that chose its answer argues for that one. Raises `ComponentError` unless the sample has two choices.
+    A speaker that chose its answer argues for that one.
     """
-    if len(debate.sample.choices) != 2:
-        raise ComponentError(f"sample '{debate.sample.id}' has {len(debate.sample.choices)} choices; a debate for "
-                             "oversight is about two")
     drawn = random.Random(f"{debate.seed}\0{debate.sample.id}").randrange(2)
     first = (drawn + debate.repeat) % 2 if (chosen := choice(debate)) is None else chosen
     return first, 1 - first

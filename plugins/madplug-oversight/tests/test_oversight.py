@@ -2,7 +2,7 @@
 
 import pytest
 
-from madplug import Completion, Sample
+from madplug import Completion, Sample, UserError
 from madplug.registry.installed import Registry
 from madplug.testing import debate_from, play, wait_for
 from madplug_oversight import Floor, Judge, Judged, Roles, Rounds, Simulated, Speech, Verdict
@@ -353,8 +353,8 @@ def test_an_argument_is_refined_with_the_most_helpful_critique():
 
 
 def test_a_question_with_other_than_two_choices_is_told():
-    played = held(sample=Sample("s", "?", ("x", "y", "z")), expect_failure=True)
-    assert "sample 's' has 3 choices; a debate for oversight is about two" in played.result.error
+    with pytest.raises(UserError, match="it has 3 choices; a debate for oversight is about two"):
+        held(sample=Sample("s", "?", ("x", "y", "z")))
 
 
 def test_a_debate_without_a_judgement_is_undecided():

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import contextmanager
 
 from madplug import (
+    AnswerFormat,
     DebateId,
     DebateResult,
     Executor,
@@ -181,13 +182,14 @@ class Debates(Executor):
         return Sample(id.sample, asked.question, images=asked.images, metadata=known)
 
     def check_fits(self, asked: Asked) -> None:
-        """Raise `RequestError` if the question cannot be answered in the format of the cell."""
+        """Raise `RequestError` if the question cannot be debated by the cell, or answered in its format."""
         self.check_open()
         assert self._worker is not None
-        answers = self._worker.setups[asked.model].cell.answers
-        if why := answers.misfit(self._sample(DebateId(asked.model, 0, ""), asked), ()):
-            raise RequestError(400, f"the question does not fit {answers.full_name}, the answer format of "
-                               f"'{asked.model}': {why}", "invalid_request", "messages")
+        cell, sample = self._worker.setups[asked.model].cell, self._sample(DebateId(asked.model, 0, ""), asked)
+        for one in cell.components():
+            if (one is cell.answers or not isinstance(one, AnswerFormat)) and (why := one.misfit(sample, ())):
+                raise RequestError(400, f"the question does not fit {one.full_name}, the {one.label} of "
+                                   f"'{asked.model}': {why}", "invalid_request", "messages")
 
     def check_open(self) -> None:
         """Raise `RequestError` if no further debate is run."""
