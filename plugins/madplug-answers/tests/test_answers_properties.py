@@ -1,8 +1,6 @@
 """What is true of every text."""
 
-import gc
 import re
-import time
 from decimal import Decimal
 
 import pytest
@@ -41,13 +39,6 @@ def test_a_canonical_answer_is_its_own_and_what_is_extracted_has_the_key_of_the_
         assert format.canonical(stated, SAMPLES[0]) == format.canonical(text, SAMPLES[0])
 
 
-@given(st.sampled_from("ABCD"))
-def test_small_and_capital_letters_are_equal(letter):
-    for text in ("{}", "({})", "Final answer: {}", "the answer is ({})."):
-        for written in (letter, letter.lower()):
-            assert Choice().canonical(text.format(written), SAMPLES[0]) == letter
-
-
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-10**12, max_value=10**12))
 def test_every_number_survives_with_its_sign(value):
     key = Number().canonical(f"so the answer is {value:f} apples", SAMPLES[1])
@@ -63,9 +54,9 @@ def test_a_fraction_is_itself_in_every_spelling(above, below):
         assert format.canonical(first, SAMPLES[1]) == format.canonical(second, SAMPLES[1])
 
 
-HOSTILE = ["a", "(", "A) ", "answer: A ", "\\boxed{", "$a", "\\(", "1,", "111,", "1/", "-", " ", "\n", "\\text{",
-    "\\frac{1}{", "Final answer: ", "> ", "yes ", "٣", "1=", ". ", "[A", "1e5 ", "answer is 1+", "^1", "1^", "0x",
-    "1_000", "'a ", "“", "```", "> x\n", "~~~\n", "<think>", "</think>", "[AGREE]", "Agent 2 says ", "Agent the ",
+HOSTILE = ["a", "<", "\"", "(", "A) ", "answer: A ", "\\boxed{", "$a", "\\(", "1,", "111,", "1/", "-", " ", "\n",
+    "\\text{", "\\frac{1}{", "Final answer: ", "> ", "yes ", "٣", "1=", ". ", "[A", "1e5 ", "answer is 1+", "^1", "1^",
+    "0x", "1_000", "'a ", "“", "```", "> x\n", "~~~\n", "<think>", "</think>", "[AGREE]", "Agent 2 says ", "Agent the ",
     "Ada says the answer ", "others ", "He ", "not B ", "not 1, ", "(A), ", "Agent 2: ", "Agents 1, 2", "according to ",
     "$ 5", "no "]
 several_formats = pytest.mark.parametrize("format", [FORMATS[i] for i in (0, 2, 3, 4, 6, 7)], ids=lambda f: f.name)
@@ -73,40 +64,9 @@ several_formats = pytest.mark.parametrize("format", [FORMATS[i] for i in (0, 2, 
 
 @several_formats
 def test_time_grows_with_the_text_and_no_faster(format, in_proportion):
-    for piece in HOSTILE:
-        in_proportion(lambda text: format.canonical(text, SAMPLES[0]), piece * (40_000 // len(piece)))
-
-
-def grows_in_proportion(format, small, large):
-    """Whether four times the text takes about four times the time, not sixteen times; the best of three counts."""
-    def used(text):
-        gc.disable()
-        started = time.thread_time()
-        format.canonical(text, SAMPLES[0])
-        used = time.thread_time() - started
-        gc.enable()
-        return used
-
-    return any(used(large) < 9 * used(small) for _ in range(3))
-
-
-@several_formats
-@pytest.mark.parametrize(("open", "close"), [
-    ("<", ""), ("(", ""), ("\\boxed{", ""), ('"', ""), *map(tuple, ("()", "{}", "[]", "<>", "“”"))])
-def test_deep_nesting_takes_time_in_proportion(format, open, close):
-    def nested(depth):
-        return f"Final answer: {open * depth}A 1 yes{close * depth}" if close else open * (5 * depth)
-
-    assert grows_in_proportion(format, nested(5_000), nested(20_000))
-
-
-@several_formats
-@given(pieces=st.lists(st.sampled_from(PIECES), min_size=1, max_size=4))
-@settings(max_examples=10, deadline=None, derandomize=True)
-def test_any_repeated_text_takes_time_in_proportion(format, pieces):
-    piece = " ".join(pieces)
-    count = 8_000 // len(piece)
-    assert grows_in_proportion(format, piece * count, piece * (4 * count))
+    nested = [f"Final answer: {open * 20_000}A 1 yes{close * 20_000}" for open, close in ("()", "{}", "[]", "<>", "“”")]
+    for text in (*nested, *(piece * (40_000 // len(piece)) for piece in HOSTILE)):
+        in_proportion(lambda text: format.canonical(text, SAMPLES[0]), text)
 
 
 def line_of(format, sample):

@@ -65,24 +65,6 @@ def test_verdicts(said, verdict):
     assert len(str(agents)) < 1000
 
 
-def test_the_answer_alone_is_shown_or_what_the_agent_could_see():
-    played = challenged()
-    request, prompt = played.requests[3], played.prompts[3]
-    assert "the question" in prompt
-    assert "The final answer to the task is: x" in prompt
-    assert prompt.startswith("Your role: Agent 1.")
-    assert (request.messages[0]["role"], request.form) == ("system", {"regex": "AGREE|DISAGREE"})
-    assert "Agent 2" not in prompt
-    assert "Agent 2: x" in challenged(settings=["history"]).prompts[3]
-
-
-def test_who_disagrees_is_asked_for_a_new_answer_in_the_final_form():
-    revise = next(r for r in challenged().requests if r.purpose == "revise")
-    assert revise.messages[-2]["content"] == "DISAGREE"
-    last = revise.messages[-1]["content"]
-    assert "Give your own answer to the task.\nReply with the answer and nothing else." in last
-
-
 def test_information_is_retrieved_once():
     books = Books()
     played = challenged(settings=["information"], options={"retriever": "lib", "passages": 2}, services={"lib": books})

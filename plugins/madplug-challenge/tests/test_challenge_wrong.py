@@ -66,25 +66,6 @@ def test_without_the_references_a_right_answer_is_flagged(challenge):
     assert (found["key"], found["checked"], shown_right) == ("B", "decision", 1.0)
 
 
-def test_information_is_found_in_a_folder(run_on_endpoint, tmp_path):
-    pytest.importorskip("madplug_retrieval")
-    pytest.importorskip("madplug_som")
-    (tmp_path / "books").mkdir()
-    (tmp_path / "books" / "france.md").write_text("Paris is the capital of France.\n\nLyon is a city in France.")
-    (tmp_path / "books" / "bread.txt").write_text("Bread is made of flour and water.")
-    study = STUDY % ("", "information", 'retriever = "library", passages = 1') + (
-        '[services.library]\nuse = "retrieval.bm25"\npath = "books"\n')
-    _, bodies = run_on_endpoint(study, [FOUR], lambda body: "AGREE Final answer: B")
-    examined = [b for b in bodies if "Examine it critically" in str(b["messages"])]
-    assert len(examined) == 2
-    assert all("These passages may help:\nParis is the capital of France." in text(b) for b in examined)
-    assert not any("Bread" in text(b) for b in examined)
-
-
-def text(body):
-    return "\n".join(m["content"] for m in body["messages"])
-
-
 def test_every_prompt_can_be_pasted_with_its_role(run_on_endpoint):
     pytest.importorskip("madplug_som")
     options = ('challenger_model = "x", challenger = "SYSTEM", mislead = "MISLEAD {answer}", persona = "P {name}", '

@@ -77,14 +77,6 @@ def csv(folder, content):
     return path
 
 
-@pytest.mark.parametrize("content", [
-    b"question,reference\na,1\nb,2,3\nc\nd,4\n", b"\xef\xbb\xbfquestion,reference\na,1\nb,2,3\nc\nd,4\n"])
-def test_ragged_rows_of_a_csv_file(tmp_path, content):
-    path = csv(tmp_path, content)
-    assert problems(path) == ["line 3: has 3 fields, and the header has 2",
-                              "line 4: has 1 fields, and the header has 2"]
-
-
 def test_nul_and_bad_utf8_in_a_csv_file(tmp_path):
     path = csv(tmp_path, b'question,reference\na\0b,1\nb,\xff2\n"two\nli\xffnes",3\nd,4\n"open,5\n')
     assert problems(path) == [
@@ -194,9 +186,3 @@ def test_nothing_depends_on_the_place_of_the_file(tmp_path):
         first, second = (Table(path=path, **options) for path in (one, two))
         assert list(first.samples()) == list(second.samples())
         assert first.fingerprint() == second.fingerprint() == sha256(one.read_bytes()).hexdigest()
-
-
-def test_a_csv_file_with_semicolons_is_told_the_option(tmp_path):
-    path = lines(tmp_path, b"question;reference", b"2+2?;4", name="rows.csv")
-    assert all('delimiter = ";"' in problem for problem in problems(path))
-    assert [s.question for s, _ in Table(path=path, delimiter=";").samples()] == ["2+2?"]

@@ -35,31 +35,19 @@ def test_a_round_that_made_the_answer_worse_is_run_again():
     assert played.debate.notes["judge"] == [{"round": 2, "older": "A", "newer": "B", "preferred": "A"}]
 
 
-def test_a_round_is_run_again_at_most_once():
-    played = played_with(Intervention(), rounds="AAA BBB", replayed="BBB")
-    assert (played.decision.key, len(played.transcript.record)) == ("B", 9)
-    assert played.result.calls == 9 + 1
-
-
-def test_the_newer_answer_stands_when_the_judge_prefers_it():
-    played = played_with(Intervention(), rounds="AAA BBB", judge="B")
-    assert (played.decision.key, len(played.transcript.record)) == ("B", 6)
-
-
-def test_nothing_is_asked_while_the_answer_stays_the_same():
-    assert played_with(Intervention(), rounds="AAB ABA AAA").result.calls == 9
-    assert played_with(Intervention(), rounds="AAA").result.calls == 3
+@pytest.mark.parametrize(("options", "rounds", "replayed", "judge", "key", "record", "calls"), [
+    ({}, "AAB ABA AAA", None, "A", "A", 9, 9), ({}, "AAA", None, "A", "A", 3, 3),  # the answer stays the same
+    ({}, "AAA BBB", "BBB", "A", "B", 9, 10),  # a round is run again at most once
+    ({}, "AAA BBB", None, "B", "B", 6, 7), ({}, "AAA BBB", None, "both", "B", 6, 6 + 3),
+    ({"always": True}, "AAA BBB", "BBB", "", "B", 9, 9), ({"action": "policy"}, "AAA BBB", None, "A", "B", 6, 6)])
+def test_when_the_judge_is_asked_and_a_round_is_run_again(options, rounds, replayed, judge, key, record, calls):
+    played = played_with(Intervention(**options), rounds=rounds, replayed=replayed, judge=judge)
+    assert (played.decision.key, len(played.transcript.record), played.result.calls) == (key, record, calls)
 
 
 def test_the_judge_sees_the_older_answer_as_a_and_the_newer_as_b():
     prompt = played_with(Intervention(), rounds="AAB BBC", judge="B").prompts[-1]
     assert "Answer A:\nA\n\nAnswer B:\nB\n\n" in prompt
-
-
-def test_a_judge_that_cannot_be_read_changes_nothing_after_three_attempts():
-    played = played_with(Intervention(), rounds="AAA BBB", judge="both")
-    assert (played.decision.key, played.result.calls) == ("B", 9)
-    assert played.debate.notes["judge"][0]["preferred"] is None
 
 
 def test_policy_tells_everybody_what_went_wrong():
@@ -70,15 +58,9 @@ def test_policy_tells_everybody_what_went_wrong():
     assert played.result.calls == 9 + 2
 
 
-def test_policy_says_nothing_after_the_last_round_and_nothing_empty():
-    assert played_with(Intervention(action="policy"), rounds="AAA BBB").result.calls == 6
+def test_policy_says_nothing_that_is_empty():
     silent = played_with(Intervention(action="policy"), rounds="AAA BBB BBB", feedback=" ")
     assert all(m.agent is not None for m in silent.messages)
-
-
-def test_it_may_step_in_whatever_the_judge_prefers():
-    played = played_with(Intervention(always=True), rounds="AAA BBB", replayed="BBB")
-    assert (len(played.transcript.record), played.result.calls) == (9, 9)
 
 
 def summary():

@@ -106,11 +106,6 @@ def test_neighbours_are_those_of_the_inner_one():
     assert [tuple(played.debate.neighbours(a)) for a in played.debate.agents] == [(3, 1), (0, 2), (1, 3), (2, 0)]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_only_the_strategies_that_know_need_the_references(strategy):
-    assert ("references" in Order(inner=SeeAll(), strategy=strategy).needs) == strategy.startswith("truth")
-
-
 ORDER = """
 agents = 4
 rounds = 2
@@ -119,14 +114,6 @@ styles = ["som.exchange"]
 decision = "voting.plurality"
 visibility = {use = "madc.order", strategy = "most_first", inner = %s}
 """
-
-
-def test_a_run_file_puts_a_sparse_graph_in_order(run_debate):
-    pytest.importorskip("madplug_sparse")
-    result, requests, _ = run_debate(ORDER % '{use = "sparse.graph", topology = "ring"}',
-                                     lambda request: f"Answer: {'ABBA'[request.agent]}")
-    assert [m.seen for m in result.messages if m.round == 2] == [(0, 1, 3), (1, 0, 2), (2, 1, 3), (3, 0, 2)]
-    assert len(requests) == 8
 
 
 def test_what_is_wrong_with_the_inner_one_is_said_at_its_place(run_debate):

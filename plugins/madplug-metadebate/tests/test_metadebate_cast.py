@@ -12,7 +12,7 @@ from madplug import Persona, Sample
 from madplug.testing import play
 from madplug_mad import Moderated, Moderator, Opponent, Roles, Side, Sides
 from madplug_metadebate import Cast, best_candidates, means, read_scores
-from madplug_metadebate.criteria import BUILT_IN, read_criteria
+from madplug_metadebate.criteria import read_criteria
 
 THREE = ("a", "b", "c")
 PARTS = [People(Persona("First", "opens", "first"), Persona("Second", "answers", "second"))]
@@ -129,13 +129,6 @@ def proposals(**options):
     return [(r.model, p) for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "propose"]
 
 
-def test_reviews_are_anonymous_and_hold_all_proposals_with_the_criteria():
-    played = mad(lambda r: scripted(lambda q: votes_for(0))(r) if r.purpose != "propose" else f"text of {ord(r.model)}")
-    for prompt in prompts(played, "review"):
-        assert (at := [prompt.index(f"Agent {i + 1}:\ntext of {97 + i}") for i in range(3)]) == sorted(at)
-        assert all(name in prompt for name, _ in BUILT_IN)
-
-
 def test_later_roles_see_the_winning_proposals_before_them():
     asked = [prompt for _, prompt in proposals()]
     assert all("said before" not in p for p in asked[:3])
@@ -188,8 +181,8 @@ def test_the_random_baseline_is_one_draw_for_each_repeat_and_asks_nobody():
                 for s in range(12)}) > 1
 
 
-def test_the_uniform_baseline_gives_every_role_to_one_model():
-    played = small(lambda r: "A", casting=Cast(assignment="uniform", default="c"))
+def test_the_uniform_baseline_gives_every_role_to_one_model_and_asks_for_no_criteria():
+    played = small(lambda r: "A", casting=Cast(roles=ROLES, assignment="uniform", default="c"))
     assert (models_of(played), len(played.requests)) == (["c", "c"], 2)
 
 
@@ -203,13 +196,6 @@ def test_a_reused_proposal_is_the_first_message_and_saves_the_call():
 def test_the_second_turn_is_not_reused():
     played = small(scripted(lambda r: votes_for(0)), casting=Cast(reuse_proposals=True), rounds=2)
     assert [m.content for m in played.messages] == ["<a as First>", "<a as Second>", "A", "A"]
-
-
-def test_images_come_with_proposals_and_reviews():
-    sample = Sample("q1", "?", images=("data:image/png;base64,AAAA",))
-    played = small(lambda r: scores(3, 3, 3), casting=Cast(), sample=sample)
-    assert {any(p["type"] == "image_url" for p in r.messages[0]["content"]) for r in played.requests
-            if r.purpose in ("propose", "review")} == {True}
 
 
 ROLES = {"first": "opens the play", "second": "answers it"}
@@ -239,13 +225,6 @@ def test_criteria_are_made_once_for_each_role_whatever_the_number_of_questions()
     assert len({r.purpose for r in played.requests}) == 4
 
 
-def test_reviews_use_the_criteria_that_were_made():
-    played = with_criteria()
-    assert "Wit: It is witty." in prompts(played, "review")[0]
-    assert "Correctness" not in prompts(played, "review")[0]
-    assert set(notes(played, "criteria")) == {"generated"}
-
-
 def test_references_reach_no_prompt_and_a_model_of_its_own_may_make_the_criteria():
     played = with_criteria(references=("the-secret-reference",), criteria_model="c")
     assert not any("the-secret-reference" in prompt for prompt in played.prompts)
@@ -256,11 +235,6 @@ def test_criteria_that_cannot_be_read_fall_back_to_the_built_in_ones_and_are_fla
     played = with_criteria("no idea", NAMES)
     assert len(prompts(played, "criteria")) == 2 * 2
     assert set(notes(played, "criteria")) == {"built_in"}
-
-
-def test_no_criteria_are_made_for_the_baselines():
-    played = small(lambda r: "A", casting=Cast(roles=ROLES, assignment="random"))
-    assert all(r.purpose == "discuss" for r in played.requests)
 
 
 @pytest.mark.parametrize("text", [

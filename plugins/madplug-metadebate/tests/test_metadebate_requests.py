@@ -94,13 +94,6 @@ def test_each_reviewed_proposal_has_its_own_context_where_they_differ(cast):
     assert [re.findall("<(.) as", said) for said in (first, second)] == [["a", "a"], ["b", "b"]]
 
 
-def test_criteria_of_the_run_file_are_shown_and_none_are_generated(cast):
-    _, notes, bodies = cast()
-    assert not of(bodies, GENERATES)
-    assert all("Accuracy: It is right.\nPersuasion: It convinces." in text_of(b) for b in of(bodies, REVIEWS))
-    assert {role["criteria"] for role in notes} == {"given"}
-
-
 def test_criteria_of_the_run_file_can_differ_by_role(cast):
     _, notes, bodies = cast('[debate.casting.criteria]\nnegative = [["Doubt", "It doubts."]]')
     assert [part(b) for b in of(bodies, GENERATES)] == ["affirmative", "moderator"]

@@ -101,10 +101,11 @@ def test_what_only_begins_like_a_key_is_shown_in_the_end(stream, key):
     assert "".join(shown) == completion.text == text
 
 
-def test_a_refusal_is_shown_and_a_call_of_a_tool_is_no_empty_answer_without_reason(stream):
-    def delta(**fields):
-        return {"choices": [{"delta": fields, "finish_reason": None}]}
+def delta(**fields):
+    return {"choices": [{"delta": fields, "finish_reason": None}]}
 
+
+def test_a_refusal_is_shown_and_a_call_of_a_tool_is_no_empty_answer_without_reason(stream):
     completion, shown, _ = stream([delta(refusal="I would "), delta(refusal="rather not"), *PIECES[3:]])
     assert completion.text == "".join(shown) == "I would rather not"
     error, _, _ = stream([delta(tool_calls=[{"function": {"name": "look"}}]), *PIECES[3:]])
@@ -113,13 +114,11 @@ def test_a_refusal_is_shown_and_a_call_of_a_tool_is_no_empty_answer_without_reas
 
 
 def test_calls_of_tools_that_were_offered_are_part_of_the_reply_in_pieces_as_at_once(ask):
-    def delta(*calls):
-        return {"choices": [{"delta": {"tool_calls": [*calls]}, "finish_reason": None}]}
-
     look = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"at\": 1}"}}
     see = {"id": "c2", "type": "function", "function": {"name": "see", "arguments": "{}"}}
-    pieces = [delta({**look, "index": 0, "function": {"name": "look", "arguments": "{\"at\""}}),
-              delta({"index": 0, "function": {"arguments": ": 1}"}}), delta({**see, "index": 1}), *PIECES[3:]]
+    begun = {**look, "index": 0, "function": {"name": "look", "arguments": "{\"at\""}}
+    pieces = [delta(tool_calls=[begun]), delta(tool_calls=[{"index": 0, "function": {"arguments": ": 1}"}}]),
+              delta(tool_calls=[{**see, "index": 1}]), *PIECES[3:]]
     whole = {**WHOLE, "choices": [{"message": {"content": None, "tool_calls": [look, see]}}]}
     request = Request(({"role": "user", "content": "?"},), "discuss", "m", params={"tools": [look]})
     for streams in (True, False):

@@ -7,8 +7,7 @@ from pydantic import ValidationError
 from tests_support import made
 
 from madplug import Decision, run
-from madplug.debate.state import change
-from madplug.testing import LastRound, debate_from, play, wait_for
+from madplug.testing import LastRound, play
 from madplug_qa import Graded
 from madplug_qa.graded import read_grade
 from madplug_qa.labels import Label, agreement, read_labels
@@ -168,12 +167,6 @@ def test_labels_that_cannot_be_read_are_told_line_by_line(labels, tmp_path):
 def test_grades_are_two_or_more_different_words(grades):
     with pytest.raises(ValidationError):
         Graded(grades=grades)
-
-
-def test_a_debate_made_from_a_transcript_is_graded_too():
-    debate = debate_from("AA", replies=["Grade: right"])
-    change(debate, decision=Decision("A", "A"))
-    assert wait_for(Graded().score(debate, ["A"])) == 1.0
 
 
 GRADER = '''

@@ -187,14 +187,6 @@ def _majority(answers):
     return max(answers, key=counts.__getitem__)
 
 
-def test_golden_letters_of_upstream_extractors_are_scored_without_their_bugs():
-    """`b` against the reference `B` is right here; upstream compared them with their case."""
-    answers = pytest.importorskip("madplug_answers")
-    played = play(replies=["final solution: b"] * 3, references=["B"], answers=answers.Choice(),
-                  metrics={"accuracy": Accuracy()}, sample=Sample("q1", "?", choices=("x", "y")))
-    assert played.metrics == {"accuracy": 1.0}
-
-
 @needs_traces
 @pytest.mark.parametrize(("task", "format"), [("mmlu", "Choice"), ("gsm", "Number")])
 def test_accuracy_of_each_round_of_recorded_debates(task, format):

@@ -106,9 +106,6 @@ def test_a_decided_study_has_its_own_name_and_the_cells_asked_for(program, write
     assert done.exit_code == 0, done.stderr
     found = summary(tmp_path, "again")
     assert (found["study"], [cell["cell"] for cell in found["cells"]]) == ("again", ["rounds=1", "rounds=2"])
-    done = program("decide", "runs/study", "--decision", "kit.last_round", "--cell", "rounds=3", "--output", "runs/x")
-    assert done.exit_code == 2
-    assert "--cell rounds=3: no cell has such a name" in done.stderr
 
 
 def test_a_cell_is_added_to_those_that_a_directory_has(program, write, tmp_path):

@@ -74,12 +74,6 @@ def test_without_seeds_nothing_changes():
     assert run().requests == play(styles=[Exchange(**MARKED)], replies=lambda r: "A", agents=2).requests
 
 
-def test_strategies_of_madc_order_them():
-    Ordered = pytest.importorskip("madplug_madc").Ordered
-    played = run(messages=("A", "B", "B", "A", "A"), visibility=Ordered(strategy="most_first"))
-    assert [b[-2] for b in played.prompts[0].split("\n\n")[1:]] == ["A", "A", "A", "B", "B"]
-
-
 POOL = """
 dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
 models.m = {use = "openai.chat", model = "m", base_url = "{url}"}

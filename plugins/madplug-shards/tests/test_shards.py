@@ -96,26 +96,22 @@ def shards(parts):
     return [parts[0] / f"shard{i}" for i in range(1, 5)]
 
 
-def test_four_shards_merged_are_the_study_in_one_piece(parts, shards, tmp_path):
+def test_four_shards_merged_are_the_study_in_one_piece_and_resumed_like_any_other(parts, shards, tmp_path):
     folder, whole, sharded = parts
     done = program("merge", *reversed(shards), "--output", tmp_path / "merged")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "96 done, 0 failed, 0 left" in done.stdout
     assert of_one_run(tmp_path / "merged") == of_one_run(folder / "whole")
     assert whole == sharded > 0
+    assert run(tmp_path / "merged").exit_code == 0
+    assert calls_made(tmp_path) == 0
+    assert of_one_run(tmp_path / "merged") == of_one_run(folder / "whole")
 
 
 def test_a_sample_is_in_one_shard_with_every_cell_and_repeat(shards):
     found = [{line["sample"]["id"] for line in debates(shard)} for shard in shards]
     assert sum(map(len, found)) == len(set.union(*found)) == 24
     assert all(len(debates(shard)) == 4 * len(ids) for shard, ids in zip(shards, found, strict=True))
-
-
-def test_a_merged_study_is_resumed_like_any_other(parts, shards, tmp_path):
-    merge(shards, tmp_path / "merged")
-    assert run(tmp_path / "merged").exit_code == 0
-    assert calls_made(tmp_path) == 0
-    assert of_one_run(tmp_path / "merged") == of_one_run(parts[0] / "whole")
 
 
 def test_a_shard_that_was_stopped_leaves_its_debates_to_the_merged_study(parts, shards, tmp_path):

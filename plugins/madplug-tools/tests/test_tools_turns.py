@@ -97,31 +97,6 @@ def test_what_others_see_of_it(show, content):
     assert run([block("lookup", word="gap"), "A"], show=show).messages[0].content == content
 
 
-class Breaking(PlainStyle):
-    """Breaks off after its first answer, as long as `BROKEN` says so."""
-
-    name = "breaking"
-
-    async def respond(self, debate, turn, view):
-        reply = await super().respond(debate, turn, view)
-        if BROKEN:
-            raise ValueError("killed")
-        return reply
-
-
-BROKEN: list = []
-
-
-def test_a_debate_that_is_run_again_calls_nothing_again():
-    store, tool = MemoryStore(), Registry()
-    BROKEN.append(True)
-    run([block("lookup", word="gap"), "A"], tool, style=Breaking(), more={"store": store, "expect_failure": True})
-    BROKEN.clear()
-    played = run([], tool, style=Breaking(), more={"store": store})
-    assert tool.asked == ["gap"]
-    assert played.messages[0].content == "A"
-
-
 @pytest.mark.parametrize(("kind", "times", "told"), [
     (Lookup, 2, "> about gap"), (Registry, 1, "> The call was interrupted and is not made again")])
 def test_a_call_that_was_interrupted_is_made_again_only_if_it_may_be(kind, times, told):

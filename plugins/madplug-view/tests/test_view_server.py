@@ -14,7 +14,6 @@ import pytest
 
 from madplug.store import open_recorder
 from madplug_view import connections
-from madplug_view.guard import host_names
 
 DEBATE = "cell=plain&repeat=0&sample=talked-out"
 
@@ -53,17 +52,24 @@ def test_filters_say_how_many_debates_they_leave(server):
     assert server.api('/0/counts?cells=["other%20way"]')["fitting"] == 2
 
 
+def all_pages(study, search):
+    """The rows of all pages, page after page."""
+    while True:
+        part = study.page(search)
+        yield part["rows"]
+        if part["next"] is None:
+            return
+        search = replace(search, after=part["next"])
+
+
 @pytest.mark.parametrize("order", ["sample", "changes", "calls", "metric:qa.accuracy"])
 @pytest.mark.parametrize("descending", [False, True])
 def test_all_cells_are_sorted_together(folder, monkeypatch, order, descending):
     from madplug_view import studies
 
     monkeypatch.setattr(studies, "PAGE", 1)
-    study, search, rows = studies.open_studies([folder])[0], studies.Search("", (), order, descending), []
-    while (part := study.page(search))["next"] is not None:
-        rows += part["rows"]
-        search = replace(search, after=part["next"])
-    rows += part["rows"]
+    pages = all_pages(studies.open_studies([folder])[0], studies.Search("", (), order, descending))
+    rows = [row for page in pages for row in page]
     value = {"sample": lambda row: 0, "metric:qa.accuracy": lambda row: row["metrics"].get("qa.accuracy", -1)}.get(
         order, lambda row: row[order])
     assert len({(row["cell"], row["sample"]) for row in rows}) == len(rows) == 7
@@ -109,23 +115,6 @@ def test_a_folder_of_studies_is_listed_and_cells_of_two_studies_are_compared(kit
     assert (found["both"], found["second"], found["others"]) == (1, 1, 1)
     assert (test["difference"], test["p"], test["samples"]) == (-0.5, 1.0, 2)
     assert [row["sample"] for row in rows] == ["talked-out"]
-
-
-def test_all_cells_are_searched_one_after_the_other(server, kit, folder, monkeypatch):
-    from madplug_view import studies
-
-    found = server.api("/0/page?traits=changed")["rows"]
-    assert [(row["cell"], row["sample"]) for row in found] == [
-        ("plain", "corrected"), ("plain", "talked-out"), ("other way", "talked-out")]
-    monkeypatch.setattr(studies, "PAGE", 2)
-    study, search, ids = studies.open_studies([folder])[0], studies.Search(""), []
-    while True:
-        part = study.page(search)
-        ids += [(row["cell"], row["sample"]) for row in part["rows"]]
-        if part["next"] is None:
-            break
-        search = replace(search, after=part["next"])
-    assert len(set(ids)) == len(ids) == 7
 
 
 def test_a_row_has_the_answers_of_every_agent_and_round(server):
@@ -184,15 +173,9 @@ def test_a_page_of_a_long_cell_costs_its_rows_and_a_rare_thing_is_searched_for_i
     assert (len(first["rows"]), first["scanned"]) == (50, 50)
     monkeypatch.setattr(studies, "PATIENCE", 0.0)
     assert study.page(studies.Search("c", traits=["undecided"]))["scanned"] == 1  # the store selects by the ending
-    search, found, parts = studies.Search("c", text="question z"), [], 0
-    while True:
-        part = study.page(search)
-        found, parts = [*found, *part["rows"]], parts + 1
-        if part["next"] is None:
-            break
-        search = replace(search, after=part["next"])
-    assert [row["sample"] for row in found] == ["z"]
-    assert parts > 100
+    pages = list(all_pages(study, studies.Search("c", text="question z")))
+    assert [row["sample"] for page in pages for row in page] == ["z"]
+    assert len(pages) > 100
 
 
 def test_a_text_of_ten_megabytes_is_shown_in_parts(kit, tmp_path):
@@ -351,16 +334,13 @@ def test_only_get_is_answered(server, method):
 
 @pytest.mark.parametrize("path", ["/", "/style.css", "/app/main.js", "/api/studies", "/no/such/page", "/?token=wrong"])
 def test_every_answer_has_the_policy(server, path):
-    headers = server.get(path).headers
-    policy = headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "unsafe" not in policy
-    assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
-
-
-def test_a_refusal_has_the_policy_too(server):
-    assert "content-security-policy" in server.get("/", Cookie=None).headers
+    for more in ({}, {"Cookie": None}):
+        headers = server.get(path, **more).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
 
 
 @pytest.mark.parametrize("path", [
@@ -393,12 +373,6 @@ def test_an_open_address_is_warned_of_and_needs_the_token(kit, folder):
         assert "over the network" in server.process.stderr.read()
 
 
-def test_the_names_a_server_answers_to():
-    assert host_names("127.0.0.1") == {"127.0.0.1", "localhost"}
-    assert host_names("192.0.2.7") == {"192.0.2.7"}
-    assert "*" in host_names("0.0.0.0")
-
-
 # The command
 
 def run(*words):
@@ -429,21 +403,6 @@ def test_a_port_that_is_taken_is_a_message(folder):
     assert "cannot listen there" in done.stderr
 
 
-def test_an_interrupt_ends_it_although_a_page_is_open(kit, folder):
-    with kit.serving(folder) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-        connection.request("GET", "/api/studies/0/events", headers={
-            "Host": f"127.0.0.1:{server.port}", "Cookie": f"madplug-view-{server.port}={server.token}"})
-        stream = connection.getresponse()
-        assert stream.readline() == b"retry: 1000\n"
-        os.kill(server.process.pid, 2)
-        status = server.process.wait(60)
-        said = server.process.stderr.read()  # nothing, where this was started with interrupts ignored, as by `nohup`
-        assert (status, said) in ((130, "madplug: interrupted\n"), (0, ""))
-        stream.close()
-        connection.close()
-
-
 WRITER = """
 import asyncio, sys
 from madplug import DebateResult, Decision, Sample
@@ -455,19 +414,24 @@ store.close()
 """
 
 
-def test_a_follower_is_told_which_debates_have_changed_in_another_process(kit, tmp_path):
+def test_a_page_is_told_what_changed_in_another_process_and_an_interrupt_ends_the_server_all_the_same(kit, tmp_path):
     folder = kit.small_study(tmp_path / "study")
     with kit.serving(folder) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         connection.request("GET", "/api/studies/0/events", headers={
             "Host": f"127.0.0.1:{server.port}", "Cookie": f"madplug-view-{server.port}={server.token}"})
         stream = connection.getresponse()
         assert stream.readline() == b"retry: 1000\n"
         subprocess.run([sys.executable, "-c", WRITER, str(folder)], check=True, timeout=60)
         lines = [stream.readline() for _ in range(3)]
+        assert b"event: change\n" in lines
+        assert json.loads(lines[-1].removeprefix(b"data: "))["debates"] == [["plain", 0, "new"]]
+        os.kill(server.process.pid, 2)
+        status = server.process.wait(60)
+        said = server.process.stderr.read()  # nothing, where this was started with interrupts ignored, as by `nohup`
+        assert (status, said) in ((130, "madplug: interrupted\n"), (0, ""))
+        stream.close()
         connection.close()
-    assert b"event: change\n" in lines
-    assert json.loads(lines[-1].removeprefix(b"data: "))["debates"] == [["plain", 0, "new"]]
 
 
 def test_a_study_being_written_is_read(kit, tmp_path):
