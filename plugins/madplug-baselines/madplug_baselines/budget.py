@@ -1,18 +1,20 @@
-"""`madplug check FILE --calls N`: which agents, rounds or samples of each cell make about as many calls."""
+"""How many calls debates usually make, and `madplug check FILE --calls N`: which agents, rounds or samples make N."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 import click
 
-from madplug import Cell, Component, columns
+from madplug import Cell, Component, columns, safe
 
 C = TypeVar("C", bound=Component)
 
+MOST_TOLD = 6
+"""Cells of which the usual calls are told."""
 AGENTS, ROUNDS, SAMPLES = range(1, 13), range(1, 11), range(1, 101)
 """The settings that are tried."""
 ONCE: dict[str, Any] = {"attempts": 1, "retries": 0}
@@ -29,6 +31,8 @@ def add_calls(cli: click.Group) -> None:
 
     def callback(*, calls: int | None, **given: Any) -> Any:
         resolved = shown(**given)
+        if usual := usually(resolved.plan.cells):
+            click.echo(f"calls/debate where every reply can be read: {usual}")
         if calls is not None:
             rows = [[cell.slug, *("" if n is None else str(n) for n in nearest_settings(cell, calls))]
                     for cell in resolved.plan.cells
@@ -43,6 +47,13 @@ def add_calls(cli: click.Group) -> None:
     check.callback = callback
     check.params.append(click.Option(["--calls"], type=click.IntRange(1), metavar="N", help=(
         "Also show the agents and rounds with which each cell makes about N calls a debate.")))
+
+
+def usually(cells: Sequence[Cell]) -> str:
+    """The calls of a debate of each cell that makes fewer than the most if every reply can be read."""
+    fewer = [f"{made:,} ({safe(cell.slug)})" for cell in cells
+             if cell.match is None and (made := expected(cell)) < cell.worst_calls()]
+    return ", ".join(fewer[:MOST_TOLD]) + (f", and {len(fewer) - MOST_TOLD:,} more cells" if fewer[MOST_TOLD:] else "")
 
 
 def nearest_settings(cell: Cell, calls: int) -> tuple[int, int, int | None, int, int]:

@@ -32,7 +32,7 @@ from madplug_baselines import (
     Steps,
 )
 from madplug_baselines.best import BestOfN
-from madplug_baselines.budget import nearest_settings
+from madplug_baselines.budget import nearest_settings, usually
 
 MATCH = {"cell": "som", "by": "calls"}
 
@@ -311,6 +311,7 @@ def test_what_is_asked_because_a_reply_cannot_be_read_counts_only_in_the_most_ca
     cell = debate_from("A B C", rounds=3).cell
     cell = replace(cell, decision=Ask(), styles=[replace(cell.styles[0], style=Says())])
     assert nearest_settings(cell, 12) == found
+    assert usually([cell, debate_from("A B C").cell]) == f"{found[3]} ({cell.slug})"
 
 
 @pytest.mark.parametrize(("turns", "found"), [(Samples(), (9, 1, None, 9, 9)), (Refinement(), (3, 1, 8, 9, 9))])
