@@ -108,7 +108,8 @@ class Samples(Matchable):
     def check(self, cell: Any) -> Iterable[str]:
         """Agents have no effect on matched samples that are all asked alike; a recorded run file still has them."""
         yield from super().check(cell)
-        written = {"debate.paradigm", "debate.agents"} <= cell.settings.keys()  # the former is never recorded
+        recorded = "debate.turns" in cell.settings and "debate.paradigm" not in cell.settings  # every slot spelled out
+        written = "debate.agents" in cell.settings and not recorded
         alike = cell.casting is None and all(maker.full_name == "personas.none" for maker in cell.personas)
         if written and alike and cell.match is not None and not isinstance(self.number(), int):
             yield (f"debate.agents changes nothing: there are as many samples as the {cell.match['by']} of "

@@ -320,7 +320,7 @@ def test_samples_are_as_many_as_the_calls(turns: TurnOrder, found: tuple[int, ..
     assert nearest_settings(cell, 9) == found
 
 
-@pytest.mark.parametrize(("turns", "match", "paradigm", "refused"), [
+@pytest.mark.parametrize(("turns", "match", "settings", "refused"), [
     (Steps(), None, {}, ["1 agent of 3 would be asked; set debate.agents to 1, and how many answers there are by "
                          "debate.turns.messages or debate.rounds"]),
     (Refinement(samples=2), None, {}, ["2 agents of 3 would be asked; set debate.agents to 2, and how many answers "
@@ -328,9 +328,10 @@ def test_samples_are_as_many_as_the_calls(turns: TurnOrder, found: tuple[int, ..
     (Samples(), MATCH, {"debate.paradigm": "baselines.self_consistency"}, [
         "debate.agents changes nothing: there are as many samples as the calls of 'som' allow; leave out agents, or "
         "match"]),
-    (Samples(), MATCH, {}, []), (Samples(), None, {"debate.paradigm": "baselines.self_consistency"}, [])])
+    (Samples(), MATCH, {"debate.turns": "baselines.samples"}, []),
+    (Samples(), None, {"debate.paradigm": "baselines.self_consistency"}, [])])
 def test_agents_that_change_nothing_are_refused_unless_a_recorded_run_file_says_them(
-        turns: TurnOrder, match: Any, paradigm: dict[str, str], refused: list[str]) -> None:
+        turns: TurnOrder, match: Any, settings: dict[str, str], refused: list[str]) -> None:
     cell = replace(debate_from("A B C").cell, turns=turns, match=match, personas=[],
-                   settings={**paradigm, "debate.agents": 3})
+                   settings={**settings, "debate.agents": 3})
     assert list(turns.check(cell)) == refused
