@@ -88,7 +88,7 @@ def test_a_current_directory_that_was_deleted_is_said(tmp_path, monkeypatch):
     (["exprt"], "No such command 'exprt'"), (["run", "study.toml", "--wach"], "No such option")])
 def test_a_command_or_option_of_a_plugin_that_is_missing_says_what_to_install(words, said):
     alone = Program("madplug", commands={"run": click.Command("run", params=list(main.commands["run"].params[:2]))})
-    alone._added = True  # no plugin is installed
+    alone._add = lambda plugin=None: None  # no plugin is installed
     done = CliRunner().invoke(alone, words, prog_name="madplug")
     assert done.exit_code == 2
     assert said in done.stderr
