@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from typing_extensions import override
 
@@ -36,7 +36,7 @@ from madplug.store.encode import (
 from madplug.store.layout import create_tables, make_folder, open_for_writing
 from madplug.store.lock import StudyLock
 from madplug.store.reading import Reader
-from madplug.store.writer import DiskWriter, Row, Write, Writer
+from madplug.store.writer import DiskWriter, Statement, Writer
 
 _PLACES = 1 << 22
 """Of a table by hash, in which most calls are seen to be new without a query: a tenth of what a call costs."""
@@ -71,11 +71,11 @@ class _Started:
     requests: RequestWriter = field(default_factory=RequestWriter)
 
     @property
-    def change(self) -> tuple[str, Row]:
+    def change(self) -> Statement:
         """The row that makes it appear in `Reader.since`."""
         return _CHANGE, (self.number,)
 
-    def row(self, message: Message) -> tuple[str, Row]:
+    def row(self, message: Message) -> Statement:
         """The row of a message."""
         number, text = next((self.replies[key] for key in message.calls if key in self.replies), (None, ""))
         record = pack_message(encode_message(message, self.id), text)
@@ -99,12 +99,13 @@ class Recorder(Reader):
     async def keep_call(self, row: CallRow, call: Call) -> None:
         """Record a call; returns when it is durable."""
         call = clamp_call(call)
-        started = self._started.get(DebateId(row.caller.cell, row.caller.repeat, row.caller.sample))
+        id = DebateId(row.caller.cell, row.caller.repeat, row.caller.sample)
+        started = self._started.get(id)
         text = storable_text(call.completion.text)
         caller, usage, logs = row.caller, call.completion.usage, call.completion.logprobs
         top = call.completion.top_logprobs
-        raw = encode(usage.raw, _Of(row), ": the usage") if usage.raw else None
-        more = encode([logs, top] if top else logs, _Of(row), ": the log probabilities") if logs or top else None
+        raw = encode(usage.raw, id, ": the usage of a call") if usage.raw else None
+        more = encode([logs, top] if top else logs, id, ": log probabilities") if logs or top else None
         self._calls += 1
         number = self._calls
         values = (
@@ -115,9 +116,7 @@ class Recorder(Reader):
         requests = RequestWriter() if started is None else started.requests
         base, request = requests.pack(number, row.request)
         contents = (number, base, raw, more, text, request)
-        # Not with the call, which may be refused, while others refer to this request.
-        self._writer.queue(Write(_Of(row), [(_CONTENTS, contents)]))
-        await self._writer.write(Write(_Of(row), [(_CALL, values)]))
+        await self._writer.write((_CONTENTS, contents), (_CALL, values))
         if started is not None and 2 * len(text) >= MESSAGE_FROM:
             started.replies[row.key.hex()] = number, text
 
@@ -125,21 +124,21 @@ class Recorder(Reader):
         """Queue the start of a debate; what an earlier attempt has left is dropped."""
         started, statements = self._start(id, sample, tuple(references))
         self._started[id] = started
-        self._writer.queue(Write(started.id, [started.change], statements))
+        self._writer.queue(*statements, started.change)
 
     def keep_agents(self, id: DebateId, agents: Sequence[Agent]) -> None:
         """Queue the agents of a debate that was started."""
         started = self._get_started(id)
         text = encode(agents, f"{id}: the agents")
         started.agents, started.agents_text = tuple(agents), text
-        self._writer.queue(Write(started.id, statements=[(_AGENTS, (text, started.number))]))
+        self._writer.queue((_AGENTS, (text, started.number)))
 
     def keep_message(self, id: DebateId, message: Message) -> None:
         """Queue a message of a debate that was started; it replaces an earlier one with the same id."""
         started = self._get_started(id)
         row = started.row(message)
         started.messages[message.id] = message
-        self._writer.queue(Write(started.id, [row, started.change]))
+        self._writer.queue(row, started.change)
 
     async def finish_debate(self, result: DebateResult) -> None:
         """Record how a debate ended, started or not; returns when it is durable.
@@ -149,7 +148,7 @@ class Recorder(Reader):
         check_ids(result)
         result, id = clamp_result(result), id_of(result)
         started = self._started.get(id)
-        statements: list[tuple[str, Row]] = []
+        statements: list[Statement] = []
         if started is None or (started.sample, started.references) != (result.sample, result.references):
             started, statements = self._start(id, result.sample, result.references)
         kept = started.messages
@@ -157,22 +156,21 @@ class Recorder(Reader):
         gone = [(_DROP, (started.number, i)) for i in kept.keys() - {m.id for m in result.messages}]
         end = (_FINISH, (*self._end(started, result, id), started.number))
         self._started.pop(id, None)
-        await self._writer.write(Write(started.id, [*rows, started.change], [*statements, *gone, end]))
+        await self._writer.write(*statements, *gone, *rows, end, started.change)
 
     async def keep_fact(self, name: str, value: Any) -> None:
         """Record a JSON value under a name; returns when it is durable."""
         text = encode(value, f"'{name}'")
-        await self._writer.write(Write(f"'{name}'", statements=[
-            ("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, text))]))
+        await self._writer.write(("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, text)))
 
     async def keep_problem(self, text: str) -> None:
         """Record a problem of the study."""
         row = (time.time(), storable_text(text))
-        await self._writer.write(Write("a problem", statements=[("INSERT INTO problems VALUES (?, ?)", row)]))
+        await self._writer.write(("INSERT INTO problems VALUES (?, ?)", row))
 
     async def forget_problems(self) -> None:
         """Drop the problems of an earlier run."""
-        await self._writer.write(Write("the problems", statements=[("DELETE FROM problems", ())]))
+        await self._writer.write(("DELETE FROM problems", ()))
 
     def done(self) -> Mapping[DebateId, str]:
         """The debates that need not be run again, each with its sample's digest."""
@@ -217,7 +215,7 @@ class Recorder(Reader):
         super().close()
 
     def _start(self, id: DebateId, sample: Sample,
-               references: tuple[str, ...]) -> tuple[_Started, list[tuple[str, Row]]]:
+               references: tuple[str, ...]) -> tuple[_Started, list[Statement]]:
         """A new debate, which replaces any earlier attempt."""
         content = encode_content(sample, references, id)
         self._number += 1
@@ -242,16 +240,6 @@ class Recorder(Reader):
         if id not in self._started:
             raise StudyError(f"{id} was not started")
         return self._started[id]
-
-
-class _Of(NamedTuple):
-    """Names a call in an error."""
-
-    row: CallRow
-
-    def __str__(self) -> str:
-        caller = self.row.caller
-        return f"a call with the purpose '{caller.purpose}' of {DebateId(caller.cell, caller.repeat, caller.sample)}"
 
 
 class DiskRecorder(Recorder):

@@ -7,38 +7,24 @@ import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from typing_extensions import override
 
-from madplug.errors import ComponentError, StudyError
+from madplug.errors import StudyError
 from madplug.store.layout import NAME
 
 LINGER = 0.25
 """Seconds that rows without a waiter may stay uncommitted, so that they share the commit of the next call."""
 BUSY = 30.0
 """Seconds to wait for another program that has locked the file."""
-Row = Sequence[Any]
-_REFUSED = (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError, sqlite3.DataError, OverflowError,
-            ValueError)
-"""What SQLite raises for a value that it cannot store; any other error means that it cannot write at all."""
-
-
-class Write(NamedTuple):
-    """Rows and statements that are committed together or not at all."""
-
-    name: object
-    """What they belong to, for an error: its text is put together only then."""
-    rows: Sequence[tuple[str, Row]] = ()
-    """Each with its INSERT; they may be inserted before the statements of earlier writes."""
-    statements: Sequence[tuple[str, Row]] = ()
-
-
+Statement = tuple[str, Sequence[Any]]
+"""SQL with its values."""
 _Waiting = asyncio.Future[None]
-_Item = tuple[Write, Optional[_Waiting]]  # noqa: UP045 - evaluated on Python 3.10
+_Write = tuple[Sequence[Statement], Optional[_Waiting]]  # noqa: UP045 - evaluated on Python 3.10
 
 
 class Writer:
@@ -52,80 +38,44 @@ class Writer:
         self._folder = folder
         self._error: StudyError | None = None
 
-    def write(self, write: Write) -> _Waiting:
-        """Queue a write; the future is done when it is durable."""
+    def write(self, *statements: Statement) -> _Waiting:
+        """Queue statements that are committed together or not at all; the future is done when they are durable."""
         waiting = asyncio.get_running_loop().create_future()
-        self._put((write, waiting))
+        self._put((statements, waiting))
         return waiting
 
-    def queue(self, write: Write) -> None:
-        """Queue a write without waiting. Raises `StudyError` if an earlier one failed."""
+    def queue(self, *statements: Statement) -> None:
+        """Queue statements without waiting. Raises `StudyError` if an earlier write failed."""
         if self._error is not None:
             raise self._error
-        self._put((write, None))
+        self._put((statements, None))
 
     def stop(self) -> None:
         """Commit what is queued, and end."""
 
-    def _put(self, item: _Item) -> None:
-        _wake(self._commit([item]))
+    def _put(self, write: _Write) -> None:
+        _wake(self._commit([write]), self._error)
 
     def _check(self) -> None:
         """Raise `StudyError` if what was just committed is not where a later run will look for it."""
 
-    def _commit(self, batch: Sequence[_Item]) -> list[tuple[_Waiting, Exception | None]]:
-        """Commit a batch; return its waiters, each with the error to raise there, if any."""
-        refused: dict[int, Exception] = {}
+    def _commit(self, batch: Sequence[_Write]) -> list[_Waiting]:
+        """Commit a batch, and return what waits for it."""
         try:
             if self._error is None:
-                try:
-                    self._commit_all([write for write, _ in batch])
-                except _REFUSED:
-                    self._db.execute("ROLLBACK")
-                    refused = self._commit_each(batch)
+                self._db.execute("BEGIN IMMEDIATE")
+                for statements, _ in batch:
+                    for sql, values in statements:
+                        self._db.execute(sql, values)
+                self._db.execute("COMMIT")
                 self._check()
-        except Exception as error:  # whatever it is, the waiters must be woken
+        except Exception as error:  # whatever it is, those who wait must be woken
             with suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
             self._error = error if isinstance(error, StudyError) else StudyError(
                 f"{self._folder}: cannot write: {error}; everything before this is saved; make room and run the "
                 "same command to resume")
-        return [(waiting, self._error or refused.get(i)) for i, (_, waiting) in enumerate(batch) if waiting is not None]
-
-    def _commit_all(self, writes: Sequence[Write]) -> None:
-        """Commit all writes at once, which nearly always works."""
-        self._db.execute("BEGIN IMMEDIATE")
-        self._insert([row for write in writes for row in write.rows])
-        for write in writes:
-            for sql, values in write.statements:
-                self._db.execute(sql, values)
-        self._db.execute("COMMIT")
-
-    def _insert(self, rows: Iterable[tuple[str, Row]]) -> None:
-        by_insert: dict[str, list[Row]] = {}
-        for sql, row in rows:
-            by_insert.setdefault(sql, []).append(row)
-        for sql, found in by_insert.items():
-            self._db.executemany(sql, found)
-
-    def _commit_each(self, batch: Sequence[_Item]) -> dict[int, Exception]:
-        """Commit the writes one by one; return the errors of those that are refused, by position in the batch."""
-        refused: dict[int, Exception] = {}
-        self._db.execute("BEGIN IMMEDIATE")
-        for i, (write, waiting) in enumerate(batch):
-            self._db.execute("SAVEPOINT one")
-            try:
-                self._insert(write.rows)
-                for sql, values in write.statements:
-                    self._db.execute(sql, values)
-            except _REFUSED as error:
-                if waiting is None:
-                    raise
-                refused[i] = ComponentError(f"{write.name} cannot be recorded: {error}")
-                self._db.execute("ROLLBACK TO one")
-            self._db.execute("RELEASE one")
-        self._db.execute("COMMIT")
-        return refused
+        return [waiting for _, waiting in batch if waiting is not None]
 
 
 class DiskWriter(Writer):
@@ -134,8 +84,8 @@ class DiskWriter(Writer):
     def __init__(self, folder: Path) -> None:
         path = folder / NAME
         super().__init__(sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False), folder)
-        self._queue: queue.SimpleQueue[list[_Item] | None] = queue.SimpleQueue()
-        self._gathered: list[_Item] = []
+        self._queue: queue.SimpleQueue[list[_Write] | None] = queue.SimpleQueue()
+        self._gathered: list[_Write] = []
         self._db.execute("PRAGMA synchronous=FULL")
         self._files = {os.fspath(path): _identity(path)}
         if self._db.execute("PRAGMA journal_mode").fetchone()[0] == "wal":  # some network disks cannot
@@ -150,8 +100,8 @@ class DiskWriter(Writer):
         self._thread.join()
 
     @override
-    def _put(self, item: _Item) -> None:
-        self._gathered.append(item)
+    def _put(self, write: _Write) -> None:
+        self._gathered.append(write)
         if len(self._gathered) > 1:
             return
         try:  # one batch for everything that this step of the loop writes
@@ -168,14 +118,14 @@ class DiskWriter(Writer):
         going = True
         while going:
             batch, going = self._next()
-            if told := self._commit(batch) if batch else None:
+            if batch and (waiting := self._commit(batch)):
                 with suppress(RuntimeError):  # the loop is closed, so nothing is waiting any more
-                    told[0][0].get_loop().call_soon_threadsafe(_wake, told)
+                    waiting[0].get_loop().call_soon_threadsafe(_wake, waiting, self._error)
         self._db.close()
 
-    def _next(self) -> tuple[list[_Item], bool]:
+    def _next(self) -> tuple[list[_Write], bool]:
         """What to commit now, and whether more may come."""
-        batch: list[_Item] = []
+        batch: list[_Write] = []
         awaited = False
         while True:
             try:
@@ -209,7 +159,7 @@ def _identity(path: str | Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _wake(told: Sequence[tuple[asyncio.Future[None], Exception | None]]) -> None:
-    for waiting, error in told:
-        if not waiting.done():
-            waiting.set_exception(error) if error else waiting.set_result(None)
+def _wake(waiting: Sequence[_Waiting], error: StudyError | None) -> None:
+    for one in waiting:
+        if not one.done():
+            one.set_exception(error) if error else one.set_result(None)
