@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 FIRST_PROBE, LAST_PROBE = 0.5, 15.0
 """Seconds between two attempts to reach an endpoint that is down, at first and at most."""
-MOST_A_SECOND = 10**6
-"""Calls that a rate can be about; more are never started."""
+BY_THE_SECOND = 6000, 60_000_000
+"""Rates a minute from which on endpoints are taken to count by the second, and beyond which no endpoint goes."""
 shared_rates: ContextVar[dict[str, Any]] = ContextVar("madplug_shared_rates")
 """The rates, by a model's options, that studies of one event loop keep to together; not set: each by itself."""
 
@@ -41,7 +41,8 @@ class Quota:
         """Debates of which the endpoint refused every request since it last answered one."""
         self._deadline = options.deadline
         self._most_used = options.tokens_per_minute or 0.0
-        rates = request_rate(options.requests_per_minute), limiter(options.tokens_per_minute)
+        per_minute = options.requests_per_minute
+        rates = Pace(per_minute) if per_minute else None, limiter(options.tokens_per_minute)
         self._requests, self._token_rate = shared_rates.get({}).setdefault(repr(options), rates)
         self.limited = not (self._requests is None and self._token_rate is None and self.window is None)
         """Whether there is a rate, or the endpoint's own wish, to wait for."""
@@ -143,15 +144,16 @@ class Quota:
 
 
 class Pace:
-    """Admits calls at a steady pace of 99 % of a rate, and never more than the rate allows in any second.
+    """Admits calls at a steady pace of 99 % of a rate; at high rates, also never more than its share in any second.
 
-    What is missed while calls wait, because the machine has other work, is made up for within a second.
+    What is missed while calls wait, because the machine has other work, is made up for within half a second.
     """
 
     def __init__(self, per_minute: float) -> None:
-        self._interval = 60 / (0.99 * per_minute)
+        low, high = BY_THE_SECOND
+        self._interval = 60 / (0.99 * (int(per_minute) or per_minute))  # 1.5 a minute are 1 in some minutes
         self._next = 0.0
-        self._latest: deque[float] = deque(maxlen=int(min(per_minute / 60, MOST_A_SECOND)))
+        self._latest: deque[float] = deque(maxlen=int(min(per_minute, high) / 60) if per_minute >= low else 0)
         self._turn = asyncio.Lock()
         self._waiting = 0
 
@@ -162,8 +164,8 @@ class Pace:
         try:
             async with self._turn:
                 now = clock()
-                self._next = max(self._next + self._interval, now - 1 if late else now)
-                full = len(self._latest) == self._latest.maxlen
+                self._next = max(self._next + self._interval, now - 0.5 if late else now)
+                full = self._latest and len(self._latest) == self._latest.maxlen
                 earliest = max(self._next, self._latest[0] + 1) if full else self._next
                 if earliest > now:
                     await asyncio.sleep(earliest - now)
@@ -172,30 +174,17 @@ class Pace:
             self._waiting -= 1
 
 
-def request_rate(per_minute: float | None) -> Pace | AsyncLimiter | None:
-    """What keeps to a rate of requests, or None for no limit.
+def limiter(per_minute: float | None) -> AsyncLimiter | None:
+    """A limiter that allows at most `per_minute` tokens in any 60 seconds, or None for no limit.
 
-    Endpoints with high limits count by the second, so that from 100 requests a second on no second has more than its
-    share; below, calls are started one by one.
-    """
-    if per_minute and per_minute >= 6000:
-        return Pace(per_minute)
-    return limiter(per_minute, burst=1)
-
-
-def limiter(per_minute: float | None, *, burst: float | None = None) -> AsyncLimiter | None:
-    """A limiter that allows at most `per_minute` in any 60 seconds, or None for no limit.
-
-    A leaky bucket of capacity k that leaks r a minute lets at most k + r through in any minute. Here k is `burst`, by
-    default a hundredth of the limit, so that little of it is wasted, and r the rest.
+    A leaky bucket of capacity k that leaks r a minute lets at most k + r through in any minute. Here k is a hundredth
+    of the limit, so that little of it is wasted, and r the rest.
     """
     if not per_minute:
         return None
     from aiolimiter import AsyncLimiter
 
-    if per_minute <= 1:
-        return AsyncLimiter(1, 60 / per_minute)
-    burst = burst or max(1.0, per_minute / 100)
+    burst = max(1.0, per_minute / 100)
     return AsyncLimiter(burst, 60 * burst / max(per_minute - burst, per_minute / 4))
 
 
