@@ -361,7 +361,7 @@ class DebateResult:
     """None only if `error` is set."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     calls: int = 0
-    """Model calls the debate used, including those that another debate has paid for."""
+    """Model calls the debate used, those included that another debate has paid for, but none of its metrics'."""
     retries: int = 0
     tokens: Usage = field(default_factory=Usage)
     seconds: float = 0.0

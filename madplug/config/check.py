@@ -155,11 +155,13 @@ def sizes(plan: StudyPlan) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for cell in plan.cells:
         agents: int | None = cell.plan.agents
-        calls: int | None = cell.worst_calls()
+        worst = cell.worst_calls()
+        calls: int | None = worst
         if cell.match is not None:
             by_calls = cell.match["by"] == "calls"
-            calls = by_slug[cell.match["cell"]].worst_calls() if by_calls else None
-            agents = agents if not cell.turns.seats else cell.turns.within(cell, calls) if calls else None
+            budget = by_slug[cell.match["cell"]].worst_calls(scored=False) if by_calls else None
+            agents = agents if not cell.turns.seats else cell.turns.within(cell, budget) if budget else None
+            calls = None if budget is None else budget + worst - cell.worst_calls(scored=False)
         samples = cell.dataset.size() if cell.dataset else None
         total = None if samples is None or calls is None else calls * samples * plan.repeats
         found.append({"cell": cell.slug, "agents": agents, "rounds": cell.rounds, "samples": samples,

@@ -154,9 +154,9 @@ class Cell(CellFacts):
         """Whether agents or their personas ask a model. What a decision may ask, it may also do without one."""
         return self.plan.per_turn > 0 or any(_each(generator, _calls(self.plan)) for generator in self.personas)
 
-    def worst_calls(self) -> int:
-        """The most model calls one debate can make, excluding retries."""
-        return self._worst(_calls(self.plan))
+    def worst_calls(self, *, scored: bool = True) -> int:
+        """The most model calls one debate can make, excluding retries. scored: with those of its metrics."""
+        return self._worst(_calls(self.plan)) if scored else replace(self, metrics={}).worst_calls()
 
     def worst_counts(self) -> dict[str, int]:
         """The most of what components count in one debate, by name."""

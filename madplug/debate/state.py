@@ -294,14 +294,11 @@ def _announce(state: DebateState, message: Message) -> None:
         state.emit(MessageRecorded(state.id, message, author))
 
 
-def to_result(state: DebateState, *, error: str | None = None, seconds: float = 0.0,
-           metrics: Mapping[str, float | None] | None = None,
-           scored_by: Mapping[str, str] | None = None) -> DebateResult:
-    """The debate as it is stored. scored_by: the digest of each metric that has scored it."""
+def to_result(state: DebateState, *, error: str | None = None, seconds: float = 0.0) -> DebateResult:
+    """The debate as it is stored, without scores."""
     return DebateResult(
         cell=state.cell.slug, repeat=state.repeat, sample=state.whole, references=state.right,
         agents=state.agents, messages=state.transcript.record, decision=None if error else state.decision,
-        metrics=metrics or {}, scored_by=scored_by or {},
         calls=state.spent.calls, retries=state.spent.retries, tokens=state.spent.usage(), seconds=seconds,
         error=error, notes=state.notes, opening_calls=tuple(state.opening_calls),
         other_calls=tuple(state.other_calls), decision_notes=tuple(sorted(state.decision_notes)),

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from madplug.aio import maybe_await
 from madplug.errors import ComponentError
 from madplug.kinds import Metric
-from madplug.records import DebateId, DebateResult, Usage
+from madplug.records import DebateId, DebateResult
 from madplug.store import Recorder
 from madplug.store.scope import of_metric
 
 if TYPE_CHECKING:
-    from madplug.context import Debate, Spending
+    from madplug.context import Debate
     from madplug.study.setup import CellSetup
 
 MOST = 1e100
@@ -61,19 +61,12 @@ async def score(debate: Debate, name: str, metric: Metric, references: Sequence[
 
 
 def with_scores(result: DebateResult, name: str, scores: Mapping[str, float | None], digest: str,
-                spent: Spending, calls: Sequence[str] = ()) -> DebateResult:
+                calls: Sequence[str] = ()) -> DebateResult:
     """A recorded debate with the scores of a metric, which take the place of its earlier ones.
 
-    digest: of the metric. spent: what the metric has asked for; it is added unless the metric has scored it before.
-    calls: keys of its calls.
+    digest: of the metric. calls: keys of the calls it made.
     """
     names = {*result.scored_by, name}
     kept = {part: value for part, value in result.metrics.items() if of_metric(part, names) != name}
-    scored = replace(result, metrics={**kept, **scores}, scored_by={**result.scored_by, name: digest},
-                     other_calls=tuple(dict.fromkeys([*result.other_calls, *calls])))
-    if name in result.scored_by or not spent.calls:
-        return scored
-    old, new = result.tokens, spent.usage()
-    cost = None if old.cost_usd is None or new.cost_usd is None else old.cost_usd + new.cost_usd
-    tokens = Usage(old.prompt + new.prompt, old.completion + new.completion, old.cached + new.cached, cost, old.raw)
-    return replace(scored, calls=result.calls + spent.calls, retries=result.retries + spent.retries, tokens=tokens)
+    return replace(result, metrics={**kept, **scores}, scored_by={**result.scored_by, name: digest},
+                   other_calls=tuple(dict.fromkeys([*result.other_calls, *calls])))

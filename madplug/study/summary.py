@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ class CellFigures:
         self.calls = self.retries = self.prompt = self.completion = self.cached = 0
         self.cost: float | None = 0.0
         self.seconds = 0.0
+        self._unscored: Counter[str] = Counter()
         self._scores: dict[str, dict[int, tuple[array[int], array[float]]]] = defaultdict(
             lambda: defaultdict(lambda: (array("q"), array("d"))))  # a sample's number, however long its id is; a score
 
@@ -49,7 +50,9 @@ class CellFigures:
         self.seconds += row["seconds"]
         self.cost = None if self.cost is None or cost is None else self.cost + cost
         for name, value in metrics.items():
-            if value is not None:
+            if value is None:
+                self._unscored[name] += 1
+            else:
                 samples, values = self._scores[name][row["repeat"]]
                 samples.append(hash(row["sample"]))
                 values.append(value)
@@ -73,6 +76,7 @@ class CellFigures:
             "unread": self.unread,
             **({"partial": self.partial} if self.partial else {}),
             "metrics": self.metrics(proportions, only),
+            "unscored": {name: n for name in only or () if (n := self._unscored[name])},
             "calls": self.calls, "retries": self.retries,
             "tokens": {"prompt": self.prompt, "completion": self.completion, "cached": self.cached},
             "cost_usd": self.cost, "seconds": round(self.seconds, 3)}

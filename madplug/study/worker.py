@@ -16,7 +16,6 @@ from madplug.aio import is_cancelled, maybe_await
 from madplug.calls.driver import Driver
 from madplug.calls.gateway import Gateway
 from madplug.config.plan import StudyPlan
-from madplug.context import Spending
 from madplug.debate.checks import describe_error
 from madplug.debate.loop import run_debate
 from madplug.debate.state import DebateState, change, stored_debate, tell, to_result
@@ -87,9 +86,8 @@ class Worker:
         try:
             error = await self._attempt(state)
             seconds = round(asyncio.get_running_loop().time() - started + state.spent.seconds, 4)
-            scores, error = await self._score(state, error)
-            result = to_result(state, error=error, seconds=seconds, metrics=scores,
-                                  scored_by=self.setups[job.cell].metric_digests)
+            result = to_result(state, error=error, seconds=seconds)  # before metrics ask: a budget has no part of it
+            result = await self._score(state, result)
             if state.refused:  # a component has caught it, and gone on without the answer
                 raise StudyStopped("stopped before the debate ended")
         except StudyStopped:
@@ -137,35 +135,33 @@ class Worker:
         if matched.error:
             raise ComponentError(f"the debate of cell '{match['cell']}' this one is matched to failed: {matched.error}")
 
-    async def _score(self, state: DebateState, error: str | None) -> tuple[
-            dict[str, float | None], str | None]:
-        """The scores of every metric of the cell, and the first error; a debate that failed has none.
+    async def _score(self, state: DebateState, result: DebateResult) -> DebateResult:
+        """The debate with the scores of every metric of the cell, and the first error; one that failed has no scores.
 
         A metric that fails does not affect the others: a debate must not be missing from one mean because of another.
         """
-        if error:
-            return {}, error
         scores: dict[str, float | None] = {}
-        for name, metric in state.cell.metrics.items():
+        error = result.error
+        for name, metric in state.cell.metrics.items() if error is None else ():
             try:
                 scores |= await score(state, name, metric, state.right)
             except BaseException as problem:
                 error = error or self._why_failed(problem)
-        return scores, error
+        return replace(result, metrics=scores, error=error, decision=None if error else result.decision,
+                       scored_by=self.setups[state.cell.slug].metric_digests, other_calls=tuple(state.other_calls))
 
     async def _score_recorded(self, job: Job, recorded: DebateResult) -> DebateResult | None:
         """Score a debate that is on record by further metrics; None if the study was stopped before it was scored.
 
         A debate that failed has no scores. A metric that fails is a problem of the study and leaves the debate as it
-        is. The debate's figures include the calls of a metric that is new to it, but not those of one that scores it
-        once more.
+        is.
         """
         setup = self.setups[job.cell]
         state = stored_debate(recorded, setup.cell, client=self.gateway, seed=job.seed)
         change(state, order=job.order, matched=job.matched)
         result = recorded
         for name in job.metrics if recorded.decision is not None else ():
-            change(state, spent=Spending(), other_calls=[])
+            change(state, other_calls=[])
             try:
                 scores = await score(state, name, setup.cell.metrics[name], recorded.references)
                 if state.refused:
@@ -176,8 +172,7 @@ class Worker:
             except BaseException as error:
                 self._driver.problem(f"metric {name}: {self._why_failed(error)}")
             else:
-                result = with_scores(result, name, scores, setup.metric_digests[name], state.spent,
-                                     state.other_calls)
+                result = with_scores(result, name, scores, setup.metric_digests[name], state.other_calls)
         await self._driver.finish(state.id, result)
         return result
 

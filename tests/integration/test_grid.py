@@ -300,8 +300,9 @@ def test_personas_messages_stances_answers_and_votes_add_up(study, debate, ties,
     assert calls(study, debate + ASKED, Agents(agree=False, split=ties)) == expected
 
 
-def test_self_consistency_makes_the_calls_of_the_debate_it_is_matched_to(study):
-    results = run_study(study('paradigm = "som.debate"', """
+@pytest.mark.parametrize("metrics", ["[]", '["qa.graded"]'])
+def test_self_consistency_makes_the_calls_of_the_debate_it_is_matched_to_whatever_metrics_ask(study, metrics):
+    results = run_study(study('paradigm = "som.debate"', f"metrics = {metrics}" + """
 [[cells]]
 name = "debate"
 [[cells]]
@@ -309,4 +310,4 @@ name = "samples"
 debate.paradigm = "baselines.self_consistency"
 match = {cell = "debate", by = "calls"}
 """), Agents())
-    assert results["samples"].calls == results["debate"].calls == 6
+    assert results["samples"].calls == results["debate"].calls == len(results["samples"].messages) == 6

@@ -62,7 +62,7 @@ def nearest_settings(cell: Cell, calls: int) -> tuple[int, int, int | None, int,
     """
     best = min(candidates(cell), default=cell, key=lambda made: (
         abs(expected(made) - calls), abs(made.wanted - cell.wanted), abs(made.rounds - cell.rounds)))
-    return best.plan.agents, best.rounds, samples_of(best), expected(best), best.worst_calls()
+    return best.plan.agents, best.rounds, samples_of(best), expected(best), best.worst_calls(scored=False)
 
 
 def samples_of(cell: Cell) -> int | None:
@@ -76,7 +76,7 @@ def expected(cell: Cell) -> int:
     once = partial(_once, stated=all(getattr(bound.style, "states_answers", True) for bound in cell.styles))
     return replace(cell, decision=once(cell.decision), personas=[*map(once, cell.personas)],
                    phases=[*map(once, cell.phases)], answers=once(cell.answers),
-                   styles=[replace(bound, style=once(bound.style)) for bound in cell.styles]).worst_calls()
+                   styles=[replace(bound, style=once(bound.style)) for bound in cell.styles]).worst_calls(scored=False)
 
 
 def _once(component: C, *, stated: bool) -> C:

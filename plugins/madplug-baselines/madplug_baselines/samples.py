@@ -63,7 +63,7 @@ class Matchable(TurnOrder):
         """
         def worst(turns: int) -> int:
             order = type(self)(self.options.model_copy(update={self.asked: turns}))
-            calls: int = replace(cell, turns=order).worst_calls()
+            calls: int = replace(cell, turns=order).worst_calls(scored=False)
             return calls
 
         return max(1, bisect_right(range(calls + 1), calls, lo=1, key=worst) - 1)

@@ -40,7 +40,7 @@ DEBATE: Mapping[str, str] = {
     "last_answers": "each voter's last answer (list)",
     "flips": "messages of voters that are `changed`",
     "flipped": "voters with such a message",
-    "calls": "model calls",
+    "calls": "model calls, without those of metrics",
     "retries": "failed attempts",
     "prompt": "tokens read",
     "cached": "of these from the provider's cache",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from madplug import count
 from madplug.store import DebateId, open_study
+from madplug_read.studies import beside
 
 MOST_CELLS = 6
 """Cells of which is told how debates ended."""
@@ -41,3 +42,14 @@ def told(folder: Path) -> Iterator[str]:
                 yield f"{what.format(many)}{why}; madplug read {shlex.quote(str(folder))} --{name} lists them"
             if len(found) > MOST_CELLS:
                 yield what.format(f"debates of {count(len(found) - MOST_CELLS, 'more cell')}")
+    yield from _unscored(beside(folder, "summary.json").get("cells", ()))
+
+
+def _unscored(cells: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A sentence for each metric that gave some debates no score. cells: those of `summary.json`."""
+    lost, of = Counter[str](), Counter[str]()
+    for cell in cells:
+        lost.update(cell["unscored"])
+        of.update(dict.fromkeys(cell["unscored"], cell["done"]))
+    for metric, n in lost.items():
+        yield f"{metric} has no score in {n} of {count(of[metric], 'debate')}, which its means leave out"

@@ -71,7 +71,7 @@ def _facts(study: Reader) -> StudyFacts:
 def study_state(folder: Path, left: int | None, failed: int) -> State:
     """Whether a study runs, or how it ended, of which so many debates are left and have failed."""
     running = is_running(folder)
-    status = _beside(folder, "summary.json").get("status")
+    status = beside(folder, "summary.json").get("status")
     if running:
         return "running"
     if left or (left is None and status not in ("finished", "failed")):
@@ -80,14 +80,14 @@ def study_state(folder: Path, left: int | None, failed: int) -> State:
 
 
 def _date(folder: Path) -> str:
-    runs = _beside(folder, "manifest.json").get("runs")
+    runs = beside(folder, "manifest.json").get("runs")
     started = runs[-1].get("started") if isinstance(runs, list) and runs and isinstance(runs[-1], dict) else None
     if isinstance(started, str):
         return started[:16].replace("T", " ")
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime((folder / "study.db").stat().st_mtime))
 
 
-def _beside(folder: Path, name: str) -> dict[str, Any]:
+def beside(folder: Path, name: str) -> dict[str, Any]:
     """A file beside the records, which may be missing or anything."""
     try:
         found = json.loads(read_text(folder / name))

@@ -238,3 +238,15 @@ class First(DecisionProtocol):
     assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0][name] == 6
     with open_study(tmp_path / "runs/study") as study:
         assert getattr(study.overview()[0], name) == 6
+
+
+def test_a_metric_that_gave_debates_no_score_is_told(program, tmp_path):
+    (tmp_path / "mine.py").write_text("""
+from madplug import Metric
+class Odd(Metric):
+    name = "odd"
+    def score(self, debate, references):
+        return None if debate.sample.id[-1] in "01" else 1.0
+""")
+    done = program("run", "study.toml", "--yes", "--set", 'metrics=["./mine.py:Odd"]', "--set", "dataset.size=6")
+    assert "mine.py:Odd has no score in 2 of 6 debates, which its means leave out" in done.stdout

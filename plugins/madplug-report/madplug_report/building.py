@@ -185,7 +185,7 @@ def _fallen(cell: Mapping[str, Any]) -> str:
 
 
 def _left_out(cells: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Which metrics in question do not apply to all debates, and to how many."""
+    """Which metrics in question gave some debates no score, and how many."""
     missing: dict[str, list[tuple[int, int]]] = {}
     for cell in cells:
         found = cell["metrics"].get(cell["metric"])
@@ -194,7 +194,7 @@ def _left_out(cells: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
             missing.setdefault(cell["metric"], []).append((ended - found["debates"], ended))
     for metric, counts in missing.items():
         left, of = sum(n for n, _ in counts), sum(n for _, n in counts)
-        yield "left out", (f"{metric} does not apply to {left:,} of {of:,} debates in {len(counts)} "
+        yield "left out", (f"{metric} has no score in {left:,} of {of:,} debates in {len(counts)} "
                            f"cell{'s' * (len(counts) != 1)}; its means leave them out")
 
 

@@ -270,7 +270,7 @@ def test_what_a_metric_leaves_out_is_beside_the_number(study, kit, madplug):
         left = d.sample.id < "q00004"
         return kit.replace(d, metrics={"qa.accuracy": None if left else 1.0, "m.other": None if left else 2.0})
     done = madplug("report", study([kit.Drawn("a"), kit.Drawn("b")], samples=10, change=change))
-    assert "qa.accuracy does not apply to 8 of 20 debates in 2 cells" in done.stdout
+    assert "qa.accuracy has no score in 8 of 20 debates in 2 cells" in done.stdout
     assert "2.000 (n=6)" in done.stdout
 
 

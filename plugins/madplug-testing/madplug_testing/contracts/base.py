@@ -241,7 +241,7 @@ class DebateContract(ComponentContract):
         If this fails: give the component `def calls(self, plan)`: the most calls in one debate (a style: in one
         turn).
         """
-        calls, worst = self.trial().played.result.calls, self.trial().debate.cell.worst_calls()
+        calls, worst = len(self.trial().played.requests), self.trial().debate.cell.worst_calls()
         assert calls <= worst, f"{calls} calls, and {worst} were announced"
 
     @pytest.mark.parametrize("odd", range(3))
