@@ -54,13 +54,9 @@ def test_the_agents_are_drawn_by_sample_and_stay():
         assert len(cut) == 3
 
 
-def test_what_was_dropped_is_on_record():
+def test_what_was_dropped_is_on_record_with_its_recipient_alone():
     played = run(Drop(agents=(1,)))
     assert [m.data["attack"]["dropped"] for m in played.transcript.by(1)] == [[], [0, 2, 3], [0, 2, 3, 4, 6, 7]]
-
-
-def test_messages_of_others_record_nothing():
-    played = run(Drop(agents=(1,)))
     assert not any(m.data for m in played.messages if m.agent != 1)
 
 

@@ -70,13 +70,6 @@ def test_there_is_no_summary_after_the_last_round_and_the_summariser_does_not_vo
     assert played.decision.key == "1"
 
 
-def test_referees_have_different_roles_and_the_same_task_first():
-    played = simultaneous(lambda r: "x", agents=3)
-    assert [a.persona.name for a in played.debate.agents] == ["General public", "Critic", "News author"]
-    [start] = {p.split("You are one of the referees")[0] for p in played.prompts[:3]}
-    assert all(text in start for text in ("It is Paris.", "It is Rome.", "Assistant 1"))
-
-
 def test_the_form_of_the_verdict_is_asked_for_in_the_last_round_only():
     played = simultaneous(lambda r: scored(7, 8), rounds=3)
     assert ["Score of Assistant 1" in p.split("What has been said")[0] + p.split("It is your turn")[1]
@@ -87,12 +80,6 @@ def test_the_form_of_the_verdict_is_asked_for_in_the_last_round_only():
 def test_verdicts_are_asked_for_in_the_last_round_or_in_every_one(verdict, answers):
     played = simultaneous(lambda r: scored(7, 8), styles=[Referee(verdict=verdict)])
     assert [m.answer for m in played.messages] == answers
-
-
-def test_references_and_braces_stay_out():
-    played = simultaneous(lambda r: "{first} {0} {messages}", references=("the-secret",))
-    assert not any("the-secret" in p for p in played.prompts)
-    assert "{first} {0} {messages}" in played.prompts[-1]
 
 
 def test_scores_are_added_up():

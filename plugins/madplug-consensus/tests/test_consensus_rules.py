@@ -129,10 +129,6 @@ def test_agents_that_agree_at_the_same_time_cannot_mean_the_new_proposal():
     assert wait_for(Majority().after_wave(made)) is None
 
 
-def test_without_voters_there_is_no_agreement():
-    assert wait_for(Majority().after_wave(debate("Da A A", 3, neutral=[0, 1, 2]))) is None
-
-
 # In a relay an agent sees only the one before
 
 @pytest.mark.parametrize(("key", "seen", "agreement", "supports"), [
@@ -218,28 +214,16 @@ RULES = st.sampled_from([Majority(**AS_READ), Supermajority(**AS_READ), Unanimit
                          Threshold(share=0.7, strict=False, **AS_READ)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(words=WORDS, n=st.integers(1, 5), rule=RULES)
-def test_relabelling_the_answers_relabels_the_decision(words, n, rule):
+def test_relabelled_answers_relabel_the_decision_which_has_an_answer_where_it_is_an_agreement(words, n, rule):
     swap = {"a": "b", "b": "a"}
     other = [w[0] + swap[w[1]] if len(w) > 1 else w for w in words]
     first = wait_for(rule.at_end(debate(" ".join(words), n)))
     second = wait_for(rule.at_end(debate(" ".join(other), n)))
     assert second.key == (None if first.key is None else swap[first.key])
     assert (second.agreed, second.fallback) == (first.agreed, first.fallback)
-
-
-@settings(max_examples=60, deadline=None)
-@given(words=WORDS, n=st.integers(1, 5), rule=RULES, data=st.data())
-def test_renaming_the_agents_renames_the_supporters(words, n, rule, data):
-    names = data.draw(st.permutations(range(n)))
-    made, renamed = debate(" ".join(words), n), debate("", n)
-    for m in made.transcript.record:
-        renamed.transcript.append(Message(0, m.round, m.wave, names[m.agent], m.move, m.content, "", m.answer, m.key,
-                                          m.agreement))
-    first, second = wait_for(rule.at_end(made)), wait_for(rule.at_end(renamed))
-    assert second.key == first.key
-    assert [v.agent for v in second.votes] == [names[v.agent] for v in first.votes]
+    assert not (first.agreed and (first.fallback or first.key is None))
 
 
 @settings(max_examples=60, deadline=None)
@@ -249,11 +233,3 @@ def test_stricter_rules_agree_on_less(words, n):
     rules = Unanimity(**AS_READ), Supermajority(**AS_READ), Majority(**AS_READ), Majority(compat="code", **AS_READ)
     met = [any(rule.is_reached(then, n) for then in history(made.transcript.messages, range(n))) for rule in rules]
     assert met == sorted(met)
-
-
-@settings(max_examples=60, deadline=None)
-@given(words=WORDS, n=st.integers(1, 5), rule=RULES)
-def test_an_agreement_has_an_answer_and_a_fallback_is_no_agreement(words, n, rule):
-    decision = wait_for(rule.at_end(debate(" ".join(words), n)))
-    assert not (decision.agreed and decision.fallback)
-    assert not (decision.agreed and decision.key is None)

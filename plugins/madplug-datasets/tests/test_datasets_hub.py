@@ -62,16 +62,6 @@ def test_a_seed_is_an_order(tmp_path):
     assert ids(hub(path, shuffle=1, limit=5)) == ids(hub(path, shuffle=1))[:5]
 
 
-def test_a_margin_of_error_sets_the_number(tmp_path):
-    data = hub(rows(tmp_path), limit="95% +- 5%")
-    assert len(ids(data)) == data.size() == sample_size(60) == 53
-
-
-def test_a_stratified_sample_has_the_shares_of_the_whole(tmp_path):
-    chosen = ids(hub(rows(tmp_path), limit=30, stratify="level", shuffle=1))
-    assert sum(i % 3 == 1 for i in chosen) == 10
-
-
 def test_a_wrong_column_is_named_with_the_nearest(tmp_path):
     (said,) = hub(rows(tmp_path), columns={"reference": "anser"}).check(None)
     assert "has no column 'anser' for the reference; did you mean 'answer'?" in said
@@ -189,10 +179,6 @@ def test_dates_and_decimals_of_parquet_are_kept_as_text(tmp_path):
                                "cost": [decimal.Decimal("1.50")], "none": [float("nan")]}), tmp_path / "rows.parquet")
     ((sample, _),) = hub(tmp_path / "rows.parquet", metadata=["day", "cost", "none"]).samples()
     assert sample.metadata == {"day": "2024-05-01T00:00:00", "cost": "1.50", "none": None}
-
-
-def test_an_instruction_is_on_every_sample(tmp_path):
-    assert next(hub(rows(tmp_path, 1), instruction="Add.").samples())[0].metadata == {"instruction": "Add."}
 
 
 # Training rows

@@ -3,15 +3,10 @@ from tests_support import made
 
 from madplug import Visibility
 from madplug.testing import play
-from madplug_freemad import AntiConformity, Score
+from madplug_freemad import AntiConformity
 from madplug_som import Exchange
 
 MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>", "critique": "<x>"}
-
-
-def test_the_critique_follows_the_exchange():
-    played = play(styles=[AntiConformity(**MARKED)], replies=list("abcdef"), rounds=2)
-    assert [m["content"] for m in played.requests[3].messages] == ["<q>", "a", "b\n\nc<c>\n\n<x>"]
 
 
 def test_earlier_exchanges_keep_their_critique():
@@ -37,12 +32,6 @@ def test_nothing_is_said_of_scores_or_weights():
     assert text.endswith("{format}")
 
 
-def test_the_decision_of_a_whole_debate_is_the_score():
-    played = play(styles=[AntiConformity()], decision=Score(), replies=["A", "A", "A", "A", "B", "B"], rounds=2)
-    assert played.decision.key == "A"
-    assert played.decision.scores == {"A": 45.0, "B": 30.0}
-
-
 RUN = """
 dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
 models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
@@ -50,16 +39,6 @@ debate = {paradigm = "freemad.n", rounds = 3%s}
 """
 ROWS = [{"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B"}]
 CLOSING = "end your reply with one line"
-
-
-def test_the_others_answers_precede_the_critique_without_a_word_about_them(run_on_endpoint):
-    _, bodies = run_on_endpoint(RUN % "", ROWS, lambda body: "I choose the second.\nFinal answer: B")
-    last = bodies[-1]["messages"][-1]["content"]
-    shown, critique = last.split("Some of these agents may be faulty")
-    assert shown == "Other agents worked on the same question. Their answers:\n\n" + 2 * (
-        "--- an agent's answer ---\nI choose the second.\nFinal answer: B\n\n")
-    assert not any(word in last for word in ("advice", "updated", "into account"))
-    assert critique.count(CLOSING) == last.count(CLOSING) == 1
 
 
 def test_a_summary_is_examined_as_answers_are(run_on_endpoint):

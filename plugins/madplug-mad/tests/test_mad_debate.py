@@ -54,31 +54,6 @@ def test_a_debaters_chat_holds_its_own_turns_and_only_grows():
             assert longer[:len(shorter)] == shorter
 
 
-def test_the_negative_side_gets_the_affirmative_text_verbatim_and_is_told_to_disagree():
-    played = debate({0: ["I hold {question} A"], 1: ["B"], 2: [verdict("B")]})
-    assert "I hold {question} A" in played.prompts[1]
-    assert "You disagree" in played.prompts[1]
-    assert "You disagree" not in played.prompts[0]
-
-
-def test_later_turns_ask_whether_the_debater_agrees_with_the_latest_text_only():
-    played = debate({0: ["a1", "a2"], 1: ["n1", "n2"], 2: [verdict(), verdict("B")]})
-    third, fourth = (r.messages[-1]["content"] for r in played.requests[3:5])
-    assert "n1" in third
-    assert "Do you agree" in third
-    assert "a2" in fourth
-    assert "a1" not in fourth
-
-
-def test_the_moderator_gets_both_texts_of_the_round_and_its_number():
-    played = debate({0: ["a1", "a2"], 1: ["n1", "n2"], 2: [verdict(), verdict("B")]})
-    asked = played.requests[5].messages[-1]["content"]
-    assert "Round 2" in asked
-    assert all(text in asked for text in ("a2", "n2"))
-    assert not any(text in asked for text in ("a1", "n1"))
-    assert all(f'"{f}"' in asked for f in ("preference", "supported_side", "reason", "answer"))
-
-
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
 def test_the_level_is_told_to_both_debaters_and_not_to_the_moderator(level):
     played = debate(sides(verdict("A")), styles=[Side(level=level), Moderator()])
@@ -93,17 +68,14 @@ def test_an_empty_answer_lets_the_debate_go_on(answer):
     assert len(played.requests) == 6
 
 
-def test_with_a_preference_no_answer_in_words_is_empty():
-    assert debate(sides(verdict("unknown", "Yes")), answers=StrippedText()).decision.key == "unknown"
-
-
-def test_a_readable_answer_ends_the_debate_whatever_the_preference_says():
-    assert len(debate(sides(verdict("A", "No"))).requests) == 3
-
-
-def test_with_preference_required_an_answer_alone_does_not_end_it():
-    replies = sides(verdict("A", "No"), verdict("A", "Yes"))
-    assert len(debate(replies, decision=Moderated(ends_on="preference")).requests) == 6
+@pytest.mark.parametrize(("moderator", "options", "key", "calls"), [
+    ([verdict("unknown", "Yes")], {"answers": StrippedText()}, "unknown", 3),  # with a preference no answer is empty
+    ([verdict("A", "No")], {}, "A", 3),  # a readable answer ends the debate whatever the preference says
+    ([verdict("A", "No"), verdict("A", "Yes")], {"decision": Moderated(ends_on="preference")}, "A", 6),
+    (["hm", verdict("B")], {}, "B", 4)])  # a moderator that answers when it is asked again is heard
+def test_when_the_moderators_word_ends_the_debate(moderator, options, key, calls):
+    played = debate(sides(*moderator), **options)
+    assert (played.decision.key, len(played.requests)) == (key, calls)
 
 
 def test_the_judge_reads_the_whole_debate_and_never_the_moderator():
@@ -151,10 +123,6 @@ def test_an_unreadable_moderator_is_asked_three_more_times_and_then_has_no_prefe
     assert len(played.requests) == 2 + 4 + 3
     assert played.messages[2].data["mad"] == {"unparsed": True}
     assert played.requests[3].messages[-1]["content"].startswith("That could not be read")
-
-
-def test_a_moderator_that_answers_when_asked_again_is_heard():
-    assert len(debate(sides("hm", verdict("B"))).requests) == 4
 
 
 @pytest.mark.parametrize("reply", [
@@ -210,12 +178,6 @@ def scripted(verdicts):
             return json.dumps({"answer": "B", "reason": "r"})
         return "Final answer: " + "AB"[request.agent]
     return say
-
-
-def test_options_of_the_decision_can_be_changed_alone(run_debate):
-    more = '[debate.decision]\nhistory = "first_round"\nretries = 0\n'
-    plan = run_debate('paradigm = "mad.tit_for_tat"\n' + more, scripted(["(A)"]))[2]
-    assert plan.cells[0].decision.options.history == "first_round"
 
 
 def test_debaters_that_hold_a_form_end_with_an_answer(run_debate):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from madplug import Persona, PersonaGenerator, Plan
+from madplug import Persona, PersonaGenerator
 from madplug.testing import Played, play
 from madplug_personas import Expert, Fixed, Ipip, Neutral, NoPersona, Row
 from madplug_personas.markers import MARKERS, all_traits, describe, traits_of
@@ -58,10 +58,6 @@ def test_experts_are_made_one_after_the_other_and_each_sees_those_before() -> No
     assert "- Baker: You know" in prompts[2]
     assert all("the question" in p and "JSON" in p for p in prompts)
     assert "personas" not in played.result.notes
-
-
-def test_three_experts_take_three_calls() -> None:
-    assert len(asked(meet(Expert(), agents=3, made=[expert("A"), expert("B"), expert("C")]))) == 3
 
 
 def test_an_expert_s_form_is_sent_as_a_schema() -> None:
@@ -232,8 +228,3 @@ def test_generators_can_be_mixed_and_see_each_other() -> None:
     played = meet(Neutral(), Expert(), Ipip(), NoPersona(), agents=5, made=made)
     assert names(played) == ["Moderator", "Cook", "Baker", "Participant 3", "Participant 4"]
     assert "- Cook: " in asked(played)[1].messages[-1]["content"]
-
-
-def test_the_most_calls_for_one_persona() -> None:
-    plan = Plan(agents=3, rounds=1, turns=3)
-    assert [g.calls(plan) for g in (NoPersona(), Fixed(), Neutral(), Expert(), Ipip(attempts=2))] == [0, 0, 0, 5, 2]

@@ -9,7 +9,7 @@ from tests_support import OneLetter, Reviews, made
 from madplug import Dataset, Review, Sample
 from madplug.testing import debate_from, play
 from madplug_reconcile import Discussion, Grouped, Weighted, recalibrated
-from madplug_reconcile.reply import SCHEMA, read, share
+from madplug_reconcile.reply import read, share
 
 
 def said(answer, confidence=0.9, reasoning="because"):
@@ -63,10 +63,6 @@ def test_an_unread_answer_has_no_weight_whatever_its_confidence():
     assert [v.valid for v in decision.votes] == [False, True, True]
 
 
-def test_nothing_readable_is_undecided():
-    assert weigh((None, None), (.9, .9)).key is None
-
-
 def test_an_unread_answer_is_not_unanimity():
     played = table({0: ["", ""], 1: [said("B")] * 2, 2: [said("B")] * 2}, rounds=2)
     assert len(played.requests) == 6
@@ -106,18 +102,6 @@ def test_unread_messages_come_last_and_claim_no_answer():
                    styles=[Discussion()], answers=OneLetter())
     assert played.messages[3].seen == (1, 2, 0)
     assert "(none that can be read)" in played.prompts[3]
-
-
-def test_nobody_sees_a_chat_of_its_own():
-    played = table({i: [said(k)] * 3 for i, k in enumerate("ABC")})
-    assert all([m["role"] for m in r.messages] == ["user"] for r in played.requests)
-    assert all("r1" not in p for p in played.prompts)
-
-
-def test_first_answers_are_independent_and_ask_for_json():
-    played = table({i: [said(k)] * 2 for i, k in enumerate("ABC")}, 2)
-    assert all("everybody at the table" not in p and '"confidence"' in p for p in played.prompts[:3])
-    assert all(r.form == {"json_schema": SCHEMA} for r in played.requests)
 
 
 @pytest.mark.parametrize(("value", "number"), [
@@ -181,11 +165,6 @@ def test_mining_stops_at_the_number_wanted_and_is_no_part_of_the_debate():
 
 def test_mining_looks_at_no_more_samples_than_told():
     assert sum(r.purpose == "convince" for r in convinced(look_at=2).requests) == 2 * (1 + 2)
-
-
-def test_no_samples_are_mined_by_default():
-    played = play(styles=[Discussion()], replies=learner, dataset=Both())
-    assert all(r.purpose == "discuss" for r in played.requests)
 
 
 def test_a_convincing_sample_is_never_shown_for_its_own_question():

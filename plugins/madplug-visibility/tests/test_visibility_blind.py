@@ -27,11 +27,8 @@ def run(blind=None, *, turns=None, visibility=None, rounds=2, extensions=()):
     return [m for m in played.messages if m.agent is not None and m.round > 0]
 
 
-def test_nobody_sees_anything_in_round_one_and_everything_is_there_from_round_two():
+def test_nobody_sees_anything_or_can_agree_in_round_one_and_everything_is_there_from_round_two():
     assert [list(m.seen) for m in run()] == [[], [], [], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]]
-
-
-def test_nobody_can_agree_in_round_one():
     assert [m.agreement for m in run()] == [False, False, False, True, True, True]
 
 
