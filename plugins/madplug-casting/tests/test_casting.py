@@ -76,11 +76,6 @@ def test_an_order_of_models_that_do_not_play_is_a_problem():
         "'order' names 'big', which no agent uses; debate.models has strong, middle, weak"]
 
 
-def test_agents_keep_their_personas_and_ids():
-    played = play(casting=Random(), agents=3, models=MODELS, replies=["A"] * 3)
-    assert [(a.id, a.persona.name) for a in played.result.agents] == [(0, "Agent 1"), (1, "Agent 2"), (2, "Agent 3")]
-
-
 def test_a_cast_per_repeat_is_one_for_all_samples_of_it():
     samples = [Sample(f"q{i}", "?") for i in range(3)]
     played = play(replies=lambda r: "A", casting=Random(per="repeat", draw="independent"), sample=samples,

@@ -43,21 +43,6 @@ def test_calls_are_answers_and_a_filter_for_each_round_of_debate(rounds, agents,
     assert Retained(inner=Everything(), mode="vote").calls(plan) == 0
 
 
-def test_the_filter_reads_all_messages_under_their_names_and_the_majority():
-    played = debated(["[Agent 1]"] * 2, prompt="{answers}|{majority}|{example}|{criterion}", criterion="best")
-    asked = [r for r in played.requests if r.purpose == "filter"]
-    assert asked[0].messages[-1]["content"] == (
-        "Agent 1:\nA\n\nAgent 2:\nA\n\nAgent 3:\nB\n\nAgent 4:\nC|A|Agent 1, Agent 2|best")
-
-
-def test_an_agent_is_sent_one_message_with_peers_majority_own_opinion_and_question():
-    played = debated(["[Agent 3]"] * 2)
-    assert [r.messages[-1]["content"] for r in played.requests[5:9]] == [
-        "Agent 3:\nB|most: A|A|the question", "Agent 3:\nB|most: A|A|the question",
-        "Agent 1:\nA\n\nAgent 2:\nA\n\nAgent 4:\nC|most: A|B|the question", "Agent 3:\nB|most: A|C|the question"]
-    assert all(len(r.messages) == 1 for r in played.requests)
-
-
 @pytest.mark.parametrize("reply", ["Agents 1 and 2", "[nobody]", "[]", "", "[Agent 2] no: [Agent 9]"])
 def test_a_choice_that_cannot_be_read_keeps_everything_and_is_counted(reply):
     played = debated([reply or "..."] * 2)

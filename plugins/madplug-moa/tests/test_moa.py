@@ -19,7 +19,6 @@ models = ["x", "y", "x"]
 CHOICE = {"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B"}
 REFUSED = {"error": {"message": "the content is refused", "code": "content_filter"}}
 SHORT = {"references": "REFERENCES\n{answers}", "first": "{question}"}
-LISTED = "REFERENCES\n"
 
 
 def shown(body):
@@ -45,18 +44,6 @@ def test_a_failed_proposer_is_left_out_and_the_numbers_close_up(run_on_endpoint)
     assert len(question) == 1  # the user message stays the question, which is nowhere else
     assert not any("Which?" in body["messages"][0]["content"] for body in bodies if shown(body))
     assert result.notes["moa"]["reply"] == "3 seen\nFinal answer: B"
-
-
-def test_proposals_are_numbered_in_the_order_of_agents_the_own_one_among_them():
-    from madplug_visibility import PreviousRound
-
-    played = play(styles=[Propose(**SHORT)], decision=Aggregate(**SHORT), visibility=PreviousRound(), rounds=3,
-                  replies=[*"abcdefghi", "the end"])
-    systems = [r.messages[0]["content"] for r in played.requests if r.messages[0]["role"] == "system"]
-    layers = [f"{LISTED}1. {a}\n2. {b}\n3. {c}" for a, b, c in ("abc", "def", "ghi")]
-    assert systems == [layers[0]] * 3 + [layers[1]] * 3 + [layers[2]]
-    assert [r.purpose for r in played.requests] == ["discuss"] * 9 + ["aggregate"]
-    assert played.decision.answer == "the end"
 
 
 def test_without_any_proposal_the_aggregator_answers_the_bare_question():

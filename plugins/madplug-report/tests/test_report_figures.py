@@ -414,9 +414,11 @@ def test_texts_of_debates_are_not_kept_while_they_are_read(study, kit):
     assert many - few < 300 * 2_000
 
 
-def test_the_same_studies_give_the_same_report_to_the_byte(study, kit, madplug, tmp_path):
+def test_the_same_studies_give_the_same_report_and_figures_to_the_byte(study, kit, madplug, tmp_path):
     folder = study([kit.Drawn("a"), kit.Drawn("b")], samples=20, repeats=2)
     for name in ("one", "two"):
-        assert madplug("report", folder, "--output", tmp_path / name).exit_code == 0
-    for file in ("report.md", "report.tex", "report.json", "report.html"):
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+        assert madplug("report", folder, "--output", tmp_path / name, "--figures").exit_code == 0
+    one, two = ({path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+                for name in ("one", "two"))
+    assert len(one) > 20
+    assert one == two

@@ -53,18 +53,12 @@ def test_agreement_is_the_share_of_equal_pairs_and_an_unread_answer_is_like_no_o
     assert spread("A")[1] is None
 
 
-def test_a_minority_that_is_lost():
-    cell = rounds_of("AB BB BB", key="B", score=0.0)
+@pytest.mark.parametrize(("reference", "to_right", "to_wrong"), [("A", 0, 1 / 3), ("B", 1 / 3, 0)])
+def test_a_minority_that_is_lost_as_seen_from_either_reference(reference, to_right, to_wrong):
+    cell = rounds_of("AB BB BB", references=(reference,), key="B", score=float(reference == "B"))
     assert figures(cell, "agreement") == pytest.approx([1 / 3, 1])
     assert figures(cell, "changed") == [None, pytest.approx(1 / 3)]
-    assert figures(cell, "to_wrong")[1] == pytest.approx(1 / 3)
-    assert figures(cell, "to_right")[1] == 0
-
-
-def test_the_same_seen_from_the_other_reference():
-    cell = rounds_of("AB BB BB", references=("B",), key="B", score=1.0)
-    assert figures(cell, "to_right")[1] == pytest.approx(1 / 3)
-    assert figures(cell, "to_wrong")[1] == 0
+    assert (figures(cell, "to_right")[1], figures(cell, "to_wrong")[1]) == pytest.approx((to_right, to_wrong))
 
 
 def test_answers_that_go_back_and_forth():

@@ -106,13 +106,6 @@ def test_only_the_latest_message_of_a_peer_counts_and_own_ones_do_not():
     assert latest(said, 0, "ABCD") == ["C", "D", "A", "B"]
 
 
-def test_no_model_is_asked_and_no_request_written():
-    played = run()
-    assert played.result.calls == 0
-    assert played.requests == []
-    assert {m.confidence is not None for m in played.messages} == {True}
-
-
 def test_agreement_is_with_the_latest_answer_of_another_agent():
     played = run(size=1)
     first, later = played.transcript.of_round(1), played.transcript.of_round(2)

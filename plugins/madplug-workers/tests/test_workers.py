@@ -159,15 +159,20 @@ def test_versions_are_compared_by_name():
         "madplug-none is not installed here, and the study runs with madplug-none 1.0"]
 
 
-def test_a_worker_with_other_versions_is_refused_by_name(tmp_path):
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda facts: facts["versions"].update({"madplug-kit": "9.9"}),
+     r"worker 1: madplug-kit 0\.1\.0 is installed here, and .* madplug-kit 9\.9"),
+    (lambda facts: facts.update(study=facts["study"].replace("kit.hash", "kit.hush")),
+     r"worker 1: models\.m: .*kit\.hush")])
+def test_a_worker_with_other_versions_or_without_a_component_is_refused_by_name(tmp_path, change, said):
     class Other(Pool):
         def __init__(self, *arguments):
             super().__init__(*arguments)
-            self._facts["versions"]["madplug-kit"] = "9.9"
+            change(self._facts)
 
     executor = InPlace()
     executor.pool = Other
-    with pytest.raises(StudyError, match=r"worker 1: madplug-kit 0\.1\.0 is installed here, and .* madplug-kit 9\.9"):
+    with pytest.raises(StudyError, match=said):
         run(tmp_path / "study", executor)
 
 
@@ -193,18 +198,6 @@ def test_a_line_of_the_log_that_cannot_be_written_loses_no_worker(tmp_path):
 
     _, study = run(tmp_path / "study", Logs())
     assert "read all the same" in study.problems
-
-
-def test_a_worker_without_a_component_is_refused_by_name(tmp_path):
-    class Other(Pool):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            self._facts["study"] = self._facts["study"].replace("kit.hash", "kit.hush")
-
-    executor = InPlace()
-    executor.pool = Other
-    with pytest.raises(StudyError, match=r"worker 1: models\.m: .*kit\.hush"):
-        run(tmp_path / "study", executor)
 
 
 def test_workers_that_end_at_once_end_the_study(tmp_path):
