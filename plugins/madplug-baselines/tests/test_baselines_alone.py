@@ -21,7 +21,7 @@ from madplug import (
     Visibility,
 )
 from madplug.debate.state import change
-from madplug.testing import Played, debate_from, play, wait_for
+from madplug.testing import Played, debate_from, play
 from madplug_baselines import (
     Cot,
     Io,
@@ -69,40 +69,18 @@ def test_a_persona_is_shown_when_its_prompt_is_set() -> None:
     assert prompt(sampled(["4"], Io(persona="You are {name}."))).startswith("You are Agent 1.\n\nthe question")
 
 
-def test_an_empty_reply_is_no_answer() -> None:
-    played = sampled([""])
-    assert played.decision.key is None
-    assert not played.decision.agreed
-
-
 # Self-consistency
 
-def test_the_most_common_answer_of_those_that_can_be_read_wins() -> None:
-    decision = sampled(["12", " ", "12", "7"]).decision
-    assert (decision.key, decision.agreed, decision.tie) == ("12", True, False)
-    assert decision.scores == {"12": 2, "7": 1}
-    assert decision.reason == "2 of 3 readable samples, of 4"
-    assert [vote.valid for vote in decision.votes] == [True, False, True, True]
-
-
-def test_a_tie_takes_the_first_answer_and_says_so() -> None:
-    decision = sampled(["B", "A"]).decision
-    assert (decision.key, decision.tie, decision.agreed) == ("B", True, False)
-
-
-def test_other_tie_policies() -> None:
-    assert sampled(["B", "A"], tie="lexical").decision.key == "A"
-    undecided = sampled(["B", "A"], tie="undecided").decision
-    assert (undecided.key, undecided.answer, undecided.tie) == (None, None, True)
-    picked = {wait_for(MostCommon(tie="random").at_end(debate_from("B A", seed=seed))).key for seed in range(20)}
-    assert picked == {"A", "B"}
-    twice = [wait_for(MostCommon(tie="random").at_end(debate_from(rows, seed=3))).key for rows in ("B A", "A B")]
-    assert twice[0] == twice[1]
-
-
-def test_nothing_readable_is_undecided() -> None:
-    decision = sampled(["", "", ""]).decision
-    assert (decision.key, decision.agreed, decision.reason) == (None, False, "none of 3 samples could be read")
+@pytest.mark.parametrize(("replies", "key", "agreed", "tie", "reason"), [
+    (["12", " ", "12", "7"], "12", True, False, "2 of 3 readable samples, of 4"),
+    (["A", "", ""], "A", False, False, "1 of 1 readable samples, of 3"),  # an answer, and no agreement of the three
+    (["B", "A"], "B", False, True, ""), (["", "", ""], None, False, False, "none of 3 samples could be read")])
+def test_the_most_common_answer_of_those_that_can_be_read_wins(
+        replies: list[str], key: str | None, agreed: bool, tie: bool, reason: str) -> None:
+    decision = sampled(replies).decision
+    assert (decision.key, decision.agreed, decision.tie, decision.fallback) == (key, agreed, tie, False)
+    assert reason in decision.reason
+    assert [vote.valid for vote in decision.votes] == [bool(reply.strip()) for reply in replies]
 
 
 def test_there_is_a_sample_for_each_agent_and_no_agent_sees_another() -> None:
@@ -148,18 +126,6 @@ def test_the_models_take_turns_sample_by_sample_and_no_agent_is_silent(calls: in
     assert [m.agent for m in played.messages] == list(range(calls))
 
 
-def test_fewer_samples_than_agents_are_possible() -> None:
-    played = play(styles=[Cot()], turns=Samples(samples=1), agents=3, replies=["1"])
-    assert played.result.calls == 1
-
-
-def test_one_readable_sample_of_three_is_an_answer_and_no_agreement() -> None:
-    decision = MostCommon().at_end(debate_from("A - -"))
-    assert (decision.key, decision.agreed, decision.fallback) == ("A", False, False)
-    assert decision.reason == "1 of 1 readable samples, of 3"
-    assert MostCommon().at_end(debate_from("A A -")).agreed
-
-
 def test_agents_without_a_vote_do_not_count() -> None:
     debate = debate_from("A B B", personas=[Persona(f"Agent {i}", votes=i == 0) for i in range(3)])
     assert MostCommon().at_end(debate).key == "A"
@@ -174,15 +140,11 @@ def matched(calls: int = 0, tokens: int = 0, by: str = "calls", agents: str = "A
     return debate
 
 
-@pytest.mark.parametrize("samples", ["matched", None])
-def test_as_many_samples_as_the_matched_debate_made_calls(samples: Any) -> None:
-    [wave] = Samples(samples=samples).waves(matched(calls=7))
-    assert [turn.agent.id for turn in wave] == [0, 1, 2, 3, 4, 5, 6]
-
-
-def test_a_number_overrules_the_match() -> None:
-    [wave] = Samples(samples=2).waves(matched(calls=7))
-    assert len(wave) == 2
+@pytest.mark.parametrize(("samples", "calls", "turns"), [("matched", 7, 7), (None, 7, 7), (2, 7, 2), (None, 0, 1)])
+def test_as_many_samples_as_the_matched_debate_made_calls_one_at_least_unless_a_number_overrules_it(
+        samples: Any, calls: int, turns: int) -> None:
+    [wave] = Samples(samples=samples).waves(matched(calls=calls))
+    assert [turn.agent.id for turn in wave] == list(range(turns))
 
 
 def test_a_style_of_two_calls_gets_half_the_turns() -> None:
@@ -203,11 +165,6 @@ def test_what_the_decision_asks_is_part_of_the_matched_calls() -> None:
     played = play(styles=[Cot()], turns=Samples(), decision=BestOfN(), replies=[*"123", *("Score: 5",) * 3],
                   matched=debate)
     assert (len(played.messages), played.result.calls) == (3, 6)
-
-
-def test_a_debate_without_a_call_is_matched_by_one_sample() -> None:
-    [wave] = Samples().waves(matched(calls=0))
-    assert len(wave) == 1
 
 
 @pytest.mark.parametrize(("each", "turns"), [(40, 3), (50, 2), (1000, 1), (0, 1)])

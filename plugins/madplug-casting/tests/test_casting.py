@@ -43,23 +43,13 @@ def test_independent_draws_may_repeat_a_model():
     assert any(len(set(c)) < 3 for c in casts)
 
 
-def test_the_strongest_sits_in_the_middle_of_a_star():
-    assert cast(Central(), agents=4, visibility=SparseGraph(topology="star", hub=2)) == [
-        ("strong", "middle", "strong", "weak")] * 4
-
-
-def test_the_order_of_strength_is_an_option():
-    star = SparseGraph(topology="star", hub=2)
-    assert cast(Central(order=("weak",)), agents=3, visibility=star)[0] == ("strong", "middle", "weak")
-
-
-def test_readers_count_as_connections():
-    heard_by_two = SparseGraph(topology="edges", edges=((0, 2), (1, 2)), directed=True)
-    assert cast(Central(), agents=3, visibility=heard_by_two)[0] == ("middle", "weak", "strong")
-
-
-def test_where_all_seats_are_equal_the_strongest_comes_first():
-    assert cast(Central(), agents=3)[0] == MODELS
+@pytest.mark.parametrize(("options", "graph", "models"), [
+    ({}, {"topology": "star", "hub": 2}, ("middle", "weak", "strong")),
+    ({"order": ("weak",)}, {"topology": "star", "hub": 2}, ("strong", "middle", "weak")),
+    ({}, {"topology": "edges", "edges": ((0, 2), (1, 2)), "directed": True}, ("middle", "weak", "strong")),  # is heard
+    ({}, {"topology": "full"}, MODELS)])  # where all seats are equal, the strongest comes first
+def test_the_strongest_sits_where_most_connections_meet(options, graph, models):
+    assert cast(Central(**options), agents=3, visibility=SparseGraph(**graph))[0] == models
 
 
 @pytest.mark.parametrize("casting", [Random(), Random(draw="independent"), Central()])

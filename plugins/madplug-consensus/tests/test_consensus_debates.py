@@ -85,21 +85,14 @@ def test_who_agreed_last_is_asked_for_an_answer_that_could_not_be_read():
     assert "Answer with a single letter." in played.prompts[-1]
 
 
-def test_it_is_asked_again_when_the_reply_cannot_be_read():
-    replies = {0: ["- long"], 1: ["[AGREE] long", "what?", "d"]}
-    assert run(Majority(), replies).decision.key == "d"
-
-
-def test_an_agreed_answer_that_stays_unreadable_ends_the_debate_undecided():
-    played = run(Majority(attempts=2), lambda request: "[AGREE] long")
-    assert (played.decision.key, played.decision.agreed, played.result.calls) == (None, False, 4)
-    assert played.decision.reason == (
+@pytest.mark.parametrize(("options", "replies", "key", "calls"), [
+    ({}, {0: ["- long"], 1: ["[AGREE] long", "what?", "d"]}, "d", 4),  # it is asked again
+    ({"attempts": 2}, lambda request: "[AGREE] long", None, 4), ({"final": "recorded"}, unread, None, 2)])
+def test_an_agreed_answer_that_stays_unreadable_ends_the_debate_undecided(options, replies, key, calls):
+    played = run(Majority(**options), replies)
+    assert (played.decision.key, played.decision.agreed, played.result.calls) == (key, key is not None, calls)
+    assert key or played.decision.reason == (
         "2 of 3 voters support the proposal (Agent 1's in round 1), but its answer could not be read")
-
-
-def test_without_asking_an_unreadable_agreement_is_undecided():
-    played = run(Majority(final="recorded"), unread)
-    assert (played.decision.key, played.decision.agreed, played.result.calls) == (None, False, 2)
 
 
 def test_the_last_agent_may_always_be_asked_as_in_the_paper():

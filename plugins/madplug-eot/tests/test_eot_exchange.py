@@ -4,7 +4,7 @@ import pytest
 from tests_support import Reviews, in_turn
 
 from madplug import Review
-from madplug.testing import debate_from, play
+from madplug.testing import play
 from madplug_eot import (
     Confidence,
     Consistent,
@@ -70,15 +70,9 @@ def test_own_message_comes_first_in_a_view_then_the_peers_in_agent_order():
 
 
 @pytest.mark.parametrize(("answers", "value"), [
-    ([8, 8], 1.0), ([9, 8], 0.5), ([9, 8, 8], 2 / 3), ([9, 8, 8, 7], 0.5), ([1, 2, 3], 1 / 3),
-])
-def test_confidence_is_the_share_of_the_most_frequent_answer(answers, value):
-    assert steadiness([str(a) for a in answers]) == value
-
-
-def test_unread_answers_count_in_the_denominator_of_a_confidence():
-    assert steadiness(["8", None]) == 0.5
-    assert steadiness([None, None]) == 0.0
+    ("88", 1.0), ("98", 0.5), ("988", 2 / 3), ("9887", 0.5), ("123", 1 / 3), ("8-", 0.5), ("--", 0.0)])
+def test_confidence_is_the_share_of_the_most_frequent_answer_of_all_read_or_not(answers, value):
+    assert steadiness([None if a == "-" else a for a in answers]) == value
 
 
 def test_style_records_confidence_from_the_second_answer_on():
@@ -106,58 +100,29 @@ def test_confidences_can_be_left_out():
     assert {m.confidence for m in played.messages} == {None}
 
 
-def test_extension_gives_another_style_the_same_confidences():
+def test_the_extension_gives_another_style_the_same_confidences_and_keeps_unread_what_could_not_be_read():
     played = play(extensions=[Confidence()], rounds=3,
-                  replies={0: ["9", "8", "8"], 1: ["1", "2", "3"], 2: ["4", "4", "4"]})
-    assert [m.confidence for m in played.transcript.by(0)] == [None, 0.5, 2 / 3]
-    assert [m.confidence for m in played.transcript.by(1)] == [None, 0.5, 1 / 3]
-    assert [m.key for m in played.messages if m.round == 3] == ["8", "3", "4"]
+                  replies={0: ["9", "8", "8"], 1: ["1", "2", "3"], 2: ["8", " ", "4"]})
+    assert [[m.confidence for m in played.transcript.by(agent)] for agent in (0, 1, 2)] == [
+        [None, 0.5, 2 / 3], [None, 0.5, 1 / 3], [None, 0.5, 1 / 3]]
+    assert [m.key for m in played.transcript.by(2)] == ["8", None, "4"]
 
 
-def test_extension_keeps_a_reply_that_could_not_be_read_unread():
-    played = play(extensions=[Confidence()], agents=1, rounds=2, replies=["8", " "])
-    assert played.messages[1].key is None
-    assert played.messages[1].confidence == 0.5
+@pytest.mark.parametrize(("answers", "rounds", "calls", "key", "agreed"), [
+    (["88", "98", "88"], 6, 6, "8", True),  # an early agreement needs one more round
+    (["777777", "888888", "888888"], 6, 18, "8", False),
+    (["88", "  ", "88"], 2, 6, "8", False),  # an unread answer prevents the early end and is not counted
+    (["  ", "  ", "  "], 2, 6, None, False)])
+def test_when_an_exchange_ends_and_with_which_answer(answers, rounds, calls, key, agreed):
+    played = exchange(dict(enumerate(map(list, answers))), rounds=rounds)
+    assert (len(played.requests), played.decision.key, played.decision.agreed) == (calls, key, agreed)
+    assert played.decision.fallback == (not agreed and key is not None)
 
 
-def test_early_agreement_needs_one_more_round_and_six_calls():
-    played = exchange({0: ["8", "8"], 1: ["9", "8"], 2: ["8", "8"]})
-    assert len(played.requests) == 6
-    assert played.decision.key == "8"
-    assert played.decision.agreed
-
-
-def test_disagreement_to_the_end_costs_three_calls_a_round():
-    played = exchange({0: ["7"] * 6, 1: ["8"] * 6, 2: ["8"] * 6})
-    assert len(played.requests) == 18
-    assert (played.decision.key, played.decision.agreed, played.decision.fallback) == ("8", False, True)
-
-
-def test_an_unread_answer_prevents_the_early_end_and_is_not_counted():
-    played = exchange({0: ["8"] * 2, 1: ["", ""], 2: ["8"] * 2}, rounds=2)
-    assert len(played.requests) == 6
-    assert (played.decision.key, played.decision.agreed) == ("8", False)
-
-
-def test_nothing_readable_at_all_is_undecided():
-    played = exchange({0: ["", ""], 1: ["", ""], 2: [" ", ""]}, rounds=2)
-    assert played.decision.key is None
-
-
-@pytest.mark.parametrize(("tie", "key"), [("first", "B"), ("lexical", "A"), ("undecided", None)])
-def test_ties_after_the_last_round(tie, key):
-    assert Consistent(tie=tie).at_end(debate_from("B A C")).key == key
-
-
-def test_unanimous_stops_any_paradigm_and_leaves_the_decision_alone():
-    played = play(extensions=[Unanimous()], rounds=5, replies=lambda request: "8")
-    assert len(played.requests) == 3
-    assert played.decision.key == "8"
-
-
-def test_unanimous_can_wait_for_a_later_round():
-    played = play(extensions=[Unanimous(after_round=3)], rounds=5, replies=lambda request: "8")
-    assert len(played.requests) == 9
+@pytest.mark.parametrize(("options", "calls"), [({}, 3), ({"after_round": 3}, 9)])
+def test_unanimous_stops_any_paradigm_or_a_later_round_and_leaves_the_decision_alone(options, calls):
+    played = play(extensions=[Unanimous(**options)], rounds=5, replies=lambda request: "8")
+    assert (len(played.requests), played.decision.key) == (calls, "8")
 
 
 def test_students_return_with_a_number():

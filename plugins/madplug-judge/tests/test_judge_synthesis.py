@@ -54,23 +54,16 @@ def test_a_debate_that_ends_early_is_judged_at_its_end():
     assert run(Synthesis(vote_round=1), judging("B"), rounds=5).result.rounds == 1
 
 
-def test_the_judge_may_have_its_own_model():
-    played = run(Synthesis(model="wise"), judging("B"), models=["model", "wise"])
-    assert played.requests[-1].model == "wise"
-    assert run(Synthesis(), judging("B")).requests[-1].model == "model"
-
-
-def test_an_agent_that_states_no_solution_is_asked_for_one():
-    played = run(Synthesis(), judging("B", answers="A?B", written="C"))
+def test_an_agent_that_states_no_solution_is_asked_for_one_and_else_shown_with_its_whole_message():
+    played = run(Synthesis(model="wise"), judging("B", answers="A?B", written="C"), models=["model", "wise"])
     assert [r.agent for r in played.requests if r.purpose == "extract"] == [1]
     assert "Solution 2:\nC" in played.prompts[-1]
+    assert played.requests[-1].model == "wise"
     assert played.decision.scores == {"A": 1, "C": 1, "B": 1}
+    played = run(Synthesis(), judging("B", answers="A?B"), models=["model", "wise"])
+    assert "Solution 2:\nI say ?" in played.prompts[-1]
+    assert played.requests[-1].model == "model"
     assert run(Synthesis(final="recorded"), judging("B", answers="A?B")).result.calls == 9 + 1
-
-
-def test_an_agent_that_cannot_be_read_is_shown_with_its_whole_message():
-    prompt = run(Synthesis(), judging("B", answers="A?B")).prompts[-1]
-    assert "Solution 2:\nI say ?" in prompt
 
 
 @pytest.mark.parametrize(("rows", "voters", "scores"), [
@@ -84,21 +77,17 @@ def test_what_voters_said_last_is_put_up_and_no_message_without_an_author(rows, 
 
 # A judge that cannot be read
 
-def test_the_judge_is_asked_again_until_it_can_be_read():
-    played = run(Synthesis(), judging(["hm", "well", "Z"]))
-    assert (played.decision.key, played.decision.agreed, played.result.calls) == ("Z", True, 12)
-
-
-def test_after_three_attempts_the_most_frequent_answer_is_a_fallback():
-    decision = run(Synthesis(), judging(["hm"] * 3)).decision
-    assert (decision.key, decision.agreed, decision.fallback, decision.tie) == ("B", False, True, False)
-    assert decision.reason == ("the judge's reply could not be read in 3 attempts: the agents' most frequent answer")
-
-
-def test_agents_and_judge_that_cannot_be_read_are_undecided():
-    decision = run(Synthesis(), judging(["hm"] * 3, answers="???")).decision
-    assert (decision.key, decision.agreed, decision.fallback) == (None, False, False)
-    assert decision.reason.endswith("the agents gave no answer that could be read")
+@pytest.mark.parametrize(("verdicts", "answers", "key", "agreed", "fallback", "calls", "reason"), [
+    (["hm", "well", "Z"], "ABB", "Z", True, False, 9 + 3, "the judge decided on 3 solutions"),
+    (["hm"] * 3, "ABB", "B", False, True, 9 + 3,
+     "the judge's reply could not be read in 3 attempts: the agents' most frequent answer"),
+    (["hm"] * 3, "???", None, False, False, 9 + 3 + 3, "the agents gave no answer that could be read")])
+def test_a_judge_that_cannot_be_read_is_asked_three_times_then_the_most_frequent_answer_is_a_fallback(
+        verdicts, answers, key, agreed, fallback, calls, reason):
+    played = run(Synthesis(), judging(verdicts, answers=answers))
+    decision = played.decision
+    assert (decision.key, decision.agreed, decision.fallback, decision.tie) == (key, agreed, fallback, False)
+    assert (played.result.calls, decision.reason.endswith(reason)) == (calls, True)
 
 
 def test_without_solutions_to_judge_it_is_undecided_without_a_call():

@@ -129,20 +129,14 @@ def proposals(**options):
     return [(r.model, p) for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "propose"]
 
 
-def test_later_roles_see_the_winning_proposals_before_them():
+def test_proposals_see_the_winning_ones_of_earlier_roles_or_the_models_own_or_none():
     asked = [prompt for _, prompt in proposals()]
     assert all("said before" not in p for p in asked[:3])
     assert all("<b as Affirmative side>" in p and "<a as" not in p for p in asked[3:6])
     assert all("<b as Affirmative side>" in p and "<b as Negative side>" in p for p in asked[6:])
-
-
-def test_independent_proposals_see_the_models_own_earlier_ones():
     for model, prompt in proposals(proposal_context="independent")[6:]:
         assert f"<{model} as Affirmative side>" in prompt
         assert sum(f"<{other} as" in prompt for other in THREE) == 1
-
-
-def test_proposals_without_context_see_nothing():
     assert not any(" as " in prompt and "<" in prompt for _, prompt in proposals(proposal_context="none"))
 
 

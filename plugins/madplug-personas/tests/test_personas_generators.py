@@ -91,27 +91,19 @@ def test_every_failure_counts_and_after_the_last_a_participant_takes_the_place(g
     assert played.result.notes["personas"] == {"persona_fallback": [0]}
 
 
-def test_one_bad_reply_costs_one_more_call_and_no_flag() -> None:
-    played = meet(Expert(attempts=2), agents=1, made=["sorry?", expert("Cook")])
-    assert names(played) == ["Cook"]
-    assert "personas" not in played.result.notes
-
-
-def test_a_taken_name_is_asked_for_once_more() -> None:
-    played = meet(Expert(), agents=2, made=[expert("Cook"), expert("COOK"), expert("Baker")])
-    assert names(played) == ["Cook", "Baker"]
-    assert 'already is a "COOK"' in asked(played)[-1].messages[-1]["content"]
-
-
-def test_a_name_taken_twice_gets_a_number() -> None:
-    played = meet(Expert(), agents=3, made=[expert("Cook"), *[expert("cook")] * 4])
-    assert names(played) == ["Cook", "cook 2", "cook 3"]
-    assert played.result.notes["personas"] == {"renamed": [1, 2]}
-
-
-def test_a_taken_name_is_better_than_none_when_the_tries_run_out() -> None:
-    played = meet(Expert(attempts=2), agents=2, made=[expert("Cook"), expert("Cook"), "sorry?"])
-    assert names(played) == ["Cook", "Cook 2"]
+@pytest.mark.parametrize(("attempts", "made", "expected", "notes"), [
+    (2, ["sorry?", "Cook"], ["Cook"], None),  # one bad reply costs one more call and no flag
+    (5, ["Cook", "COOK", "Baker"], ["Cook", "Baker"], None),  # a taken name is asked for once more,
+    (5, ["Cook", *["cook"] * 4], ["Cook", "cook 2", "cook 3"], {"renamed": [1, 2]}),  # and gets a number
+    (2, ["Cook", "Cook", "sorry?"], ["Cook", "Cook 2"], {"renamed": [1]})])  # better than none at the end
+def test_what_becomes_of_bad_replies_and_of_names_that_are_taken(
+        attempts: int, made: list[str], expected: list[str], notes: dict[str, Any] | None) -> None:
+    replies = [name if "?" in name else expert(name) for name in made]
+    played = meet(Expert(attempts=attempts), agents=len(expected), made=replies)
+    assert names(played) == expected
+    assert len(asked(played)) == len(made)
+    assert played.result.notes.get("personas") == notes
+    assert "COOK" not in made or 'already is a "COOK"' in asked(played)[-1].messages[-1]["content"]
 
 
 def test_a_model_of_its_own_can_make_the_personas() -> None:
@@ -211,14 +203,11 @@ def test_a_name_that_is_listed_twice_is_a_problem() -> None:
     assert list(Fixed(personas=["Ann", "Bob", "Ann"]).check(None)) == ["the name 'Ann' is listed more than once"]
 
 
-def test_neutral_agents_do_not_vote() -> None:
+def test_neutral_agents_do_not_vote_and_several_are_numbered() -> None:
     played = meet(Neutral(), NoPersona(), agents=3)
     assert names(played) == ["Moderator", "Participant 1", "Participant 2"]
     assert [a.id for a in played.debate.voters] == [1, 2]
     assert people(played)[0].role == "neutral"
-
-
-def test_several_neutral_agents_are_numbered() -> None:
     assert names(meet(Neutral(count=2), NoPersona())) == ["Moderator 1", "Moderator 2", "Participant 1"]
     assert names(meet(Neutral(), NoPersona(), Neutral(), agents=3)) == ["Moderator", "Participant 1", "Moderator 2"]
 

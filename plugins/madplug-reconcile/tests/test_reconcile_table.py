@@ -21,10 +21,6 @@ def table(replies, rounds=3, **options):
                    "rounds": rounds, "replies": replies, **options})
 
 
-def weigh(keys, confidences, **options):
-    return Weighted(**options).at_end(debate_from([[k] for k in keys], confidence=list(confidences)))
-
-
 @pytest.mark.parametrize(("p", "weight"), [
     (0.6, "0.1"), (0.61, "0.3"), (0.79, "0.3"), (0.8, "0.5"), (0.89, "0.5"), (0.9, "0.8"), (0.99, "0.8"),
     (1, "1"),
@@ -34,42 +30,25 @@ def test_recalibration_table(p, weight):
     assert recalibrated(p) == Fraction(weight)
 
 
-@pytest.mark.parametrize(("keys", "confidences", "winner", "tie", "scores"), [
-    (("yes", "no", "no"), (.95, .70, .75), "yes", False, {"yes": .8, "no": .6}),
-    (("yes", "no", "no"), (.9, .85, .7), "yes", True, {"yes": .8, "no": .8}),
-    ("ABB", (.8, .6, .65), "A", False, {"A": .5, "B": .4}),
-    ("ABC", (.5, .6, .2), "A", True, {"A": .1, "B": .1, "C": .1}),
-    ("ABBB", (.7, .5, .5, .5), "A", True, {"A": .3, "B": .3}),
-])
-def test_worked_votes(keys, confidences, winner, tie, scores):
-    decision = weigh(keys, confidences)
+@pytest.mark.parametrize(("keys", "confidences", "options", "winner", "tie", "scores"), [
+    (("yes", "no", "no"), (.95, .70, .75), {}, "yes", False, {"yes": .8, "no": .6}),
+    (("yes", "no", "no"), (.95, .70, .75), {"recalibrate": False}, "no", False, {"yes": .95, "no": 1.45}),
+    (("yes", "no", "no"), (.9, .85, .7), {}, "yes", True, {"yes": .8, "no": .8}),
+    ("ABB", (.8, .6, .65), {}, "A", False, {"A": .5, "B": .4}),
+    ("ABC", (.5, .6, .2), {}, "A", True, {"A": .1, "B": .1, "C": .1}),
+    ("ABBB", (.7, .5, .5, .5), {}, "A", True, {"A": .3, "B": .3}),
+    ((None, "A", "B"), (1.0, .5, .7), {}, "B", False, {"A": .1, "B": .3})])  # what was not read has no weight
+def test_worked_votes(keys, confidences, options, winner, tie, scores):
+    debate = debate_from([[k] for k in keys], confidence=list(confidences))
+    decision = Weighted(**options).at_end(debate)
     assert (decision.key, decision.tie, decision.scores) == (winner, tie, scores)
+    assert [v.valid for v in decision.votes] == [k is not None for k in keys]
+    assert "no" not in keys or debate.notes["reconcile"]["majority"] == "no"
 
 
-def test_one_sure_agent_outweighs_a_majority_and_the_majority_is_noted():
-    debate = debate_from([["yes"], ["no"], ["no"]], confidence=[.95, .7, .75])
-    assert Weighted().at_end(debate).key == "yes"
-    assert debate.notes["reconcile"]["majority"] == "no"
-
-
-def test_without_recalibration_the_raw_sums_decide():
-    decision = weigh(("yes", "no", "no"), (.95, .70, .75), recalibrate=False)
-    assert (decision.key, decision.scores) == ("no", {"yes": .95, "no": 1.45})
-
-
-def test_an_unread_answer_has_no_weight_whatever_its_confidence():
-    decision = weigh((None, "A", "B"), (1.0, .5, .7))
-    assert (decision.key, decision.scores) == ("B", {"A": .1, "B": .3})
-    assert [v.valid for v in decision.votes] == [False, True, True]
-
-
-def test_an_unread_answer_is_not_unanimity():
-    played = table({0: ["", ""], 1: [said("B")] * 2, 2: [said("B")] * 2}, rounds=2)
-    assert len(played.requests) == 6
-
-
-def test_early_stop_can_be_switched_off():
-    played = table({i: [said("A")] * 2 for i in range(3)}, rounds=2, decision=Weighted(early=False))
+@pytest.mark.parametrize(("answers", "options"), [(("", "B", "B"), {}), ("AAA", {"early": False})])
+def test_an_unread_answer_is_not_unanimity_and_the_early_stop_can_be_switched_off(answers, options):
+    played = table({i: [said(a) if a else ""] * 2 for i, a in enumerate(answers)}, 2, decision=Weighted(**options))
     assert len(played.requests) == 6
 
 
@@ -85,14 +64,11 @@ def test_groups_stand_largest_first_and_hold_the_own_message():
     assert places == sorted(places)
 
 
-def test_equally_large_groups_stand_in_agent_order():
-    played = table({i: [said(k)] * 2 for i, k in enumerate("CAB")}, 2)
+def test_three_answers_are_all_shown_in_agent_order_unless_the_two_largest_groups_are_asked_for():
+    replies = {i: [said(k, reasoning=f"r{i}")] * 2 for i, k in enumerate("CAB")}
+    played = table(replies, 2)
+    assert "r2" in played.prompts[3]
     assert played.messages[3].seen == (0, 1, 2)
-
-
-def test_three_answers_are_all_shown_unless_the_two_largest_groups_are_asked_for():
-    replies = {i: [said(k, reasoning=f"r{i}")] * 2 for i, k in enumerate("ABC")}
-    assert "r2" in table(replies, 2).prompts[3]
     hidden = table(replies, 2, visibility=Grouped(groups=2))
     assert all("r2" not in prompt and "r0" in prompt for prompt in hidden.prompts[3:])
 

@@ -28,8 +28,17 @@ def run(size=40, **settings):
     return play(**{"styles": [Debater()], "agents": 5, "rounds": 3, **settings})
 
 
-def test_alone_an_agent_is_right_with_its_competence():
-    assert chances() == pytest.approx({"A": 0.1, "B": 0.7, "C": 0.1, "D": 0.1})
+RAISED = 0.1 * exp(2)
+SHARED = 0.1 * exp(2 / 3)
+
+
+@pytest.mark.parametrize(("more", "answer", "chance"), [
+    ({}, "B", 0.7), ({}, "A", 0.1),  # alone an agent is right with its competence
+    ({"peers": "A"}, "A", RAISED / (RAISED + 0.9)),  # a peer multiplies the chances of its answer
+    ({"peers": "AB", "recency": 1}, "A", SHARED / (SHARED + 0.7 * exp(4 / 3) + 0.2)),  # the last weighs most
+    ({"rows": "C", "stubbornness": 3}, "C", 0.1 * exp(3) / (0.1 * exp(3) + 0.9))])  # it holds on to its own answer
+def test_the_chance_of_an_answer(more, answer, chance):
+    assert chances(**more)[answer] == pytest.approx(chance)
 
 
 @pytest.mark.parametrize(("difficulty", "expected"), [(0.0, 0.9452), (0.5, 0.7), (1.0, 0.24)])
@@ -38,31 +47,12 @@ def test_difficulty_shifts_the_odds(difficulty, expected):
     assert chances(difficulty=2.0, sample=sample)["B"] == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_peer_multiplies_the_chances_of_its_answer():
-    raised = 0.1 * exp(2)
-    assert chances("A")["A"] == pytest.approx(raised / (raised + 0.9))
-
-
-def test_support_is_a_share_of_weight():
-    assert chances("AB", recency=1)["A"] == pytest.approx(
-        0.1 * exp(2 / 3) / (0.1 * exp(2 / 3) + 0.7 * exp(4 / 3) + 0.2))
-
-
 def test_without_recency_the_order_is_irrelevant():
     assert chances("AABB", recency=0) == pytest.approx(chances("BABA", recency=0))
 
 
-def test_the_last_in_the_view_weighs_most():
-    assert chances("AB")["A"] < chances("BA")["A"]
-
-
 def test_anti_conformity_shuns_what_others_say():
     assert chances("AAA", conformity=-2)["A"] < chances("AAA", conformity=0)["A"] < chances("AAA", conformity=2)["A"]
-
-
-def test_stubbornness_holds_on_to_the_own_answer():
-    kept = 0.1 * exp(3)
-    assert chances(rows="C", stubbornness=3)["C"] == pytest.approx(kept / (kept + 0.9))
 
 
 def test_a_lure_draws_wrong_answers_to_one_option():
@@ -79,25 +69,19 @@ def test_agents_may_differ(competence, agent, expected):
     assert chances(competence=competence, agent=agent)["B"] == pytest.approx(expected)
 
 
-def test_a_role_without_a_value_is_named():
-    with pytest.raises(Exception, match="no value for 'Agent 1' nor for the role 'participant'"):
-        chances(competence={"expert": 0.9})
-
-
 @pytest.mark.parametrize(("reference", "expected"), [
     ("12", ["12", "13", "14", "15"]), ("yes", ["yes", "no"]), ("Paris", [
         "Paris", "another answer 1", "another answer 2", "another answer 3"])])
 def test_wrong_answers_to_questions_without_options(reference, expected):
     assert possible(debate(references=(reference,), sample=Sample("q", "?")), 3)[0] == expected
-
-
-def test_a_reference_may_be_the_text_of_an_option():
     assert possible(debate(references=("(C)",)), 3)[1] == ["C"]
 
 
-def test_a_reference_that_is_no_option_is_named():
+def test_a_reference_that_is_no_option_and_a_role_without_a_value_are_named():
     with pytest.raises(Exception, match="the reference 'F' is none of the options"):
         possible(debate(references=("F",)), 3)
+    with pytest.raises(Exception, match="no value for 'Agent 1' nor for the role 'participant'"):
+        chances(competence={"expert": 0.9})
 
 
 def test_only_the_latest_message_of_a_peer_counts_and_own_ones_do_not():

@@ -65,10 +65,15 @@ def test_who_sees_no_draft_proposes_and_does_not_agree(style: Any) -> None:
     assert "[AGREE]" not in last_prompt(played)
 
 
-def test_a_draft_has_no_agreement_first_or_later() -> None:
-    played = discuss(Simple(), "draft draft", ["Final answer: A", "[AGREE] Final answer: B"])
-    assert [m.agreement for m in played.messages] == [None, None]
-    assert Simple().options.draft in last_prompt(played)
+@pytest.mark.parametrize(("order", "replies", "expected"), [
+    ("draft draft", ["Final answer: A", "[AGREE] Final answer: B"], [(None, "A"), (None, "B")]),
+    # feedback without a draft proposes the first solution; an agreement is no new draft
+    ("feedback improve", ["Final answer: A", "[AGREE]"], [(False, "A"), (True, "A")]),
+    ("draft improve improve", ["Final answer: A", "[AGREE]\nFinal answer: C", "[AGREE]"],
+     [(None, "A"), (True, "C"), (True, "A")])])
+def test_what_stands_as_the_draft_that_others_agree_with(order: str, replies: list[str], expected: Any) -> None:
+    played = discuss(Simple(), order, replies)
+    assert [(m.agreement, m.key) for m in played.messages] == expected
 
 
 def test_an_improvement_is_shown_the_draft_and_asked_to_agree_or_improve() -> None:
@@ -102,23 +107,11 @@ def test_a_stance_and_an_answer_are_read_or_flagged(
     assert "unparsed" in noted or "unparsed" not in message.data.get("styles", {})
 
 
-def test_an_agreement_is_no_new_draft() -> None:
-    replies = ["Final answer: A", "[AGREE]\nFinal answer: C", "[AGREE]"]
-    played = discuss(Simple(), "draft improve improve", replies)
-    assert "Current solution: A" in last_prompt(played)
-    assert played.messages[2].key == "A"
-
-
 def test_feedback_has_a_stance_and_no_answer() -> None:
     played = discuss(Simple(), "draft feedback", ["Final answer: A", "[DISAGREE] weak. Final answer: B"])
     message = played.messages[1]
     assert (message.agreement, message.key, message.answers) == (False, None, False)
     assert Line().instruction(Sample("q", "?")) not in last_prompt(played)
-
-
-def test_feedback_without_a_draft_proposes_the_first_solution() -> None:
-    played = discuss(Simple(), "feedback improve", ["Final answer: A", "[AGREE]"])
-    assert [(m.agreement, m.key) for m in played.messages] == [(False, "A"), (True, "A")]
 
 
 def test_without_agreement_nothing_is_asked_and_nothing_given() -> None:
@@ -151,11 +144,6 @@ def test_every_prompt_of_a_style_is_an_option() -> None:
     text = played.prompts[1]
     for part in ("F why?", "P Agent 2", "S A", "I\n", "T\n", "G\n"):
         assert part in text
-
-
-def test_the_step_by_step_trigger_can_be_left_out() -> None:
-    assert "step by step" in last_prompt(discuss(Simple(), "improve", ["x"]))
-    assert "step by step" not in last_prompt(discuss(Simple(step_by_step=False), "improve", ["x"]))
 
 
 # The order of a prompt
@@ -203,24 +191,16 @@ def test_persona_task_and_current_solution_can_all_be_in_the_system_message() ->
 
 # Forms
 
-def test_a_proposal_may_be_held_to_the_answer_line() -> None:
-    [request] = discuss(Simple(max_characters=200), "improve", ["x"]).requests
-    assert request.form == {"regex": "(?:[\\s\\S]{0,200}\\n)?Final answer: [A-D]"}
-    [request] = discuss(Simple(), "improve", ["x"]).requests
-    assert request.form == {"regex": "(?:[\\s\\S]*\\n)?Final answer: [A-D]"}
-
-
-def test_an_improvement_may_be_held_to_a_tag_and_the_answer_line() -> None:
-    request = discuss(Simple(max_characters=9), "draft improve", ["Final answer: A", "x"]).requests[1]
-    assert request.form is not None
-    assert re.fullmatch(request.form["regex"], "[DISAGREE] because\nFinal answer: C")
-
-
-def test_without_an_answer_line_only_the_tag_is_held_to() -> None:
-    request = discuss(Simple(), "draft feedback", ["Final answer: A", "x"]).requests[1]
-    assert request.form == {"regex": "\\[(?:AGREE|DISAGREE)\\] [\\s\\S]*"}
-    request = discuss(Reasoning(), "improve", ["x"]).requests[0]
-    assert request.form is None
+@pytest.mark.parametrize(("style", "order", "form"), [
+    (Simple(max_characters=200), "improve", r"(?:[\s\S]{0,200}\n)?Final answer: [A-D]"),
+    (Simple(), "improve", r"(?:[\s\S]*\n)?Final answer: [A-D]"),
+    (Simple(), "draft feedback", r"\[(?:AGREE|DISAGREE)\] [\s\S]*"), (Reasoning(), "improve", None)])
+def test_a_reply_may_be_held_to_the_tag_and_the_answer_line(style: Any, order: str, form: str | None) -> None:
+    request = discuss(style, order, ["Final answer: A", "x"]).requests[-1]
+    assert request.form == (form and {"regex": form})
+    improvement = discuss(Simple(max_characters=9), "draft improve", ["Final answer: A", "x"]).requests[1]
+    assert improvement.form is not None
+    assert re.fullmatch(improvement.form["regex"], "[DISAGREE] because\nFinal answer: C")
 
 
 # Structured replies
@@ -246,7 +226,7 @@ def test_the_schema_and_the_prompt_name_the_fields_that_are_wanted() -> None:
 
 # Split
 
-def test_split_asks_for_the_stance_before_the_message() -> None:
+def test_split_asks_for_the_stance_before_the_message_and_keeps_the_draft_of_an_agreement() -> None:
     replies = ["Final answer: A", "I see an error. [DISAGREE]", "Better: \nFinal answer: B"]
     played = discuss(Split(), "draft improve", replies)
     message = played.messages[1]
@@ -255,9 +235,6 @@ def test_split_asks_for_the_stance_before_the_message() -> None:
     assert message.data["styles"]["stance"] == replies[1]
     assert [r.purpose for r in played.requests] == ["discuss", "stance", "discuss"]
     assert Split().options.disagreed in last_prompt(played)
-
-
-def test_split_keeps_the_draft_of_an_agreement() -> None:
     played = discuss(Split(), "draft improve", ["Final answer: A", "[AGREE]", "Fine as it is."])
     assert (played.messages[1].agreement, played.messages[1].key) == (True, "A")
     assert Split().options.agreed in last_prompt(played)
