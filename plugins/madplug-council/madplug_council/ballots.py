@@ -22,9 +22,8 @@ def read_ranking(text: str, labels: Mapping[str, int]) -> tuple[list[int | None]
     It stands after the last heading: numbered items, else every label in its order; without a heading the whole review
     is searched. The first mention of a label counts. labels: the ids of those reviewed, by letter.
     """
-    at = text.upper().rfind(HEADING)
-    odd = [] if at >= 0 else ["no heading"]
-    part = text[at + len(HEADING):] if at >= 0 else text
+    *_, part = re.split(re.escape(HEADING), text, flags=re.IGNORECASE)
+    odd = ["no heading"] if part == text else []
     said = _ITEM.findall(part) or _NAMED.findall(part)
     once = list(dict.fromkeys(said))
     ranking = [labels.get(label) for label in once]

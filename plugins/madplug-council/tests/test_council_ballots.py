@@ -37,6 +37,7 @@ def test_without_two_complete_rankings_there_is_no_agreement():
 
 
 @pytest.mark.parametrize(("text", "ranking", "odd"), [
+    ("Answer A macht gro\u00dfen Spa\u00df.\nFINAL RANKING:\n1. Answer A\n2. Answer B\n3. Answer C", [A, B, C], []),
     ("Answer C is bad.\nFINAL RANKING:\n1. Answer A\n2. Answer B\n3. Answer C", [A, B, C], []),
     ("FINAL RANKING:\n1. Answer C\nOn reflection:\n**Final Ranking:**\n1. **Answer B**\n2) Answer A\n3. Answer C",
      [B, A, C], []),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from madplug import columns
+from madplug import UserError, columns
 from madplug_prices.table import table
 
 
@@ -21,6 +21,9 @@ def prices(words: tuple[str, ...]) -> None:
     rows = [(host, model, *(f"{one:g}" for one in usd), *[""] * (3 - len(usd)))
             for host, models in known["prices"].items() for model, usd in models.items()
             if all(word.lower() in f"{host} {model}".lower() for word in words)]
+    if not rows:
+        raise UserError(f"prices: no model has '{' '.join(words)}' in its name or endpoint; `price` of a model in the "
+                        "run file says what it costs, in USD per million tokens")
     click.echo(columns(rows, ("endpoint", "model", "prompt", "completion", "cached")))
     click.echo(f"USD per million tokens, {known['date']}, from {known['source']}")
 

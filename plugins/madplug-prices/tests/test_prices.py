@@ -85,3 +85,5 @@ def test_prices_are_shown_by_word_with_their_date():
     assert "gpt-4o-mini-2024-07-18" in rows[-1]
     assert all("4o-mini-2024" in row for row in rows[1:])
     assert "litellm" in date
+    missing = CliRunner().invoke(madplug.main, ["prices", "gpt-nope"])
+    assert "no model has 'gpt-nope' in its name" in missing.stderr + str(missing.exception)

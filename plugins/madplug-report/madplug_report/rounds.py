@@ -73,8 +73,10 @@ class CellRounds:
     """Debates decided rightly, by one that is not."""
     positions: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     """By place in the view, and how many peers it shows: opportunities to adopt an answer, and adoptions."""
-    right_votes: list[int] = field(default_factory=list)
-    pools: list[int] = field(default_factory=list)
+    pools: list[list[int]] = field(default_factory=list)
+    """For k = 1, 2, ... samples: debates with as many, those in which the vote of the first k is right, and of these
+    those that have no more.
+    """
 
     def add(self, said: Sequence[SaidMessage], voters: Collection[int], references: Sequence[str], key: str | None,
             score: float | None) -> None:
@@ -182,9 +184,7 @@ class CellRounds:
 
     def _vote(self, keys: Sequence[str | None], right: Collection[str] | None) -> None:
         """Whether the most common of the first k answers is right, for every k; the first of equals counts."""
-        while len(self.pools) < len(keys):
-            self.pools.append(0)
-            self.right_votes.append(0)
+        self.pools += [[0, 0, 0] for _ in keys[len(self.pools):]]
         counts: Counter[str] = Counter()
         leader: str | None = None
         order: dict[str, int] = {}
@@ -194,8 +194,9 @@ class CellRounds:
                 order.setdefault(key, i)
                 if leader is None or (counts[key], -order[key]) > (counts[leader], -order[leader]):
                     leader = key
-            self.pools[i] += 1
-            self.right_votes[i] += right is not None and leader in right
+            won = right is not None and leader in right
+            debates, rights, ended = self.pools[i]
+            self.pools[i] = [debates + 1, rights + won, ended + (won and i == len(keys) - 1)]
 
     def unread(self) -> tuple[int, int]:
         """How many answers could not be read, and how many were to be given.
@@ -213,10 +214,17 @@ class CellRounds:
         """Whether answers other than the decision's can be judged: references are spelled as answers are."""
         return self.as_written > 0 and self.respelled <= 0.02 * self.as_written
 
-    def curve(self) -> list[float]:
-        """Accuracy of the vote of the first k of the pool, for k = 1, 2, ...; as far as every debate goes."""
-        most = self.pools[0] if self.pools else 0
-        return [right / most for right, n in zip(self.right_votes, self.pools, strict=True) if n == most]
+    def curve(self) -> list[tuple[float, float]]:
+        """The mean number of samples and the accuracy of the vote of the first k, for k = 1, 2, ...
+
+        A debate with fewer than k counts with all it has, so that the curve ends where the cell is.
+        """
+        samples, ended, found = 0, 0, []
+        for debates, right, last in self.pools:
+            samples += debates
+            found.append((samples / self.pools[0][0], (right + ended) / self.pools[0][0]))
+            ended += last
+        return found
 
 
 def right_answers(references: Sequence[str], key: str | None, score: float | None) -> frozenset[str] | None:

@@ -366,8 +366,8 @@ def test_self_consistency_is_a_curve_drawn_from_one_pool(study, kit, reported):
     found = reported(study([cell, kit.Drawn("x")], samples=200))["cells"]
     curve = found[0]["vote_of_first"]
     assert len(curve) == 9
-    assert curve[0] == pytest.approx(0.55, abs=0.08)
-    assert curve[-1] == pytest.approx(found[0]["metrics"]["qa.accuracy"]["mean"])
+    assert curve[0] == [1, pytest.approx(0.55, abs=0.08)]
+    assert curve[-1] == [9, pytest.approx(found[0]["metrics"]["qa.accuracy"]["mean"])]
     assert curve[-1] > curve[0]
     assert found[1]["vote_of_first"] is None
 

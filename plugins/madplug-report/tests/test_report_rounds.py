@@ -122,15 +122,15 @@ def test_unread_answers_are_counted(text, key, unread):
 
 def test_the_vote_of_the_first_samples_of_a_pool():
     cell = rounds_of("B A A B B", pool=True, key="B", score=0.0)
-    assert cell.curve() == [0, 0, 1, 0, 0]  # B; B of the equals; A; B of the equals; B
+    assert cell.curve() == [(1, 0), (2, 0), (3, 1), (4, 0), (5, 0)]  # B; B of the equals; A; B of the equals; B
     cell = rounds_of("- A A", pool=True, key="A", score=1.0)
-    assert cell.curve() == [0, 1, 1]
+    assert cell.curve() == [(1, 0), (2, 1), (3, 1)]
 
 
-def test_the_curve_ends_where_the_smallest_pool_ends():
-    cell = rounds_of("A A A", pool=True, key="A", score=1.0)
+def test_a_debate_with_fewer_samples_counts_with_all_it_has():
+    cell = rounds_of("B A A", pool=True, key="A", score=1.0)
     cell.add(list(said("1.0draft:A")), {0}, ("A",), "A", 1.0)
-    assert cell.curve() == [1.0]
+    assert cell.curve() == [(1, 0.5), (1.5, 0.5), (2, 1)]
 
 
 def test_the_accuracy_of_a_round_is_that_of_its_most_common_answer():

@@ -47,8 +47,8 @@ def against(report: Mapping[str, Any]) -> Chart | None:
              if len(cells) <= NAMED else None) or _sheet(report, cells, costs, key, numbered=True)
     assert sheet is not None
     luck = " With this many cells, some are there by chance." if len(cells) > 12 else ""
-    curve = (" The curve is the vote of the first 1, 2, 3, ... of a cell's independent samples, their tokens taken in "
-             "proportion.") if any(c["vote_of_first"] for c in cells) else ""
+    curve = (" The curve is the vote of the first 1, 2, 3, ... of a cell's independent samples, or of all where a "
+             "debate has fewer, their tokens taken in proportion.") if any(c["vote_of_first"] for c in cells) else ""
     some = " Only the front and the baseline are named." if len(key) < len(cells) else ""
     same = "" if "calls" in costs else f" Calls per debate: {' or '.join(f'{n:g}' for n in calls)}."
     return sheet.chart("cost", f"Accuracy against {' and '.join(costs)}",
@@ -89,7 +89,7 @@ def _draw(report: Mapping[str, Any], axes: Axes, cells: Sequence[Mapping[str, An
     curves = [c for c in cells if c["vote_of_first"] and len(c["vote_of_first"]) > 1]
     for k, cell in enumerate(curves):
         _curve(axes, cell, cost, first=k == 0)
-    _scales(axes, [c[cost] for c in cells] + [c[cost] / len(c["vote_of_first"]) for c in curves])
+    _scales(axes, [c[cost] for c in cells] + [c[cost] / c["vote_of_first"][-1][0] for c in curves])
     axes.set_xlabel(f"{cost} per debate")
 
 
@@ -146,8 +146,8 @@ def _front(axes: Axes, front: Sequence[Mapping[str, Any]], cost: str, *, first: 
 
 def _curve(axes: Axes, cell: Mapping[str, Any], cost: str, *, first: bool) -> None:
     curve = cell["vote_of_first"]
-    x = [cell[cost] * k / len(curve) for k in range(1, len(curve) + 1)]
-    axes.plot(x, curve, color=colour("green"), lw=1.4, marker=".", ms=5, zorder=2,
+    x = [cell[cost] * samples / curve[-1][0] for samples, _ in curve]
+    axes.plot(x, [accuracy for _, accuracy in curve], color=colour("green"), lw=1.4, marker=".", ms=5, zorder=2,
               label="self-consistency, 1 to all samples" if first else "_")
 
 
