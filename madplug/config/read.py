@@ -199,14 +199,14 @@ def cells(table: Table, keys: Collection[str]) -> Iterator[tuple[str, Table, Tab
 def unreached(table: Table, keys: Iterable[str]) -> Iterator[Problem]:
     """Of these dotted keys of `[debate]`, those that no cell takes, with the place that a cell has for it."""
     cells = [change.get("debate", {}) for _, change in _changes(table)]
+    place = "cells.0.{}" if table.get("cells") else "sweep.'{}' = [...]"
     for key in keys:
         path = _parts(key)[1:]
         if start_alone(table) and path != ["models"]:
             yield Problem(key, "reaches no cell: each names its paradigm, and starts from that alone; set it in the "
-                          f"cells that are to have it: cells.0.{key}")
+                          f"cells that are to have it: {place.format(key)}")
         elif all(_sets(cell, path) for cell in cells):
-            yield Problem(key, "reaches no cell: each sets its own; change it there: "
-                          + (f"cells.0.{key}" if table.get("cells") else f"sweep.'{key}'"))
+            yield Problem(key, f"reaches no cell: each sets its own; change it there: {place.format(key)}")
 
 
 def start_alone(table: Table) -> bool:

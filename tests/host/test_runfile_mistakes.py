@@ -384,7 +384,9 @@ OWN = '[[cells]]\nname = "b"\ndebate.rounds = 2\n'
     (OWN, ["debate.rounds=3"], "debate.rounds", "sets its own; change it there: cells.0.debate.rounds"),
     (OWN, {"debate.rounds": 3}, "debate.rounds", "sets its own; change it there: cells.0.debate.rounds"),
     ("[sweep]\n'debate.decision' = ['kit.last_round']\n", ["debate.decision.keep=2"], "debate.decision.keep",
-     "sets its own; change it there: sweep.'debate.decision.keep'"),
+     "sets its own; change it there: sweep.'debate.decision.keep' = [...]"),
+    ("[sweep]\n'debate.paradigm' = ['kit.pair']\n", ["debate.agents=3"], "debate.agents", "names its paradigm, and "
+     "starts from that alone; set it in the cells that are to have it: sweep.'debate.agents' = [...]"),
 ])
 def test_a_setting_that_no_cell_takes_is_refused_with_the_place_that_a_cell_has_for_it(write, text, settings, key, why):
     with pytest.raises(UserError) as caught:

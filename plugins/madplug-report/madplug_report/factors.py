@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from madplug_report.studies import CellFacts
+from madplug_report.studies import CellFacts, tails
 
 STUDY = "study"
 ABSENT = "–"
@@ -200,7 +200,8 @@ def _value(cell: CellFacts, settings: Mapping[str, Any], key: str) -> Any:
     for part in key.split("."):
         place = place.get(part, _MISSING) if isinstance(place, Mapping) else _MISSING
     given = settings.get(key, _MISSING)
-    if place is _MISSING or isinstance(given, str | int | float):
+    named = key == "dataset.path"  # without the directories of a machine
+    if place is _MISSING or (isinstance(given, str | int | float) and not named):
         # A slot given by its name alone is the component with its defaults, as another cell may spell it out.
         spelled = isinstance(given, str) and isinstance(place, Mapping) and place.get("use") == given
         return place if spelled else given
@@ -246,12 +247,18 @@ def _components(values: Sequence[Any]) -> list[str]:
 def _options(value: Mapping[str, Any], alike: Sequence[Mapping[str, Any]]) -> str:
     keys = [key for key in dict.fromkeys(k for other in alike for k in other) if key != "use"
             and len({_dumped(other.get(key, _MISSING)) for other in alike}) > 1]
-    parts = []
+    files = [key for key in keys if _apart([other.get(key) for other in alike])]
+    keys, parts = files[:1] or keys, []
     for key in keys:
         text = _plain([other.get(key, _MISSING) for other in alike])[alike.index(value)] if value in alike else ABSENT
         bare = isinstance(value.get(key), str) and key in ("path", "model", "weights", "subset", "config", "strategy")
-        parts.append(text if bare or (len(keys) == 1 and isinstance(value.get(key), str)) else f"{key}={text}")
+        parts.append(text if bare else f"{key}={text}")
     return ",".join(parts)
+
+
+def _apart(values: Sequence[Any]) -> bool:
+    """Whether these are files, each another one: their names say enough."""
+    return all(isinstance(v, str) and FILE.search(v) for v in values) and len(set(values)) == len(values)
 
 
 def _lists(values: Sequence[Any]) -> list[str]:
@@ -266,9 +273,11 @@ def _plain(values: Sequence[Any]) -> list[str]:
     texts = [ABSENT if v is _MISSING or v is None else str(v).lower() if isinstance(v, bool)
              else v if isinstance(v, str) else f"{v:g}" if isinstance(v, float) else
              _use(v) or (_dumped(v) if isinstance(v, Mapping | list) else str(v)) for v in values]
-    paths = [PurePosixPath(text) for text in texts]
     if all("/" in t or FILE.search(t) for t in texts) and any(FILE.search(t) for t in texts):
-        texts = _without_common([path.name.removesuffix(path.suffix) for path in paths])
+        short = tails(texts)
+        ends = [short[text] for text in texts]
+        stems = [end.removesuffix(PurePosixPath(end).suffix) for end in ends]
+        texts = _without_common(stems if len(set(stems)) == len(set(ends)) else ends)
     return [text if len(text) <= _TEXT else f"{text[:_TEXT - 1]}…" for text in (" ".join(t.split()) for t in texts)]
 
 

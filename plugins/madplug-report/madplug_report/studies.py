@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from madplug import Reader, UserError, open_study, pictures_in
@@ -84,6 +83,9 @@ def open_studies(folders: Sequence[Path]) -> list[Study]:
     if same:
         raise UserError(f"report: {same[0]} is named twice")
     studies = [_open(i, folder) for i, folder in enumerate(folders)]
+    if any(key.partition(".")[0] == "dataset" for s in studies for cell in s.cells for key in cell.settings):
+        for study in studies:
+            _name_files(study)
     _name(studies)
     return studies
 
@@ -96,13 +98,11 @@ def _open(number: int, folder: Path) -> Study:
     summary, manifest = _json(folder / "summary.json"), _json(folder / "manifest.json")
     of_cell = {str(c.get("cell")): c for c in summary.get("cells", ()) if isinstance(c, Mapping)}
     resolved, debated = _table(identity.get("cells")), _debated(identity)
-    data = _data(debated, {slug: _table(ended.get("settings")) for slug, ended in of_cell.items()}, folder)
     cells = []
     for slug in dict.fromkeys([*resolved, *of_cell, *recorded]):
         table, ended = _table(resolved.get(slug)), _table(of_cell.get(slug))
         table = table if is_cell(table) else {}
-        if data.get(slug):
-            table = {**table, "dataset": data[slug]}
+        table = {**table, **{key: value for key, value in _table(debated.get(slug)).items() if key == "dataset"}}
         cells.append(CellFacts(
             number, slug, slug, oracle=bool(table.get("oracle") or ended.get("oracle")),
             settings=_table(ended.get("settings")), resolved=table, figures=_figures(ended.get("figures"), problems),
@@ -150,19 +150,26 @@ def _written(folder: Path) -> Mapping[str, Any]:
     return {}
 
 
-def _data(debated: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]],
-          folder: Path) -> dict[str, Mapping[str, Any]]:
-    """The data set of each cell; where only files tell them apart, which identities leave out, with its file."""
-    data = {slug: _table(_table(cell).get("dataset")) for slug, cell in debated.items()}
-    if not any(key.partition(".")[0] == "dataset" for own in settings.values() for key in own) or any(
-            one != other for one, other in pairwise(data.values())):
-        return data
-    cells = _written(folder).get("cells")
+def _name_files(study: Study) -> None:
+    """Give data sets the names of their files, which identities leave out; a directory may be on another machine."""
+    cells = _written(study.folder).get("cells")
     written = {str(cell.get("name")): _table(cell.get("dataset")) for cell in cells if isinstance(cell, Mapping)} \
         if isinstance(cells, list) else {}
-    given = {slug: _table(settings.get(slug, {}).get("dataset")) or written.get(slug, {}) for slug in data}
-    return {slug: {**own, **{key: given[slug][key] for key in ("path",) if key in given[slug]}}
-            for slug, own in data.items()}
+    given = {cell.slug: _table(cell.settings.get("dataset")).get("path") or cell.settings.get("dataset.path")
+             or written.get(cell.slug, {}).get("path") for cell in study.cells}
+    names = tails(path for path in given.values() if isinstance(path, str))
+    for cell in study.cells:
+        data, path = _table(cell.resolved.get("dataset")), given[cell.slug]
+        if data and isinstance(path, str):
+            cell.resolved = {**cell.resolved, "dataset": {**data, "path": names[path]}}
+
+
+def tails(paths: Iterable[str]) -> dict[str, str]:
+    """The ends of paths, as short as sets them apart: `easy.jsonl`, but `dev/quiz.jsonl` beside `test/quiz.jsonl`."""
+    parts = {path: PurePosixPath(path).parts for path in paths}
+    return {path: next(("/".join(own[-n:]) for n in range(1, len(own) + 1)
+                        if sum(other[-n:] == own[-n:] for other in parts.values()) == 1), path)
+            for path, own in parts.items()}
 
 
 def _table(value: Any) -> Mapping[str, Any]:

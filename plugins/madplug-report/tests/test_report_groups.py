@@ -82,7 +82,10 @@ def test_labels_are_only_what_differs(crossed):
     (["voting.simple", {"use": "consensus.majority"}], ["voting.simple", "consensus.majority"]),
     ([{"use": "bbh", "path": f"x/bbh_{n}.jsonl"} for n in ("logic", "shapes")], ["logic", "shapes"]),
     ([{"use": "v.plurality", "tie": "random"}, {"use": "v.plurality", "tie": "first"}, "v.simple"],
-     ["plurality random", "plurality first", "simple"]),
+     ["plurality tie=random", "plurality tie=first", "simple"]),
+    ([{"use": "t", "path": "x/easy.jsonl", "columns": {}}, {"use": "t", "path": "x/q.csv", "columns": {"id": "ID"}}],
+     ["easy", "q"]),
+    (["a/dev/quiz.csv", "a/test/quiz.csv", "a/test/last.csv"], ["dev/quiz", "test/quiz", "last"]),
     ([[], [{"use": "attack.drop", "share": 0.25}], [{"use": "attack.drop", "share": 0.5}]],
      ["none", "share=0.25", "share=0.5"]),
     ([3, 5, 3], ["3", "5", "3"]),
@@ -216,8 +219,10 @@ def test_a_metric_can_be_for_a_level_with_an_equals_sign(study, kit):
 
 @pytest.mark.parametrize("own", [
     {"dataset.path": "late.csv"}, {"dataset": {"use": "files.table", "path": "late.csv"}}])
-def test_cells_without_a_data_set_of_their_own_are_shown_with_that_of_the_study(study, kit, own):
-    folder = study([kit.Drawn("a"), kit.Drawn("b", settings=own)], samples=3)
+@pytest.mark.parametrize("columns", [{}, {"id": "ID"}])
+def test_cells_without_a_data_set_of_their_own_are_shown_with_that_of_the_study(study, kit, own, columns):
+    folder = study([kit.Drawn("a", table={"dataset": {"use": "files.table", "columns": {}}}), kit.Drawn(
+        "b", settings=own, table={"dataset": {"use": "files.table", "columns": columns}})], samples=3)
     (folder / "study.toml").write_text("".join(
         f'[[cells]]\nname = "{cell}"\ndataset = {{use = "files.table", path = "/x/{name}.csv"}}\n'
         for cell, name in {"a": "early", "b": "late"}.items()))
