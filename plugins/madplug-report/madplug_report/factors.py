@@ -247,18 +247,19 @@ def _components(values: Sequence[Any]) -> list[str]:
 def _options(value: Mapping[str, Any], alike: Sequence[Mapping[str, Any]]) -> str:
     keys = [key for key in dict.fromkeys(k for other in alike for k in other) if key != "use"
             and len({_dumped(other.get(key, _MISSING)) for other in alike}) > 1]
-    files = [key for key in keys if _apart([other.get(key) for other in alike])]
-    keys, parts = files[:1] or keys, []
+    # A part of the data that no other has is name enough, or a file that may only be a copy of it.
+    enough = [key for key in keys if key in _SAMPLES and _apart([other.get(key) for other in alike])]
+    keys, parts = sorted(enough, key=lambda key: key == "path")[:1] or keys, []
     for key in keys:
         text = _plain([other.get(key, _MISSING) for other in alike])[alike.index(value)] if value in alike else ABSENT
-        bare = isinstance(value.get(key), str) and key in ("path", "model", "weights", "subset", "config", "strategy")
+        bare = isinstance(value.get(key), str) and key in {*_SAMPLES, "model", "weights", "strategy"}
         parts.append(text if bare else f"{key}={text}")
     return ",".join(parts)
 
 
 def _apart(values: Sequence[Any]) -> bool:
-    """Whether these are files, each another one: their names say enough."""
-    return all(isinstance(v, str) and FILE.search(v) for v in values) and len(set(values)) == len(values)
+    """Whether these are texts, and no two alike."""
+    return all(isinstance(value, str) for value in values) and len(set(values)) == len(values)
 
 
 def _lists(values: Sequence[Any]) -> list[str]:
