@@ -23,21 +23,9 @@ __all__ = [
     "has_study", "is_running", "open_recorder", "open_study", "sample_digest",
 ]
 
-_HOMES = {
-    "records": ("DebateId",),
-    "store.base": ("Call", "CallFigures", "CallRow", "CellOverview", "Changes", "Outcome", "Progress", "Spent",
-                   "Totals"),
-    "store.encode": ("clamp_usage", "sample_digest"),
-    "store.layout": ("find_studies", "has_study"),
-    "store.lock": ("StudyLock", "is_running"),
-    "store.reading": ("Reader",),
-    "store.scope": ("SCOPE", "Scope"),
-    "store.sqlite": ("MemoryStore", "Recorder"),
-}
-"""What is imported when it is first used: a plugin that can open a study need not import what that takes."""
-
+# Each is imported when it is first used: a plugin that can open a study need not import what that takes.
 if not TYPE_CHECKING:  # so that a type checker knows a name that does not exist
-    __getattr__, __dir__ = lazy_names(globals(), _HOMES)
+    __getattr__, __dir__ = lazy_names(globals())
 
 
 def open_study(folder: Path | str, *, everything: bool = False) -> Reader:

@@ -56,34 +56,6 @@ __all__ = [
     "replacing", "seat", "setting", "shared_rates", "t_quantile", "write_whole",
 ]
 
-_HOMES = {
-    "study.intervals": ("interval", "t_quantile",),
-    "config.build": ("Builder", "Made"),
-    "calls.gateway": ("cost_of",),
-    "calls.quota": ("shared_rates",),
-    "calls.driver": ("Driver", "Ending", "Source", "StudyDriver"),
-    "config": ("ResolvedStudy", "Resolver", "load"),
-    "config.read": ("as_toml", "dotted", "overlay", "read", "setting"),
-    "debate.checks": ("error_text", "describe_error"),
-    "debate.loop": ("conclude", "decide"),
-    "debate.state": ("DebateState", "change", "record", "seat"),
-    "registry.installed": ("Registry",),
-    "registry.local": ("absolute", "file_of"),
-    "study.compatibility": ("conflicts", "is_cell"),
-    "study.directory": ("PART", "check_facts", "check_folder", "read_manifest", "OWN_FILES"),
-    "study.files": ("read_text", "replacing", "write_whole"),
-    "study.jobs": ("Job", "JobStream"),
-    "study.log": ("redirect_log",),
-    "study.process": ("FINISHED", "INTERRUPTED", "LIMIT", "SOME_FAILED", "STOPPING", "collect_rarely", "echo",
-        "interruptible"),
-    "study.run": ("StudyRun",),
-    "study.session": ("Session",),
-    "study.setup": ("CellSetup",),
-    "study.summary": ("figures_by_cell", "CellFigures"),
-    "study.trust": ("confirm",),
-    "study.worker": ("Worker",),
-}
-"""What is imported when it is first used: an executor that is only listed need not import what runs a study."""
-
+# Each is imported when it is first used: an executor that is only listed need not import what runs a study.
 if not TYPE_CHECKING:  # so that a type checker knows a name that does not exist
-    __getattr__, __dir__ = lazy_names(globals(), _HOMES)
+    __getattr__, __dir__ = lazy_names(globals())
