@@ -172,6 +172,10 @@ class Recorder(Reader):
         """Drop the problems of an earlier run."""
         await self._writer.write(("DELETE FROM problems", ()))
 
+    def reported(self) -> Reader:
+        """A reader of the debates and scores that the study has now; what the run file no longer has is left out."""
+        return Reader(self.folder, self._db)
+
     def done(self) -> Mapping[DebateId, str]:
         """The debates that need not be run again, each with its sample's digest."""
         rows = self.rows("SELECT cell, repeat, sample, digest FROM debates WHERE outcome = 'done'")

@@ -101,7 +101,7 @@ class JobStream:
 
     async def begin(self) -> None:
         """Record which debates the study has now."""
-        self._scope = before = Scope.from_fact(self._recorder.fact(SCOPE))
+        self._scope = before = self._recorder.reported().scope
         # Of the samples dropped before, those that the data do not have again, as far as these have been read.
         for slug in self._setups:
             dropped = before.dropped.get(slug, frozenset())

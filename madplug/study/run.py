@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import Any
 
 from madplug.calls.driver import StudyDriver
@@ -18,7 +17,6 @@ from madplug.kinds import Observer
 from madplug.records import Ending
 from madplug.redaction import redact
 from madplug.store import Reader, Recorder
-from madplug.store.scope import SCOPE, Scope
 from madplug.study.jobs import JobStream, Samples, samples_of_part
 from madplug.study.observers import HURRY, Observers
 from madplug.study.summary import summarise
@@ -57,9 +55,6 @@ class StudyRun:
         part = plan.executor if plan.executor is not None and plan.executor.part else None
         self._samples = samples or (samples_of_part(part) if part else None)
         self._rescore = rescore
-        self.scope = replace(Scope.from_fact(recorder.fact(SCOPE)), cells=frozenset(cell.slug for cell in plan.cells),
-                             repeats=plan.repeats)
-        """The debates that are reported."""
         self.worker = Worker(plan, self.driver, runner=runner)
 
     @property
@@ -122,25 +117,21 @@ class StudyRun:
     async def _run_debates(self) -> None:
         plan = self.plan
         surveys = survey(plan.cells, plan.repeats, self.recorder) if self._samples is None else {}
-        if self.plan.executor is not None:
-            await self.plan.executor.begin(self.driver)
+        jobs = JobStream(self.worker, self.driver, samples=self._samples, surveys=surveys, rescore=self._rescore)
+        await jobs.begin()
+        if plan.executor is not None:
+            await plan.executor.begin(self.driver)
         elif self._rescore is None and (waiting := self.recorder.fact("waiting")):
             self.driver.warn(f"{waiting}; this run does not wait for that, and pays for it once more")
         await self.worker.open()
         self._stage = ""
-        jobs = JobStream(self.worker, self.driver, samples=self._samples, surveys=surveys, rescore=self._rescore)
-        await jobs.begin()
-        self.observers.emit(StudyStarted(self.plan.name, tuple(self.worker.setups), self.planned, jobs.done,
+        self.observers.emit(StudyStarted(plan.name, tuple(self.worker.setups), self.planned, jobs.done,
                                          {cell.slug: dict(cell.settings) for cell in plan.cells}))
-        try:
-            executor = self.plan.executor
-            await (jobs.run() if executor is None else executor.run(jobs, self.driver))
-        finally:
-            self.scope = jobs.scope
+        await (jobs.run() if plan.executor is None else plan.executor.run(jobs, self.driver))
         await jobs.conclude()
 
     def _summary(self) -> dict[str, Any]:
-        cells = summarise(self.recorder, self.scope, self.worker.setups.values(), self.plan.repeats, self.problem)
+        cells = summarise(self.recorder.reported(), self.worker.setups.values(), self.plan.repeats, self.problem)
         totals, ending = self.recorder.totals(), self.driver.ending
         unknown = any(cell["cost_usd"] is None for cell in cells)
         return {"study": self.plan.name, "status": self.status, "ending": ending.kind if ending else None,

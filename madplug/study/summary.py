@@ -14,8 +14,7 @@ from madplug.study.intervals import spread
 
 if TYPE_CHECKING:
     from madplug.debate.cell import Cell
-    from madplug.store import Recorder
-    from madplug.store.scope import Scope
+    from madplug.store import Reader
     from madplug.study.setup import CellSetup
 
 
@@ -90,19 +89,14 @@ def figures_by_cell(rows: Iterable[Mapping[str, Any]]) -> dict[str, CellFigures]
     return cells
 
 
-def _rows(recorder: Recorder, scope: Scope, cell: str | None = None) -> Iterator[Mapping[str, Any]]:
-    """The figures of the debates that the study has now, in a cell or in all."""
-    return (row for row in recorder.figures(cell) if scope.has(row["cell"], row["repeat"], row["sample"]))
-
-
-def summarise(recorder: Recorder, scope: Scope, setups: Iterable[CellSetup], repeats: int,
+def summarise(study: Reader, setups: Iterable[CellSetup], repeats: int,
               report: Callable[[str], None]) -> list[dict[str, Any]]:
     """What is stored of a study now, cell by cell. report: called with problems of metrics."""
-    by_cell = figures_by_cell(_rows(recorder, scope))
+    by_cell = figures_by_cell(study.figures())
     cells = []
     for setup in setups:
         cell, found, spent = setup.cell, by_cell[setup.cell.slug], setup.spent
-        extra = _own_figures(recorder, scope, cell, report)
+        extra = _own_figures(study, cell, report)
         figures = found.report([name for name, metric in cell.metrics.items() if metric.proportion],
                                list(cell.metrics))
         cells.append({"cell": cell.slug, "settings": dict(cell.settings), "oracle": cell.oracle,
@@ -112,14 +106,12 @@ def summarise(recorder: Recorder, scope: Scope, setups: Iterable[CellSetup], rep
     return cells
 
 
-def _own_figures(recorder: Recorder, scope: Scope, cell: Cell, report: Callable[[str], None]) -> dict[str, Any]:
+def _own_figures(study: Reader, cell: Cell, report: Callable[[str], None]) -> dict[str, Any]:
     """What a cell's metrics report for the whole cell; one that fails is a problem of the study."""
     from madplug.kinds import Metric
 
     given: dict[str, Callable[[], Iterator[Any]]] = {
-        "summarise": lambda: (result for result in recorder.results(cell.slug)
-                              if scope.has(result.cell, result.repeat, result.sample.id)),
-        "summarise_figures": lambda: _rows(recorder, scope, cell.slug)}
+        "summarise": lambda: study.results(cell.slug), "summarise_figures": lambda: study.figures(cell.slug)}
     figures: dict[str, Any] = {}
     for name, metric in cell.metrics.items():
         for method, debates in given.items():

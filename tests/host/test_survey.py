@@ -34,20 +34,19 @@ def rows(*names, said="?"):
 
 
 def run(store, data, *, cells=("a", "b"), repeats=2, replies=lambda r: "A", version="", executor=None):
-    """How often the data were read in a run, its summary and warnings, and the run."""
+    """How often the data were read in a run, its summary, and its warnings."""
     model, dataset, warnings = Scripted(replies), Counted(data, version), []
     base = play(replies=lambda r: "A", agents=1, sample=Sample("q", "?")).debate.cell
     made = [replace(base, slug=slug, dataset=dataset, models=("m",), channels={"m": "m"}) for slug in cells]
     plan = StudyPlan("s", made, {"m": model}, repeats=repeats, share_completions=False, executor=executor)
-    study = StudyRun(plan, store, warn=warnings.append)
-    summary = asyncio.run(study.run())
-    return dataset.reads, summary, warnings, study
+    summary = asyncio.run(StudyRun(plan, store, warn=warnings.append).run())
+    return dataset.reads, summary, warnings
 
 
 def test_data_whose_debates_have_all_ended_are_read_once():
     store = MemoryStore()
     run(store, rows("q1", "q2", "q3"))
-    reads, summary, warnings, _ = run(store, rows("q1", "q2", "q3"))
+    reads, summary, warnings = run(store, rows("q1", "q2", "q3"))
     assert (reads, warnings, summary["status"]) == (1, [], "finished")
     assert [cell["done"] for cell in summary["cells"]] == [6, 6]
 
@@ -55,7 +54,7 @@ def test_data_whose_debates_have_all_ended_are_read_once():
 def test_the_few_samples_that_are_left_are_not_looked_for_again():
     store = MemoryStore()
     run(store, rows("q1", "q2"))
-    reads, summary, _, _ = run(store, rows("q1", "q2", "q3"))
+    reads, summary, _ = run(store, rows("q1", "q2", "q3"))
     assert (reads, [cell["done"] for cell in summary["cells"]]) == (1, [6, 6])
 
 
@@ -70,9 +69,9 @@ def test_a_row_that_changed_is_run_again_in_every_cell_and_repeat():
 def test_a_row_that_is_gone_is_dropped_from_the_figures():
     store = MemoryStore()
     run(store, rows("q1", "q2", "q3"))
-    _, summary, _, study = run(store, rows("q1", "q3"))
+    _, summary, _ = run(store, rows("q1", "q3"))
     assert [cell["done"] for cell in summary["cells"]] == [4, 4]
-    assert study.scope.dropped == {"a": {"q2"}, "b": {"q2"}}
+    assert store.reported().scope.dropped == {"a": {"q2"}, "b": {"q2"}}
 
 
 def test_a_debate_that_failed_is_run_again_and_one_that_is_gone_is_dropped():
@@ -83,25 +82,25 @@ def test_a_debate_that_failed_is_run_again_and_one_that_is_gone_is_dropped():
 
     run(store, rows("q1", "q2"))
     run(store, rows("q1", "q2", "q3", "q4"), replies=refuse)
-    _, summary, _, study = run(store, rows("q1", "q2", "q3"))
+    _, summary, _ = run(store, rows("q1", "q2", "q3"))
     assert [(cell["done"], cell["failed"]) for cell in summary["cells"]] == [(6, 0), (6, 0)]
-    assert study.scope.dropped == {"a": {"q4"}, "b": {"q4"}}
+    assert store.reported().scope.dropped == {"a": {"q4"}, "b": {"q4"}}
 
 
 def test_many_samples_that_are_left_are_read_one_at_a_time(monkeypatch):
     monkeypatch.setattr("madplug.study.survey.MOST", 2)
     store = MemoryStore()
     run(store, rows("q1", "q2", "gone"))
-    reads, summary, _, study = run(store, rows("q1", "q2", "q3", "q4", "q5"))
+    reads, summary, _ = run(store, rows("q1", "q2", "q3", "q4", "q5"))
     assert reads > 1
     assert [cell["done"] for cell in summary["cells"]] == [10, 10]
-    assert study.scope.dropped == {"a": {"gone"}, "b": {"gone"}}
+    assert store.reported().scope.dropped == {"a": {"gone"}, "b": {"gone"}}
 
 
 def test_a_further_cell_and_repeat_run_what_they_lack():
     store = MemoryStore()
     run(store, rows("q1", "q2"), cells=("a",), repeats=1)
-    _, summary, _, _ = run(store, rows("q1", "q2"), cells=("a", "b"), repeats=2)
+    _, summary, _ = run(store, rows("q1", "q2"), cells=("a", "b"), repeats=2)
     assert [cell["done"] for cell in summary["cells"]] == [4, 4]
 
 
