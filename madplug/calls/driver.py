@@ -113,12 +113,9 @@ class StudyDriver:
         self.shares = bool(self.totals.calls or reuse)
         """Whether a debate that is run for the first time may need a call that was answered for another one, or
         before."""
-        self.paid = 0
-        """Replies that were paid for in this run."""
-        self.retries = 0
-        self.in_flight = 0
-        self.failed = 0
-        """Debates that failed in this run."""
+        self.paid = self.retries = self.in_flight = self.failed = self.ended = 0
+        """Of this run: replies that were paid for, attempts to be repeated, calls under way, debates that failed, and
+        debates that ended."""
         self.problem = report
         self.warn = warn
         """Reports something that does not affect results."""
@@ -146,8 +143,6 @@ class StudyDriver:
         """Cells that get no further debates, and why."""
         self.open: set[DebateId] = set()
         """The debates under way."""
-        self.ended = 0
-        """Debates that have ended in this run."""
         self._rate_waiters = 0
         self._pauses: list[float] = []
         self._why_paused = ""

@@ -49,10 +49,10 @@ class JobStream:
         counts = recorder.done_counts()
         self._counts = {place: n for place, n in counts.items() if self._is_ours(*place)}
         self._failed = {id for id in recorder.failed() if self._is_ours(id.cell, id.repeat)}
-        self._scope = Scope()
         self._digests: dict[tuple[str, int], dict[str, str]] = {}
-        self._dropped: dict[str, set[str]] = defaultdict(set)
-        self._dropped_before: dict[str, Collection[str]] = {}
+        self._dropped: dict[str, Collection[str]] = {}
+        self._unseen: dict[str, set[str]] = defaultdict(set)
+        """Samples on record that were not among those of their cell, where these were read to the end."""
         self._redone: set[DebateId] = set()
         self._told = 0
         self._only_scores = rescore is not None
@@ -101,29 +101,21 @@ class JobStream:
 
     async def begin(self) -> None:
         """Record which debates the study has now."""
-        self._scope = before = self._recorder.reported().scope
-        # Of the samples dropped before, those that the data do not have again, as far as these have been read.
-        for slug in self._setups:
-            dropped = before.dropped.get(slug, frozenset())
-            still = self._surveys[slug].dropped.get(slug, ()) if slug in self._surveys else dropped
-            self._dropped_before[slug] = dropped.intersection(still)
-        await self._recorder.keep_fact(SCOPE, self.scope.to_fact())
+        before = self._recorder.reported().scope
+        self._dropped = {slug: self._surveys.get(slug, before).dropped.get(slug, ()) for slug in self._setups}
+        await self._keep_scope(before)
 
     async def conclude(self) -> None:
-        """The same, after the last job has ended."""
-        if (self._dropped or any(self._dropped_before.values())) and self._all_read:
-            await self._recorder.keep_fact(SCOPE, self.scope.to_fact())
+        """The same, after the last job has ended, of cells whose samples were all read only now."""
+        read = {slug: self._unseen[slug] for slug in self._setups
+                if all((slug, repeat) in self._exhausted for repeat in range(self._repeats))}
+        if any(set(self._dropped[slug]) != unseen for slug, unseen in read.items()):
+            self._dropped |= read
+            await self._keep_scope(self._recorder.reported().scope)
 
-    @property
-    def scope(self) -> Scope:
-        """The debates that the study has now, as far as the samples have been read."""
-        dropped = self._dropped if self._all_read else self._dropped_before
+    async def _keep_scope(self, before: Scope) -> None:
         cells = {slug: tuple(setup.cell.metrics) for slug, setup in self._setups.items()}
-        return self._scope.followed_by(cells, self._repeats, dropped)
-
-    @property
-    def _all_read(self) -> bool:
-        return len(self._exhausted) == len(self._setups) * self._repeats
+        await self._recorder.keep_fact(SCOPE, before.followed_by(cells, self._repeats, self._dropped).to_fact())
 
     def _is_ours(self, cell: str, repeat: int) -> bool:
         return cell in self._setups and repeat < self._repeats
@@ -235,8 +227,8 @@ class JobStream:
     async def _interleaved(self, cells: Sequence[CellSetup], repeat: int, *,
                            last: bool) -> AsyncIterator[tuple[CellSetup, Sample, tuple[str, ...]]]:
         """One sample of each cell in turn. last: no further pass over the samples follows."""
-        sources = [(setup, self._samples_left(setup, repeat), self._unseen(setup.cell.slug, repeat) if last else set())
-                   for setup in cells]
+        sources = [(s, self._samples_left(s, repeat), self._on_record(s.cell.slug, repeat) if last else set())
+                   for s in cells]
         while sources and self._driver.ending is None:
             for source in list(sources):
                 setup, samples, unseen = source
@@ -246,19 +238,18 @@ class JobStream:
                     yield (setup, *found)
                     continue
                 sources.remove(source)
-                if last:
+                if last and self._driver.ending is None:
                     self._exhaust(setup.cell.slug, repeat, unseen)
 
-    def _unseen(self, cell: str, repeat: int) -> set[str]:
+    def _on_record(self, cell: str, repeat: int) -> set[str]:
         """The samples on record of which it is not known yet whether the data set still has them."""
         if (found := self._survey_of(cell)) is not None:
             return {*found.dropped.get(cell, ())}
         return {*self._recorded(cell, repeat), *(id.sample for id in self._failed if id[:2] == (cell, repeat))}
 
-    def _exhaust(self, cell: str, repeat: int, dropped: Set[str]) -> None:
+    def _exhaust(self, cell: str, repeat: int, unseen: Set[str]) -> None:
         """Every sample of a cell and repeat was read; the data set no longer has those that are on record beside."""
-        if dropped:
-            self._dropped[cell].update(dropped)
+        self._unseen[cell] |= unseen
         self._digests.pop((cell, repeat), None)
         self._exhausted.add((cell, repeat))
         self._release_missing()
