@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from madplug.errors import UserError
 from madplug.records import Completion, DebateId, DebateResult, Usage
@@ -33,21 +33,15 @@ _FIGURES: Mapping[str, Any] = {
     "cell": str, "repeat": int, "sample": str, "error": str | None, "decided": int, "agreed": int, "rounds": int,
     "calls": int, "retries": int, "prompt": int, "completion": int, "cached": int, "cost_usd": float | None,
     "seconds": float, "metrics": str}
-_OVERVIEW: Mapping[str, Any] = {
-    "cell": str, "done": int, "failed": int, "running": int, "undecided": int, "partial": int, "fallback": int,
-    "unread": int, "calls": int, "prompt": int, "completion": int, "cost_usd": float | None, "seconds": float,
-    "repeats": int}
+_OVERVIEW, _CALL_FIGURES, _PAID_TYPES = map(get_type_hints, (CellOverview, CallFigures, Totals))
 _CALLER: Mapping[str, Any] = {
     "key": bytes, "cell": str | None, "repeat": int | None, "sample": str | None, "agent": int | None, "purpose": str,
     "round": int | None, "model": str}
 _USED: Mapping[str, Any] = {"prompt": int, "completion": int, "cached": int, "cost_usd": float | None}
-_CALL_FIGURES: Mapping[str, Any] = {name: {**_CALLER, **_USED, "reasoning": int, "seconds": float}[name]
-                                    for name in CallFigures._fields}
 _ANSWER: Mapping[str, Any] = {"text": str, **_USED, "raw": str | None, "logprobs": str | None, "retries": int,
                               "seconds": float}
 _CALL: Mapping[str, Any] = {**_CALLER, **_ANSWER, "nth": int | None, "at": float, "number": int}
-_SPENT: Mapping[str, Any] = {"prompt": int, "completion": int, "cost_usd": float | None, "seconds": float,
-                             "retries": int}
+_SPENT = {name: kind for name, kind in get_type_hints(Spent).items() if name != "calls"}
 _SUMS = """SELECT cell, coalesce(sum(outcome = 'done'), 0), coalesce(sum(outcome = 'failed'), 0),
  sum(outcome IS NULL), coalesce(sum(outcome = 'done' AND NOT decided), 0),
  coalesce(sum(outcome = 'done' AND decided IN (2, 4)), 0), coalesce(sum(outcome = 'done' AND decided > 2), 0),
@@ -57,7 +51,6 @@ _SUMS = """SELECT cell, coalesce(sum(outcome = 'done'), 0), coalesce(sum(outcome
  coalesce(sum(seconds), 0.0), max(repeat) + 1 FROM debates WHERE {} GROUP BY cell ORDER BY min(number)"""
 _PAID = """SELECT count(*), coalesce(sum(prompt + completion), 0), coalesce(sum(cost_usd), 0.0),
  coalesce(sum(retries), 0) FROM calls"""
-_PAID_TYPES: Mapping[str, Any] = {"calls": int, "tokens": int, "cost_usd": float, "retries": int}
 _MESSAGES = """SELECT messages.record, contents.text FROM messages LEFT JOIN contents ON contents.number = reply
  WHERE debate = ? ORDER BY id"""
 _CHANGED = """SELECT cell, repeat, sample, outcome, coalesce(messages, (SELECT count(*) FROM messages WHERE debate =
