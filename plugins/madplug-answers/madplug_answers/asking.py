@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from madplug import AnswerFormat, Debate, Options, Plan, Sample, Turn
+from madplug_answers.marks import LINE
 from madplug_answers.own import spoken
 from madplug_answers.papers import Rule
 from madplug_prompting.prompts import fill, question_parts, user
@@ -92,6 +93,16 @@ class Reading(AnswerFormat):
         if self.rule is not None and cell.models and self.rule(self.closing) is None:
             yield (f"read_as = '{self.read_as}' cannot read the closing line that agents are asked for, such as "
                    f"'{self.closing}'; use it with recorded replies only")
+
+    def misfit(self, sample: Sample, references: Sequence[str]) -> str | None:
+        """No reference is an answer, or one is read otherwise alone than at the end of a reply."""
+        for reference in references if not self.reads_any_text else ():
+            alone, closing = (self.canonical(text, sample) for text in (reference, f"{LINE} {reference}"))
+            if alone is not None and alone != closing:
+                said = f"as '{closing}'" if closing else "as no answer"
+                return (f"its reference {reference!r:.80} is read as '{alone}', but {said} where a reply ends with it; "
+                        f"write only the answer, in the form that agents are asked for: '{self.closing}'")
+        return super().misfit(sample, references)
 
     async def extract(self, debate: Debate, turn: Turn, text: str) -> str | None:
         """The answer of a reply, as written there, or None."""

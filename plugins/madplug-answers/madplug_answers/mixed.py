@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -56,6 +57,10 @@ class Mixed(AnswerFormat):
     def same(self, a: str, b: str, sample: Sample) -> bool:
         """As the sample's format compares."""
         return self.of(sample).same(a, b, sample)
+
+    def misfit(self, sample: Sample, references: Sequence[str]) -> str | None:
+        """As the sample's format finds."""
+        return self.of(sample).misfit(sample, references)
 
     def pattern(self, sample: Sample) -> str | None:
         """The line that the sample's format asks for."""

@@ -43,7 +43,7 @@ def normalised(text: str) -> str:
 def _with_plain_numbers(text: str) -> str:
     text = _SUPERSCRIPT.sub("^", _VULGAR.sub(" ", text))
     text = unicodedata.normalize("NFKC", _ascii_digits(text)).lower().translate(_SIGNS)
-    text = _SPACED_GROUPS.sub(_digits, _GROUPS.sub(_digits, text))
+    text = ungrouped(text)
     text = _POINT.sub("0.", text)
     text = _SPACE_AFTER_CURRENCY.sub("", _SIGNED_CURRENCY.sub(r"-\1", _CURRENCY.sub(r"\2\1", text)))
     text = _SIGNED_CURRENCY.sub(r"-\1", text)
@@ -55,6 +55,11 @@ def _ascii_digits(text: str) -> str:
     if text.isascii():
         return text
     return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
+
+
+def ungrouped(text: str) -> str:
+    """The text with its thousands written without separators: 1500 for 1,500 and 1 500 and 1'500."""
+    return _SPACED_GROUPS.sub(_digits, _GROUPS.sub(_digits, text))
 
 
 def _digits(match: re.Match[str]) -> str:

@@ -14,6 +14,7 @@ from madplug import Sample
 from madplug_answers import papers
 from madplug_answers.asking import READ_AS, Reading, ReadingOptions
 from madplug_answers.marks import LINE, announcements, ascii_digits, boxed, closing_after_boxes
+from madplug_answers.normal import ungrouped
 from madplug_answers.own import parse_reply
 from madplug_prompting.patterns import regex
 from madplug_prompting.prompts import fill
@@ -51,17 +52,18 @@ class Number(Reading):
 
     A reply is searched in this order: the first number of a `Final answer:` line that no LaTeX box follows, the last
     number in the last LaTeX box, the first number after the last announcement ("final answer", "answer is", `####`; of
-    "5 + 3 = 8" the 8), the last number of the text. Signs survive; thousands
-    separators, currency and percent signs are dropped; digits of every script and mixed numbers (`1 1/2`, `1½`)
-    count, superscripts do not. The canonical answer is the shortest exact form, `18` for "18.00" and `1/3` where no
-    decimal is exact. Numbers that differ by no more than `tolerance` are the same answer. A power (`2^10`) and a
-    hexadecimal number (`0x10`) count with their value; a number of more than 400 digits is not an answer.
+    "5 + 3 = 8" the 8), the last number of the text. Decimals have a point. Signs survive; separators of thousands
+    (`1,500`, `1 500`, `1'500`, `1.000.000`), currency and percent signs are dropped; digits of every script and mixed
+    numbers (`1 1/2`, `1½`) count, superscripts do not. The canonical answer is the shortest exact form, `18` for
+    "18.00" and `1/3` where no decimal is exact. Numbers that differ by no more than `tolerance` are the same answer.
+    A power (`2^10`) and a hexadecimal number (`0x10`) count with their value; a number of more than 400 digits is not
+    an answer.
     """
 
     name = "number"
     source = "Du et al. 2023 (evaluation); Yin et al. 2023 (evaluation)"
     rules = papers.NUMBER
-    closing = f"{LINE} 42"
+    closing = f"{LINE} 42.5"
     alone = "Give only a plain number, without a unit."
 
     class Options(ReadingOptions):
@@ -103,7 +105,7 @@ def tidy(text: str) -> str:
     text = ascii_digits(text if text.isascii() else _NARROW.sub(" ", text))
     for spelling, sign in (("\\$", ""), ("{,}", ","), ("\\,", ""), ("\\!", "")):
         text = text.replace(spelling, sign)
-    return without_mixed(_FRAC.sub(lambda m: f"{m[1] and m[1] + ' '}{m[2]}{m[3]}/{m[4]} ", text))
+    return without_mixed(_FRAC.sub(lambda m: f"{m[1] and m[1] + ' '}{m[2]}{m[3]}/{m[4]} ", ungrouped(text)))
 
 
 def without_mixed(text: str) -> str:

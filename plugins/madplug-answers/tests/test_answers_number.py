@@ -31,6 +31,8 @@ READ = {
         "The answer is 12, because 3 times 4 is 12 and not 13.": "12", "The answer is 20 + 8 + 20 = 48.": "48",
         "The answer is 8 since x = 3.": "8"},
     "Markdown does not join factors": {"10*5": "5"},
+    "thousands are grouped in any way": dict.fromkeys(
+        ["1,500,000", "1 500 000", "1’500’000", "1'500'000", "1.500.000", "15,00,000"], "1500000"),
     "a mixed number is its sum": {
         "1 1/2": "1.5", "Final answer: 2 3/4 cups": "2.75", "Final answer: -1 1/2": "-1.5", "3 ½": "3.5",
         "Final answer: 2\u202f½": "2.5", "Final answer: 1\u00a01/2": "1.5", "Final answer: 1,234 1/2": "1234.5",
