@@ -109,7 +109,7 @@ def _pivot_notes(report: Mapping[str, Any], table: Mapping[str, Any]) -> list[st
     several = any(len(f["cells"]) > 1 for line in table["fields"] for f in line if f)
     said = [f"std is {report['spread_of'] if several else 'over repeats'}, 95% over samples"]
     if bases and any(f.get("p_holm") is not None for line in table["fields"] for f in line if f):
-        names = ", ".join(dict.fromkeys(label(by_name[b]) for b in bases[:4])) + (", ..." if len(bases) > 4 else "")
+        names = "; ".join(dict.fromkeys(label(by_name[b]) for b in bases[:4])) + ("; ..." if len(bases) > 4 else "")
         said.append(f"{STAR} differs from the baseline ({names}): p < {report['alpha']} after Holm")
     if table["averaged"]:
         said.append(f"averaged over {', '.join(table['averaged'])}")
