@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from madplug import ComponentError
-from madplug.services import Embedder, lacks
 from madplug.testing import play, wait_for
 from madplug_embeddings import Hashing, Sentences
 from madplug_embeddings.sentences import located
@@ -31,15 +30,12 @@ def dot(a, b):
 
 # Hashing
 
-def test_a_text_is_itself():
-    a, b = embed(Hashing(), ["The cat sat.", "the CAT, sat"])
-    assert dot(a, b) == pytest.approx(1)
-
-
-def test_forms_of_a_word_are_close_and_other_words_are_not():
-    cat, cats, dog = embed(Hashing(), ["cat", "cats", "dog"])
+def test_a_text_is_itself_and_forms_of_a_word_are_close_and_other_words_are_not():
+    same, again, cat, cats, dog = embed(Hashing(), ["The cat sat.", "the CAT, sat", "cat", "cats", "dog"])
+    assert dot(same, again) == pytest.approx(1)
     assert dot(cat, cats) > 0.5
     assert abs(dot(cat, dog)) < 0.2
+    assert embed(Hashing(dimensions=3), ["", " ?! "]) == [[0.0] * 3] * 2
 
 
 def test_the_same_numbers_in_every_process():
@@ -56,10 +52,6 @@ def test_every_vector_has_the_length_one_or_is_zero(texts, dimensions, pieces):
     for vector in vectors:
         assert len(vector) == dimensions
         assert hypot(*vector) == pytest.approx(1) or not any(vector)
-
-
-def test_a_text_without_words_is_zero():
-    assert embed(Hashing(dimensions=3), ["", " ?! "]) == [[0.0] * 3] * 2
 
 
 # Sentences
@@ -111,11 +103,6 @@ def test_debates_that_embed_at_the_same_time_get_the_same_vectors(sentences):
         assert one == pytest.approx(other, abs=1e-6)
     service.close()
     assert wait_for(service.embed(TEXTS[:1]))[0] == pytest.approx(batch[0], abs=1e-6)  # opened again when asked
-
-
-def test_services_are_embedders():
-    assert not lacks(Hashing, Embedder)
-    assert not lacks(Sentences, Embedder)
 
 
 @settings(deadline=None)

@@ -124,17 +124,7 @@ def test_a_reference_with_two_readings_is_refused_and_both_are_named(tmp_path):
     assert "line 1, column 'reference': the reference '3' can be read as text A or index D" in refused(path)
     assert read(path, reference_as="text")[0][1] == ("A",)
     assert read(path, reference_as="index")[0][1] == ("D",)
-
-
-def test_choices_that_are_numbers_do_not_hide_two_readings(tmp_path):
     assert "can be read as" in refused(jsonl(tmp_path, row(choices=[2, 4, 5], reference=2)))
-
-
-def test_the_answer_format_is_the_options(tmp_path):
-    path = jsonl(tmp_path, row())
-    assert Table(path=path, answers="choice").answers == "choice"
-    assert Table(path=path, answers={"use": "answers.number"}).answers == {"use": "answers.number"}
-    assert Table(path=path).answers is None
 
 
 # Which rows
@@ -256,16 +246,13 @@ def test_a_wrong_column_is_named_with_the_nearest_and_all_there_are(tmp_path):
     assert "has no column 'targt' for the reference; did you mean 'target'? (it has Question, target)" in said
     assert "has no column 'question' for the question; did you mean 'Question'?" in said
     assert 'columns.question = "..."' in said
+    assert "has no column 'sourc' for the metadata; did you mean 'source'?" in refused(
+        jsonl(tmp_path, row(source="x")), metadata=["sourc"])
 
 
 def test_an_unknown_part_of_a_sample_is_refused(tmp_path):
     with pytest.raises(ValidationError, match=r"no 'refernce' in a sample; did you mean 'reference'\?"):
         Table(path=tmp_path, columns={"refernce": "x"})
-
-
-def test_a_missing_further_column_is_refused(tmp_path):
-    assert "has no column 'sourc' for the metadata; did you mean 'source'?" in refused(
-        jsonl(tmp_path, row(source="x")), metadata=["sourc"])
 
 
 @pytest.mark.parametrize(("line", "said"), [

@@ -125,7 +125,12 @@ def test_a_key_that_is_repeated_in_a_reply_is_left_out_also_while_it_streams(for
     assert "".join(shown) == streamed.text == "you sent [key]!"
 
 
-def test_a_hang_ends_with_the_timeout():
+@pytest.mark.parametrize(("fault", "said"), [
+    ("context", "HTTP 400 Bad Request: the context length is 8192 tokens, got 9001"),
+    ("404", "HTTP 404 Not Found: the endpoint says 404"),
+    ("401", "HTTP 401 Unauthorized: incorrect API key provided: Bearer [key]")])
+def test_a_refusal_says_the_status_and_what_the_endpoint_says_and_a_hang_ends_with_the_timeout(fault, said):
+    assert str(outcome_of(fault)) == said
     assert isinstance(outcome_of("hang", timeout=0.3), TransientError)
 
 
@@ -134,25 +139,12 @@ def test_the_wait_asked_for_is_handed_on(fault, wait):
     assert outcome_of(fault).retry_after == wait
 
 
-@pytest.mark.parametrize(("fault", "said"), [
-    ("context", "HTTP 400 Bad Request: the context length is 8192 tokens, got 9001"),
-    ("404", "HTTP 404 Not Found: the endpoint says 404"),
-    ("401", "HTTP 401 Unauthorized: incorrect API key provided: Bearer [key]")])
-def test_a_refusal_says_the_status_and_what_the_endpoint_says(fault, said):
-    assert str(outcome_of(fault)) == said
-
-
-def test_a_provider_that_does_not_exist_is_refused():
-    error, = ask(None, model="nosuch/fake", api_base=None)
-    assert isinstance(error, RefusedError)
-    assert "nosuch/fake" in str(error)
-
-
-def test_a_key_that_is_missing_is_a_refusal(monkeypatch):
+@pytest.mark.parametrize(("model", "said"), [("nosuch/fake", "nosuch/fake"), ("openai/gpt-4o-mini", "credentials")])
+def test_a_provider_that_does_not_exist_and_a_key_that_is_missing_are_refused(monkeypatch, model, said):
     monkeypatch.delenv("OPENAI_API_KEY")
-    error, = ask(None, model="openai/gpt-4o-mini", api_base=None)
+    error, = ask(None, model=model, api_base=None)
     assert isinstance(error, RefusedError)
-    assert "credentials" in str(error).lower()
+    assert said in str(error).lower()
 
 
 def test_replies_that_no_terminal_or_store_likes_break_nothing():
@@ -163,22 +155,15 @@ def test_replies_that_no_terminal_or_store_likes_break_nothing():
 
 # Requests
 
-def test_every_option_is_sent(monkeypatch):
+def test_every_option_that_was_chosen_is_sent_and_nothing_else(monkeypatch):
     monkeypatch.setenv("LAB_KEY", "lab-key")
     headers, body, _ = exchange(temperature=0.5, top_p=0.9, max_tokens=64, stop=["\n"], api_key_env="LAB_KEY",
                                 params={"max_tokens": 5}, extra={"frequency_penalty": 0.5})
     assert headers["authorization"] == "Bearer lab-key"
     assert body == {"model": "fake", "messages": [QUESTION], "temperature": 0.5, "top_p": 0.9, "max_tokens": 5,
                     "stop": ["\n"], "frequency_penalty": 0.5, "seed": 1234}
-
-
-def test_only_what_was_chosen_is_sent():
+    monkeypatch.delenv("OPENAI_API_KEY")  # which a server of one's own does not need
     assert exchange(seed=False)[1] == {"model": "fake", "messages": [QUESTION]}
-
-
-def test_a_server_of_ones_own_needs_no_key(monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY")
-    assert isinstance(exchange()[2], Completion)
 
 
 def test_images_pass_through_and_the_request_is_left_alone():
@@ -190,17 +175,15 @@ def test_images_pass_through_and_the_request_is_left_alone():
     assert repr(message) == before
 
 
-@pytest.mark.parametrize(("model", "structured", "sent"), [
-    ("openai/fake", "auto", False), ("openai/fake", "always", True), ("openai/gpt-4o-mini", "auto", True),
-    ("openai/gpt-4o-mini", "never", False)])
-def test_a_schema_is_sent_to_models_that_support_it(model, structured, sent):
-    _, body, _ = exchange(model=model, structured=structured, form={"json_schema": SCHEMA})
+@pytest.mark.parametrize(("model", "structured", "form", "sent"), [
+    *(("openai/fake", structured, {"json_schema": SCHEMA}, sent) for structured, sent in (
+        ("auto", False), ("always", True))),
+    ("openai/fake", "always", {"regex": "a"}, False), ("openai/gpt-4o-mini", "auto", {"json_schema": SCHEMA}, True),
+    ("openai/gpt-4o-mini", "never", {"json_schema": SCHEMA}, False)])
+def test_a_schema_is_sent_to_models_that_support_it_and_no_regular_expression(model, structured, form, sent):
+    _, body, _ = exchange(model=model, structured=structured, form=form)
     expected = {"type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True}}
     assert body.get("response_format") == (expected if sent else None)
-
-
-def test_a_regular_expression_is_not_sent():
-    assert "response_format" not in exchange(structured="always", form={"regex": "a"})[1]
 
 
 def test_parameters_a_model_does_not_take_are_refused_or_dropped():
@@ -313,12 +296,9 @@ def test_prices_come_from_the_map_without_importing_litellm():
     assert printed == "{'prompt': 0.15, 'completion': 0.6, 'cached': 0.075} []\n"
 
 
-def test_a_price_of_the_run_file_goes_before_the_map():
+def test_a_price_is_that_of_the_run_file_or_of_the_provider_that_was_named():
     price = {"prompt": 1.0, "completion": 2.0}
     assert Chat(model="openai/gpt-4o-mini", price=price).price == price
-
-
-def test_a_price_is_that_of_the_provider_that_was_named():
     assert price_of("mistral/gpt-4o-mini") is None
     assert price_of("openai/fake") is None
     assert price_of("gpt-4o-mini") == price_of("openai/gpt-4o-mini")

@@ -84,56 +84,50 @@ def test_every_paradigm_decision_and_response_generator_has_its_component(settin
     assert (found[0]["use"] if option == "styles" else found) == expected
 
 
-def test_the_window_and_the_inner_rounds_are_options_which_collective_refinement_ignores():
-    assert debate(visible_turns_in_memory=1)["visibility"] == {"window": 1}
-    assert "visibility" not in debate(visible_turns_in_memory=2)
-    assert debate(discussion_paradigm="debate", debate_rounds=3)["turns"] == {"inner": 3}
-    assert "turns" not in debate(discussion_paradigm="memory", debate_rounds=3)
-    made = debate(discussion_paradigm="collective_refinement", response_generator="critical", visible_turns_in_memory=9)
-    assert made["styles"][0]["use"] == "mallm.collective"
-    assert "visibility" not in made
+COLLECTIVE = {"discussion_paradigm": "collective_refinement"}
+MIXED = {"agent_generators_list": ["expert", "ipip", "nopersona", "nopersona"], "num_agents": 7}
 
 
-def test_mixed_generators_set_the_number_of_agents_and_neutral_ones_come_first_and_on_top():
-    made = debate(agent_generators_list=["expert", "ipip", "nopersona", "nopersona"], num_agents=7)
-    assert (made["agents"], made["personas"]) == (4, ["personas.expert", "personas.ipip", "personas.none"])
-    assert debate(num_neutral_agents=1)["personas"] == ["personas.neutral", "personas.expert"]
-    two = debate(num_neutral_agents=2)
-    assert (two["agents"], two["personas"][0]) == (5, {"use": "personas.neutral", "count": 2})
-    assert debate(agent_generator="paraphrasetypes")["personas"] == ["personas.none"]
-    assert debate(num_agents=10**40)["agents"] == 10**40, "which madplug check refuses"
-
-
-def test_blind_drafts_are_an_extension_and_the_challenge_a_phase():
-    assert converted(all_agents_generate_first_draft=True).table["extensions"] == ["visibility.blind_first_round"]
-    assert converted(all_agents_generate_draft=True).table["extensions"] == [
-        {"use": "visibility.blind_first_round", "rounds": 5}]
-
-
-def test_the_challenge_is_a_phase_in_all_its_settings():
-    """The model of the debate writes the wrong answer, as in MALLM."""
-    made = converted(challenge_final_results=True).table
-    assert made["debate"]["phases"] == [
-        {"use": "challenge.final", "challenger_model": "main", "retriever": "wikipedia"}]
-    assert made["services"] == {"wikipedia": {"use": "retrieval.wikipedia"}}
-
-
-def test_a_consensus_of_agents_that_are_not_asked_whether_they_agree_is_a_vote():
-    changes = {"discussion_paradigm": "collective_refinement", "decision_protocol": "hybrid_consensus"}
-    assert debate(**changes)["decision"] == "voting.simple"
-    assert "decision_protocol" in notes(**changes)
-
-
-def test_what_mallm_measures_is_measured():
-    assert converted(task_instruction_prompt_template="xsum", calculate_persona_diversity=True).table["metrics"] == [
-        "text.rouge", "text.bleu", "text.meteor", "text.bertscore", "dynamics.persona_diversity"]
-
-
-def test_a_template_is_an_instruction_in_our_words():
-    made = converted(task_instruction_prompt="", task_instruction_prompt_template="strategyqa").table["dataset"]
-    assert made["instruction"] == INSTRUCTIONS["strategyqa"]
-    assert converted(task_instruction_prompt_template="strategyqa").table["dataset"]["instruction"] == \
-        ONE["task_instruction_prompt"]
+@pytest.mark.parametrize(("changes", "place", "value"), [
+    ({"visible_turns_in_memory": 1}, "debate.visibility", {"window": 1}),
+    ({"visible_turns_in_memory": 2}, "debate.visibility", None),
+    ({"discussion_paradigm": "debate", "debate_rounds": 3}, "debate.turns", {"inner": 3}),
+    ({"discussion_paradigm": "memory", "debate_rounds": 3}, "debate.turns", None),
+    (COLLECTIVE | {"response_generator": "critical"}, "debate.styles", [{"use": "mallm.collective"}]),
+    (COLLECTIVE | {"visible_turns_in_memory": 9}, "debate.visibility", None),
+    # agents that are not asked whether they agree vote
+    (COLLECTIVE | {"decision_protocol": "hybrid_consensus"}, "debate.decision", "voting.simple"),
+    # mixed generators set the number of agents; neutral ones come first and on top
+    (MIXED, "debate.agents", 4), (MIXED, "debate.personas", ["personas.expert", "personas.ipip", "personas.none"]),
+    ({"num_neutral_agents": 1}, "debate.personas", ["personas.neutral", "personas.expert"]),
+    ({"num_neutral_agents": 2}, "debate.agents", 5),
+    ({"num_neutral_agents": 2}, "debate.personas", [{"use": "personas.neutral", "count": 2}, "personas.expert"]),
+    ({"agent_generator": "paraphrasetypes"}, "debate.personas", ["personas.none"]),
+    ({"num_agents": 10**40}, "debate.agents", 10**40),  # which madplug check refuses
+    ({"all_agents_generate_first_draft": True}, "extensions", ["visibility.blind_first_round"]),
+    ({"all_agents_generate_draft": True}, "extensions", [{"use": "visibility.blind_first_round", "rounds": 5}]),
+    # the challenge is a phase; the model of the debate writes the wrong answer, as in MALLM
+    ({"challenge_final_results": True}, "debate.phases", [
+        {"use": "challenge.final", "challenger_model": "main", "retriever": "wikipedia"}]),
+    ({"challenge_final_results": True}, "services", {"wikipedia": {"use": "retrieval.wikipedia"}}),
+    ({"task_instruction_prompt_template": "xsum", "calculate_persona_diversity": True}, "metrics", [
+        "text.rouge", "text.bleu", "text.meteor", "text.bertscore", "dynamics.persona_diversity"]),
+    ({"task_instruction_prompt_template": "strategyqa"}, "dataset.instruction", ONE["task_instruction_prompt"]),
+    ({"task_instruction_prompt": "", "task_instruction_prompt_template": "strategyqa"}, "dataset.instruction",
+     INSTRUCTIONS["strategyqa"]),
+    ({"use_baseline": True}, "debate.paradigm", "baselines.cot"),
+    ({"use_baseline": True, "use_chain_of_thought": False}, "debate.paradigm", "baselines.io"),
+    ({"use_chain_of_thought": False}, "debate.styles", [{"use": "styles.simple", "step_by_step": False}]),
+    # discussing to the end puts the vote there
+    ({"skip_decision_making": True}, "debate.decision", {"use": "voting.simple", "vote_round": 5}),
+    ({"skip_decision_making": True, "decision_protocol": "hybrid_consensus"}, "debate.decision", {
+        "use": "consensus.hybrid", "fixed_rounds": True})])
+def test_a_setting_becomes_what_the_run_file_calls_it(changes, place, value):
+    table = converted(**changes).table
+    *parents, last = place.split(".")
+    for name in parents:
+        table = table[name]
+    assert table.get(last) == value
 
 
 def test_a_judge_that_steps_in_gets_its_own_model():
@@ -145,13 +139,6 @@ def test_a_judge_that_steps_in_gets_its_own_model():
     assert made.table["debate"]["models"] == ["main"]
     assert {"judge_metric", "judge_api_key", "judge_intervention"} <= {n.partition(":")[0] for n in made.notes}
     assert "extensions" not in converted(judge_intervention="policy").table
-
-
-def test_baselines_are_paradigms():
-    assert debate(use_baseline=True)["paradigm"] == "baselines.cot"
-    assert debate(use_baseline=True, use_chain_of_thought=False)["paradigm"] == "baselines.io"
-    assert "step_by_step" not in debate()["styles"][0]
-    assert debate(use_chain_of_thought=False)["styles"][0]["step_by_step"] is False
 
 
 def test_the_ablation_is_a_second_cell_matched_to_the_first():
@@ -166,12 +153,6 @@ def test_the_ablation_of_a_batch_has_the_model_of_its_run():
     *_, second, ablation = convert({"common": ONE, "runs": runs}).table["cells"]
     assert second["debate"]["phases"][0]["challenger_model"] == "main2"
     assert ablation["debate"] == {"paradigm": "baselines.self_improvement", "models": ["main2"]}
-
-
-def test_discussing_to_the_end_puts_the_vote_there():
-    assert debate(skip_decision_making=True)["decision"] == {"use": "voting.simple", "vote_round": 5}
-    assert debate(skip_decision_making=True, decision_protocol="hybrid_consensus")["decision"] == {
-        "use": "consensus.hybrid", "fixed_rounds": True}
 
 
 def test_alterations_are_options_of_the_vote():
@@ -218,10 +199,11 @@ def test_musr_is_scored_by_accuracy_however_its_references_are_written(tmp_path,
 
 
 @pytest.mark.parametrize(("changes", "note"), [
+    (COLLECTIVE | {"decision_protocol": "hybrid_consensus"}, "decision_protocol"),
     ({"agent_generator": "paraphrasetypes"}, "agent_generator"),
     ({"input_json_file_path": "own.json"}, "input_json_file_path"), ({"max_tums": 3}, "max_tums"),
     ({"task_instruction_prompt": "", "task_instruction_prompt_template": "x"}, "task_instruction_prompt_template")])
-def test_what_is_missing_or_unknown_is_noted(changes, note):
+def test_what_is_different_missing_or_unknown_is_noted(changes, note):
     assert note in notes(**changes)
 
 

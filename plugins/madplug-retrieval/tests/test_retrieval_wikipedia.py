@@ -78,19 +78,17 @@ def test_introductions_come_in_the_order_of_the_search(server):
     assert headers["User-Agent"].startswith("madplug-retrieval/")
 
 
-def test_the_contact_is_sent_along(server):
-    found(server, "x", contact="mail@example.org")
-    assert "mail@example.org" in server.asked[0][0]["User-Agent"]
-
-
-def test_the_same_question_is_searched_once(server):
-    assert len(found(server, "x y", " x  y ", "z")) == 3
+def test_the_same_question_is_searched_once_with_the_contact_in_the_language(server):
+    assert len(found(server, "x y", " x  y ", "z", contact="mail@example.org")) == 3
     assert len(server.asked) == 2
+    assert "mail@example.org" in server.asked[0][0]["User-Agent"]
+    assert Wikipedia(language="de").url == "https://de.wikipedia.org/w/api.php"
 
 
 def test_long_introductions_and_questions_are_cut(server):
-    assert found(server, "x", characters=100)[0][0] == "Paris: Paris is the capital of France.\nIt is large."
-    found(server, "word " * 200)
+    long = {"query": {"pages": [{"title": "Paris", "index": 1, "extract": "Paris. " * 50_000}]}}
+    server.script[:] = [(200, {}, long)]
+    assert found(server, "word " * 200, characters=100) == [["Paris: " + ("Paris. " * 50)[:100]]]
     assert len(server.asked[-1][1]["gsrsearch"][0]) <= 300
     assert shortened("a" * 400) == "a" * 300
     assert shortened(" a\n b ") == "a b"
@@ -121,17 +119,6 @@ def test_a_search_that_cannot_be_answered_says_why(server, reply, message):
         found(server, "x", attempts=3)
     assert message in str(error.value)
     assert server.url in str(error.value)
-
-
-def test_the_address_follows_the_language():
-    assert Wikipedia().url == "https://en.wikipedia.org/w/api.php"
-    assert Wikipedia(language="de").url == "https://de.wikipedia.org/w/api.php"
-
-
-def test_a_reply_of_any_length_is_read_to_its_end(server):
-    long = {"query": {"pages": [{"title": "Paris", "index": 1, "extract": "Paris. " * 50_000}]}}
-    server.script[:] = [(200, {}, long)]
-    assert found(server, "Paris", characters=100) == [["Paris: " + ("Paris. " * 50)[:100]]]
 
 
 @pytest.mark.parametrize("body", [
