@@ -106,6 +106,12 @@ def test_neighbours_are_those_of_the_inner_one():
     assert [tuple(played.debate.neighbours(a)) for a in played.debate.agents] == [(3, 1), (0, 2), (1, 3), (2, 0)]
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_only_the_strategies_that_know_need_the_references(strategy):
+    needs = {"references"} if strategy.startswith("truth") else set()
+    assert Order(inner=SeeAll(), strategy=strategy).needs == Ordered(strategy=strategy).needs == needs
+
+
 ORDER = """
 agents = 4
 rounds = 2

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
-from madplug.rows import plain
 from madplug.store import MemoryStore, Spent
 from madplug.testing import wait_for
 from madplug_read import TRAITS, Grader, outline
@@ -95,21 +94,17 @@ def test_what_was_said_before_round_one_has_a_row_without_marks():
     ("1 0 A\n2 0 0 unparsed", {"decision": "A"}, {"right", "ballot_unread"}),
     ("1 0 A retracted\n1 0 A\n1 1 B 0 ~1", {}, {"wrong", "retracted", "altered"}),
     ("1 0 A", {"decision": Decision("A", fallback=True, tie=True)}, {"right", "fallback", "tie"}),
+    ("1 0 A", {"decision": Decision.undecided("tie")}, {"undecided"}),
     ("1 0 A", {"error": "ModelError: gone"}, {"failed"}),
     ("1 0 A", {"decision": None}, {"running"}),
     ("1 0 A\n1 1 B\n1 2 B\n2 2 C", {"voters": {0, 1}, "decision": "C"}, {"wrong"}),
 ], ids=["talked out", "right", "corrected", "unread", "no answer asked for", "an unread ranking",
-        "retracted and altered",
-        "a fallback after a tie", "failed", "running", "an agent without a vote"])
+        "retracted and altered", "a fallback after a tie", "undecided", "failed", "running",
+        "an agent without a vote"])
 def test_the_traits_of_a_debate(text, more, wanted):
     found = outline(debate(text, **more), GRADES).traits
     assert set(found) == wanted
     assert list(found) == [name for name in TRAITS if name in wanted]
-
-
-def test_an_undecided_debate():
-    found = outline(replace(debate("1 0 A"), references=(), decision=Decision.undecided("tie")), {})
-    assert (found.traits, found.right, found.state) == (("undecided",), None, "done")
 
 
 def test_what_an_agent_was_shown_instead_is_with_the_message_that_answers_it():
@@ -120,18 +115,10 @@ def test_what_an_agent_was_shown_instead_is_with_the_message_that_answers_it():
     assert found.messages[0].altered_for == (1,)
 
 
-def test_agents_that_only_messages_name_have_columns():
-    found = outline(replace(debate("1 7 A"), agents=()), {})
-    assert [(a.id, a.name) for a in found.agents] == [(7, "Agent 8")]
-
-
-def test_a_message_has_the_figures_of_its_calls():
-    found = outline(debate("1 0 A"), {}, lambda keys: Spent(len(tuple(keys)), 3, 4, 0.5, 1.0))
+def test_a_message_has_the_figures_of_its_calls_and_an_agent_that_only_messages_name_a_column():
+    found = outline(replace(debate("1 7 A"), agents=()), {}, lambda keys: Spent(len(tuple(keys)), 3, 4, 0.5, 1.0))
     assert found.messages[0].spent == Spent(0, 3, 4, 0.5, 1.0)
-
-
-def test_an_outline_becomes_json():
-    assert plain(outline(debate(TALKED_OUT), GRADES))["changes"][0]["sources"] == [1, 2]
+    assert [(a.id, a.name) for a in found.agents] == [(7, "Agent 8")]
 
 
 def study(answers):
@@ -173,12 +160,9 @@ def test_reading_a_study_executes_no_file_that_the_study_names(tmp_path, monkeyp
     assert "files are not executed to read a study" in grader.problems["c"]
 
 
-def test_a_decision_that_was_scored_right_is_right_however_its_reference_is_spelled():
+def test_a_decision_that_was_scored_right_is_right_however_its_reference_is_spelled_and_none_without_references():
     scored = debate("1 0 2\n1 1 3", references=("two",), decision="2", metrics={"qa.accuracy": 1.0})
     assert Grader(MemoryStore()).grade(scored) == {"2": True, "3": None}
-
-
-def test_without_references_nothing_is_graded():
     assert Grader(MemoryStore()).grade(debate("1 0 A", references=())) == {}
 
 

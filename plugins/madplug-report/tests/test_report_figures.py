@@ -59,9 +59,10 @@ def test_undecided_debates_are_wrong_and_failed_ones_are_in_no_mean(study, kit, 
     assert "left out" not in [note["about"] for note in report["notes"]]
 
 
-def test_a_sample_to_which_the_metric_does_not_apply_is_left_out_of_its_mean(study, kit, reported):
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_a_sample_to_which_the_metric_does_not_apply_is_left_out_of_its_mean(study, kit, reported, value):
     def change(d):
-        return kit.replace(d, metrics={"qa.accuracy": None}) if d.sample.id < "q00004" else d
+        return kit.replace(d, metrics={"qa.accuracy": value}) if d.sample.id < "q00004" else d
     found = reported(study([kit.Drawn("c")], samples=10, change=change))["cells"][0]
     assert (found["debates"], found["metrics"]["qa.accuracy"]["n"]) == (10, 6)
 
@@ -223,11 +224,6 @@ def test_studies_of_one_name_are_told_apart_by_their_directories(study, kit, rep
     assert [c["cell"] for c in reported(a, b)["cells"]] == [f"{a}/c", f"{b}/c"]
 
 
-def test_one_directory_named_twice_is_a_mistake(study, kit, refused):
-    folder = study([kit.Drawn("c")])
-    assert "named twice" in refused(folder, folder)
-
-
 def test_a_study_that_is_still_running_shows_what_is_there(kit, reported, tmp_path):
     cells = [kit.Drawn("a"), kit.Drawn("b")]
 
@@ -280,21 +276,19 @@ def test_a_study_without_a_metric_still_reports_the_rest(study, kit, reported):
     assert "no metric" in about(report)["metric"]
 
 
-def test_oracle_studies_are_marked(study, kit, reported):
-    report = reported(study([kit.Drawn("a", oracle=True)], summary=False))
+def test_few_samples_are_told_with_what_they_cannot_show_and_oracle_studies_are_marked(study, kit, reported):
+    report = reported(study([kit.Drawn("a", oracle=True), kit.Drawn("b")], samples=6, summary=False))
+    assert about(report)["samples"].startswith("6 samples in the smallest cell: too few to tell much")
+    assert "samples" not in about(reported(study([kit.Drawn("a")], samples=40, name="more")))
     assert report["oracle"]
     assert report["studies"][0]["oracle"]
     assert "saw the references" in about(report)["oracle"]
 
 
-def test_few_samples_are_told_with_what_they_cannot_show(study, kit, reported):
-    text = about(reported(study([kit.Drawn("a"), kit.Drawn("b")], samples=6)))["samples"]
-    assert text.startswith("6 samples in the smallest cell: too few to tell much")
-    assert "samples" not in about(reported(study([kit.Drawn("a")], samples=40, name="more")))
-
-
-def test_no_study_is_an_error_and_so_is_a_file_that_is_no_study(refused, tmp_path):
+def test_no_study_a_file_that_is_none_and_a_directory_named_twice_are_errors(study, kit, refused, tmp_path):
     assert "no study here" in refused(tmp_path)
+    folder = study([kit.Drawn("c")])
+    assert "named twice" in refused(folder, folder)
     (tmp_path / "study.db").write_bytes(b"not a database at all, but long enough to be looked at" * 30)
     assert "study.db" in refused(tmp_path)
 
@@ -332,13 +326,6 @@ def test_scores_that_are_no_shares_though_the_summary_says_so_are_reported(madpl
     told = [{"cell": cell, "metrics": {"qa.accuracy": {"proportion": True}}} for cell in "ab"]
     (folder / "summary.json").write_text(json.dumps({"study": "s", "status": "finished", "cells": told}))
     assert madplug("report", folder, "--output", folder / "report").exit_code == 0
-
-
-def test_a_number_that_is_none_does_not_stop_the_report(study, kit, reported):
-    def change(d):
-        return kit.replace(d, metrics={**d.metrics, "text.score": float("nan") if d.sample.id < "q00005" else 0.5})
-    found = reported(study([kit.Drawn("c")], samples=20, change=change))["cells"][0]
-    assert found["metrics"]["text.score"]["n"] == 15
 
 
 # Costs

@@ -19,11 +19,6 @@ def test_the_spread_over_repeats_is_the_sample_standard_deviation():
     assert (round(mean, 4), round(std, 4)) == (53.2667, 2.2121)
 
 
-def test_one_repeat_has_no_spread_and_none_has_no_mean():
-    assert st.mean_and_std([0.5]) == (0.5, None)
-    assert st.mean_and_std([]) == (None, None)
-
-
 # Intervals
 
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
@@ -78,11 +73,6 @@ def test_resampling_is_seeded_and_of_very_many_samples_there_are_fewer_resamples
     monkeypatch.setattr(intervals, "_DRAWN_AT_MOST", 90_000)
     assert len(intervals.bootstrap_means(x, resamples=9_999)) == 3_000
     assert len(intervals.bootstrap_means(np.zeros(1000), resamples=9_999)) == 1_999
-
-
-def test_resamples_of_equal_values_tell_nothing():
-    assert intervals.bca([0.0] * 9, np.zeros(99)) is None
-    assert intervals.bca([1.0], np.ones(99)) is None
 
 
 def test_the_interval_of_a_standard_error_is_students():
@@ -225,12 +215,16 @@ def test_cohens_h_by_hand():
     assert st.cohen_h(1, 0) == pytest.approx(math.pi)
 
 
-def test_effects_that_are_not_defined_are_none():
-    assert st.odds_ratio(1.0, 0.5) is None
-    assert st.odds_ratio(0.5, 0.0) is None
-    assert st.paired_odds_ratio(3, 0) is None
+@pytest.mark.parametrize("figure", [
+    st.mean_and_std([0.5])[1], st.mean_and_std([])[0], intervals.bca([0.0] * 9, np.zeros(99)),
+    intervals.bca([1.0], np.ones(99)), st.odds_ratio(1.0, 0.5), st.odds_ratio(0.5, 0.0), st.paired_odds_ratio(3, 0),
+    st.standardised([0.5, 0.5]), sizes.detectable(0.0, 100), sizes.detectable(0.5, 1), sizes.to_settle(0.0, 0.3)])
+def test_a_figure_that_is_not_defined_is_none(figure):
+    assert figure is None
+
+
+def test_effects_of_pairs_by_hand():
     assert st.paired_odds_ratio(6, 3) == 2.0
-    assert st.standardised([0.5, 0.5]) is None
     assert st.standardised([1.0, 0.0]) == pytest.approx(0.5 / math.sqrt(0.5))
 
 
@@ -265,12 +259,6 @@ def test_the_detectable_difference_solves_connors_condition():
 def test_sizes_and_detectable_differences_are_each_others_inverse():
     for share, n in itertools.product((0.1, 0.3, 0.6), (80, 300, 2000)):
         assert sizes.to_settle(sizes.detectable(share, n), share) == n
-
-
-def test_nothing_to_detect_where_no_pair_differs():
-    assert sizes.detectable(0.0, 100) is None
-    assert sizes.detectable(0.5, 1) is None
-    assert sizes.to_settle(0.0, 0.3) is None
 
 
 @pytest.mark.parametrize("size", [1e-11, 1e19, 1e99])
