@@ -82,7 +82,7 @@ def _unknown(name: str, known: Sequence[str], what: str, more: Iterable[str]) ->
     if elsewhere is not None:
         return f"{what} has no such {thing} here; did you mean '{elsewhere}'" + \
             ("?" if "." in elsewhere else ", at the top of the file?")
-    return f"{what} has no such {thing}{nearest(name, known) or nearest_or_all(name, known)}"
+    return f"{what} has no such {thing}{nearest_or_all(name, known)}"
 
 
 def fields_at(model: Any, place: Sequence[str | int]) -> list[str]:
