@@ -72,10 +72,10 @@ globals().update({f"madplug_register_{base.plural}": _registers(base) for base i
 
 @hookspec
 def madplug_register_components() -> Iterable[type[Component]]:  # type: ignore[empty-body]
-    """Register components of the kinds that plugins define, and these kinds. In the run file: the `slot` of the kind.
+    """Return components of any kind, and kinds that the plugin defines. In the run file: the `slot` of the kind.
 
     A kind is a subclass of `madplug.Component` with `kind`, `plural`, `label`, `slot` and `how_many`; it is known once
-    it, or a component that inherits from it, is registered. Return classes. Every implementation is called.
+    it, or a component that inherits from it, is registered.
     """
 
 

@@ -23,7 +23,7 @@ from madplug.component import kind_of
 from madplug.errors import Problem, UserError, message_of, nearest
 from madplug.kinds import HOST_KINDS, Component, Observer
 from madplug.registry.local import from_session
-from madplug.registry.offers import Offer, component_problem, new_kind_problem
+from madplug.registry.offers import Offer, component_problem, kind_problem, new_kind_problem
 from madplug.text import a
 
 _BROKEN = (Exception, SystemExit)
@@ -204,13 +204,14 @@ class Registry:
             self.problems.append(Problem(source.place, f"does not load: {message_of(error)}"))
             return
         self.problems += [Problem(source.place, text) for text in _misspelt(module)]
-        bases = {f"madplug_register_{base.plural}": base for base in HOST_KINDS} | {"madplug_register_components": None}
+        bases = {f"madplug_register_{base.plural}": base for base in HOST_KINDS}
+        bases["madplug_register_components"] = Component
         for caller in self._manager.get_hookcallers(module) or ():
             for implementation in caller.get_hookimpls() if caller.name in bases else ():
                 if implementation.plugin is module:
                     self._take(bases[caller.name], implementation.function, source)
 
-    def _take(self, base: type[Component] | None, offered: Any, source: Source) -> None:
+    def _take(self, base: type[Component], offered: Any, source: Source) -> None:
         """Take the classes that a registration hook returns; those of a plugin's own kind bring their kind along."""
         try:
             classes = list(offered())
@@ -218,26 +219,21 @@ class Registry:
             self.problems.append(Problem(source.place, f"{offered.__name__} raised {message_of(error)}"))
             return
         for cls in classes:
-            wrong = self._add(cls, base, source) if base is not None else self._add_of_any_kind(cls, source)
-            if wrong:
+            if wrong := kind_problem(cls, base) or self._add(cls, kind_of(cls), source):
                 self.problems.append(Problem(source.place, wrong))
 
-    def _add_of_any_kind(self, cls: Any, source: Source) -> str | None:
-        if not (inspect.isclass(cls) and issubclass(cls, Component)):
-            return f"offers {cls!r:.80} as a component; expected a subclass of madplug.Component"
-        base = kind_of(cls)
+    def _add(self, cls: type[Component], base: type[Component], source: Source) -> str | None:
+        """Take a kind or a component, or say why it cannot be taken."""
         if base is Component:
             return f"{cls.__qualname__} has no kind; inherit from a class that has one"
         if self.kinds.get(base.kind) is not base:
             if wrong := new_kind_problem(base, self.kinds.values()):
                 return wrong
             self.kinds[base.kind] = base
-        return None if cls is base else self._add(cls, base, source)
-
-    def _add(self, cls: Any, base: type[Component], source: Source) -> str | None:
-        """Take a component, or say why it cannot be taken."""
-        wrong = component_problem(cls, base)
+        if cls is base:
+            return None
         name = f"{source.plugin}.{getattr(cls, 'name', '?')}"
+        wrong = component_problem(cls)
         if not wrong and (base.kind, name) in self._offers:
             wrong = f"offers two {base.label}s named '{name}'"
         if not wrong:

@@ -49,10 +49,8 @@ def versions(offers: Iterable[Offer]) -> Mapping[str, dict[str, str]]:
     return {f"{o.kind} {o.name}": {"distribution": o.distribution, "version": o.version} for o in offers}
 
 
-def component_problem(cls: Any, base: type[Component]) -> str | None:
-    """Why what a plugin offers cannot be a component of this kind, or None."""
-    if wrong := kind_problem(cls, base):
-        return wrong
+def component_problem(cls: type[Component]) -> str | None:
+    """Why a class that a plugin offers cannot be a component of its kind, or None."""
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return f"{cls.__qualname__} has the name {name!r}; expected lower_snake_case"
@@ -63,11 +61,12 @@ def component_problem(cls: Any, base: type[Component]) -> str | None:
 
 
 def kind_problem(cls: Any, base: type[Component]) -> str | None:
-    """Why something is not a component of this kind, or None."""
+    """Why something is not a component of this kind, or of any if it is `Component`, or None."""
     if inspect.isclass(cls) and issubclass(cls, base):
         return None
     what, module = getattr(cls, "__qualname__", f"{cls!r:.80}"), base.__module__.partition(".")[0]
-    return f"offers {what} as {a(base.label)}; expected a subclass of {module}.{base.__name__}"
+    label = "component" if base is Component else base.label
+    return f"offers {what} as {a(label)}; expected a subclass of {module}.{base.__name__}"
 
 
 def class_problem(cls: Any) -> str | None:

@@ -264,55 +264,6 @@ class Starts(Observer):
 
 
 @hookimpl
-def madplug_register_models():
-    return [Hash]
-
-
-@hookimpl
-def madplug_register_datasets():
-    return [Numbered]
-
-
-@hookimpl
-def madplug_register_answers():
-    return [Stripped]
-
-
-@hookimpl
-def madplug_register_styles():
-    return [Style]
-
-
-@hookimpl
-def madplug_register_turn_orders():
-    return [Turns, Alone, Budgeted]
-
-
-@hookimpl
-def madplug_register_visibilities():
-    return [Ear]
-
-
-@hookimpl
-def madplug_register_decisions():
-    return [Last, Needy]
-
-
-@hookimpl
-def madplug_register_metrics():
-    return [Right, Graded]
-
-
-@hookimpl
-def madplug_register_paradigms():
-    return [Pair]
-
-
-@hookimpl
-def madplug_register_extensions():
-    return [Shout]
-
-
-@hookimpl
-def madplug_register_observers():
-    return [Cry, Starts]
+def madplug_register_components():
+    return [Hash, Numbered, Stripped, Style, Turns, Alone, Budgeted, Ear, Last, Needy, Right, Graded, Pair, Shout, Cry,
+            Starts]

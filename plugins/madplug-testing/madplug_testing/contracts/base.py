@@ -64,10 +64,9 @@ class ComponentContract:
 
         If this fails: the message says what `madplug list --problems` would say; change the class accordingly.
         """
-        base = kind_of(self.component)
-        wrong = component_problem(self.component, base)
+        wrong = component_problem(self.component)
         assert wrong is None, wrong
-        summary = Offer(base.kind, self.component.name, self.component, "", "").summary
+        summary = Offer(kind_of(self.component).kind, self.component.name, self.component, "", "").summary
         assert summary.endswith((".", "!", "?")), f"the docstring must begin with a sentence; found {summary!r}"
 
     def test_every_option_is_described_and_frozen(self) -> None:
