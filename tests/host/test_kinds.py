@@ -12,14 +12,12 @@ from madplug import (
     Decision,
     DecisionProtocol,
     Extension,
-    Observer,
     Options,
     Reply,
     Visibility,
     hookimpl,
-    hookspecs,
 )
-from madplug.component import field_of, nested_fields
+from madplug.component import field_of
 from madplug.config import load
 from madplug.config.read import read
 from madplug.config.shape import DebateSettings, RunSettings
@@ -53,27 +51,19 @@ def madplug_register_components():
 '''
 
 
-@pytest.fixture
-def referees(madplug_plugin):
-    """A kind in a plugin, and a component of it."""
+def test_a_new_kind_is_one_class_that_a_component_brings_along(madplug_plugin, write):
     madplug_plugin("clock", REFEREES.replace("{offered}", "Strict"))
-
-
-def test_a_new_kind_is_one_class_that_a_component_brings_along(referees, write):
-    cell = load(write(RUN + '[debate.referee]\nuse = "strict"\nminutes = 5\n')).plan.cells[0]
+    resolved = load(write(RUN + '[debate.referee]\nuse = "strict"\nminutes = 5\n'))
+    cell = resolved.plan.cells[0]
     [referee] = cell.more["referee"]
     assert referee.options.minutes == 5
     assert referee in cell.components()
+    assert resolved.expanded()["cells"][0]["debate"]["referee"] == {"use": "clock.strict", "minutes": 5}
+    assert resolved.identity != load(write(RUN + '[debate.referee]\nuse = "strict"\n')).identity
     assert [c["name"] for c in listing(Registry(), "referee")["components"]] == ["clock.strict"]
     assert '[debate.referee]\nuse = "clock.strict"' in page(described(Registry().find("referee", "clock.strict")))
     assert problems(write(RUN + '[debate.referee]\nuse = "strikt"\n')) == [
         "debate.referee: no installed plugin offers a referee 'strikt'; did you mean 'clock.strict'?"]
-
-
-def test_a_new_kind_is_stored_and_is_part_of_the_identity(referees, write):
-    resolved = load(write(RUN + '[debate.referee]\nuse = "strict"\n'))
-    assert resolved.expanded()["cells"][0]["debate"]["referee"] == {"use": "clock.strict", "minutes": 3}
-    assert resolved.identity != load(write(RUN + '[debate.referee]\nuse = "strict"\nminutes = 5\n')).identity
 
 
 def test_a_kind_without_a_component_has_a_table_too(madplug_plugin, write, tmp_path):
@@ -93,7 +83,7 @@ def test_a_kind_without_a_component_has_a_table_too(madplug_plugin, write, tmp_p
     ("class Strict", "    how_many = 'many'\nclass Strict", "Referee.how_many is 'many'; expected"),
     ("class Strict", "    of_study = True\nclass Strict", "a plugin's kind belongs to the cells of a study"),
     ("Strict(Referee)", "Strict(Component)", "Strict has no kind; inherit from a class that has one"),
-    ("[{offered}]", "[int]", "offers <class 'int'> as a component; expected a subclass of madplug.Component")])
+    ("[{offered}]", "[int]", "offers int as a component; expected a subclass of madplug.Component")])
 def test_a_kind_that_cannot_be_one_is_a_problem_of_its_plugin(madplug_plugin, old, new, words):
     madplug_plugin("clock", REFEREES.replace(old, new).replace("{offered}", "Strict"))
     registry = Registry()
@@ -104,14 +94,6 @@ def test_a_kind_that_cannot_be_one_is_a_problem_of_its_plugin(madplug_plugin, ol
 def test_no_slot_of_a_plugins_kind_is_a_key_of_the_run_file_or_a_field_of_a_cell():
     keys = {*RunSettings.model_fields, *DebateSettings.model_fields, *Cell.__dataclass_fields__}
     assert keys - RESERVED <= {field_of(base) for base in HOST_KINDS}
-
-
-def test_every_kind_describes_itself():
-    for base in HOST_KINDS:
-        assert hasattr(hookspecs, f"madplug_register_{base.plural}")
-        assert base.label
-        assert base.slot
-        assert base.how_many in ("one", "list", "named", "none")
 
 
 def test_messages_use_the_label_with_its_article(write):
@@ -168,8 +150,6 @@ class Asking(Visibility):
         judge: ModelName = Field(description="who judges")
     def view(self, debate, turn):
         return ()
-    def calls(self, plan):
-        return 7
     def check(self, cell):
         return ["is never content"]
 class Default(Frame):
@@ -190,22 +170,15 @@ def framed(madplug_plugin, write):
     return lambda inner, more="": write(head + f'[debate.visibility]\nuse = "frames.frame"\n{more}\ninner = {inner}\n')
 
 
-def test_an_option_can_be_a_component(framed):
-    cell = load(framed('{use = "kit.everything", window = 2}')).plan.cells[0]
-    inner = cell.visibility.options.inner
-    assert (inner.full_name, inner.options.window) == ("kit.everything", 2)
-    assert inner in cell.components()
-    assert load(framed('"kit.everything"')).plan.cells[0].visibility.options.inner.options.window is None
-
-
-def test_components_within_options_nest_and_come_in_lists(framed):
-    path = framed('{use = "frames.frame", inner = "kit.everything"}',
+def test_an_option_can_be_a_component_with_options_of_its_own_or_a_list_of_them(framed):
+    path = framed('{use = "frames.frame", inner = {use = "kit.everything", window = 2}}',
                   'more = ["kit.everything", {use = "frames.default"}]')
     cell = load(path).plan.cells[0]
-    assert [c.full_name for c in cell.visibility.options.more] == ["kit.everything", "frames.default"]
+    options = cell.visibility.options
+    assert options.inner.options.inner.options.window == 2
+    assert [c.full_name for c in options.more] == ["kit.everything", "frames.default"]
     names = [c.full_name for c in cell.components()]
-    assert names.count("frames.frame") == 2
-    assert names.count("kit.everything") == 3
+    assert (names.count("frames.frame"), names.count("kit.everything")) == (2, 3)
 
 
 def test_a_mistake_within_an_option_names_the_place_and_the_nearest_name(framed):
@@ -220,10 +193,9 @@ def test_a_mistake_within_an_option_names_the_place_and_the_nearest_name(framed)
     assert problems(framed('3')) == ["debate.visibility.inner: expected a visibility"]
 
 
-def test_what_a_component_within_an_option_needs_names_and_calls_counts(framed, write):
-    found = problems(framed('{use = "frames.asking", judge = "n"}'))
-    assert found == ["debate.visibility.inner.judge: there is no [models.n]; did you mean 'm'?"] or \
-        found == ["debate.visibility.inner.judge: there is no [models.n]; there is only m"]
+def test_what_a_component_within_an_option_needs_and_names_counts(framed):
+    assert problems(framed('{use = "frames.asking", judge = "n"}')) == [
+        "debate.visibility.inner.judge: there is no [models.n]; there is only m"]
     found = problems(framed('{use = "frames.asking", judge = "m"}'))
     assert found == ["debate.visibility.inner: frames.asking needs 'agreement', which no component of this cell gives",
                      "debate.visibility.inner: is never content"]
@@ -240,28 +212,12 @@ def test_a_study_with_components_in_options_is_stored_in_full_and_read_back_as_e
     assert load(framed('{use = "frames.default", width = 2}')).identity != resolved.identity
 
 
-def test_calls_of_a_component_within_an_option_are_counted():
+def test_a_component_within_an_option_is_prepared_its_calls_count_and_its_hooks_are_called():
     class Inner(SeeAll):
-        """Asks."""
+        """Makes replies louder."""
 
         def calls(self, plan):
             return 7
-
-    class Outer(SeeAll):
-        """Has one within."""
-
-        class Options(Options):
-            inner: Nested[Visibility]
-
-    cell = play(replies=lambda request: "A", visibility=Outer(inner=Inner())).debate.cell
-    assert cell.worst_calls() == play(replies=lambda request: "A").debate.cell.worst_calls() + 7
-    assert nested_fields(Outer.Options)[0].base is Visibility
-    assert cell.visibility.to_table() == {"use": "see_all", "inner": {"use": "see_all"}}
-
-
-def test_a_component_within_an_option_is_prepared_and_its_hooks_are_called():
-    class Inner(SeeAll):
-        """Counts the events it receives."""
 
         def prepare(self, setup):
             self.prepared = setup.models
@@ -288,6 +244,9 @@ def test_a_component_within_an_option_is_prepared_and_its_hooks_are_called():
 
     played = play(replies=lambda request: "A", visibility=Outer(inner=Inner()))
     assert {m.content for m in played.messages} == {"A!"}
+    cell = played.debate.cell
+    assert cell.worst_calls() == play(replies=lambda request: "A").debate.cell.worst_calls() + 7
+    assert cell.visibility.to_table() == {"use": "see_all", "inner": {"use": "see_all"}}
 
 
 def test_the_moves_of_a_turn_order_within_an_option_are_asked_for(write, madplug_plugin):
@@ -384,99 +343,48 @@ def test_a_service_that_lacks_what_an_option_asks_for_is_refused_before_the_firs
 
 # Observers
 
-WATCH = '''
-from madplug import Decision, DecisionProtocol, Extension, Observer, Options, hookimpl
-from pydantic import Field
-class Tape(Observer):
-    """Keeps a tape."""
-    name = "tape"
-    class Options(Options):
-        speed: int = Field(default=1, description="of the tape")
-    def decided(self, event):
-        pass
-@hookimpl
-def madplug_register_observers():
-    return [Tape]
-'''
-
-
-@pytest.fixture
-def watch(madplug_plugin):
-    madplug_plugin("watch", WATCH)
-
-
-def test_observers_are_resolved_at_the_top_of_the_file_and_only_there(write, watch):
-    plan = load(write('observers = ["watch.tape", {use = "tape", speed = 3}]\n' + RUN)).plan
-    assert [o.options.speed for o in plan.observers] == [1, 3]
-    assert all(isinstance(o, Observer) for o in plan.observers)
-    assert problems(write('observers = [{use = "tape", sped = 3}]\n' + RUN)) == [
-        "observers[0].sped: watch.tape has no such option; did you mean 'speed'?"]
-    [found] = problems(write(RUN + '[[cells]]\nname = "a"\nobservers = ["watch.tape"]\n'))
+def test_observers_are_resolved_at_the_top_of_the_file_and_only_there(write, program):
+    path = write('observers = ["kit.cry", {use = "starts"}]\n' + RUN)
+    assert [o.full_name for o in load(path).plan.observers] == ["kit.cry", "kit.starts"]
+    assert "observers: kit.cry, kit.starts" in program("check", path).stdout
+    assert problems(write('observers = [{use = "cry", sped = 3}]\n' + RUN)) == [
+        "observers[0].sped: kit.cry has no such key"]
+    [found] = problems(write(RUN + '[[cells]]\nname = "a"\nobservers = ["kit.cry"]\n'))
     assert found.startswith("observers: a cell has no such key")
-
-
-def test_observers_are_listed_and_shown(program, watch, write):
-    assert "watch.tape" in program("list", "observers").stdout
-    assert '[[observers]]\nuse = "watch.tape"' in program("show", "watch.tape").stdout
-    path = write('observers = ["watch.tape"]\n' + RUN)
-    assert "observers: watch.tape" in program("check", path).stdout
+    assert '[[observers]]\nuse = "kit.cry"' in program("show", "kit.cry").stdout
 
 
 # Identity
 
-def test_observers_and_execution_are_no_part_of_the_identity(write, watch, madplug_plugin):
-    madplug_plugin("pool", '''
-from madplug import Executor, hookimpl
-class Here(Executor):
-    """Runs here."""
-    name = "here"
-    async def run(self, jobs):
-        async for job in jobs:
-            yield await job.run()
-@hookimpl
-def madplug_register_executors():
-    return [Here]
-''')
-    same = load(write()).identity
-    assert load(write('observers = ["watch.tape"]\n' + RUN)).identity == same
-    assert load(write('observers = [{use = "watch.tape", speed = 2}]\n' + RUN)).identity == same
-    assert load(write(RUN + '[execution]\nuse = "pool.here"\n')).identity == same
-    assert load(write(), ["name=other"]).identity == same
-
-
-FILES = '''
-from hashlib import sha256
-from pydantic import Field
-from madplug import Dataset, Extension, Options, RunPath, Sample, hookimpl
+MINE = '''
+from madplug import Dataset, Executor, Extension, Options, RunPath, Sample
 class Lines(Dataset):
-    """A question a line."""
-    name = "lines"
     answers = "kit.stripped"
     class Options(Options):
-        path: RunPath = Field(description="the file")
+        path: RunPath
     def samples(self, split=None):
-        for i, line in enumerate(self.options.path.read_text().splitlines()):
-            yield Sample(f"q{i}", line), ("A",)
-    def fingerprint(self):
-        return sha256(self.options.path.read_bytes()).hexdigest()
+        return ()
 class Glossary(Extension):
-    """Words to know."""
-    name = "glossary"
     class Options(Options):
-        path: RunPath = Field(description="the file, or the folder")
-@hookimpl
-def madplug_register_datasets():
-    return [Lines]
-@hookimpl
-def madplug_register_extensions():
-    return [Glossary]
+        path: RunPath
+class Here(Executor):
+    async def run(self, jobs, driver):
+        await jobs.run()
 '''
 
 
-def test_moving_data_files_leaves_the_identity_and_changing_them_does_not(write, madplug_plugin, tmp_path):
-    madplug_plugin("lines", FILES)
-    text = RUN.replace('use = "kit.numbered"\nsize = 6', 'use = "lines.lines"\npath = "a.txt"')
-    text = 'extensions = [{use = "lines.glossary", path = "words"}]\n' + text
+def test_observers_and_execution_are_no_part_of_the_identity(write):
+    write(MINE, "mine.py")
+    same = load(write()).identity
+    assert load(write('observers = ["kit.cry"]\n' + RUN)).identity == same
+    assert load(write(RUN + '[execution]\nuse = "./mine.py:Here"\n')).identity == same
+    assert load(write(), ["name=other"]).identity == same
+
+
+def test_moving_data_files_leaves_the_identity_and_changing_them_does_not(write, tmp_path):
+    write(MINE, "mine.py")
+    text = RUN.replace('use = "kit.numbered"\nsize = 6', 'use = "./mine.py:Lines"\npath = "a.txt"')
+    text = 'extensions = [{use = "./mine.py:Glossary", path = "words"}]\n' + text
     (tmp_path / "words").mkdir()
     (tmp_path / "words" / "one.txt").write_text("one")
     (tmp_path / "a.txt").write_text("why?\n")
