@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 
 import pytest
-from tests_support import RUN, summary
+from tests_support import RUN, problems, summary
 
 from madplug import UserError, open_study, run
 from madplug.config import load
@@ -94,10 +94,14 @@ def test_the_study_is_the_same_wherever_the_folder_is(program, write, mine, tmp_
     ("./mine.py:Unready", "Unready does not implement at_end"),
     ("./broken.py:X", "broken.py: does not load: ZeroDivisionError: division by zero (line 2)"),
     ("./syntax.py:X", "syntax.py: does not load: SyntaxError"),
+    ("./exits.py:X", "exits.py: does not load: SystemExit: 9 (line 1)"),
+    ("./a\\u0000.py:X", "cannot be read: embedded null byte"), ("./folder.py:X", "cannot be read: [Errno 21]"),
     ("python:Mine", "was defined in a Python session; run the study there, with madplug.run(..., components=[Mine])")])
 def test_mistakes_are_named_at_their_place(write, mine, tmp_path, use, words):
     (tmp_path / "broken.py").write_text("x = 1\nx / 0\n")
     (tmp_path / "syntax.py").write_text("class X(:\n")
+    (tmp_path / "exits.py").write_text("raise SystemExit(9)")
+    (tmp_path / "folder.py").mkdir()
     with pytest.raises(UserError) as error:
         load(write(TEXT.replace("./mine.py:Firmest", use)))
     assert words in str(error.value)
@@ -109,42 +113,14 @@ def test_a_wrong_option_of_a_local_component_is_found(write, mine):
         load(write(TEXT.replace('use = "./mine.py:Firmest"', 'use = "./mine.py:Firmest"\nkeeep = 2')))
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("def __getattr__(name): raise SystemExit(9)", "mine.py has no class 'Firmest'"),
-    ("from madplug import DecisionProtocol\nclass Firmest(DecisionProtocol):\n  def at_end(self, debate): ...\n"
-     "  def __init__(self, *a, **k): raise SystemExit(4)", "mine.py:Firmest cannot be made")])
-def test_whatever_a_file_does_when_it_is_loaded_is_told(write, mine, text, words):
-    mine.write_text(text)
-    with pytest.raises(UserError) as error:
-        load(write(TEXT))
-    assert words in str(error.value)
-
-
-@pytest.mark.parametrize(("raising", "words"), [
-    ("{}[value]", "KeyError: 2"), ("raise SystemExit(3)", "SystemExit: 3"), ("open('/')", "IsADirectoryError")])
-def test_whatever_a_validator_of_options_raises_is_told(write, mine, raising, words):
-    mine.write_text(MINE.replace("class Firmest(DecisionProtocol):", """from pydantic import field_validator
-
-class Firmest(DecisionProtocol):""").replace('description="rounds")', f"""description="rounds")
-
-        @field_validator("keep")
-        @classmethod
-        def checked(cls, value):
-            {raising}
-"""))
-    with pytest.raises(UserError) as error:
-        load(write(TEXT.replace('use = "./mine.py:Firmest"', 'use = "./mine.py:Firmest"\nkeep = 2')))
-    assert words in str(error.value)
-    assert str(error.value).startswith("debate.decision: ")
-
-
-@pytest.mark.parametrize(("use", "words"), [
-    ("./a\\u0000.py:X", "cannot be read: embedded null byte"), ("./folder.py:X", "cannot be read: [Errno 21]")])
-def test_a_path_that_cannot_be_read_is_told(write, mine, tmp_path, use, words):
-    (tmp_path / "folder.py").mkdir()
-    with pytest.raises(UserError) as error:
-        load(write(TEXT.replace("./mine.py:Firmest", use)))
-    assert words in str(error.value)
+@pytest.mark.parametrize(("method", "message"), [
+    ("def __init__(self, *a, **k): {}[2]", "debate.decision: mine.py:Firmest cannot be made: KeyError: 2"),
+    ("class Options(Options):\n    @model_validator(mode='after')\n    def checked(self): {}[2]",
+     "debate.decision: mine.py:Firmest: checking its options failed: KeyError: 2")])
+def test_whatever_making_a_component_raises_is_told(write, mine, method, message):
+    mine.write_text(f"from madplug import Options\nfrom madplug.testing import LastRound\n"
+                    f"from pydantic import model_validator\nclass Firmest(LastRound):\n  {method}")
+    assert problems(write(), "debate.decision='./mine.py:Firmest'") == [message]
 
 
 SAYS = '''

@@ -19,7 +19,6 @@ from madplug import (
     Phase,
     Reply,
     Review,
-    Style,
     hookimpl,
     maybe_await,
 )
@@ -44,46 +43,24 @@ def test_a_wave_of_one_sees_the_waves_before_it():
 
 
 def test_messages_are_recorded_in_the_order_of_the_wave_whoever_answers_first():
-    class Late(Style):
-        """The first agent answers last."""
+    async def late(self, debate, turn, view):
+        await asyncio.sleep(0.02 * (3 - turn.agent.id))
+        return Reply(f"from {turn.agent.id}")
 
-        name = "late"
-        moves = frozenset({"improve"})
-
-        async def respond(self, debate, turn, view):
-            await asyncio.sleep(0.02 * (3 - turn.agent.id))
-            return Reply(f"from {turn.agent.id}")
-
-    played = play(styles=[Late()], agents=3)
+    played = play(styles=[made(PlainStyle, respond=late)], agents=3)
     assert [m.content for m in played.messages] == ["from 0", "from 1", "from 2"]
 
 
 def test_a_round_without_a_wave_ends_the_debate_and_is_not_counted():
-    class TwoRounds(SpeakAll):
-        """Nobody speaks after round 2."""
-
-        def waves(self, debate):
-            if debate.round <= 2:
-                yield from super().waves(debate)
-
-    played = play(replies=lambda request: "A", turns=TwoRounds(), rounds=9)
+    two_rounds = made(SpeakAll, waves=lambda self, debate: SpeakAll.waves(self, debate) if debate.round <= 2 else ())
+    played = play(replies=lambda request: "A", turns=two_rounds, rounds=9)
     assert played.debate.round == 2
     assert played.decision.agreed
 
 
 def test_a_decision_in_the_middle_of_a_round_ends_it_there():
-    class FirstWord(DecisionProtocol):
-        """The first answer wins."""
-
-        name = "first_word"
-
-        def after_wave(self, debate):
-            return Decision(debate.transcript.messages[-1].key, agreed=True)
-
-        def at_end(self, debate):
-            raise AssertionError("never asked")
-
-    played = play(replies=["A"], turns=OneByOne(), decision=FirstWord(), rounds=3)
+    first_word = made(LastRound, after_wave=lambda self, debate: Decision(debate.transcript.messages[-1].key))
+    played = play(replies=["A"], turns=OneByOne(), decision=first_word, rounds=3)
     assert (played.decision.key, len(played.messages)) == ("A", 1)
 
 
@@ -140,19 +117,11 @@ def test_a_stop_leaves_the_decision_to_at_end():
 
 
 def test_generators_make_one_persona_each_and_the_last_makes_all_the_rest():
-    class Named(PersonaGenerator):
-        """Names after those before."""
+    def named(word):
+        return made(PersonaGenerator, generate=lambda self, debate, roster: Persona(
+            f"{word} after {len(roster)}", votes=word != "judge"))
 
-        name = "named"
-
-        def __init__(self, word):
-            super().__init__()
-            self.word = word
-
-        def generate(self, debate, roster):
-            return Persona(f"{self.word} after {len(roster)}", votes=self.word != "judge")
-
-    played = play(replies=lambda request: "A", personas=[Named("judge"), Named("peer")], agents=3)
+    played = play(replies=lambda request: "A", personas=[named("judge"), named("peer")], agents=3)
     assert [a.persona.name for a in played.result.agents] == ["judge after 0", "peer after 1", "peer after 2"]
     assert [a.id for a in played.debate.voters] == [1, 2]
 
@@ -193,16 +162,10 @@ def test_a_phase_may_replace_the_decision_and_leave_notes():
 
 
 def test_references_are_out_of_reach_without_oracle():
-    class Peek(PlainStyle):
-        """Reads the references."""
-
-        async def respond(self, debate, turn, view):
-            return Reply(debate.references[0])
-
-    error = play(styles=[Peek()], references=["secret"], expect_failure=True).result.error
+    peek = made(PlainStyle, respond=lambda self, debate, turn, view: Reply(debate.references[0]))
+    error = play(styles=[peek], references=["secret"], expect_failure=True).result.error
     assert "does not say oracle = true" in error
-    assert "Peek.respond" in error
-    assert play(styles=[Peek()], references=["secret"], oracle=True).decision.key == "secret"
+    assert play(styles=[peek], references=["secret"], oracle=True).decision.key == "secret"
 
 
 def test_references_never_reach_a_request():
@@ -211,38 +174,28 @@ def test_references_never_reach_a_request():
 
 
 def test_a_participant_that_fails_fails_its_debate():
-    class Broken(Extension):
-        """Fails."""
+    @hookimpl(wrapper=True)
+    def view(self, debate, turn):
+        yield
+        raise ValueError("no view")
 
-        name = "broken"
-
-        @hookimpl(wrapper=True)
-        def madplug_view(self, debate, turn):
-            yield
-            raise ValueError("no view")
-
-    error = play(replies=lambda r: "A", extensions=[Broken()], expect_failure=True).result.error
-    assert error.startswith("ValueError: no view (in ")
-    assert "Broken.madplug_view, test_loop.py:" in error
+    broken = made(Extension, madplug_view=view)
+    error = play(replies=lambda r: "A", extensions=[broken], expect_failure=True).result.error
+    assert re.search(r"ValueError: no view \(in .*Made\.view, test_loop\.py:", error)
 
 
 def test_extensions_apply_in_the_order_of_the_run_file():
     def appending(word):
-        class Append(Extension):
-            """Appends a word."""
+        @hookimpl(wrapper=True)
+        def reply(self, debate, turn, view):
+            pending = yield
 
-            name = f"append_{word}"
+            async def changed():
+                return Reply((await pending).content + word)
 
-            @hookimpl(wrapper=True)
-            def madplug_reply(self, debate, turn, view):
-                pending = yield
+            return changed()
 
-                async def changed():
-                    return Reply((await pending).content + word)
-
-                return changed()
-
-        return Append()
+        return made(Extension, madplug_reply=reply)
 
     assert play(replies=["A"], agents=1, extensions=[appending("1"), appending("2")]).messages[0].content == "A12"
 
@@ -255,17 +208,13 @@ def test_openings_are_on_record_before_round_one():
 
 
 def test_a_request_can_be_changed_on_its_way():
-    class Loud(Extension):
-        """Adds a sentence."""
+    @hookimpl(wrapper=True)
+    def louder(self, debate, request):
+        request = yield
+        return replace(request, messages=(*request.messages, {"role": "user", "content": "LOUD"}))
 
-        name = "loud"
-
-        @hookimpl(wrapper=True)
-        def madplug_request(self, debate, request):
-            request = yield
-            return replace(request, messages=(*request.messages, {"role": "user", "content": "LOUD"}))
-
-    assert all("LOUD" in p for p in play(replies=lambda r: "A", extensions=[Loud()]).prompts)
+    loud = made(Extension, madplug_request=louder)
+    assert all("LOUD" in p for p in play(replies=lambda r: "A", extensions=[loud]).prompts)
 
 
 def test_random_choices_do_not_depend_on_what_ran_before():

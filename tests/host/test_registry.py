@@ -148,20 +148,6 @@ def test_a_suggestion_that_fails_is_a_message_and_not_a_failed_run(program, madp
     assert "Traceback" not in done.stderr
 
 
-def test_a_run_looks_for_plugins_once(madplug_plugin, program, write, monkeypatch):
-    madplug_plugin("opener", HINTS.format(body="return ['open it']"))
-    looked, look = [], Registry.__init__
-
-    def counted(self):
-        looked.append(self)
-        look(self)
-
-    monkeypatch.setattr(Registry, "__init__", counted)
-    done = program("run", write())
-    assert (done.returncode, len(looked)) == (0, 1)
-    assert "open it\n" in done.stdout
-
-
 COMMANDS = """
 from madplug import hookimpl
 @hookimpl
@@ -170,9 +156,7 @@ def madplug_register_commands(cli):
 """
 
 
-@pytest.mark.parametrize("source", [
-    COMMANDS.format(body="raise RuntimeError('no')"), COMMANDS.format(body="cli.add_command(1)"),
-    "import sys; sys.exit(3)  # madplug_register_commands", "raise SystemExit  # import *"])
+@pytest.mark.parametrize("source", [COMMANDS.format(body="raise RuntimeError('no')"), "raise SystemExit(3)"])
 def test_a_plugin_whose_commands_break_leaves_the_program_whole(madplug, madplug_plugin, source):
     madplug_plugin("broken", source)
     done = madplug("--help")
