@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from madplug.cli.tables import conclusion, summary_table
 from madplug.config import ResolvedStudy, load
-from madplug.config.read import read
+from madplug.config.read import Settings, read
 from madplug.errors import UserError
 from madplug.kinds import Component, Observer
 from madplug.records import DebateResult
@@ -139,14 +139,19 @@ def _session(source: str | Path | Mapping[str, Any] | ResolvedStudy, settings: M
     if odd := [one for one in observers if not isinstance(one, Observer)]:
         raise UserError(f"observers: {odd[0]!r:.80} is not an observer, such as an instance of a subclass of "
                         "madplug.Observer")
-    if not isinstance(source, (Mapping, ResolvedStudy)):
-        source = Path(source)
-        confirm(source.parent, read(source, settings or {}), yes=yes)
-    resolved = source if isinstance(source, ResolvedStudy) else load(
-        source, settings or {}, Registry(classes=components))
-    folder = Path(output) if output is not None else resolved.folder
-    confirm(folder.absolute(), resolved.table, yes=yes)
+    resolved, folder = trusted(source, settings or {}, output, Registry(classes=components), yes=yes)
     return Session(resolved, folder.absolute()), folder
+
+
+def trusted(source: str | Path | Mapping[str, Any] | ResolvedStudy, settings: Settings, output: str | Path | None,
+            registry: Registry, observers: Sequence[Any] = (), *, yes: bool) -> tuple[ResolvedStudy, Path]:
+    """The study and its directory, once the user trusts whoever began them. observers: slots beside the file's."""
+    if not isinstance(source, (Mapping, ResolvedStudy)):
+        confirm(Path(source).parent, read(Path(source), settings), yes=yes)
+    resolved = source if isinstance(source, ResolvedStudy) else load(source, settings, registry, observers=observers)
+    folder = Path(output) if output is not None else resolved.folder
+    confirm(folder, resolved.table, yes=yes)
+    return resolved, folder
 
 
 async def _run(session: Session, observers: Sequence[Observer], *, quiet: bool) -> dict[str, Any]:

@@ -251,18 +251,14 @@ def check(file: Path, settings: tuple[str, ...]) -> ResolvedStudy:
 def run(file: Path, settings: tuple[str, ...], output: Path | None, yes: bool, quiet: bool,
         observers: tuple[str, ...], trace: bool) -> None:
     """Run a study, or resume it where it stopped."""
+    from madplug.cli.api import trusted
     from madplug.cli.launch import launch
-    from madplug.config import load
-    from madplug.config.read import as_toml, read
+    from madplug.config.read import as_toml
     from madplug.registry.installed import Registry
     from madplug.store import has_study
-    from madplug.study.trust import confirm
 
     registry = Registry()
-    confirm(file.parent, read(file, settings), yes=yes)
-    resolved = load(file, settings, registry, observers=[as_toml(text) for text in observers])
-    folder = output or resolved.folder
-    confirm(folder, resolved.table, yes=yes)
+    resolved, folder = trusted(file, settings, output, registry, [as_toml(text) for text in observers], yes=yes)
     with suppress(OSError):  # which whoever opens it will tell
         if has_study(beside := file.parent / folder) and not has_study(folder):
             click.echo(f"{folder} is a new study; the one beside the run file goes on with --output {beside}", err=True)

@@ -37,23 +37,12 @@ Settings = Sequence[str] | Mapping[str, Any]
 """Changes to a run file: `a.b=value` each, or values by dotted key."""
 
 
-def read(path: Path, settings: Settings = (), environ: Mapping[str, str] | None = None) -> Table:
-    """The run file, with the changes made by the environment and the command line.
+def read(source: Path | Mapping[str, Any], settings: Settings = (), environ: Mapping[str, str] | None = None) -> Table:
+    """The run file, or its content, with the changes made by the environment and the command line.
 
     settings: `a.b=value` each, or values by dotted key. Raises `UserError` if there is no such file or it is not TOML.
     """
-    table = changed(_parse(path), settings, environ)
-    table.setdefault("name", path.stem)
-    return table
-
-
-def read_mapping(given: Mapping[str, Any], settings: Settings = (), environ: Mapping[str, str] | None = None) -> Table:
-    """A run file given as nested mappings, with the changes that `read` makes to a file."""
-    return changed(_as_table(given), settings, environ)
-
-
-def changed(table: Table, settings: Settings, environ: Mapping[str, str] | None) -> Table:
-    """A run file with the changes made by the environment and by settings."""
+    table: Table = _as_table(source) if isinstance(source, Mapping) else {"name": source.stem, **_parse(source)}
     changes = [nested(_parts(key), _as_table(value)) for key, value in settings.items()] \
         if isinstance(settings, Mapping) else [setting(text) for text in settings]
     for change in (*_from_environment(os.environ if environ is None else environ), *changes):

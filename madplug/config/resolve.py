@@ -18,7 +18,6 @@ from madplug.config.read import (
     count_cells,
     overlay,
     read,
-    read_mapping,
     unreached,
     validate_lenient,
 )
@@ -105,13 +104,12 @@ def load(source: str | Path | Mapping[str, Any], settings: Settings = (), regist
     `a.b=value` each, or values by dotted key. environ: where `MADPLUG_A__B` is looked up; by default the process's
     environment. observers: slots of observers, beside those of the file.
     """
-    if isinstance(source, Mapping):
-        table, folder = read_mapping(source, settings, environ), Path()
-    else:
-        table, folder = read(Path(source), settings, environ), Path(source).parent
-    given = table.get("observers", [])
-    if observers and isinstance(given, list):  # what else it may be is reported with every other mistake
-        table["observers"] = [*given, *observers]
+    given = source if isinstance(source, Mapping) else Path(source)
+    table = read(given, settings, environ)
+    folder = given.parent if isinstance(given, Path) else Path()
+    own = table.get("observers", [])
+    if observers and isinstance(own, list):  # what else it may be is reported with every other mistake
+        table["observers"] = [*own, *observers]
     resolved = Resolver(table, folder, registry or Registry()).resolve()
     keys = settings if isinstance(settings, Mapping) else (text.partition("=")[0] for text in settings)
     if problems := [*unreached(resolved.table, (key for key in keys if key.startswith("debate.")))]:
