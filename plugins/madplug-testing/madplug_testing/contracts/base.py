@@ -240,7 +240,9 @@ class DebateContract(ComponentContract):
         If this fails: give the component `def calls(self, plan)`: the most calls in one debate (a style: in one
         turn).
         """
-        calls, worst = len(self.trial().played.requests), self.trial().debate.cell.worst_calls()
+        trial = self.trial()
+        calls = sum(bool(row["sample"]) for row in trial.played.store.calls())  # without those of `prepare`
+        worst = trial.debate.cell.worst_calls()
         assert calls <= worst, f"{calls} calls, and {worst} were announced"
 
     @pytest.mark.parametrize("odd", range(3))
