@@ -16,7 +16,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from madplug.aio import without_exit
 from madplug.calls.quota import Quota
 from madplug.calls.slots import WindowChange
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
@@ -401,10 +400,6 @@ class StudyDriver:
     async def remember(self, name: str, value: Any) -> None:
         """Store a JSON value with the study."""
         await self.recorder.keep_fact(name, value)
-
-    async def serve(self, cell: str, name: str, method: str, /, *arguments: Any, **named: Any) -> Any:
-        """What a method of a service returns, on behalf of a worker that has no instance of it."""
-        return await without_exit(getattr(self.services[cell, name], method)(*arguments, **named))
 
     def waiting(self) -> str:
         """What calls wait for before they are in flight, or an empty string."""

@@ -11,30 +11,28 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
 
 from madplug.calls.slots import Slots
+from madplug.records import Job
 
-T = TypeVar("T")
 
-
-class JobQueue(Generic[T]):
+class JobQueue:
     """Jobs that use the same models, and the slots of these models."""
 
-    def __init__(self, jobs: AsyncIterator[T], slots: Sequence[Slots]) -> None:
+    def __init__(self, jobs: AsyncIterator[Job], slots: Sequence[Slots]) -> None:
         self.slots = slots
         self.most = 2 * max((s.size for s in slots), default=32)
         """The most debates open at a time."""
         self.open = 0
         self._exhausted = False
         self._jobs = jobs
-        self._ahead: deque[T] = deque()
+        self._ahead: deque[Job] = deque()
         self._moved = asyncio.Event()
         self._drained = asyncio.Event()
         for s in slots:
             s.when_idle.append(self._moved.set)
 
-    async def feed(self, start: Callable[[T], asyncio.Task[None]]) -> None:
+    async def feed(self, start: Callable[[Job], asyncio.Task[None]]) -> None:
         """Start every job as soon as there is room for it."""
         reader = asyncio.ensure_future(self._read_ahead())
         try:
@@ -81,7 +79,7 @@ class JobQueue(Generic[T]):
         self._moved.set()
 
 
-async def run_all(queues: Sequence[JobQueue[T]], run: Callable[[T], Awaitable[object]]) -> None:
+async def run_all(queues: Sequence[JobQueue], run: Callable[[Job], Awaitable[object]]) -> None:
     """Run all jobs of all queues. The first exception ends the others, and is raised."""
     tasks: set[asyncio.Task[None]] = set()
     over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -90,13 +88,13 @@ async def run_all(queues: Sequence[JobQueue[T]], run: Callable[[T], Awaitable[ob
         if not over.done():
             over.set_exception(error)
 
-    async def run_job(job: T) -> None:
+    async def run_job(job: Job) -> None:
         try:
             await run(job)
         except BaseException as error:  # a cancellation ends the others, too
             fail(error)
 
-    def start(job: T) -> asyncio.Task[None]:
+    def start(job: Job) -> asyncio.Task[None]:
         task = asyncio.ensure_future(run_job(job))
         tasks.add(task)
         task.add_done_callback(tasks.discard)

@@ -20,6 +20,7 @@ from madplug import (
     Message,
     MessageRecorded,
     StudyError,
+    without_exit,
 )
 from madplug.store import Call, CallRow
 from madplug.study import Job, StudyDriver
@@ -294,7 +295,7 @@ class WorkerLink:
 
     async def _do_serve(self, number: int, cell: str, service: str, method: str, arguments: tuple[Any, ...],
                         named: dict[str, Any]) -> Any:
-        return await self._driver.serve(cell, service, method, *arguments, **named)
+        return await without_exit(getattr(self._driver.services[cell, service], method)(*arguments, **named))
 
     # The end
 
