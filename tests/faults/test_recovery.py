@@ -45,15 +45,6 @@ def test_an_endpoint_that_never_comes_back_fails_the_study_with_a_message(tmp_pa
     assert studies.calls(folder) == []
 
 
-def test_an_endpoint_that_filters_the_first_requests_serves_the_others(tmp_path):
-    folder = tmp_path / "study"
-    with running_endpoint(text="{letter}", faults=["filter"] * 6) as endpoint:
-        assert studies.run(folder, endpoint.url, max_in_flight=1) == 1
-        failed = {id for id, debate in studies.debates(folder).items() if debate["error"]}
-        assert 3 <= len(failed) <= 6
-        assert json.loads((folder / "summary.json").read_text())["cells"][0]["done"] == 8 - len(failed)
-
-
 def test_a_run_that_begins_with_refused_debates_serves_the_others(tmp_path):
     def refuse(asked):
         refused = "question 7" not in str(asked["messages"])

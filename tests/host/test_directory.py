@@ -38,7 +38,8 @@ def test_an_empty_directory_is_taken(program, write, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "null", '{"runs": []}', '{"components": {"a": 1}, "runs": []}', "\x00",
-                                  "[" * 100_000])
+                                  "[" * 100_000,
+                                  '{"components": {"a": {"distribution": "d", "version": 7}}, "runs": []}'])
 def test_a_manifest_that_is_none_is_a_message(program, write, tmp_path, text):
     program("run", write())
     path = tmp_path / "runs/study/manifest.json"

@@ -1,15 +1,13 @@
 """What is kept: hostile text, calls before debates, and every hook of a run heard once."""
 
-import asyncio
 import json
 
 import pytest
 
-from madplug import Completion, Extension, hookimpl
+from madplug import Extension, hookimpl
 from madplug.hookspecs import RUN_HOOKS
-from madplug.records import Caller
 from madplug.rows import from_row, to_json
-from madplug.store import Call, CallRow, open_recorder, open_study
+from madplug.store import open_recorder, open_study
 from madplug.testing import LastRound, play
 
 
@@ -38,19 +36,6 @@ def test_a_call_is_on_disk_before_the_debate_goes_on(tmp_path):
     play(replies=["A"], agents=1, decision=Look(), store=store)
     store.close()
     assert seen == [["A"]]
-
-
-def test_what_is_written_together_is_durable_together_and_in_order(tmp_path):
-    store = open_recorder(tmp_path)
-
-    async def write():
-        rows = [CallRow(bytes([i]), Caller("c", 0, "q", 0, "discuss"), "m", "{}") for i in range(50)]
-        await asyncio.gather(*(store.keep_call(row, Call(Completion(str(i)))) for i, row in enumerate(rows)))
-        return [store.call(row.key).completion.text for row in rows]
-
-    assert asyncio.run(write()) == [str(i) for i in range(50)]
-    assert store.totals().calls == 50
-    store.close()
 
 
 def test_a_row_reads_back_as_the_result_it_was(tmp_path):

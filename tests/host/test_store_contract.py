@@ -99,14 +99,6 @@ def start(store, *messages, agents=AGENTS):
                 *(lambda m=m: recorder.keep_message(ID, m) for m in messages), lambda: recorder.keep_fact("now", 1))
 
 
-def test_a_running_debate_is_neither_done_nor_a_result_nor_exported(store):
-    start(store, said(0))
-    assert store.recorder.done() == {}
-    assert store.recorder.result(ID) is None
-    for rows in (store.recorder.results(), store.recorder.figures(), store.reader.records()):
-        assert list(rows) == []
-
-
 def test_figures_say_what_the_result_says(store):
     result = ended(said(0), calls=3, retries=1, tokens=Usage(5, 6, 2, 0.25), seconds=1.5)
     store.write(lambda: store.recorder.finish_debate(result))

@@ -3,14 +3,13 @@
 import json
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from madplug import UserError
-from madplug.rows import storable_text, to_json
+from madplug.rows import to_json
 from madplug.store import DebateId, compress, open_recorder, open_study
 from madplug.store.compress import RequestReader, RequestWriter, pack, unpack
 from madplug.testing import play
@@ -135,21 +134,3 @@ def test_damaged_messages_are_named(tmp_path, change):
         db.execute(change)
     with open_study(tmp_path) as reader, pytest.raises(UserError, match="sample 'q1' cannot be read"):
         list(reader.debates())
-
-
-@pytest.mark.parametrize("replies", [
-    lambda request: f"{LONG * 6}\n\nAnd: \"{request.seed}\"", lambda request: f"Case {request.seed}: {LONG * 6}",
-    lambda request: f"  {LONG * 6}{request.seed}  \n", lambda request: "é\ud800" * 80,
-    lambda request: f"{LONG * 6}\x00{request.agent}", lambda request: f'"content":"","seen":[]{LONG * 6}'])
-def test_a_reply_that_a_message_repeats_is_read_back_as_it_was(tmp_path, replies):
-    played, asked = of_one_debate(tmp_path, replies, agents=3, rounds=3)
-    with open_study(tmp_path) as reader:
-        assert next(iter(reader.debates())).messages == tuple(json_round(played.messages))
-        requests = [to_json(row["request"]["messages"]) for row in reader.calls()]
-    assert sorted(requests) == sorted(to_json(r.messages) for r in asked)
-
-
-def json_round(messages):
-    """Messages as JSON can have them, without lone surrogates."""
-    return [replace(m, **{name: value and storable_text(value) for name, value in (
-        ("content", m.content), ("answer", m.answer), ("key", m.key))}) for m in messages]

@@ -4,15 +4,12 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 
 import pytest
 from tests_support import RUN, counts, exported, paid
-
-from madplug import UserError, open_study
 
 
 def start(tmp_path, *words):
@@ -48,13 +45,6 @@ def test_a_study_is_run_kept_and_shown(madplug, write, tmp_path):
     assert len(rows) == 6
     assert set(rows[0]) >= {"cell", "repeat", "sample", "references", "agents", "messages", "decision", "metrics",
                                 "calls", "tokens", "error"}
-
-
-def test_a_finished_study_runs_again_without_a_call(program, write, tmp_path):
-    program("run", write(), *LEDGER)
-    assert paid(tmp_path) == 24
-    again = program("run", write(), *LEDGER)
-    assert (again.returncode, paid(tmp_path)) == (0, 24)
 
 
 def test_the_expanded_run_file_is_a_run_file(program, write, tmp_path):
@@ -140,45 +130,12 @@ def test_repeats_and_agents_draw_independently(program, write, tmp_path):
     assert len(set(first.values())) > 1
 
 
-@pytest.mark.parametrize(("limit", "most"), [("calls=7", 7), ("tokens=50", 5 + 4)])
-def test_a_limit_stops_cleanly_and_the_same_command_continues(program, write, tmp_path, limit, most):
-    more = (*LEDGER, "--set", "models.m.max_in_flight=4", "--set", "models.m.latency=0.01")
-    done = program("run", write(), "--set", f"limits.{limit}", *more)
-    assert done.returncode == 3, done.stderr
-    assert f"limits.{limit.split('=')[0]}" in done.stderr
-    assert 0 < paid(tmp_path) <= most
-    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["status"] == "stopped"
-    again = program("run", write(), *more)
-    assert (again.returncode, paid(tmp_path)) == (0, 24)
-
-
-def test_a_limit_of_seconds_stops_the_run(program, write, tmp_path):
-    done = program("run", write(), "--set", "limits.seconds=0.3", "--set", "models.m.latency=0.3", "--set",
-                   "models.m.max_in_flight=1")
-    assert done.returncode == 3
-    assert "limits.seconds: 0.3 reached; everything so far is saved; run the same command to resume" in done.stderr
-
-
 @pytest.mark.parametrize(("price", "calls"), [("1e6", 4), ("1e20", 1)])
 def test_a_cost_limit_counts_the_price_however_absurd_it_is(program, write, tmp_path, price, calls):
     price = ("--set", f"models.m.price={{prompt = {price}, completion = 0}}", "--set", "models.m.max_in_flight=1")
     done = program("run", write(), "--set", "limits.cost_usd=35", *price, *LEDGER)
     assert (done.returncode, paid(tmp_path)) == (3, calls)
     assert "everything so far is saved; run the same command with a higher limit to resume" in done.stderr
-
-
-def test_an_interrupt_finishes_what_is_in_flight_and_a_second_run_continues(madplug, write, tmp_path):
-    slow = ("--set", "models.m.latency=0.4", "--set", "models.m.max_in_flight=3", *LEDGER)
-    process = start(tmp_path, "run", write(), *slow)
-    until(lambda: paid(tmp_path) >= 3)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 130, err
-    assert "waiting for calls in flight" in err
-    kept = counts(tmp_path / "runs/study")["calls"]
-    assert kept == paid(tmp_path) < 24
-    assert madplug("run", write(), *LEDGER).returncode == 0
-    assert paid(tmp_path) == 24
 
 
 def test_a_second_interrupt_stops_at_once(write, tmp_path):
@@ -194,12 +151,6 @@ def test_a_second_interrupt_stops_at_once(write, tmp_path):
     assert "Traceback" not in err
 
 
-def test_first_tries_that_fail_are_tried_again_and_counted(madplug, write, tmp_path):
-    done = madplug("run", write(), "--set", "models.m.fault=fail")
-    assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0]["retries"] == 24
-
-
 def test_a_model_that_stays_silent_fails_the_debate_and_the_next_run_retries_it(madplug, write, tmp_path):
     done = madplug("run", write(), "--set", "models.m.fault=fail", "--set", "models.m.attempts=1")
     assert done.returncode == 1
@@ -208,37 +159,6 @@ def test_a_model_that_stays_silent_fails_the_debate_and_the_next_run_retries_it(
     assert (summary["failed"], summary["done"]) == (6, 0)
     assert not summary["metrics"], "a debate that failed is not wrong"
     assert madplug("run", write()).returncode == 0
-
-
-def test_the_same_refusal_everywhere_stops_the_study_early_with_one_message(program, write, tmp_path):
-    done = program("run", write(), "--set", "models.m.fault=no_access", "--set", "dataset.size=500", "--set",
-                   "models.m.max_in_flight=4")
-    assert done.returncode == 1
-    assert "stopped: model 'm' refuses every request: 401 no such key" in done.stderr
-    assert counts()["failed"] < 20
-
-
-def test_a_second_process_on_the_same_study_is_refused(madplug, write, tmp_path):
-    process = start(tmp_path, "run", write(), "--set", "models.m.latency=5", *LEDGER)
-    until(lambda: (tmp_path / "runs/study/log.jsonl").is_file())
-    done = madplug("run", write())
-    assert done.returncode == 2
-    assert "another process is running this study" in done.stderr
-    assert counts(tmp_path / "runs/study")["done"] == 0, "it can be read meanwhile"
-    process.kill()
-    process.communicate()
-
-
-def test_a_study_of_a_newer_madplug_is_refused(program, write, tmp_path):
-    program("run", write())
-    db = sqlite3.connect(tmp_path / "runs/study/study.db")
-    db.execute("PRAGMA user_version = 99")
-    db.close()
-    done = program("run", write())
-    assert done.returncode == 2
-    assert "made by a newer madplug" in done.stderr
-    with pytest.raises(UserError, match="made by a newer madplug"):
-        open_study("runs/study")
 
 
 @pytest.mark.parametrize("place", ["/proc/nowhere/study", "file/study"])
@@ -262,13 +182,6 @@ def test_a_full_disk_loses_nothing(madplug, write, tmp_path):
     done = madplug("run", write(), "--set", "dataset.size=400", *LEDGER)
     assert done.returncode == 0, done.stderr
     assert paid(tmp_path) == 1600 - kept
-
-
-def test_an_observer_that_fails_is_shown_at_the_end_and_the_study_is_done(program, write, tmp_path):
-    done = program("run", write(), "--set", 'observers=["kit.cry"]')
-    assert done.returncode == 1
-    assert "no pencil" in done.stderr
-    assert json.loads((tmp_path / "runs/study/summary.json").read_text())["cells"][0]["done"] == 6
 
 
 def test_secrets_in_the_environment_never_reach_disk(madplug, write, tmp_path, madplug_plugin):
