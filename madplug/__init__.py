@@ -8,69 +8,59 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from madplug._lazy import lazy_names
-from madplug._version import __version__ as __version__
+from madplug._version import __version__
 
 if TYPE_CHECKING:  # isort: off
-    from madplug.aio import iterate as iterate, maybe_await as maybe_await, without_exit as without_exit
-    from madplug.cli.api import StudyResult as StudyResult, arun as arun, check as check
-    from madplug.cli.api import list_components as list_components, run as run
-    from madplug.cli.launch import launch as launch
-    from madplug.cli.program import main as main
-    from madplug.cli.tables import conclusion as conclusion, summary_rows as summary_rows
-    from madplug.component import Component as Component
-    from madplug.context import *  # noqa: F403
-    from madplug.debate.cell import BoundStyle as BoundStyle, Cell as Cell
-    from madplug.errors import *  # noqa: F403
-    from madplug.events import *  # noqa: F403
-    from madplug.events import Event as Event
-    from madplug.hookspecs import hookimpl as hookimpl
-    from madplug.kinds import *  # noqa: F403
-    from madplug.options import *  # noqa: F403
-    from madplug.records import *  # noqa: F403
-    from madplug.redaction import forms_of as forms_of, hide as hide, redact as redact
-    from madplug.rows import from_row as from_row, parse_json as parse_json, pictures_in as pictures_in
-    from madplug.rows import plain as plain, to_json as to_json
-    from madplug.services import *  # noqa: F403
-    from madplug.store import Reader as Reader, Recorder as Recorder, open_study as open_study
-    from madplug.subprocesses import python_command as python_command
-    from madplug.text import columns as columns, count as count, dollars as dollars, safe as safe
-    from madplug.transcript import Transcript as Transcript
+    from madplug.aio import iterate, maybe_await, without_exit
+    from madplug.cli.api import StudyResult, arun, check, list_components, run
+    from madplug.cli.launch import launch
+    from madplug.cli.program import main
+    from madplug.cli.tables import conclusion, summary_rows
+    from madplug.component import Component
+    from madplug.context import Answers, CellFacts, Debate, Jobs, Progress, Run, RunDriver, Sampled, Setup
+    from madplug.debate.cell import BoundStyle, Cell
+    from madplug.errors import (
+        AccessError, ComponentError, EmptyReplyError, MadplugError, ModelError, OverloadedError, Problem, RefusedError,
+        StudyError, StudyStopped, TransientError, UnreachableError, UserError, listed, message_of, nearest,
+        nearest_or_all)
+    from madplug.events import (
+        AgentsCast, CallAnswered, DebateFinished, DebateStarted, Decided, Event, MessageRecorded, StudyFinished,
+        StudyStarted)
+    from madplug.hookspecs import hookimpl
+    from madplug.kinds import (
+        AnswerFormat, Casting, Dataset, DecisionProtocol, Executor, Extension, Metric, Model, Observer, Paradigm,
+        PersonaGenerator, Phase, Service, Style, TurnOrder, Visibility)
+    from madplug.options import (
+        ModelName, ModelOptions, Names, Nested, Offers, Options, Price, RunPath, ServiceName, Volatile)
+    from madplug.records import (
+        FAILED, LEAVE, Agent, Answered, Caller, Completion, DebateId, DebateResult, Decision, Form, Frozen, Message,
+        Persona, Picture, Plan, Reopen, Reply, Request, Review, Sample, Turn, Usage, Vote, earlier_answers)
+    from madplug.redaction import forms_of, hide, redact
+    from madplug.rows import from_row, parse_json, pictures_in, plain, to_json
+    from madplug.services import Embedder, Passage, ProgramResult, Retriever, Sandbox
+    from madplug.store import Reader, Recorder, open_study
+    from madplug.subprocesses import python_command
+    from madplug.text import columns, count, dollars, safe
+    from madplug.transcript import Transcript
 # isort: on
 
-_HOMES = {
-    "debate.cell": ("BoundStyle", "Cell"),
-    "kinds": ("AnswerFormat", "Casting", "Dataset", "DecisionProtocol", "Executor", "Extension", "Metric", "Model",
-              "Observer", "Paradigm", "PersonaGenerator", "Phase", "Service", "Style", "TurnOrder", "Visibility"),
-    "aio": ("iterate", "maybe_await", "without_exit"),
-    "cli.api": ("StudyResult", "arun", "check", "list_components", "run"),
-    "component": ("Component",),
-    "context": ("Answers", "CellFacts", "Debate", "Jobs", "Progress", "Run", "RunDriver", "Sampled", "Setup"),
-    "errors": (
-        "AccessError", "ComponentError", "EmptyReplyError", "MadplugError", "ModelError", "OverloadedError", "Problem",
-        "RefusedError", "StudyError", "StudyStopped", "TransientError", "UnreachableError", "UserError", "listed",
-        "message_of", "nearest", "nearest_or_all"),
-    "hookspecs": ("hookimpl",),
-    "options": ("ModelName", "ModelOptions", "Names", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
-                "Volatile"),
-    "records": (
-        "Agent", "Answered", "Caller", "Completion", "DebateId", "DebateResult", "Decision", "FAILED", "Form",
-        "Frozen", "LEAVE", "Message", "Persona", "Picture", "Plan", "Reopen", "Reply", "Request", "Review",
-        "Sample", "Turn", "Usage", "Vote", "earlier_answers"),
-    "events": (
-        "AgentsCast", "CallAnswered", "DebateFinished", "DebateStarted", "Decided", "MessageRecorded", "StudyFinished",
-        "StudyStarted", "Event"),
-    "services": ("Embedder", "Passage", "ProgramResult", "Retriever", "Sandbox"),
-    "store": ("Reader", "Recorder", "open_study"),
-    "cli.launch": ("launch",),
-    "cli.program": ("main",),
-    "cli.tables": ("conclusion", "summary_rows",),
-    "redaction": ("forms_of", "hide", "redact",),
-    "subprocesses": ("python_command",),
-    "rows": ("from_row", "parse_json", "pictures_in", "plain", "to_json",),
-    "text": ("columns", "count", "dollars", "safe",),
-    "transcript": ("Transcript",),
-}
-__all__ = [*sorted(name for names in _HOMES.values() for name in names), "__version__"]  # noqa: PLE0604
+__all__ = [
+    "FAILED", "LEAVE", "AccessError", "Agent", "AgentsCast", "AnswerFormat", "Answered", "Answers", "BoundStyle",
+    "CallAnswered", "Caller", "Casting", "Cell", "CellFacts", "Completion", "Component", "ComponentError", "Dataset",
+    "Debate", "DebateFinished", "DebateId", "DebateResult", "DebateStarted", "Decided", "Decision",
+    "DecisionProtocol", "Embedder", "EmptyReplyError", "Event", "Executor", "Extension", "Form", "Frozen", "Jobs",
+    "MadplugError", "Message", "MessageRecorded", "Metric", "Model", "ModelError", "ModelName", "ModelOptions",
+    "Names", "Nested", "Observer", "Offers", "Options", "OverloadedError", "Paradigm", "Passage", "Persona",
+    "PersonaGenerator", "Phase", "Picture", "Plan", "Price", "Problem", "ProgramResult", "Progress", "Reader",
+    "Recorder", "RefusedError", "Reopen", "Reply", "Request", "Retriever", "Review", "Run", "RunDriver", "RunPath",
+    "Sample", "Sampled", "Sandbox", "Service", "ServiceName", "Setup", "StudyError", "StudyFinished", "StudyResult",
+    "StudyStarted", "StudyStopped", "Style", "Transcript", "TransientError", "Turn", "TurnOrder", "UnreachableError",
+    "Usage", "UserError", "Visibility", "Volatile", "Vote", "__version__", "arun", "check", "columns", "conclusion",
+    "count", "dollars", "earlier_answers", "forms_of", "from_row", "hide", "hookimpl", "iterate", "launch",
+    "list_components", "listed", "main", "maybe_await", "message_of", "nearest", "nearest_or_all", "open_study",
+    "parse_json", "pictures_in", "plain", "python_command", "redact", "run", "safe", "summary_rows", "to_json",
+    "without_exit",
+]
 
 if not TYPE_CHECKING:  # so that a type checker knows a name that does not exist
-    __getattr__, __dir__ = lazy_names(globals(), _HOMES)
+    __getattr__, __dir__ = lazy_names(globals())

@@ -431,6 +431,3 @@ class RunDriver(Protocol):
 
     def warn(self, text: str, /) -> None:
         """Report something that does not affect results."""
-
-
-__all__ = ["Answers", "CellFacts", "Debate", "Jobs", "Progress", "Run", "RunDriver", "Sampled", "Setup"]

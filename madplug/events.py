@@ -104,9 +104,3 @@ METHODS: Mapping[type[Any], str] = {
     DebateFinished: "debate_finished", StudyFinished: "study_finished",
 }
 """The observer's method for each event."""
-
-
-__all__ = [
-    "AgentsCast", "CallAnswered", "DebateFinished", "DebateStarted", "Decided", "MessageRecorded", "StudyFinished",
-    "StudyStarted",
-]

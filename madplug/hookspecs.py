@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from madplug.kinds import HOST_KINDS, Component
+from madplug.component import Component
+from madplug.kinds import HOST_KINDS
 
 if TYPE_CHECKING:
     from pathlib import Path

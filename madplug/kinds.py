@@ -481,9 +481,3 @@ HOST_KINDS: tuple[type[Component], ...] = (
     Model, Service, Dataset, AnswerFormat, PersonaGenerator, Casting, Style, TurnOrder, Visibility, DecisionProtocol,
     Phase, Metric, Extension, Observer, Paradigm, Executor)
 """The base class of each kind that madplug itself defines; `Registry.kinds` has those of plugins too."""
-
-__all__ = [
-    "HOST_KINDS", "AnswerFormat", "Casting", "Component", "Dataset", "DecisionProtocol", "Executor", "Extension",
-    "Metric", "Model", "ModelOptions", "Observer", "Paradigm", "PersonaGenerator", "Phase", "Service", "Style",
-    "TurnOrder", "Visibility",
-]

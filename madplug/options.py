@@ -242,7 +242,3 @@ class ModelOptions(Options):
         default=900.0, gt=0, description="seconds after an attempt within which the next one has to begin")
     price: Annotated[Price | None, Volatile] = Field(
         default=None, description="USD per million tokens: {prompt = ..., completion = ..., cached = ...}")
-
-
-__all__ = ["ModelName", "ModelOptions", "Names", "Nested", "Offers", "Options", "Price", "RunPath", "ServiceName",
-           "Volatile"]

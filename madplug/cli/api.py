@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from madplug.cli.tables import conclusion, summary_table
+from madplug.component import Component
 from madplug.config import ResolvedStudy, load
 from madplug.config.read import Settings, read
 from madplug.errors import UserError
-from madplug.kinds import Component, Observer
+from madplug.kinds import Observer
 from madplug.records import DebateResult
 from madplug.registry.installed import Registry
 from madplug.store import Reader, open_study

@@ -12,11 +12,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from madplug.component import NestedField, field_of, nested_fields
+from madplug.component import Component, NestedField, field_of, nested_fields
 from madplug.config.problems import problems_of, unfilled
 from madplug.config.shape import Table
 from madplug.errors import ComponentError, Problem, UserError, message_of, nearest_or_all
-from madplug.kinds import Component, Model, Service
+from madplug.kinds import Model, Service
 from madplug.options import Naming, naming
 from madplug.registry.installed import Registry
 from madplug.registry.local import is_file_reference, load_from_file

@@ -6,11 +6,12 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from madplug.component import Component
 from madplug.config.read import start_alone, unreached
 from madplug.debate.cell import BoundStyle, Cell, moves_of
 from madplug.errors import Problem, listed, message_of, nearest, nearest_or_all
 from madplug.hookspecs import RUN_HOOKS
-from madplug.kinds import Component, Model
+from madplug.kinds import Model
 from madplug.rows import to_json
 from madplug.text import count
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from madplug.component import field_of, kind_of
+from madplug.component import Component, field_of, kind_of
 from madplug.config.build import Builder, Made
 from madplug.config.check import check_cell, check_matches, check_own, merge
 from madplug.config.plan import StudyPlan
@@ -24,17 +24,7 @@ from madplug.config.read import (
 from madplug.config.shape import CellSettings, Limits, Match, Table, slots, tables
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.errors import Problem, UserError, listed, nearest_or_all
-from madplug.kinds import (
-    HOST_KINDS,
-    AnswerFormat,
-    Component,
-    Dataset,
-    Executor,
-    Metric,
-    Observer,
-    Paradigm,
-    Style,
-)
+from madplug.kinds import HOST_KINDS, AnswerFormat, Dataset, Executor, Metric, Observer, Paradigm, Style
 from madplug.registry.installed import Registry
 from madplug.registry.offers import Offer
 from madplug.rows import to_json

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, NonNegativeInt, create_model
 from pydantic_core import PydanticCustomError
 
-from madplug.component import field_of
-from madplug.kinds import HOST_KINDS, AnswerFormat, Component
+from madplug.component import Component, field_of
+from madplug.kinds import HOST_KINDS, AnswerFormat
 from madplug.options import Options
 
 Table = dict[str, Any]

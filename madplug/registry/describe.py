@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from madplug.component import kind_of
+from madplug.component import Component, kind_of
 from madplug.errors import UserError, nearest
-from madplug.kinds import Component, Paradigm
+from madplug.kinds import Paradigm
 from madplug.options import Names, Price, Volatile, complete
 from madplug.registry.installed import Registry
 from madplug.registry.offers import Offer

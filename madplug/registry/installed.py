@@ -19,9 +19,9 @@ import importlib_metadata as metadata
 
 from madplug import hookspecs
 from madplug._version import __version__
-from madplug.component import kind_of
+from madplug.component import Component, kind_of
 from madplug.errors import Problem, UserError, message_of, nearest
-from madplug.kinds import HOST_KINDS, Component, Observer
+from madplug.kinds import HOST_KINDS, Observer
 from madplug.registry.local import from_session
 from madplug.registry.offers import Offer, component_problem, kind_problem, new_kind_problem
 from madplug.text import a

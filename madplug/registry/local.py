@@ -20,9 +20,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from madplug.component import kind_of
+from madplug.component import Component, kind_of
 from madplug.errors import UserError, message_of, nearest_file, nearest_or_all
-from madplug.kinds import Component
 from madplug.registry.offers import Offer, class_problem, kind_problem
 
 SESSION = "python"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from madplug.component import field_of
+from madplug.component import Component, field_of
 from madplug.events import METHODS
-from madplug.kinds import Component, Observer
+from madplug.kinds import Observer
 from madplug.options import Options
 from madplug.text import a
 

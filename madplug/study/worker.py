@@ -15,13 +15,14 @@ from typing import Any
 from madplug.aio import is_cancelled, maybe_await
 from madplug.calls.driver import Driver
 from madplug.calls.gateway import Gateway
+from madplug.component import Component
 from madplug.config.plan import StudyPlan
 from madplug.debate.checks import describe_error
 from madplug.debate.loop import run_debate
 from madplug.debate.state import DebateState, change, stored_debate, tell, to_result
 from madplug.errors import ComponentError, MadplugError, StudyError, StudyStopped
 from madplug.events import DebateStarted
-from madplug.kinds import Casting, Component, PersonaGenerator, Service, Style, TurnOrder
+from madplug.kinds import Casting, PersonaGenerator, Service, Style, TurnOrder
 from madplug.records import DebateResult, Decision, Job
 from madplug.study.scoring import score, with_scores
 from madplug.study.setup import CellSetup

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from madplug.component import Component
 from madplug.config.plan import StudyPlan
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.debate.state import DebateState, stored_debate
@@ -14,7 +15,6 @@ from madplug.errors import ModelError
 from madplug.kinds import (
     AnswerFormat,
     Casting,
-    Component,
     Dataset,
     DecisionProtocol,
     Extension,

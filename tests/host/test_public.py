@@ -9,8 +9,10 @@ from pathlib import Path
 
 import madplug
 from madplug import hookspecs, services, testing
+from madplug.component import Component
 from madplug.context import Debate, Setup
-from madplug.kinds import HOST_KINDS, Component, ModelOptions
+from madplug.kinds import HOST_KINDS
+from madplug.options import ModelOptions
 from madplug.transcript import Transcript
 from madplug_testing import contracts
 
