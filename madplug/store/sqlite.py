@@ -163,10 +163,9 @@ class Recorder(Reader):
         text = encode(value, f"'{name}'")
         await self._writer.write(("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, text)))
 
-    async def keep_problem(self, text: str) -> None:
-        """Record a problem of the study."""
-        row = (time.time(), storable_text(text))
-        await self._writer.write(("INSERT INTO problems VALUES (?, ?)", row))
+    def keep_problem(self, text: str) -> None:
+        """Queue a problem of the study."""
+        self._writer.queue(("INSERT INTO problems VALUES (?, ?)", (time.time(), storable_text(text))))
 
     async def forget_problems(self) -> None:
         """Drop the problems of an earlier run."""

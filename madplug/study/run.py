@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 from madplug.calls.driver import StudyDriver
@@ -11,7 +12,7 @@ from madplug.config.check import sizes
 from madplug.config.plan import StudyPlan
 from madplug.context import Progress, Run
 from madplug.debate.loop import run_debate
-from madplug.errors import StudyStopped
+from madplug.errors import StudyError, StudyStopped
 from madplug.events import StudyFinished, StudyStarted
 from madplug.kinds import Observer
 from madplug.records import Ending
@@ -43,7 +44,6 @@ class StudyRun:
         self.planned = planned
         self.problems: list[str] = []
         self._report = report
-        self._keeping: set[asyncio.Task[None]] = set()
         self.observers = Observers([*plan.observers, *observers], self.problem)
         limits = {name: limit for name in ("calls", "tokens", "cost_usd")
                   if (limit := getattr(plan.limits, name)) is not None}
@@ -78,9 +78,8 @@ class StudyRun:
         if text not in self.problems:
             self.problems.append(text)
             self._report(text)
-            task = asyncio.ensure_future(self.recorder.keep_problem(text))
-            self._keeping.add(task)
-            task.add_done_callback(self._keeping.discard)
+            with suppress(StudyError):  # where nothing can be written any more, the next call or debate ends the run
+                self.recorder.keep_problem(text)
 
     async def run(self) -> dict[str, Any]:
         """Run the debates that are left and return the summary, as in `summary.json`."""
@@ -104,7 +103,6 @@ class StudyRun:
             if timer:
                 timer.cancel()
             await self.worker.close()
-            await asyncio.gather(*self._keeping, return_exceptions=True)
         return await self._conclude()
 
     def _decide(self, why: str, cells: Collection[str]) -> None:
@@ -144,5 +142,4 @@ class StudyRun:
         summary = self._summary()
         self.observers.emit(StudyFinished(self.plan.name, {**summary, "problems": list(self.problems)}))
         await self.observers.close()
-        await asyncio.gather(*self._keeping)
         return {**summary, "problems": self.problems}

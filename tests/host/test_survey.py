@@ -3,9 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-import pytest
-
-from madplug import Executor, Metric, Sample
+from madplug import Metric, Sample
 from madplug.config.plan import StudyPlan
 from madplug.store import DebateId, MemoryStore
 from madplug.study.run import StudyRun
@@ -16,13 +14,9 @@ from madplug.testing.play import Listed
 class Counted(Listed):
     """A data set that counts how often it is read."""
 
-    def __init__(self, rows, version=""):
+    def __init__(self, rows):
         super().__init__(rows)
         self.reads = 0
-        self.version = version
-
-    def fingerprint(self):
-        return self.version
 
     def samples(self, split=None):
         self.reads += 1
@@ -33,13 +27,13 @@ def rows(*names, said="?"):
     return [(Sample(name, said), ("A",)) for name in names]
 
 
-def run(store, data, *, cells=("a", "b"), repeats=2, replies=lambda r: "A", version="", executor=None):
+def run(store, data, *, cells=("a", "b"), repeats=2, replies=lambda r: "A", samples=None):
     """How often the data were read in a run, its summary, and its warnings."""
-    model, dataset, warnings = Scripted(replies), Counted(data, version), []
+    model, dataset, warnings = Scripted(replies), Counted(data), []
     base = play(replies=lambda r: "A", agents=1, sample=Sample("q", "?")).debate.cell
     made = [replace(base, slug=slug, dataset=dataset, models=("m",), channels={"m": "m"}) for slug in cells]
-    plan = StudyPlan("s", made, {"m": model}, repeats=repeats, share_completions=False, executor=executor)
-    summary = asyncio.run(StudyRun(plan, store, warn=warnings.append).run())
+    plan = StudyPlan("s", made, {"m": model}, repeats=repeats, share_completions=False)
+    summary = asyncio.run(StudyRun(plan, store, warn=warnings.append, samples=samples).run())
     return dataset.reads, summary, warnings
 
 
@@ -87,6 +81,17 @@ def test_a_debate_that_failed_is_run_again_and_one_that_is_gone_is_dropped():
     assert store.reported().scope.dropped == {"a": {"q4"}, "b": {"q4"}}
 
 
+def test_data_that_break_off_drop_no_sample():
+    async def broken(setup, repeat):
+        yield rows("q1")[0]
+        raise OSError("no disk")
+
+    store, alone = MemoryStore(), {"cells": ("a",), "repeats": 1}
+    run(store, rows("q1", "q2"), **alone)
+    _, summary, _ = run(store, rows("q1", "q2"), samples=broken, **alone)
+    assert (summary["status"], summary["cells"][0]["done"]) == ("failed", 2)
+
+
 def test_many_samples_that_are_left_are_read_one_at_a_time(monkeypatch):
     monkeypatch.setattr("madplug.study.survey.MOST", 2)
     store = MemoryStore()
@@ -95,35 +100,6 @@ def test_many_samples_that_are_left_are_read_one_at_a_time(monkeypatch):
     assert reads > 1
     assert [cell["done"] for cell in summary["cells"]] == [10, 10]
     assert store.reported().scope.dropped == {"a": {"gone"}, "b": {"gone"}}
-
-
-def test_a_further_cell_and_repeat_run_what_they_lack():
-    store = MemoryStore()
-    run(store, rows("q1", "q2"), cells=("a",), repeats=1)
-    _, summary, _ = run(store, rows("q1", "q2"), cells=("a", "b"), repeats=2)
-    assert [cell["done"] for cell in summary["cells"]] == [4, 4]
-
-
-class BreaksOff(Executor):
-    """Runs one debate, and is killed."""
-
-    name = "breaks_off"
-
-    async def run(self, jobs, driver):
-        job = await anext(aiter(jobs))
-        before = driver.recorder.result(job.id)
-        await driver.recorder.finish_debate(replace(before, sample=job.sample))
-        raise KeyboardInterrupt
-
-
-def test_data_put_back_after_a_run_that_broke_off_on_others_are_read_again():
-    store = MemoryStore()
-    run(store, rows("q1", "q2"), version="1")
-    with pytest.raises(KeyboardInterrupt):
-        run(store, rows("q1", "q2", said="other"), version="2", executor=BreaksOff())
-    assert sum(store.done_counts().values()) == 8
-    run(store, rows("q1", "q2"), version="1")
-    assert {result.sample.question for result in store.results()} == {"?"}
 
 
 class Decided(Metric):

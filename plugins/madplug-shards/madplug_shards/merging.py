@@ -214,7 +214,7 @@ async def _conclude(folders: Sequence[Path], folder: Path, output: Path, facts: 
             if value is not None or name == "planned":
                 await recorder.keep_fact(name, value)
         if different is not None:
-            await recorder.keep_problem(different)
+            recorder.keep_problem(different)
     with open_study(folder) as study:
         summary = _summary(study, [_cells_of(found) for found in summaries], facts)
     ended = sum(cell["done"] + cell["failed"] for cell in summary["cells"])
