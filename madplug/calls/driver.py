@@ -222,7 +222,7 @@ class StudyDriver:
                 await quota.slots.acquire(caller.order, caller.round)
             if quota.limited or self.ending is not None or self._limits:
                 await self._pass_limits(quota, estimate)
-        except BaseException:
+        except BaseException:  # also a cancellation: another caller has to try the endpoint
             if probing:
                 quota.end_probe()
             raise
@@ -241,7 +241,7 @@ class StudyDriver:
             await self._wait_for_calls_in_flight()
             self._check_limits()
             self._refuse_when_stopped()
-        except BaseException:
+        except BaseException:  # also a cancellation, or the slot would be lost
             quota.slots.release()
             raise
 
@@ -299,7 +299,7 @@ class StudyDriver:
             await self.recorder.keep_call(row, call)
         except asyncio.CancelledError:
             raise
-        except BaseException:
+        except BaseException:  # whatever the recorder raises, or the slot would be lost
             self._end_call(quota, row.key)
             raise
         usage = call.completion.usage

@@ -65,7 +65,7 @@ class Gateway:
             attempts = _Attempts(channel.model.options, billed)
             try:
                 call = await self._pay(channel, request, CallRow(key, caller, request.model, body), attempts)
-            except BaseException as error:
+            except BaseException as error:  # also a cancellation: others may wait for the same call
                 if isinstance(error, ModelError):
                     error.billed = _usages(key, attempts.billed)
                 self._driver.give_up(key, error)
@@ -124,7 +124,7 @@ class Gateway:
                 await self._open(channel)
             started = time.monotonic()
             completion = await channel.ask(request, row)
-        except BaseException as error:
+        except BaseException as error:  # also a cancellation, or the slot would be lost
             if not isinstance(error, ModelError) or error.usage is None:
                 driver.release(name, row.caller, error)
                 raise

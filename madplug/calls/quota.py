@@ -72,7 +72,7 @@ class Quota:
                 delay = min(FIRST_PROBE * 2 ** (self._probes - 1), LAST_PROBE, until - time.monotonic())
                 try:
                     await self._wait_changed(delay, interruptible)
-                except BaseException:
+                except BaseException:  # also a cancellation: another caller has to try
                     self.end_probe()
                     raise
                 return self._prober is caller

@@ -130,7 +130,7 @@ def _open_reading(path: Path, more: str) -> sqlite3.Connection:
         _distrust(db)
         if not _check(db, path.parent):
             raise UserError(f"{path.parent}: no study here yet ({NAME} is empty)")
-    except BaseException:
+    except BaseException:  # also an interrupt: nobody else would close it
         db.close()
         raise
     return db

@@ -28,7 +28,7 @@ class StudyLock:
         try:
             self._lock_folder(folder)
             self._lock_file(folder)
-        except BaseException:
+        except BaseException:  # also an interrupt: nobody else would release it
             self.release()
             raise
 

@@ -256,7 +256,7 @@ class DiskRecorder(Recorder):
             raise UserError(f"{folder}: cannot be used: {error}; choose another directory with --output") from None
         try:
             super().__init__(folder, open_for_writing(folder), lambda: DiskWriter(folder))
-        except BaseException:
+        except BaseException:  # also an interrupt: nobody else would release it
             self._lock.release()
             raise
         self._seen = None if self._calls else bytearray(_PLACES)

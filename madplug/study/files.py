@@ -35,6 +35,6 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield beside
         beside.replace(path)
-    except BaseException:
+    except BaseException:  # also an interrupt: no half of a file is left
         beside.unlink(missing_ok=True)
         raise

@@ -149,7 +149,7 @@ class _Follower:
         """Call a method of the observer; False when it raised, which is reported."""
         try:
             await maybe_await(getattr(self._observer, method)(*arguments))
-        except BaseException as error:
+        except BaseException as error:  # libraries raise what is no `Exception`, too
             if _ends_the_run(error) or (self._given_up and not isinstance(error, StudyError)):
                 raise
             self._report(self._failure(method, error))  # also if time is up: it says what is lost

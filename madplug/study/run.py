@@ -95,7 +95,7 @@ class StudyRun:
             await self._run_debates()
         except StudyStopped as stopped:
             self.driver.stop(Ending("unusable", str(stopped)))
-        except BaseException:
+        except BaseException:  # also a cancellation: observers are told how every debate ended
             self.driver.abandon()
             await self.observers.close(HURRY)
             raise

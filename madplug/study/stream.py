@@ -105,7 +105,7 @@ async def run_all(queues: Sequence[JobQueue], run: Callable[[Job], Awaitable[obj
             await asyncio.gather(*(queue.feed(start) for queue in queues))
             while tasks:
                 await asyncio.wait(tasks)
-        except BaseException as error:
+        except BaseException as error:  # nobody else awaits this task
             fail(error)
         if not over.done():
             over.set_result(None)

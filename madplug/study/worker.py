@@ -110,7 +110,7 @@ class Worker:
             if state.cell.match is not None:
                 self._check_match(state)
             await self._runner(state)
-        except BaseException as error:
+        except BaseException as error:  # components raise anything; what is not theirs is raised again
             return self._why_failed(error)
         return None
 
@@ -146,7 +146,7 @@ class Worker:
         for name, metric in state.cell.metrics.items() if error is None else ():
             try:
                 scores |= await score(state, name, metric, state.right)
-            except BaseException as problem:
+            except BaseException as problem:  # as in `_attempt`
                 error = error or self._why_failed(problem)
         return replace(result, metrics=scores, error=error, decision=None if error else result.decision,
                        scored_by=self.setups[state.cell.slug].metric_digests, other_calls=tuple(state.other_calls))
@@ -170,7 +170,7 @@ class Worker:
             except StudyStopped:
                 await self._driver.finish(state.id, None)
                 return None
-            except BaseException as error:
+            except BaseException as error:  # as in `_attempt`
                 self._driver.problem(f"metric {name}: {self._why_failed(error)}")
             else:
                 result = with_scores(result, name, scores, setup.metric_digests[name], state.other_calls)
@@ -184,5 +184,5 @@ async def run_setup_step(component: Component, what: str, step: Callable[[], Any
         await maybe_await(step())
     except (MadplugError, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
         raise
-    except BaseException as error:
+    except BaseException as error:  # components raise anything, `SystemExit` included
         raise StudyError(f"{component.label} {component.full_name}: {what} failed: {describe_error(error)}") from error
