@@ -86,9 +86,9 @@ class DebateSettings(Options):
     rounds: int | None = Field(default=None, ge=1, le=MOST_ROUNDS, description=(
         "the most rounds in which agents speak, the first included; 1 unless the paradigm says otherwise"))
     on_failed_agent: Literal["fail", "drop", "replace"] = Field(default="fail", description=(
-        "an agent whose model fails also fails the debate (`fail`; a reply without text is a turn without an "
-        "answer), or leaves and the others decide (`drop`), or goes on with the next of `models` that answers "
-        "(`replace`), for both of which a reply without text is a failure. Such a debate is shown as partial"))
+        "an agent whose model fails also fails the debate (`fail`; a reply without text is no answer), or leaves it to "
+        "the others (`drop`), or goes on with the next of `models` (`replace`); in both, no text is a failure, and the "
+        "debate partial. A model that refuses every request, such as one that does not exist, stops the study"))
     quorum: int = Field(default=1, ge=1, le=MOST_AGENTS, description=(
         "the debate fails if fewer agents that vote are left"))
     models: list[str] | None = Field(

@@ -135,9 +135,9 @@ name = "closed"
 debate.models = ["shut"]
 """
     file = write(run)
-    done = madplug("run", file, *WIDE)
+    done = madplug("run", file, *WIDE, "--set", "debate.on_failed_agent=drop")
     assert done.returncode == 1
-    assert "refuses every request" in done.stderr
+    assert "model 'shut' refuses every request, which no on_failed_agent covers" in done.stderr
     assert kept(tmp_path) == len(answered(tmp_path)) > 0
 
 

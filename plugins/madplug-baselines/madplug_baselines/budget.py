@@ -88,17 +88,25 @@ def _once(component: C, *, stated: bool) -> C:
 
 
 def candidates(cell: Cell) -> Iterator[Cell]:
-    """The cell with other sizes that its components accept; what has several agents or rounds does not become single.
+    """The cell with other sizes that its components accept, with a place for each of its roles, and with all its moves.
 
-    A cell whose personas fix their number keeps it, and one whose turn order says how many samples has others of these.
+    What has several agents or rounds does not become single. A cell whose personas fix their number keeps it, and one
+    whose turn order says how many samples has others of these.
     """
     if samples_of(cell):
         for samples in SAMPLES:
             options = cell.turns.options.model_copy(update={"samples": samples})
             yield replace(cell, turns=type(cell.turns)(options))
         return
-    for agents in AGENTS[cell.wanted > 1:] if cell.agents is not None else [None]:
+    least = min(cell.wanted, max(2, len(cell.roles), len(cell.personas)))
+    for agents in AGENTS[least - 1:] if cell.agents is not None else [None]:
         for rounds in ROUNDS[1:] if cell.rounds > 1 else [1]:
             made = replace(cell, agents=agents, rounds=rounds)
-            if not any(problem for component in made.components() for problem in component.check(made)):
+            if moves(made) == moves(cell) and not any(
+                    problem for component in made.components() for problem in component.check(made)):
                 yield made
+
+
+def moves(cell: Cell) -> set[str]:
+    """What is done in the rounds of a debate."""
+    return {move for n in range(1, cell.rounds + 1) for move in cell.turns.by_move(cell.wanted, n)}

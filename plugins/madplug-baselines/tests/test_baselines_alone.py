@@ -1,5 +1,6 @@
 """Samples, steps and single answers, against a scripted model."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from madplug import (
     Message,
     Options,
     Persona,
+    PersonaGenerator,
     Plan,
     Sample,
     Turn,
@@ -269,6 +271,26 @@ def test_what_is_asked_because_a_reply_cannot_be_read_counts_only_in_the_most_ca
     cell = replace(cell, decision=Ask(), styles=[replace(cell.styles[0], style=Says())])
     assert nearest_settings(cell, 12) == found
     assert usually([cell, debate_from("A B C").cell]) == f"{found[3]} ({cell.slug})"
+
+
+def test_fewer_calls_leave_out_no_role_and_no_move_of_the_debate() -> None:
+    class Sides(PersonaGenerator):
+        """Two sides, and a moderator for the third agent."""
+
+        roles = frozenset({"affirmative", "negative", "moderator"})
+
+        def generate(self, debate: Debate, roster: Sequence[Persona]) -> Persona:
+            raise NotImplementedError
+
+    class Reviewed(Samples):
+        """Ends with a round of reviews."""
+
+        def by_move(self, agents: int, round: int) -> dict[str, int]:
+            return {"review" if round > 2 else "draft": agents}
+
+    cell = replace(debate_from("A B C", rounds=3).cell, personas=[Sides()])
+    assert nearest_settings(cell, 1)[:2] == (3, 2)
+    assert nearest_settings(replace(cell, turns=Reviewed()), 1)[:2] == (3, 3)
 
 
 @pytest.mark.parametrize(("turns", "found"), [(Samples(), (9, 1, None, 9, 9)), (Refinement(), (3, 1, 8, 9, 9))])
