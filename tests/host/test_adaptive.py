@@ -31,36 +31,19 @@ def answer(slots, window, times):
 
 # Slots that can be withdrawn
 
-def test_slots_in_use_are_not_taken_away():
+@pytest.mark.parametrize(("taken", "sizes", "released", "left"), [
+    (8, [3], 0, (8, 0)), (8, [3], 5, (3, 0)), (8, [3], 6, (2, 1)),  # those in use are not taken away
+    (1, [3], 0, (1, 2)), (1, [3, 8], 0, (1, 7)),  # free ones go first, and come back
+    (8, [2, 5], 3, (5, 0))])  # it grows while some are still to be given up
+def test_slots_are_withdrawn_and_come_back(taken, sizes, released, left):
     slots = Slots(8)
-    assert fill(slots) == 8
-    slots.resize(3)
-    assert (slots.in_use, slots.free) == (8, 0)
-    for _ in range(5):
+    assert all(slots.take() for _ in range(taken))
+    for size in sizes:
+        slots.resize(size)
+    for _ in range(released):
         slots.release()
-    assert (slots.in_use, slots.free, slots.take()) == (3, 0, False)
-    slots.release()
-    assert (slots.in_use, slots.free) == (2, 1)
-
-
-def test_free_slots_go_first_and_come_back():
-    slots = Slots(8)
-    slots.take()
-    slots.resize(3)
-    assert (slots.in_use, slots.free) == (1, 2)
-    slots.resize(8)
-    assert (slots.in_use, slots.free) == (1, 7)
-
-
-def test_growing_while_some_are_to_be_given_up():
-    slots = Slots(8)
-    fill(slots)
-    slots.resize(2)
-    slots.resize(5)
-    slots.release()
-    slots.release()
-    slots.release()
-    assert (slots.in_use, slots.free, slots.take()) == (5, 0, False)
+    assert (slots.in_use, slots.free) == left
+    assert slots.take() == bool(left[1])
 
 
 def test_a_new_slot_goes_to_the_next_in_line():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from madplug import UserError
 from madplug.rows import to_json
-from madplug.store import DebateId, compress, open_recorder, open_study
+from madplug.store import DebateId, Reader, compress, open_recorder, open_study
 from madplug.store.compress import RequestReader, RequestWriter, pack, unpack
 from madplug.testing import play
 
@@ -112,25 +112,17 @@ def test_a_debate_that_is_run_again_keeps_the_requests_of_its_first_attempt(tmp_
     assert played.result.error is None
 
 
-@pytest.mark.parametrize("change", [
-    "UPDATE contents SET request = x'28b52ffd' WHERE base IS NOT NULL",
-    "UPDATE contents SET base = 999 WHERE number > 5", "UPDATE contents SET request = 7",
-    "UPDATE contents SET text = x'ff'", "UPDATE contents SET base = 'one'", "DELETE FROM contents WHERE number = 6",
-    "UPDATE contents SET request = zeroblob(40)"])
-def test_damaged_requests_are_named(tmp_path, change):
+@pytest.mark.parametrize(("read", "change"), [
+    *((Reader.calls, change) for change in (
+        "contents SET request = x'28b52ffd' WHERE base IS NOT NULL", "contents SET base = 999 WHERE number > 5",
+        "contents SET request = 7", "contents SET text = x'ff'", "contents SET base = 'one'",
+        "contents SET number = 600 WHERE number = 6", "contents SET request = zeroblob(40)")),
+    *((Reader.debates, change) for change in (
+        "contents SET number = 600 + number", "contents SET text = text || 'x'", "contents SET text = x'ff'",
+        "messages SET record = 7", "messages SET record = x'00'", "messages SET reply = 'x'"))])
+def test_damaged_requests_and_messages_are_named(tmp_path, read, change):
     of_one_debate(tmp_path, agents=4, rounds=3)
     with closing(sqlite3.connect(tmp_path / "study.db", isolation_level=None)) as db:
-        db.execute(change)
-    with open_study(tmp_path) as reader, pytest.raises(UserError, match=r"the call \w+ cannot be read"):
-        list(reader.calls())
-
-
-@pytest.mark.parametrize("change", [
-    "DELETE FROM contents", "UPDATE contents SET text = text || 'x'", "UPDATE contents SET text = x'ff'",
-    "UPDATE messages SET record = 7", "UPDATE messages SET record = x'00'", "UPDATE messages SET reply = 'x'"])
-def test_damaged_messages_are_named(tmp_path, change):
-    of_one_debate(tmp_path, agents=2, rounds=1)
-    with closing(sqlite3.connect(tmp_path / "study.db", isolation_level=None)) as db:
-        db.execute(change)
-    with open_study(tmp_path) as reader, pytest.raises(UserError, match="sample 'q1' cannot be read"):
-        list(reader.debates())
+        db.execute(f"UPDATE {change}")
+    with open_study(tmp_path) as reader, pytest.raises(UserError, match=r"(the call \w+|sample 'q1') cannot be read"):
+        list(read(reader))
