@@ -112,10 +112,13 @@ def test_a_stream_gives_the_same(tmp_path):
 
 
 @real
-def test_mmlu_references_are_the_letters_of_the_index():
-    for (sample, references), row in zip(read("mmlu", "mmlu"), raw("mmlu"), strict=True):
-        assert references == ("ABCD"[row["answer"]],)
-        assert (sample.choices, sample.group) == (tuple(map(str.strip, row["choices"])), row["subject"])
+@pytest.mark.parametrize(("name", "expected"), [
+    ("mmlu", lambda row: ("ABCD"[row["answer"]], tuple(map(str.strip, row["choices"])), row["subject"])),
+    ("gsm8k", lambda row: (row["answer"].split("####")[-1].strip().replace(",", ""), (), "")),
+    ("strategyqa", lambda row: ("yes" if row["answer"] else "no", (), ""))])
+def test_references_choices_and_groups_are_those_of_the_rows(name, expected):
+    for (sample, (reference,)), row in zip(read(name, name), raw(name), strict=True):
+        assert (reference, sample.choices, sample.group) == expected(row)
 
 
 @real
@@ -181,16 +184,31 @@ def test_squad_has_each_span_once_and_none_where_there_is_no_answer():
 
 # Numbers
 
-@real
-def test_gsm8k_references_are_the_numbers_after_the_solution():
-    for (_, references), row in zip(read("gsm8k", "gsm8k"), raw("gsm8k"), strict=True):
-        assert references == (row["answer"].split("####")[-1].strip().replace(",", ""),)
-
-
 @pytest.mark.parametrize(("written", "meant"), [
     ("033", "33"), (" 7 ", "7"), ("$204$", "204"), ("336^\\circ", "336"), ("336^{\\circ}", "336"), ("000", "0")])
 def test_aime_answers_are_whole_numbers(tmp_path, written, meant):
     assert one("aime_2025", tmp_path, {"id": "1", "problem": "?", "answer": written})[1] == (meant,)
+
+
+@pytest.mark.parametrize(("name", "row", "reference", "made"), [
+    # options of BBH without letters
+    ("bbh", {"input": "So?\nOptions:\n- Yes\n- No", "target": "No"}, "B",
+     {"question": "So?", "choices": ("Yes", "No")}),
+    # several right answers are one set
+    ("aicrypto", {"id": 1, "question": "?", "choice": ["w", "x", "y"], "answer": [2, 0], "label": "math"}, "AC", {}),
+    # an id with half a character
+    ("strategyqa", {"qid": "a\ud800", "question": "?", "answer": True}, "yes", {"id": "a?"}),
+    # no id in the row
+    ("gsm8k", {"question": "?", "answer": "#### 1"}, "1", {"id": "gsm8k-1"})])
+def test_unusual_rows_are_samples(tmp_path, name, row, reference, made):
+    sample, references = one(name, tmp_path, row)
+    assert references == (reference,)
+    assert {field: getattr(sample, field) for field in made} == made
+
+
+def test_an_instruction_of_one_s_own(tmp_path):
+    sample, _ = one("gsm8k", tmp_path, {"question": "?", "answer": "#### 18"}, instruction="Count.")
+    assert (sample.question, sample.metadata) == ("?", {"instruction": "Count."})
 
 
 # The others
@@ -202,11 +220,6 @@ def test_bbh_options_become_choices_and_leave_the_question():
         assert f"({reference})" == row["target"]
         assert "Options:" not in sample.question
         assert f"({reference}) {sample.choices[ord(reference) - 65]}" in row["input"]
-
-
-def test_bbh_options_without_letters(tmp_path):
-    sample, references = one("bbh", tmp_path, {"input": "So?\nOptions:\n- Yes\n- No", "target": "No"})
-    assert (sample.question, sample.choices, references) == ("So?", ("Yes", "No"), ("B",))
 
 
 @real
@@ -224,18 +237,6 @@ def test_winogrande_twins_have_one_pair_of_options():
         assert references == ("AB"[int(row["answer"]) - 1],)
         assert sample.question.endswith(row["sentence"])
     assert read("winogrande", "winogrande", instruction="")[0][0].question == raw("winogrande")[0]["sentence"]
-
-
-@real
-def test_strategyqa_is_yes_or_no():
-    for (sample, references), row in zip(read("strategyqa", "strategyqa"), raw("strategyqa"), strict=True):
-        assert references == ("yes" if row["answer"] else "no",)
-        assert sample.choices == ()
-
-
-def test_several_right_answers_of_aicrypto_are_one_set(tmp_path):
-    row = {"id": 1, "question": "?", "choice": ["w", "x", "y", "z"], "answer": [2, 0], "label": "math"}
-    assert one("aicrypto", tmp_path, row)[1] == ("AC",)
 
 
 @real
@@ -268,18 +269,6 @@ def test_a_figure_of_math_vision_becomes_an_address(tmp_path):
     assert (sample.choices, references) == (("1", "2"), ("B",))
     sample, references = one("math_vision", tmp_path, {**row, "options": [], "answer": "\\frac{1}{2}"})
     assert (sample.choices, references) == ((), ("\\frac{1}{2}",))
-
-
-def test_math_vision_by_kind_of_question(tmp_path):
-    row = {"id": "1", "question": "?", "options": ["1", "2"], "image": "https://x.org/1.png", "answer": "B",
-           "subject": "algebra"}
-    path = local(tmp_path, row, {**row, "id": "2", "options": [], "answer": "7"})
-    for subset, names in ((None, ["1", "2"]), ("choice", ["1"]), ("open", ["2"])):
-        data = PRESETS["math_vision"](path=path, subset=subset)
-        assert [sample.id for sample, _ in data.samples()] == names
-        assert data.answers == {"choice": "answers.choice", "open": "answers.math"}.get(
-            subset, {"use": "answers.mixed", "other": "answers.math"})
-        assert data.size() == len(names)
 
 
 def test_real_world_qa_takes_addresses_and_stored_bytes(tmp_path):
@@ -320,26 +309,28 @@ def test_options_of_real_world_qa_become_choices(tmp_path, question, answer, ask
     assert "directly" not in sample.question
 
 
-def test_subsets_of_real_world_qa(tmp_path):
-    rows = [{"image": "https://x.org/1.jpg", "question": question, "answer": answer} for question, answer in (
+FIGURE = {"id": "1", "question": "?", "options": ["1", "2"], "image": "https://x.org/1.png", "answer": "B",
+          "subject": "algebra"}
+KINDS = {
+    "math_vision": [FIGURE, {**FIGURE, "id": "2", "options": [], "answer": "7"}],
+    "real_world_qa": [{"image": "https://x.org/1.jpg", "question": question, "answer": answer} for question, answer in (
         (f"Which?\nA. x\nB. y\n{LETTER}", "A"), (f"How many?\n{WORD}", "3"), (f"Is it?\n{WORD}", "No"),
-        (f"What colour?\n{WORD}", "Red"))]
-    path = local(tmp_path, *rows)
-    for subset, answers in ((None, ["A", "3", "No", "Red"]), ("choice", ["A"]), ("open", ["3", "No", "Red"]),
-                            ("verifiable", ["A", "3", "No"])):
-        data = PRESETS["real_world_qa"](path=path, subset=subset)
-        assert [references[0] for _, references in data.samples()] == answers
-        assert data.answers == {"choice": "answers.choice", "open": "answers.text"}.get(subset, "answers.mixed")
-        assert data.size() == len(answers)
+        (f"What colour?\n{WORD}", "Red"))]}
+
+
+@pytest.mark.parametrize(("name", "subset", "answers", "form"), [
+    ("math_vision", None, ["B", "7"], {"use": "answers.mixed", "other": "answers.math"}),
+    ("math_vision", "choice", ["B"], "answers.choice"), ("math_vision", "open", ["7"], "answers.math"),
+    ("real_world_qa", None, ["A", "3", "No", "Red"], "answers.mixed"),
+    ("real_world_qa", "choice", ["A"], "answers.choice"), ("real_world_qa", "open", ["3", "No", "Red"], "answers.text"),
+    ("real_world_qa", "verifiable", ["A", "3", "No"], "answers.mixed")])
+def test_subsets_by_kind_of_question(tmp_path, name, subset, answers, form):
+    data = PRESETS[name](path=local(tmp_path, *KINDS[name]), subset=subset)
+    assert [references[0] for _, references in data.samples()] == answers
+    assert (data.answers, data.size()) == (form, len(answers))
 
 
 # All presets
-
-def test_an_instruction_of_one_s_own(tmp_path):
-    row = {"question": "?", "answer": "#### 18"}
-    sample, _ = one("gsm8k", tmp_path, row, instruction="Count.")
-    assert (sample.question, sample.metadata) == ("?", {"instruction": "Count."})
-
 
 @pytest.mark.parametrize(("name", "bad", "said"), [
     ("gsm8k", {"question": "?", "answer": None}, "column 'answer': is empty"),
@@ -395,13 +386,6 @@ def test_a_preset_s_rows_do_not_depend_on_the_place_of_the_file(tmp_path):
     columns = {"id": "High-level domain"}
     found = [list(PRESETS["gpqa"](path=p, columns=columns).samples()) for p in (path, other)]
     assert found[0] == found[1]
-    assert one("gsm8k", tmp_path, {"question": "?", "answer": "#### 1"})[0].id == "gsm8k-1"
-
-
-def test_an_id_with_half_a_character_is_an_id(tmp_path):
-    row = {"qid": "a\ud800", "question": "?", "answer": True}
-    sample, references = one("strategyqa", tmp_path, row)
-    assert (sample.id, references) == ("a?", ("yes",))
 
 
 GOOD = {"question_unique_id": "s1_1", "title": "The Lever", "source": "Gutenberg", "article": "A\xa0long\u2028 story.",

@@ -197,14 +197,11 @@ def test_both_debates_of_the_worked_example_favour_the_second_reply_together():
     assert (first.references, second.references) == (("2",), ("1",))
 
 
-def test_a_position_bias_cancels_out():
-    played = in_both_orders([(9, 3), (9, 3)], [(9, 3), (9, 3)])
-    assert figures(played) == {"accuracy": 0.0, "ties": 1.0, "consistent": 0.0, "first_favoured": 1.0, "pairs": 1}
-
-
-def test_a_pair_with_an_unreadable_debate_counts_as_wrong():
-    played = in_both_orders([(7, 8)] * 2, [("?", "?")] * 2)
-    assert (figures(played)["accuracy"], figures(played)["pairs"]) == (0.0, 1)
+@pytest.mark.parametrize(("forward", "swapped", "found"), [
+    ([(9, 3)] * 2, [(9, 3)] * 2, {"accuracy": 0, "ties": 1, "consistent": 0, "first_favoured": 1, "pairs": 1}),
+    ([(7, 8)] * 2, [("?", "?")] * 2, {"accuracy": 0, "pairs": 1})])
+def test_a_position_bias_cancels_out_and_a_pair_with_an_unreadable_debate_counts_as_wrong(forward, swapped, found):
+    assert figures(in_both_orders(forward, swapped)).items() >= found.items()
 
 
 def test_questions_are_presented_once_and_have_no_figures():

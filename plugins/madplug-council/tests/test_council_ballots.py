@@ -9,16 +9,16 @@ LABELS = {"A": A, "B": B, "C": C}
 THREE = [[A, B, C], [B, A, C], [B, C, A]]
 
 
-def test_mean_places_and_agreement_of_three_complete_rankings():
-    assert mean_places(THREE) == {A: 2.0, B: pytest.approx(4 / 3), C: pytest.approx(8 / 3)}
-    assert agreement(THREE) == pytest.approx(4 / 9)
-    assert [mean_places(THREE)[i] for i in (A, B, C)] == pytest.approx([2.0, 1.3333, 2.6667], abs=1e-4)
+@pytest.mark.parametrize(("rankings", "places"), [
+    (THREE, {A: 2.0, B: 4 / 3, C: 8 / 3}), ([[A, B, C], [B], [C, A]], {A: 1.5, B: 1.5, C: 2.0}),
+    ([[None, B]], {B: 2.0})])  # an unknown letter keeps its place
+def test_mean_places_of_rankings_that_may_be_partial(rankings, places):
+    assert mean_places(rankings) == pytest.approx(places)
 
 
-def test_partial_rankings_count_where_they_rank_and_equals_are_a_group():
-    partial = [[A, B, C], [B], [C, A]]
-    assert mean_places(partial) == {A: 1.5, B: 1.5, C: 2.0}
-    assert order(partial, "mean") == [[A, B], [C]]  # one first place each, so the first seat comes first
+@pytest.mark.parametrize(("rankings", "found"), [(THREE, pytest.approx(4 / 9)), ([[A, B, C], [A, B]], None)])
+def test_agreement_is_among_complete_rankings_of_which_there_are_two(rankings, found):
+    assert agreement(rankings) == found
 
 
 @pytest.mark.parametrize(("rank", "expected"), [
@@ -28,12 +28,11 @@ def test_other_ways_to_add_rankings_up(rank, expected):
     assert order(THREE, rank) == [[B], [A], [C]]
 
 
-def test_a_cycle_of_majorities_is_a_shared_first_place():
-    assert order([[A, B, C], [B, C, A], [C, A, B]], "copeland") == [[A, B, C]]
-
-
-def test_without_two_complete_rankings_there_is_no_agreement():
-    assert agreement([[A, B, C], [A, B]]) is None
+@pytest.mark.parametrize(("rankings", "rank", "groups"), [
+    ([[A, B, C], [B, C, A], [C, A, B]], "copeland", [[A, B, C]]),  # a cycle of majorities
+    ([[A, B, C], [B], [C, A]], "mean", [[A, B], [C]])])  # one first place each, so the first seat comes first
+def test_equals_share_a_place(rankings, rank, groups):
+    assert order(rankings, rank) == groups
 
 
 @pytest.mark.parametrize(("text", "ranking", "odd"), [
@@ -48,7 +47,3 @@ def test_without_two_complete_rankings_there_is_no_agreement():
     ("I cannot rank them.", [], ["no ranking"])])
 def test_how_a_ranking_is_read(text, ranking, odd):
     assert read_ranking(text, LABELS) == (ranking, odd)
-
-
-def test_an_unknown_letter_keeps_its_place():
-    assert mean_places([[None, B]]) == {B: 2.0}

@@ -260,24 +260,18 @@ class TestPersonaDiversity:
         assert score(PersonaDiversity(), "A A A", personas=people) == {"distinct": pytest.approx(2 / 3)}
 
 
-def test_rounds_are_counted_with_the_first():
-    assert score(Rounds(), "ABB BBB") == 3.0
-    assert score(Rounds(), "") == 0.0
-
-
-def test_retracted_rounds_do_not_count():
+def test_rounds_are_counted_with_the_first_and_without_retracted_ones():
     debate = debate_from("AB BB")
     debate.transcript.retract(m.id for m in debate.transcript.of_round(2))
-    assert Rounds().score(debate, ()) == 1.0
+    assert [score(Rounds(), "ABB BBB"), score(Rounds(), ""), Rounds().score(debate, ())] == [3.0, 0.0, 1.0]
 
 
-def test_how_it_ended():
-    assert score(Decided(), "A", decision=Decision("A", agreed=True)) == {
-        "agreed": 1.0, "answered": 1.0, "fallback": 0.0, "tie": 0.0}
-    assert score(Decided(), "A", decision=Decision("A", fallback=True, tie=True)) == {
-        "agreed": 0.0, "answered": 1.0, "fallback": 1.0, "tie": 1.0}
-    assert score(Decided(), "A", decision=Decision.undecided("no")) == {
-        "agreed": 0.0, "answered": 0.0, "fallback": 0.0, "tie": 0.0}
+@pytest.mark.parametrize(("decision", "said"), [
+    (Decision("A", agreed=True), "agreed answered"), (Decision("A", fallback=True, tie=True), "answered fallback tie"),
+    (Decision.undecided("no"), "")])
+def test_how_it_ended(decision, said):
+    assert score(Decided(), "A", decision=decision) == {
+        name: float(name in said) for name in ("agreed", "answered", "fallback", "tie")}
 
 
 def test_answers_of_voters_are_counted_by_question_as_pictures():

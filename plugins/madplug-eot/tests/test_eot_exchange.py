@@ -140,20 +140,13 @@ def reviewer(review):
     return Reviews(later)
 
 
-def test_a_round_that_another_extension_retracts_ends_nothing():
-    played = play(extensions=[reviewer(Review(redo=True)), Unanimous()], rounds=5, replies=lambda request: "8")
-    assert [m.retracted for m in played.transcript.record] == [True] * 3 + [False] * 3
-
-
-def test_what_another_extension_says_is_said_before_the_end():
-    played = play(extensions=[reviewer(Review(say="well done")), Unanimous()], rounds=5, replies=lambda request: "8")
-    assert [m.content for m in played.messages] == ["8", "8", "8", "well done"]
-
-
-def test_a_review_of_another_extension_stands_while_agents_disagree():
-    played = play(extensions=[reviewer(Review(stop=True)), Unanimous()], rounds=5,
-                  replies=lambda request: str(request.agent))
-    assert len(played.requests) == 3
+@pytest.mark.parametrize(("review", "reply", "record"), [
+    (Review(redo=True), "8", ["8 retracted"] * 3 + ["8"] * 3),  # a retracted round ends nothing
+    (Review(say="well done"), "8", ["8", "8", "8", "well done"]),  # what is said is said before the end
+    (Review(stop=True), "{agent}", ["0", "1", "2"])])  # a review stands while agents disagree
+def test_what_another_extension_finds_in_a_round_is_done_before_the_early_end(review, reply, record):
+    played = play(extensions=[reviewer(review), Unanimous()], rounds=5, replies=lambda r: reply.format(agent=r.agent))
+    assert [m.content + " retracted" * m.retracted for m in played.transcript.record] == record
 
 
 def said(request):

@@ -75,20 +75,13 @@ def test_a_round_that_another_extension_ends_or_retracts_is_not_judged(review, c
     assert "judge" not in played.result.notes
 
 
-def test_the_feedback_follows_what_another_extension_says():
-    played = played_with(summary(), Intervention(action="policy"), rounds="AAA BBB BBB")
-    assert [m.content for m in played.messages if m.agent is None] == ["a summary\n\nlook again"]
-
-
-def test_a_message_about_a_retracted_round_is_not_said():
-    played = played_with(summary(), Intervention(), rounds="AAA BBB", replayed="AAA")
-    assert all(m.agent is not None for m in played.transcript.record)
-    assert played.decision.key == "A"
-
-
-def test_what_another_extension_says_stands_where_the_judge_has_no_objection():
-    played = played_with(summary(), Intervention(), rounds="AAA BBB BBB", judge="B")
-    assert [m.content for m in played.messages if m.agent is None] == ["a summary"]
+@pytest.mark.parametrize(("options", "rounds", "replayed", "judge", "said"), [
+    ({"action": "policy"}, "AAA BBB BBB", None, "A", ["a summary\n\nlook again"]),  # the feedback follows
+    ({}, "AAA BBB", "AAA", "A", []),  # a message about a retracted round is not said
+    ({}, "AAA BBB BBB", None, "B", ["a summary"])])  # the judge has no objection
+def test_what_another_extension_says_stands_unless_its_round_is_retracted(options, rounds, replayed, judge, said):
+    played = played_with(summary(), Intervention(**options), rounds=rounds, replayed=replayed, judge=judge)
+    assert [m.content for m in played.transcript.record if m.agent is None] == said
 
 
 def test_the_judge_may_have_its_own_model():

@@ -52,9 +52,10 @@ def test_wrong_answers_without_options(reference, expected):
     assert seeds(run(references=(reference,), right=0, wrong=3)) == expected
 
 
-def test_what_is_right_needs_the_references():
-    assert SeedMessages(right=1).needs == SeedMessages(order="alternating").needs == {"references"}
-    assert SeedMessages(messages=("A",)).needs == frozenset()
+@pytest.mark.parametrize(("options", "needs"), [
+    ({"right": 1}, {"references"}), ({"order": "alternating"}, {"references"}), ({"messages": ("A",)}, set())])
+def test_what_is_right_needs_the_references(options, needs):
+    assert SeedMessages(**options).needs == needs
 
 
 @pytest.mark.parametrize(("metadata", "options", "expected"), [

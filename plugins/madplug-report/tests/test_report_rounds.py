@@ -54,28 +54,23 @@ def test_a_minority_that_is_lost_as_seen_from_either_reference(reference, to_rig
     assert (figures(cell, "to_right")[1], figures(cell, "to_wrong")[1]) == pytest.approx((to_right, to_wrong))
 
 
-def test_answers_that_go_back_and_forth():
-    cell = rounds_of("ABB BBA CCB", key="B", score=0.0)
-    assert figures(cell, "agreement") == pytest.approx([0, 1 / 3, 1 / 3])
-    assert [r.changed for r in cell.rounds] == [0, 1, 2]
-    assert [r.to_right for r in cell.rounds] == [0, 0, 1]
-    assert [r.to_wrong for r in cell.rounds] == [0, 1, 0]
-
-
-def test_a_change_is_between_an_answer_and_the_one_before_it_that_could_be_read():
-    cell = rounds_of("A-B -AA BBB", key="A", score=1.0)
-    assert [(r.turns, r.changed, r.to_wrong) for r in cell.rounds] == [(0, 0, 0), (1, 0, 0), (3, 1, 1)]
+@pytest.mark.parametrize(("rows", "key", "field", "counted"), [
+    # answers that go back and forth
+    ("ABB BBA CCB", "B", "changed", [0, 1, 2]), ("ABB BBA CCB", "B", "to_right", [0, 0, 1]),
+    ("ABB BBA CCB", "B", "to_wrong", [0, 1, 0]),
+    # a change is between an answer and the one before it that could be read
+    ("A-B -AA BBB", "A", "turns", [0, 1, 3]), ("A-B -AA BBB", "A", "changed", [0, 0, 1]),
+    ("A-B -AA BBB", "A", "to_wrong", [0, 0, 1]),
+    # a round without any answer is no round of answers
+    ("A-B A-B", "B", "debates", [1, 0, 1]), ("A-B A-B", "B", "changed", [0, 0, 2])])
+def test_turns_and_changes_of_rounds_are_counted(rows, key, field, counted):
+    cell = rounds_of(rows, key=key, score=float(key == "A"))
+    assert [getattr(r, field) for r in cell.rounds] == counted
 
 
 def test_only_who_spoke_before_can_have_changed():
     cell = cell_of("1.0A 2.0B 2.1B", key="B", score=0.0)
     assert (cell.rounds[1].turns, cell.rounds[1].changed) == (1, 1)
-
-
-def test_a_round_without_any_answer_is_no_round_of_answers():
-    cell = rounds_of("A-B A-B", key="B", score=0.0)
-    assert [r.debates for r in cell.rounds] == [1, 0, 1]
-    assert cell.rounds[2].changed == 2
 
 
 def test_agents_that_do_not_vote_do_not_count():
@@ -85,15 +80,12 @@ def test_agents_that_do_not_vote_do_not_count():
     assert cell.unread() == (0, 2)
 
 
-def test_which_answers_are_right_as_far_as_a_record_shows():
-    assert right_answers(("A",), "A", 1.0) == {"A"}
-    assert right_answers(("0.50",), "1/2", 1.0) == {"1/2", "0.50"}
-    assert right_answers(("A",), "B", 0.0) == {"A"}
-    assert right_answers(("A",), None, 0.0) == {"A"}
-    assert right_answers((), "B", 0.0) is None
-    assert right_answers(("A",), "A", 0.0) is None  # the metric knows better than we do
-    assert right_answers(("A",), "B", 0.4) is None
-    assert right_answers(("A",), "B", None) is None
+@pytest.mark.parametrize(("references", "key", "score", "right"), [
+    (("A",), "A", 1.0, {"A"}), (("0.50",), "1/2", 1.0, {"1/2", "0.50"}), (("A",), "B", 0.0, {"A"}),
+    (("A",), None, 0.0, {"A"}), ((), "B", 0.0, None), (("A",), "B", 0.4, None), (("A",), "B", None, None),
+    (("A",), "A", 0.0, None)])  # the metric knows better than we do
+def test_which_answers_are_right_as_far_as_a_record_shows(references, key, score, right):
+    assert right_answers(references, key, score) == right
 
 
 def test_references_in_another_spelling_cannot_judge_answers():
@@ -126,19 +118,13 @@ def test_a_debate_with_fewer_samples_counts_with_all_it_has():
     assert cell.curve() == [(1, 0.5), (1.5, 0.5), (2, 1)]
 
 
-def test_the_accuracy_of_a_round_is_that_of_its_most_common_answer():
-    assert figures(rounds_of("AB AB BB", key="B", score=0.0), "accuracy") == [1, 0]
-    assert figures(rounds_of("A- BA CA", key="A", score=1.0), "accuracy") == [1, 1]  # the first of equals
-
-
-def test_a_lone_right_voter_is_kept_or_lost():
-    lost = rounds_of("AB BB BB", key="B", score=0.0)
-    assert (figures(lost, "lone"), figures(lost, "lone_kept"), figures(lost, "lone_won")) == (
-        [1, 0], [0, None], [0, None])
-    won = rounds_of("AA BA BB", key="A", score=1.0)
-    assert (figures(won, "lone"), figures(won, "lone_kept"), figures(won, "lone_won")) == (
-        [1, 0], [1, None], [1, None])
-    assert figures(rounds_of("A A", key="A", score=1.0), "lone") == [0]
+@pytest.mark.parametrize(("rows", "key", "expected"), [
+    ("AB AB BB", "B", {"accuracy": [1, 0]}), ("A- BA CA", "A", {"accuracy": [1, 1]}),  # the first of equals
+    ("AB BB BB", "B", {"lone": [1, 0], "lone_kept": [0, None], "lone_won": [0, None]}),
+    ("AA BA BB", "A", {"lone": [1, 0], "lone_kept": [1, None], "lone_won": [1, None]}), ("A A", "A", {"lone": [0]})])
+def test_a_round_has_the_accuracy_of_its_most_common_answer_and_the_fate_of_a_lone_right_voter(rows, key, expected):
+    cell = rounds_of(rows, key=key, score=float(key == "A"))
+    assert {name: figures(cell, name) for name in expected} == expected
 
 
 def test_places_count_answers_that_one_peer_alone_gave():

@@ -97,23 +97,12 @@ def ids(hook):
     return [sample for records in hook.posted for sample in records]
 
 
-def test_all_records_arrive_in_batches():
-    with serving(Hook()) as hook:
-        poster, problems = run(hook.url)
-    assert (problems, ids(hook), max(map(len, hook.posted)) <= 3) == ([], poster.noted, True)
+@pytest.mark.parametrize("hook", [{}, {"seconds": [0.3, 0.3, 0.3]}, {"statuses": [503, 500, 429]}])
+def test_all_records_arrive_in_order_and_in_batches_also_where_the_receiver_is_slow_or_fails_and_comes_back(hook):
+    with serving(Hook(**hook)) as endpoint:
+        poster, problems = run(endpoint.url)
+    assert (problems, ids(endpoint), max(map(len, endpoint.posted)) <= 3) == ([], poster.noted, True)
     assert (poster.ledger.taken, poster.ledger.delivered, poster.ledger.missing) == (8, 8, 0)
-
-
-def test_a_slow_receiver_is_waited_for_after_the_end():
-    with serving(Hook(seconds=[0.3, 0.3, 0.3])) as hook:
-        poster, problems = run(hook.url)
-    assert (problems, ids(hook)) == ([], poster.noted)
-
-
-def test_a_receiver_that_fails_and_comes_back_gets_what_waited_in_order():
-    with serving(Hook(statuses=[503, 500, 429])) as hook:
-        poster, problems = run(hook.url)
-    assert (problems, ids(hook)) == ([], poster.noted)
 
 
 def test_a_receiver_that_is_gone_and_comes_back_gets_what_waited():
