@@ -94,19 +94,22 @@ class Columns:
                    options.metadata, wanted, images)
 
     def with_defaults(self, present: Row) -> Columns:
-        """These columns, and for the rest those that are called like the part, where required or present.
+        """These columns, and for the rest those that are called like the part, in any case, where required or present.
 
         Images are never among them: what a row calls `images` is sent to a model only if the run file says so.
         """
-        default = {part: (part,) for part in PARTS
-                   if part in REQUIRED or (part in present and part != "images")}
+        called = {part: [name for name in present if name == part]
+                  or [name for name in present if str(name).lower() == part] for part in PARTS}
+        default = {part: (found[0] if len(found) == 1 else part,) for part, found in called.items()
+                   if part in REQUIRED or (found and part != "images")}
         return replace(self, named={**default, **self.named})
 
     def missing(self, present: Row, *others: Row) -> Iterator[str]:
         """Messages about columns that are named and not present; metadata may be in another file only."""
         there = ", ".join(map(str, present))
-        if len(present) == 1 and ";" in there:
-            there += '; with delimiter = ";" it has several'
+        if mark := next((mark for mark in ";|" if mark in there and len(present) == 1), None):
+            yield f"has one column, '{there}'; with delimiter = \"{mark}\" it has several"
+            return
         for part, names in [*self.named.items(), ("metadata", self.kept)]:
             for name in names:
                 if not any(_has(row, name) for row in (present, *(others if part == "metadata" else ()))):

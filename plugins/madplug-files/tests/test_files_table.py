@@ -55,6 +55,8 @@ CHOICES = {"option1": "Ann", "option2": "Bob", "reference": "2"}
      ("so", "thus")),
     ({"data": {"text": "why?"}, "answers": {"text": ["so", "thus"]}},
      {"columns": {"question": "data.text", "reference": "answers.text.1"}}, {}, ("thus",)),
+    ({"ID": "q7", "Question": "2+2?", "Choices": ["3", "4"], "reference": "4", "Reference": "no"}, {},
+     {"id": "q7", "question": "2+2?", "choices": ("3", "4")}, ("B",)),
     # A column whose name has a dot comes first.
     ({"q.text": "why?", "reference": "so"}, {"columns": {"question": "q.text"}}, {"question": "why?"}, ("so",)),
     (row(**CHOICES), {"columns": {"choices": ["option1", "option2"]}, "reference_as": "position"},
@@ -241,11 +243,12 @@ def test_a_missing_file_names_its_neighbour_but_not_for_its_ending_alone(tmp_pat
 
 
 def test_a_wrong_column_is_named_with_the_nearest_and_all_there_are(tmp_path):
-    path = jsonl(tmp_path, {"Question": "2+2?", "target": "4"})
+    path = jsonl(tmp_path, {"Qestion": "2+2?", "target": "4", "ID": 1, "Id": 2})
     said = refused(path, columns={"reference": "targt"})
-    assert "has no column 'targt' for the reference; did you mean 'target'? (it has Question, target)" in said
-    assert "has no column 'question' for the question; did you mean 'Question'?" in said
+    assert "has no column 'targt' for the reference; did you mean 'target'? (it has Qestion, target, ID, Id)" in said
+    assert "has no column 'question' for the question; did you mean 'Qestion'?" in said
     assert 'columns.question = "..."' in said
+    assert "has no column 'id' for the id; did you mean 'Id'?" in said, "two are called so"
     assert "has no column 'sourc' for the metadata; did you mean 'source'?" in refused(
         jsonl(tmp_path, row(source="x")), metadata=["sourc"])
 
@@ -291,7 +294,7 @@ def test_a_row_that_is_wrong_is_named_by_its_line(tmp_path, line, said):
     ("rows.csv", 'question,reference\nx,4\n"never closed,5\n', "line 3: is not CSV"),
     ("rows.csv", '"question";"reference"\nx;4\n', "name what does with delimiter"),
     ("rows.csv", "a,a\n1,2\n", "names 'a' twice"),
-    ("rows.csv", "question;reference\n2+2?;4\n", "has no column 'question'"),
+    ("rows.csv", "question|reference\n2+2?|4\n", "question|reference'; with delimiter = \"|\" it has several"),
     ("rows.parquet", "question", "is not a Parquet file"),
     ("rows.xlsx", "", "has the ending '.xlsx'; expected .jsonl")])
 def test_a_file_that_cannot_be_read_is_refused(tmp_path, name, content, said):

@@ -81,8 +81,8 @@ use = "qa.accuracy"
 @click.option("--column", "columns", metavar="PART=COLUMN", multiple=True,
               help="What a column is called: reference=answer, or choices=A,B,C,D if each has its own; usual "
                    "names are guessed.")
-@click.option("--delimiter", type=click.Choice([";", "|"]),
-              help="What separates the columns of a CSV file, if no comma.")
+@click.option("--delimiter", metavar="CHARACTER", type=click.Choice([";", "|"]),
+              help="What separates the columns of a CSV file, if no comma: ';' or '|'.")
 @click.option("--model", default="gpt-4o-mini", show_default=True, help="The model's name, as the endpoint knows it.")
 @click.option("--base-url", metavar="URL", help="The endpoint.  [default: OPENAI_BASE_URL, or OpenAI]")
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), default=Path("study.toml"),
@@ -116,7 +116,8 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], delimite
         if new:
             mine.unlink()
         lost = [part for part in REQUIRED if part not in {*present, *given, *guessed}]
-        hints = [Problem("--delimiter ';'", "separates the columns so")] if "with delimiter" in str(error) else \
+        delimited = Problem("--delimiter", "says what separates the columns: ';' or '|'")
+        hints = [delimited] if "with delimiter" in str(error) else \
             [Problem(f"--column {part}=COLUMN", f"names the {part}") for part in lost]
         raise UserError([*error.problems, *hints]) from None
     if new:

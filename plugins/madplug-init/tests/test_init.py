@@ -59,6 +59,11 @@ def test_the_rows_of_a_file_of_ones_own_choose_the_answer_format(reference, answ
 def test_columns_of_other_names_are_named_or_guessed(header, columns, words):
     rows = "What?,this,that,B\nWho?,me,me,A\n"
     Path("mine.csv").write_text(f"{header}\n{rows.replace(',', ';') if ';' in header else rows}")
+    if "--delimiter" in words:
+        refused = said("init", "--questions", "mine.csv", status=2)
+        assert f"has one column, '{header}'; with delimiter = \";\" it has several" in refused
+        assert "--delimiter: says what separates the columns" in refused
+        assert "has no column" not in refused
     told = said("init", "--questions", "mine.csv", *words)
     assert "'row-2' has two equal choices" in told
     run_file = Path("study.toml").read_text()
