@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from madplug.calls.quota import shared_rates
     from madplug.config import ResolvedStudy, Resolver, load
     from madplug.config.build import Builder, Made
+    from madplug.config.plan import StudyPlan
     from madplug.config.read import as_toml, dotted, overlay, read, setting
     from madplug.debate.checks import describe_error, error_text
     from madplug.debate.loop import conclude, decide
-    from madplug.debate.state import DebateState, change, record, seat
+    from madplug.debate.state import DebateState, change, record, seat, stored_debate
     from madplug.records import Ending, Job
     from madplug.registry.installed import Registry
     from madplug.registry.local import absolute, file_of
@@ -48,12 +49,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "Builder", "CellFigures",
-    "CellSetup", "DebateState", "Driver", "Ending", "Job", "JobStream", "Made", "Registry",
-    "ResolvedStudy", "Resolver", "Session", "Source", "StudyDriver", "StudyRun", "Worker", "absolute", "as_toml",
+    "CellSetup", "DebateState", "Driver", "Ending", "Job", "JobStream", "Made", "Registry", "ResolvedStudy",
+    "Resolver", "Session", "Source", "StudyDriver", "StudyPlan", "StudyRun", "Worker", "absolute", "as_toml",
     "change", "check_facts", "check_folder", "collect_rarely", "conclude", "confirm", "conflicts", "cost_of",
     "decide", "describe_error", "dotted", "echo", "error_text", "figures_by_cell", "file_of", "interruptible",
     "interval", "is_cell", "load", "overlay", "read", "read_manifest", "read_text", "record", "redirect_log",
-    "replacing", "seat", "setting", "shared_rates", "t_quantile", "write_whole",
+    "replacing", "seat", "setting", "shared_rates", "stored_debate", "t_quantile", "write_whole",
 ]
 
 # Each is imported when it is first used: an executor that is only listed need not import what runs a study.

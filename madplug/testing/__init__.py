@@ -10,8 +10,8 @@ a test class to inherit for each kind of component, an HTTP endpoint with faults
 
 from __future__ import annotations
 
-from madplug.testing.defaults import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
+from madplug.testing.defaults import AnyMove, LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug.testing.play import Played, Scripted, debate_from, play, transcript_from, wait_for
 
-__all__ = ["LastRound", "PlainStyle", "Played", "Scripted", "SeeAll", "SpeakAll", "StrippedText", "debate_from", "play",
-           "transcript_from", "wait_for"]
+__all__ = ["AnyMove", "LastRound", "PlainStyle", "Played", "Scripted", "SeeAll", "SpeakAll", "StrippedText", "debate_from",
+           "play", "transcript_from", "wait_for"]

@@ -7,8 +7,7 @@ from tests_support import made
 
 from madplug import DecisionProtocol, Extension, Reply, Style, Turn, TurnOrder, hookimpl
 from madplug.store import MemoryStore
-from madplug.testing import LastRound, StrippedText, play
-from madplug.testing.defaults import AnyMove, PlainStyle
+from madplug.testing import AnyMove, LastRound, PlainStyle, StrippedText, play
 
 
 class Twice(Style):

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from madplug import Agent, Debate, Message, Persona, Reply, Turn, maybe_await
-from madplug.debate.state import change
-from madplug.study import DebateState
-from madplug.testing import SpeakAll, wait_for
-from madplug.testing.defaults import AnyMove
+from madplug.study import DebateState, change
+from madplug.testing import AnyMove, SpeakAll, wait_for
 from madplug_testing.contracts.base import DebateContract
 from madplug_testing.contracts.scene import Outspoken, json_able, same_twice, variants
 

@@ -12,9 +12,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from madplug import Dataset, Debate, DebateResult, Message, Reply, Sample, Turn, to_json
-from madplug.debate.state import stored_debate
 from madplug.store import DebateId, MemoryStore
-from madplug.study import DebateState
+from madplug.study import DebateState, stored_debate
 from madplug.testing import PlainStyle, Played, wait_for
 from madplug_redecide.following import follow, without_paths
 

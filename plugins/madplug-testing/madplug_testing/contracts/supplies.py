@@ -7,7 +7,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from difflib import get_close_matches
@@ -18,15 +18,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from madplug import Component, DebateFinished, ModelOptions, Observer, Sample, to_json
-from madplug.component import field_of
-from madplug.config.build import Builder
-from madplug.config.plan import StudyPlan
-from madplug.config.shape import slots as kinds_of
+from madplug import DebateFinished, ModelOptions, Observer, Sample, to_json
 from madplug.config.shape import tables
-from madplug.kinds import HOST_KINDS
 from madplug.store import Recorder, open_recorder
-from madplug.study import Ending, Made, Registry, StudyRun, load
+from madplug.study import Builder, Ending, Made, Registry, StudyPlan, StudyRun, load
 from madplug_testing.contracts.base import ComponentContract, DebateContract
 from madplug_testing.contracts.scene import ODD, json_able
 from madplug_testing.fixtures import plugin_installer
@@ -209,10 +204,14 @@ class ParadigmContract(ComponentContract):
         If this fails: write names in full, and declare the plugins they come from as dependencies.
         """
         builder = _AnyNames(Made(Registry(), Path()), {})
-        for base, slot in slots(self.component.debate):
-            made = builder.make(base, {k: v for k, v in slot.items() if k != "for"}, f"{base.kind} {slot['use']}")
-            name = made.full_name if made is not None else slot["use"]
-            assert name == slot["use"], f"'{slot['use']}' is not a full name; it is '{name}'"
+        bases = {base.slot: base for base in builder.made.registry.kinds.values()}
+        named = ((base, value) for key, value in self.component.debate.items() if (base := bases.get(f"debate.{key}")))
+        for base, value in named:
+            for given in value if base.how_many == "list" else [value]:
+                slot = {"use": given} if isinstance(given, str) else {k: v for k, v in given.items() if k != "for"}
+                made = builder.make(base, slot, f"{base.kind} {slot['use']}")
+                name = made.full_name if made is not None else slot["use"]
+                assert name == slot["use"], f"'{slot['use']}' is not a full name; it is '{name}'"
         assert not builder.problems, "; ".join(map(str, builder.problems))
 
 
@@ -388,12 +387,3 @@ class _AnyNames(Builder):
 
     def _resolve_names(self, options: Any, place: str) -> None:
         pass
-
-
-def slots(debate: Mapping[str, Any]) -> list[tuple[type[Component], dict[str, Any]]]:
-    """(base class, slot) of every component that a `[debate]` table names."""
-    found: list[tuple[type[Component], Any]] = []
-    for base in kinds_of(HOST_KINDS, "debate"):
-        value = debate.get(field_of(base))
-        found += ((base, slot) for slot in (value or () if base.how_many == "list" else [value]) if slot)
-    return [(base, {"use": slot} if isinstance(slot, str) else dict(slot)) for base, slot in found]
