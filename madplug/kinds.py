@@ -96,7 +96,7 @@ class Model(Component):
     def price(self) -> Mapping[str, float] | None:
         """USD per million tokens (`prompt`, `completion`, optionally `cached`), or None if unknown."""
         price = self.options.price
-        return None if price is None else {name: value for name, value in price.items() if isinstance(value, float)}
+        return None if price is None else price.model_dump(exclude_none=True)
 
 
 class Service(Component):

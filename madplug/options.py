@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,11 +22,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from pydantic_core import PydanticCustomError, core_schema
 
 from madplug.errors import ComponentError
-
-if sys.version_info >= (3, 12):
-    from typing import NotRequired, TypedDict
-else:
-    from typing_extensions import NotRequired, TypedDict
 
 T = TypeVar("T")
 
@@ -209,17 +203,15 @@ def complete(options: type[BaseModel]) -> None:
 
 # The options of every model
 
-class Price(TypedDict):
+class Price(Options):
     """USD per million tokens; unless `cached` is given, cached tokens cost as much as the rest of the prompt.
 
     Without one of the others, costs would be too low without a word, and `limits.cost_usd` too late.
     """
 
-    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)  # type: ignore[misc]
-
-    prompt: Annotated[float, Field(ge=0)]
-    completion: Annotated[float, Field(ge=0)]
-    cached: NotRequired[Annotated[float, Field(ge=0)]]
+    prompt: float = Field(ge=0)
+    completion: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
 
 
 class ModelOptions(Options):

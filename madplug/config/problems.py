@@ -89,13 +89,7 @@ def fields_at(model: Any, place: Sequence[str | int]) -> list[str]:
     """The keys that a table nested in a model may have."""
     for step in place:
         model = _inside(model, step)
-    return [name for kind in unions(model) for name in _fields(kind)]
-
-
-def _fields(kind: Any) -> Mapping[str, Any]:
-    """The fields of a model or of a typed dictionary."""
-    fields: Mapping[str, Any] = getattr(kind, "model_fields", None) or {}
-    return getattr(kind, "__annotations__", {}) if hasattr(kind, "__total__") else fields
+    return [name for kind in unions(model) for name in getattr(kind, "model_fields", {})]
 
 
 def _inside(model: Any, step: str | int) -> Any:

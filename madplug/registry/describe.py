@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from madplug.component import Component, kind_of
 from madplug.errors import UserError, nearest
 from madplug.kinds import Paradigm
-from madplug.options import Names, Price, Volatile, complete
+from madplug.options import Names, Volatile, complete
 from madplug.registry.installed import Registry
 from madplug.registry.offers import Offer
 from madplug.rows import plain
@@ -27,7 +27,7 @@ WIDTH = 100
 _PLURALS = {"table": "tables", "list of anything": "lists"}
 """Plurals for `list of ...`; other types stay as they are, as in `list of text`."""
 _TYPES = {str: "text", int: "integer", float: "number", bool: "true/false", type(None): "none", Path: "path",
-          Any: "anything", dict: "table", list: "list", Price: "table of number"}
+          Any: "anything", dict: "table", list: "list"}
 
 
 def kinds(registry: Registry) -> dict[str, str]:

@@ -13,5 +13,5 @@ from __future__ import annotations
 from madplug.testing.defaults import AnyMove, LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug.testing.play import Played, Scripted, debate_from, play, transcript_from, wait_for
 
-__all__ = ["AnyMove", "LastRound", "PlainStyle", "Played", "Scripted", "SeeAll", "SpeakAll", "StrippedText", "debate_from",
-           "play", "transcript_from", "wait_for"]
+__all__ = ["AnyMove", "LastRound", "PlainStyle", "Played", "Scripted", "SeeAll", "SpeakAll", "StrippedText",
+           "debate_from", "play", "transcript_from", "wait_for"]
