@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pluggy import HookImpl
+
 from madplug.component import Component
 from madplug.config.read import start_alone, unreached
 from madplug.debate.cell import BoundStyle, Cell, moves_of
@@ -90,9 +92,10 @@ def check_hooks(component: Component, place: str) -> Iterator[Problem]:
         elif wrong := _wrong_kind(method, wraps=marked["wrapper"] or marked["hookwrapper"]):
             yield Problem(place, f"{who}: the hook '{hook}' {wrong}")
         else:
-            given = list(inspect.signature(RUN_HOOKS[hook]).parameters)
-            yield from (Problem(place, f"{who}: the hook '{hook}' has no argument '{name}'; it has {', '.join(given)}")
-                        for name in _asked(component, method) if name not in given)
+            given = inspect.signature(RUN_HOOKS[hook]).parameters
+            asked = HookImpl(component, "", getattr(component, name), marked).argnames
+            yield from (Problem(place, f"{who}: the hook '{hook}' has no argument '{odd}'; it has {', '.join(given)}")
+                        for odd in asked if odd not in given)
 
 
 def _wrong_kind(method: Any, *, wraps: bool) -> str | None:
@@ -104,13 +107,6 @@ def _wrong_kind(method: Any, *, wraps: bool) -> str | None:
     if wraps and not inspect.isgeneratorfunction(method):
         return "is marked wrapper=True but never yields; write `result = yield` and return the result to use"
     return "yields; mark it @hookimpl(wrapper=True)" if not wraps and inspect.isgeneratorfunction(method) else None
-
-
-def _asked(component: Component, method: Any) -> list[str]:
-    """The arguments that a hook method requires: those without a default, except `self`."""
-    static = isinstance(inspect.getattr_static(component, method.__name__, None), staticmethod)
-    parameters = list(inspect.signature(method).parameters.values())[0 if static else 1:]
-    return [p.name for p in parameters if p.default is p.empty]
 
 
 # Cells

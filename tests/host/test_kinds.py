@@ -11,7 +11,6 @@ import madplug
 from madplug import (
     Decision,
     DecisionProtocol,
-    Extension,
     Options,
     Reply,
     Visibility,
@@ -108,10 +107,7 @@ def test_components_without_a_name_are_called_by_their_class():
         def at_end(self, debate):
             return Decision("A", reason="because")
 
-    class Idle(Extension):
-        pass
-
-    played = play(replies=["A"] * 3, decision=Bare(), extensions=[Idle()])
+    played = play(replies=["A"] * 3, decision=Bare())
     assert (played.decision.key, played.problems) == ("A", [])
 
 

@@ -11,7 +11,6 @@ from tests_support import OneByOne, Openings, Reviews, made, redo_once
 
 from madplug import (
     Decision,
-    DecisionProtocol,
     Extension,
     Message,
     Persona,
@@ -87,26 +86,20 @@ def test_what_a_review_says_is_a_message_that_nobody_wrote():
 
 
 def test_an_extension_further_out_can_change_what_one_further_in_says_of_a_round():
-    class Say(Extension):
-        """Says something, or nothing, after a while."""
-
-        name = "say"
-
-        def __init__(self, text):
-            super().__init__()
-            self.text = text
-
+    def say(text):
         @hookimpl(wrapper=True)
-        def madplug_round_ended(self, debate):
+        def round_ended(self, debate):
             inner = yield
 
             async def review():
                 said = await maybe_await(inner)
-                return said if self.text is None else Review(say=f"{said.say if said else ''}{self.text}")
+                return said if text is None else Review(say=f"{said.say if said else ''}{text}")
 
             return review()
 
-    extensions = [Say(None), Say("first"), Say(" and second")]
+        return made(Extension, madplug_round_ended=round_ended)
+
+    extensions = [say(None), say("first"), say(" and second")]
     played = play(replies=lambda request: "A", agents=1, rounds=2, extensions=extensions)
     assert [m.content for m in played.messages if m.agent is None] == ["first and second"] * 2
 
@@ -143,17 +136,12 @@ def test_a_fallback_is_never_an_agreement():
 
 
 def test_a_phase_may_replace_the_decision_and_leave_notes():
-    class Doubt(Phase):
-        """Asks once more."""
+    async def doubt(self, debate, decision):
+        said = await debate.ask("sure?", purpose="challenge", agent=debate.agents[0])
+        debate.notes["doubt"] = {"was": decision.key}
+        return Decision(said.text)
 
-        name = "doubt"
-
-        async def run(self, debate, decision):
-            said = await debate.ask("sure?", purpose="challenge", agent=debate.agents[0])
-            debate.notes["doubt"] = {"was": decision.key}
-            return Decision(said.text)
-
-    played = play(replies={0: ["A", "B"], 1: ["A"]}, agents=2, phases=[Doubt()])
+    played = play(replies={0: ["A", "B"], 1: ["A"]}, agents=2, phases=[made(Phase, run=doubt)])
     assert (played.decision.key, played.result.notes) == ("B", {"doubt": {"was": "A"}})
     behind_messages = {key for message in played.messages for key in message.calls}
     assert len(played.result.other_calls) == 1, "the call is behind no message, and is on record all the same"
@@ -244,14 +232,12 @@ def test_asking_without_a_model_is_an_error_of_the_component():
 
 
 def test_two_names_of_one_model_are_asked_one_call_each():
-    class AsksBoth(DecisionProtocol):
-        name = "asks_both"
+    async def asks_both(self, debate):
+        asks = (debate.ask("the same request", model=name, purpose="judge") for name in debate.models)
+        return Decision(" ".join(c.text for c in await debate.ask_all(asks)))
 
-        async def at_end(self, debate):
-            asks = (debate.ask("the same request", model=name, purpose="judge") for name in debate.models)
-            return Decision(" ".join(c.text for c in await debate.ask_all(asks)))
-
-    played = play(decision=AsksBoth(), models=("one", "two"), agents=1, replies=["A", "first", "second"])
+    played = play(decision=made(LastRound, at_end=asks_both), models=("one", "two"), agents=1,
+                  replies=["A", "first", "second"])
     assert (played.decision.key, played.result.calls) == ("first second", 3)
     assert len(played.requests) == 3
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from tests_support import made
 
-from madplug import DecisionProtocol, Extension, Reply, Style, Turn, TurnOrder, hookimpl
+from madplug import DecisionProtocol, Extension, Reply, Style, Turn, hookimpl
 from madplug.store import MemoryStore
-from madplug.testing import AnyMove, LastRound, PlainStyle, StrippedText, play
+from madplug.testing import AnyMove, LastRound, PlainStyle, SpeakAll, StrippedText, play
 
 
 class Twice(Style):
@@ -33,49 +33,32 @@ def test_a_message_names_its_calls_and_the_model_that_answered_last():
 
 
 def test_calls_of_a_decision_belong_to_no_message():
-    class Asks(LastRound):
-        """Asks before it decides."""
-
-        async def at_end(self, debate):
-            await debate.ask("sure?", purpose="vote")
-            return super().at_end(debate)
+    async def at_end(self, debate):
+        await debate.ask("sure?", purpose="vote")
+        return LastRound().at_end(debate)
 
     store = MemoryStore()
-    played = play(replies=lambda r: "A", agents=2, decision=Asks(), store=store)
+    played = play(replies=lambda r: "A", agents=2, decision=made(LastRound, at_end=at_end), store=store)
     attached = {key for m in played.messages for key in m.calls}
     assert [row["purpose"] for row in store.calls() if row["key"] not in attached] == ["vote"]
 
 
-class Censor(Extension):
-    """Shows agent 0 everything in capitals."""
-
-    name = "censor"
-
+def test_what_was_shown_otherwise_than_it_stands_on_record_is_recorded():
     @hookimpl(wrapper=True)
-    def madplug_view(self, debate, turn):
+    def capitals(self, debate, turn):
         view = yield
         return [replace(m, content=m.content.upper()) for m in view] if turn.agent.id == 0 else view
 
-
-def test_what_was_shown_otherwise_than_it_stands_on_record_is_recorded():
-    played = play(replies=lambda r: "a", agents=2, rounds=2, extensions=[Censor()])
+    played = play(replies=lambda r: "a", agents=2, rounds=2, extensions=[made(Extension, madplug_view=capitals)])
     assert [(m.seen, m.altered) for m in played.messages] == [((), ()), ((), ()), ((0, 1), (0, 1)), ((0, 1), ())]
 
 
-class Briefed(TurnOrder):
-    """Gives each turn something to keep."""
-
-    name = "briefed"
-    moves = frozenset({"improve"})
-
-    def waves(self, debate):
-        yield [Turn(agent, data={"briefed": {"nth": agent.id}}) for agent in debate.agents]
-
-
 def test_what_a_turn_carries_goes_into_the_message_it_causes():
+    briefed = made(SpeakAll, waves=lambda self, debate: [
+        [Turn(agent, data={"briefed": {"nth": agent.id}}) for agent in debate.agents]])
     noting = made(Style, moves=AnyMove(), respond=lambda self, debate, turn, view: Reply(
         "A", data={"noting": turn.data["briefed"]["nth"] + 10}))
-    played = play(turns=Briefed(), styles=[noting], agents=2)
+    played = play(turns=briefed, styles=[noting], agents=2)
     assert [dict(m.data) for m in played.messages] == [{"briefed": {"nth": i}, "noting": i + 10} for i in (0, 1)]
 
 
@@ -126,9 +109,3 @@ def test_a_turn_that_gives_no_answer_by_design_is_told_from_one_whose_answer_can
     given = made(PlainStyle, respond=lambda self, debate, turn, view: reply)
     message = play(styles=[given], agents=1).messages[0]
     assert (message.answer, message.key, message.answers) == (answer, answer or None, asked)
-
-
-def test_whether_a_reply_answers_is_true_or_false():
-    odd = made(PlainStyle, respond=lambda self, debate, turn, view: Reply("A", answers=None))
-    error = play(styles=[odd], agents=1, expect_failure=True).result.error
-    assert "respond returned a Reply whose answers is NoneType None; expected a valid boolean" in error
