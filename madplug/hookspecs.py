@@ -178,6 +178,8 @@ def madplug_round_ended(debate: Debate) -> Review | Awaitable[Review | None] | N
     """
 
 
+REGISTRATION_HOOKS: Mapping[str, Callable[..., Any]] = {
+    name: hook for name, hook in globals().items() if name.startswith("madplug_register_")}
 RUN_HOOKS: Mapping[str, Callable[..., Any]] = {
-    name: hook for name, hook in globals().items() if getattr(hook, "madplug_spec", {}).get("firstresult")}
-"""The hooks of a run by name."""
+    name: hook for name, hook in globals().items() if name.startswith("madplug_") and name not in REGISTRATION_HOOKS}
+"""The hooks by name."""

@@ -11,9 +11,10 @@ from pluggy import HookImpl
 from madplug.component import Component
 from madplug.config.read import start_alone, unreached
 from madplug.debate.cell import BoundStyle, Cell, moves_of
-from madplug.errors import Problem, listed, message_of, nearest, nearest_or_all
+from madplug.errors import Problem, listed, message_of, nearest_or_all
 from madplug.hookspecs import RUN_HOOKS
 from madplug.kinds import Model
+from madplug.registry.offers import misspelt
 from madplug.rows import to_json
 from madplug.text import count
 
@@ -80,20 +81,16 @@ def check_own(component: Component, cell: Cell, place: str) -> Iterator[Problem]
 
 def check_hooks(component: Component, place: str) -> Iterator[Problem]:
     """Hooks of a component that do not exist, are not marked, or are not written as pluggy requires."""
-    who = component.full_name
-    for name in (n for n in dir(type(component)) if n.startswith("madplug_")):
-        method = getattr(type(component), name)
-        marked = getattr(method, "madplug_impl", None)
-        hook = marked["specname"] or name if marked else name
-        if hook not in RUN_HOOKS:
-            yield Problem(place, f"{who} implements the hook '{hook}', which does not exist{nearest(hook, RUN_HOOKS)}")
-        elif marked is None:
-            yield Problem(place, f"{who}: '{hook}' is not marked with @hookimpl, so it is never called")
-        elif wrong := _wrong_kind(method, wraps=marked["wrapper"] or marked["hookwrapper"]):
+    cls, who = type(component), component.full_name
+    yield from (Problem(place, f"{who}: {text}") for text in misspelt(cls, RUN_HOOKS))
+    for method in (getattr(component, name) for name in dir(cls) if hasattr(getattr(cls, name), "madplug_impl")):
+        marked = method.madplug_impl
+        hook = marked["specname"] or method.__name__
+        if wrong := _wrong_kind(method, wraps=marked["wrapper"] or marked["hookwrapper"]):
             yield Problem(place, f"{who}: the hook '{hook}' {wrong}")
-        else:
+        elif hook in RUN_HOOKS:
             given = inspect.signature(RUN_HOOKS[hook]).parameters
-            asked = HookImpl(component, "", getattr(component, name), marked).argnames
+            asked = HookImpl(component, "", method, marked).argnames
             yield from (Problem(place, f"{who}: the hook '{hook}' has no argument '{odd}'; it has {', '.join(given)}")
                         for odd in asked if odd not in given)
 

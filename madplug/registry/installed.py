@@ -7,10 +7,9 @@ invalid, becomes a problem with its distribution and version; the others are not
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from madplug.component import Component, kind_of
 from madplug.errors import Problem, UserError, message_of, nearest
 from madplug.kinds import HOST_KINDS, Observer
 from madplug.registry.local import from_session
-from madplug.registry.offers import Offer, component_problem, kind_problem, new_kind_problem
+from madplug.registry.offers import Offer, component_problem, kind_problem, misspelt, new_kind_problem
 from madplug.text import a
 
 _BROKEN = (Exception, SystemExit)
@@ -150,36 +149,30 @@ class Registry:
         for name in self._sources if plugin is None else [plugin]:
             if name not in self._added:
                 self._added.add(name)
-                self._call_each("madplug_register_commands", "cannot add its commands", lambda function: function(cli),
-                                [name])
+                self._call_each("madplug_register_commands", "cannot add its commands", cli, plugins=[name])
 
     def hints(self, folder: Path) -> list[str]:
         """What plugins suggest to do with a study that has been run."""
-        found: list[str] = []
-        self._call_each("madplug_register_hints", "cannot suggest what to do next",
-                        lambda function: found.extend(map(str, function(folder) or ())))
-        return found
+        return list(map(str, self._call_each("madplug_register_hints", "cannot suggest what to do next", folder)))
 
     def progress(self) -> list[Observer]:
         """What plugins show the progress of a study on, where this process runs."""
-        found: list[Observer] = []
-        self._call_each("madplug_register_progress", "cannot show the progress",
-                        lambda function: found.extend(function() or ()))
-        return found
+        return self._call_each("madplug_register_progress", "cannot show the progress")
 
-    def _call_each(self, hook: str, failure: str, call: Callable[[Callable[..., Any]], object],
-                   plugins: Collection[str] | None = None) -> None:
-        """Call every plugin that implements a hook, or those of these; one that fails is a problem."""
+    def _call_each(self, hook: str, failure: str, *arguments: Any, plugins: Collection[str] | None = None) -> list[Any]:
+        """What every plugin that implements a hook gives, or those of these; one that fails is a problem."""
+        found: list[Any] = []
         plugins = self._sources if plugins is None else plugins
         for plugin in plugins:
             self._load(plugin)
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
             try:
                 if implementation.plugin_name in plugins:
-                    call(implementation.function)
+                    found += implementation.function(*arguments) or ()
             except _BROKEN as error:
                 place = self._sources[implementation.plugin_name].place
                 self.problems.append(Problem(place, f"{failure}: {message_of(error)}"))
+        return found
 
     # Loading
 
@@ -203,7 +196,7 @@ class Registry:
         except _BROKEN as error:
             self.problems.append(Problem(source.place, f"does not load: {message_of(error)}"))
             return
-        self.problems += [Problem(source.place, text) for text in _misspelt(module)]
+        self.problems += [Problem(source.place, text) for text in misspelt(module, hookspecs.REGISTRATION_HOOKS)]
         bases = {f"madplug_register_{base.plural}": base for base in HOST_KINDS}
         bases["madplug_register_components"] = Component
         for caller in self._manager.get_hookcallers(module) or ():
@@ -259,15 +252,3 @@ def _for_another(source: Source) -> str | None:
             return (f"is built for madplug {need.specifier}, and this is {__version__}; "
                     f"pip install --upgrade madplug {source.distribution}")
     return None
-
-
-def _misspelt(module: Any) -> Iterator[str]:
-    """Hooks that do not exist, and hook functions that are not marked."""
-    known = [name for name in vars(hookspecs) if name.startswith("madplug_register_")]
-    for name in (name for name in dir(module) if name.startswith("madplug_")):
-        value = getattr(module, name)
-        marked = getattr(value, "madplug_impl", None) is not None
-        if name in known and not marked:
-            yield f"'{name}' is not marked with @hookimpl, so it is never called"
-        elif name not in known and (marked or callable(value)) and not inspect.ismodule(value):
-            yield f"implements the hook '{name}', which does not exist{nearest(name, known)}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from madplug.component import Component, field_of
+from madplug.errors import nearest
 from madplug.events import METHODS
 from madplug.kinds import Observer
 from madplug.options import Options
@@ -88,6 +89,18 @@ def _method_problem(cls: type[Component]) -> str | None:
         if found := get_close_matches(name, METHODS.values(), n=1, cutoff=0.8):
             return f"{cls.__qualname__}.{name} is called by no event; did you mean '{found[0]}'?"
     return None
+
+
+def misspelt(owner: object, known: Collection[str]) -> Iterator[str]:
+    """Hooks of a plugin's module or of a class that do not exist or are not marked. known: names of hooks there."""
+    for name in (n for n in dir(owner) if n.startswith("madplug_")):
+        value = getattr(owner, name)
+        marked = getattr(value, "madplug_impl", None)
+        hook = marked["specname"] or name if marked else name
+        if hook not in known and (marked or inspect.isroutine(value)):
+            yield f"implements the hook '{hook}', which does not exist{nearest(hook, known)}"
+        elif hook in known and not marked:
+            yield f"'{hook}' is not marked with @hookimpl, so it is never called"
 
 
 def new_kind_problem(base: type[Component], known: Iterable[type[Component]]) -> str | None:

@@ -217,9 +217,9 @@ def test_data_on_record_reads_pickles_and_copies_like_any_table():
 
 @pytest.mark.parametrize(("body", "message"), [
     ("@hookimpl\n    def madplug_views(self, debate): pass",
-     " implements the hook 'madplug_views', which does not exist; did you mean 'madplug_view'?"),
+     ": implements the hook 'madplug_views', which does not exist; did you mean 'madplug_view'?"),
     ("@hookimpl(specname='madplug_veiw')\n    def madplug_told(self, debate): pass",
-     " implements the hook 'madplug_veiw', which does not exist; did you mean 'madplug_view'?"),
+     ": implements the hook 'madplug_veiw', which does not exist; did you mean 'madplug_view'?"),
     ("@hookimpl(specname='madplug_view')\n    def madplug_told(self, debate, turn, sink=print): pass", ""),
     ("def madplug_view(self, debate, turn): pass",
      ": 'madplug_view' is not marked with @hookimpl, so it is never called"),
