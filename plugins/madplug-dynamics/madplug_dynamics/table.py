@@ -13,11 +13,14 @@ Keys = Sequence[str | None]
 
 
 def columns(debate: Debate) -> dict[int, list[str | None]]:
-    """Each voter's key, or None, by round; without rounds in which no voter was to give an answer, such as reviews."""
-    voters = {agent.id for agent in debate.voters}
-    asked = {m.round for m in debate.transcript.messages if m.answers and m.agent in voters}
+    """By round, the key, or None, of each voter that was to give an answer; without rounds in which none was, such as
+    reviews.
+    """
+    asked = {(m.agent, m.round) for m in debate.transcript.messages if m.answers}
     rows = debate.transcript.answers(debate.voters)
-    return {k: list(column) for k, column in enumerate(zip(*rows, strict=True), 1) if k in asked}
+    found = {k: [key for agent, key in zip(debate.voters, column, strict=True) if (agent.id, k) in asked]
+             for k, column in enumerate(zip(*rows, strict=True), 1)}
+    return {k: keys for k, keys in found.items() if keys}
 
 
 def histories(debate: Debate) -> list[list[str | None]]:

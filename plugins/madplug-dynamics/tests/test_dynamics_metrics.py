@@ -16,7 +16,7 @@ from madplug import (
     pictures_in,
 )
 from madplug.debate.state import change
-from madplug.testing import debate_from, play, wait_for
+from madplug.testing import debate_from, play, transcript_from, wait_for
 from madplug_dynamics import (
     Agreement,
     Answers,
@@ -184,6 +184,11 @@ def test_a_round_of_reviews_is_no_disagreement_and_changes_no_mind():
     assert "round_2" not in parts
     assert wait_for(Entropy().score(debate, ()))["last"] == pytest.approx(0.9183, abs=1e-4)
     assert wait_for(Flips().score(debate, ()))["changed"] == 0
+
+
+def test_voters_who_were_not_asked_do_not_disagree():
+    parts = wait_for(Agreement().score(debate_from("A A B B", transcript=transcript_from("A A")), ()))
+    assert (parts["last"], parts["unanimous"]) == (1, 1)
 
 
 class Places(Service):

@@ -77,7 +77,7 @@ def test_a_recorded_debate_is_decided_at_any_threshold():
     assert (recorded.decision.key, recorded.result.notes["gate"]["tokens"]) == ("B", 18)
     for threshold, key, messages in ((0.6, "A\nConfidence: 70", 1), (0.8, "B", 9)):
         cell = gated(["x"] * 9, threshold=threshold).debate.cell
-        again = type(recorded.debate)(cell, recorded.result.sample)
+        again = type(recorded.debate)(cell, recorded.result.sample, client=recorded.debate.client)
         assert wait_for(follow(again, recorded.result)).key == key
         assert len(again.transcript.messages) == messages
 

@@ -47,9 +47,8 @@ def told(folder: Path) -> Iterator[str]:
 
 def _unscored(cells: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """A sentence for each metric that gave some debates no score. cells: those of `summary.json`."""
-    lost, of = Counter[str](), Counter[str]()
-    for cell in cells:
-        lost.update(cell["unscored"])
-        of.update(dict.fromkeys(cell["unscored"], cell["done"]))
+    found = [*cells]
+    lost: Counter[str] = sum((Counter(cell["unscored"]) for cell in found), Counter())
     for metric, n in lost.items():
-        yield f"{metric} has no score in {n} of {count(of[metric], 'debate')}, which its means leave out"
+        of = count(sum(cell["done"] for cell in found), "debate")
+        yield f"{metric} has no score in {n} of {of}, which its means leave out"

@@ -81,14 +81,14 @@ class Analysis:
     # Groups
 
     def _groups(self, by: Sequence[str]) -> list[Group]:
-        """The groups, in the order of their first cells; a model separates them unless nothing else varies."""
+        """The groups, in the order of their first cells; other models separate them unless nothing else varies."""
         varied = [f for f in self.factors.factors if f.name != STUDY]
         data = [f.name for f in varied if f.is_data]
         models = [f.name for f in varied if f.is_model] if any(not f.is_data and not f.is_model for f in varied) else []
         names = list(dict.fromkeys([*data, *(by or models)]))
         found: dict[tuple[str, ...], Group] = {}
         for i, levels in enumerate(self.factors.of_cell):
-            key = tuple(levels[name] for name in names)
+            key = tuple("+".join(sorted(levels[name].split("+"))) if name in models else levels[name] for name in names)
             found.setdefault(key, Group(dict(zip(names, key, strict=True)), [])).cells.append(i)
         return list(found.values())
 

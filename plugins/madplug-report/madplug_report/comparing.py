@@ -36,7 +36,8 @@ class Comparisons:
                     self._compare(i, group.baseline, "baseline")
         for i, facts in enumerate(analysis.debates.cells):
             j = matched(analysis, facts)
-            if j is not None and i != j and not any(j == g.baseline and i in g.cells for g in analysis.groups):
+            done = {frozenset((g.baseline, c)) for g in analysis.groups for c in g.cells}
+            if j is not None and i != j and {i, j} not in done:
                 self._compare(i, j, f"matched by {facts.match['by']}")
         for i, values, means in _resampled(self._wait):
             self.found[i] |= {**_interval(intervals.of_mean(values, means)), "resamples": len(means)}

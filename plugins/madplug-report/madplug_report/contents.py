@@ -123,8 +123,9 @@ def _pivot_notes(report: Mapping[str, Any], table: Mapping[str, Any]) -> list[st
 def figures(report: Mapping[str, Any]) -> Table:
     """Cell by cell."""
     several = len(report["metrics"]) > 1
-    head = ["cell", "debates", "samples × repeats", "undecided", "failed", *(["metric", "mean"] if several else
-            [report["metric"] or "metric"]), "95%", "std of repeats", "calls", "tokens", "tokens/right", "unread"]
+    head = ["cell", "debates", "samples × repeats", "undecided", "failed",
+            *(["metric", "mean"] if several else [report["metric"] or "metric"]), "95%", "std of repeats", "calls",
+            "tokens", "tokens/right", "unread answers"]
     rows = []
     for cell in report["cells"]:
         found = cell["metrics"].get(cell["metric"]) or {}
@@ -133,7 +134,7 @@ def figures(report: Mapping[str, Any]) -> Table:
                      *([cell["metric"] or NOTHING] if several else []), number(found.get("mean")),
                      interval(found.get("ci95")), number(found.get("std")), number(cell["calls"], 1),
                      number(cell["tokens"], 0), number(cell["tokens_per_right"], 0), percent(cell["unread"])])
-    return Table("Cells", head, rows, frozenset({"debates", "unread"}))
+    return Table("Cells", head, rows, frozenset({"debates", "unread answers"}))
 
 
 def comparisons(report: Mapping[str, Any]) -> Table:
@@ -183,16 +184,18 @@ def matched(report: Mapping[str, Any]) -> Table:
     head = ["cell", "matched to", "by", "calls", "its calls", "tokens", "its tokens", "difference", "95%", "p (Holm)",
             "undecided", "failed"]
     by_name = {cell["cell"]: cell for cell in report["cells"]}
-    compared = {(c["cell"], c["baseline"]): c for c in report["comparisons"]}
+    compared = {(c["cell"], c["baseline"]): (c["difference"], c["ci95"], c["p_holm"]) for c in report["comparisons"]}
+    for (cell, base), (difference, ci95, p) in [*compared.items()]:
+        compared.setdefault((base, cell), (-difference, ci95 and [-ci95[1], -ci95[0]], p))
     rows = []
     for cell in report["cells"]:
         other = by_name.get(cell["matched_to"])
         if other is None:
             continue
-        c = compared.get((cell["cell"], other["cell"])) or {}
+        difference, ci95, p = compared.get((cell["cell"], other["cell"]), (None, None, None))
         rows.append([label(cell), label(other), cell["match"].get("by", ""), number(cell["calls"], 1),
                      number(other["calls"], 1), number(cell["tokens"], 0), number(other["tokens"], 0),
-                     signed(c.get("difference")), interval(c.get("ci95"), signed), p_value(c.get("p_holm")),
+                     signed(difference), interval(ci95, signed), p_value(p),
                      percent(cell["undecided"]), percent(cell["failed"])])
     return Table("Matched budgets", head, rows)
 

@@ -9,6 +9,9 @@ import pytest
 
 from madplug import Decision, Message, Sample, Vote
 from madplug.store import open_recorder
+from madplug_report.building import Wanted, build
+from madplug_report.contents import tables
+from madplug_report.tables import signed
 
 
 @pytest.fixture
@@ -338,6 +341,15 @@ def test_matched_cells_are_compared_with_what_they_are_matched_to(study, kit, re
     (c,) = [c for c in report["comparisons"] if c["why"] != "baseline"]
     assert (c["cell"], c["baseline"], c["why"]) == ("sc", "debate", "matched by calls")
     assert report["family"] == 3
+
+
+def test_a_baseline_that_is_matched_to_another_cell_is_compared_with_it_once(study, kit):
+    cells = [kit.Drawn("debate", skill=0.9), kit.Drawn("sc", agents=6, rounds=1, table={
+        "match": {"cell": "debate", "by": "calls"}})]
+    report = build([study(cells, samples=50)], Wanted(baseline="sc"))
+    assert report["family"] == 1
+    (row,) = next(table for table in tables(report) if table.title == "Matched budgets").rows
+    assert row[7] == signed(-report["comparisons"][0]["difference"])
 
 
 def test_the_pareto_front_has_what_nothing_beats_in_both(study, kit, reported):

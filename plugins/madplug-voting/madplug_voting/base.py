@@ -108,8 +108,9 @@ class Voting(DecisionProtocol):
         slate, tally = poll.slate, poll.tally
         if not slate:
             return Decision.undecided("no voter gave an answer that could be read")
-        why = f"a tie of {len(tally.leading)} in round {debate.round}" if tally.tie else \
-            f"no valid ballot in round {debate.round}"
+        why = f"{f'a tie of {len(tally.leading)}' if tally.tie else 'no valid ballot'} in round {debate.round}"
+        if tally.tie and len({one.key for one in slate}) < len(slate):
+            why += ', where equal answers were solutions of their own (dedupe = "none")'
         votes = tuple(b.vote(slate) for b in poll.ballots)
         undecided = Decision(None, scores=self._scores(poll), votes=votes, tie=tally.tie, reason=why)
         if self.options.fallback == "none":

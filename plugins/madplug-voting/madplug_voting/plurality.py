@@ -70,11 +70,12 @@ class Plurality(DecisionProtocol):
 
     def decide(self, debate: Debate, answers: Answers) -> Decision:
         """The count."""
-        votes = tuple(self._vote(agent, answers) for agent in debate.voters)
+        spoke = {m.agent for m in debate.transcript.messages if m.answers}  # who was never asked casts no vote
+        votes = tuple(self._vote(agent, answers) for agent in debate.voters if agent.id in spoke)
         scores = {key: float(count) for key, count in Counter(key for key, _ in answers.values()).items()}
         if not scores:
             return Decision(None, votes=votes, reason="no voter gave an answer that could be read")
-        most = f"{max(scores.values()):g} of {len(votes)} voters"
+        most = f"{max(scores.values()):g} of {len(debate.voters)} voters"
         leading = leaders(scores)
         chosen = break_tie(debate, leading, self.options.tie, f"voting.plurality:tie:{debate.round}")
         if chosen is None:
@@ -82,7 +83,7 @@ class Plurality(DecisionProtocol):
                             reason=f"a tie of {len(leading)}: {most} each")
         answer, tie = next(text for key, text in answers.values() if key == chosen), len(leading) > 1
         reason = f"{most}; a tie, broken by '{self.options.tie}'" if tie else most
-        agreed = has_clear_lead(scores, unread=len(votes) - len(answers))
+        agreed = has_clear_lead(scores, unread=len(debate.voters) - len(answers))
         return Decision(chosen, wording(debate, chosen, answer), agreed, scores, votes, tie, reason=reason)
 
     async def answers(self, debate: Debate) -> Answers:

@@ -84,6 +84,7 @@ def test_a_tie_without_a_fallback_and_a_broken_one_are_reported_and_not_agreed(o
 def test_equal_answers_split_the_vote_unless_they_are_merged():
     split = vote(Simple(), ["x", "x", "y"], ["0", "1", "2"])
     assert (split.decision.fallback, split.decision.tie) == (True, True)
+    assert 'where equal answers were solutions of their own (dedupe = "none")' in split.decision.reason
     merged = vote(Simple(dedupe="canon"), ["x", "x", "y"], ["0", "0", "1"])
     assert (merged.decision.key, merged.decision.scores) == ("x", {"x": 2.0, "y": 1.0})
     assert [s["agents"] for s in merged.result.notes["voting"][0]["solutions"]] == [[0, 1], [2]]

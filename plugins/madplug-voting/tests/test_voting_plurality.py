@@ -3,7 +3,7 @@ import pytest
 
 from madplug import Persona
 from madplug.records import Plan
-from madplug.testing import debate_from, play, wait_for
+from madplug.testing import debate_from, play, transcript_from, wait_for
 from madplug_voting import Plurality
 
 
@@ -33,6 +33,11 @@ def test_scores_and_votes_are_kept():
     assert decision.scores == {"B": 2.0, "A": 1.0}
     assert [(v.agent, dict(v.weights), v.valid) for v in decision.votes] == [
         (0, {"B": 1.0}, True), (1, {"A": 1.0}, True), (2, {"B": 1.0}, True), (3, {}, False)]
+
+
+def test_a_voter_who_never_spoke_casts_no_vote_and_is_counted_among_the_voters():
+    decision = decide("A B B B", transcript=transcript_from("A B B"))
+    assert ([v.agent for v in decision.votes], decision.reason) == ([0, 1, 2], "2 of 4 voters")
 
 
 def test_with_a_vote_round_it_ends_the_debate_there_or_after_the_tie():

@@ -49,10 +49,11 @@ def against(report: Mapping[str, Any]) -> Chart | None:
     luck = " With this many cells, some are there by chance." if len(cells) > 12 else ""
     curve = (" The curve is the vote of the first 1, 2, 3, ... of a cell's independent samples, or of all where a "
              "debate has fewer, their tokens taken in proportion.") if any(c["vote_of_first"] for c in cells) else ""
+    group = "of the same models and questions " if len(report["groups"]) > 1 else ""
     some = " Only the front and the baseline are named." if len(key) < len(cells) else ""
     same = "" if "calls" in costs else f" Calls per debate: {' or '.join(f'{n:g}' for n in calls)}."
     return sheet.chart("cost", f"Accuracy against {' and '.join(costs)}",
-                       f"On the front no other cell is as good for less.{luck}{some}{curve}{same}",
+                       f"On the front no other cell {group}is as good for less.{luck}{some}{curve}{same}",
                        [{"cell": c["label"], "calls": c["calls"], "tokens": c["tokens"], "read": c["read"],
                          "written": c["written"], "cost_usd": c["cost_usd"], **spread(f)}
                         for c in cells if (f := score(c))])
