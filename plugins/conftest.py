@@ -177,12 +177,22 @@ models = {json.dumps(list(models))}
     return run
 
 
+@pytest.fixture(params=["choice", "number", "free"])
+def kind_of_answer(request):
+    """An answer format as a run file names it, a question for it, and an answer to that."""
+    row = {"id": "q1", "question": "Which?"}
+    return {"choice": ('"choice"', row | {"choices": ["one", "two"], "reference": "B"}, "B"),
+            "number": ('"number"', row | {"reference": "2"}, "2"),
+            "free": ('"free"', row | {"reference": "So."}, "So")}[request.param]
+
+
 @pytest.fixture
 def run_on_endpoint(tmp_path, registry):
     """Runs a study's run file against an endpoint that records what it is asked: `run(toml, rows, replies)`.
 
     rows: the questions, as rows of `files.table`. replies: the reply to a request's body. Gives the results, in the
-    order of cells, and the bodies of all requests, in the order of arrival. The run file's `{url}` is the endpoint's.
+    order of cells, and the bodies of all requests, in the order of arrival. A run file that names no data set has
+    these rows, this answer format, and models of these names at the endpoint, whose address is `{url}` in it.
     """
     for plugin in ("answers", "files", "openai"):
         pytest.importorskip(f"madplug_{plugin}")
@@ -190,8 +200,11 @@ def run_on_endpoint(tmp_path, registry):
     from madplug.study import StudyRun, load
     from madplug_testing.endpoint import running_endpoint
 
-    def run(toml, rows, replies):
+    def run(toml, rows, replies, models="m", answers='"choice"'):
         wrong = []
+        if "dataset = {" not in toml:
+            toml = f'dataset = {{use = "files.table", path = "q.jsonl", answers = {answers}}}\n' + "".join(
+                f'models.{m} = {{use = "openai.chat", model = "{m}", base_url = "{{url}}"}}\n' for m in models) + toml
 
         def reply(body):
             try:

@@ -89,8 +89,6 @@ def test_agents_that_are_not_there_are_a_problem():
 
 
 SWEEP = """
-dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
-models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
 debate = {paradigm = "freemad.n", agents = 4}
 [sweep]
 extensions = [[{use = "attack.drop"}], [{use = "attack.alter"}], [{use = "attack.inject"}],

@@ -6,9 +6,6 @@ import pytest
 
 STUDY = """
 %s
-dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
-models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
-models.x = {use = "openai.chat", model = "x", base_url = "{url}"}
 metrics = ["challenge.outcome"]
 [debate]
 paradigm = "som.debate"
@@ -37,7 +34,7 @@ def challenge(run_on_endpoint):
             return "AGREE" if "Examine it critically" in str(body["messages"]) else f"Final answer: {decided}"
 
         study = STUDY % ("oracle = true" if oracle else "", "wrong", WRONG)
-        (result,), bodies = run_on_endpoint(study, [row], say)
+        (result,), bodies = run_on_endpoint(study, [row], say, models="mx")
         return result.notes["challenge"]["wrong"], result.metrics.get("challenge.outcome.wrong.shown_right"), bodies
 
     return run
@@ -74,7 +71,7 @@ def test_every_prompt_can_be_pasted_with_its_role(run_on_endpoint):
     def say(body):
         return "Final answer: A" if body["model"] == "x" else "AGREE\nFinal answer: B"
 
-    _, bodies = run_on_endpoint(STUDY % ("", "wrong", options), [FOUR], say)
+    _, bodies = run_on_endpoint(STUDY % ("", "wrong", options), [FOUR], say, models="mx")
     [wrong] = [b["messages"] for b in bodies if b["model"] == "x"]
     assert wrong[0] == {"role": "system", "content": "SYSTEM"}
     assert "MISLEAD B" in wrong[-1]["content"]

@@ -8,12 +8,7 @@ from madplug import Decision, Phase
 from madplug.testing import play
 from madplug_dynamics import OutputTokens
 
-STUDY = """
-dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
-models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
-debate = {paradigm = "som.debate", agents = 2, rounds = 3}
-metrics = ["dynamics.output_tokens"]
-"""
+STUDY = 'debate = {paradigm = "som.debate", agents = 2, rounds = 3}\nmetrics = ["dynamics.output_tokens"]'
 
 
 def reply(body):

@@ -32,19 +32,13 @@ def test_nothing_is_said_of_scores_or_weights():
     assert text.endswith("{format}")
 
 
-RUN = """
-dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
-models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
-debate = {paradigm = "freemad.n", rounds = 3%s}
-"""
+RUN = 'debate = {paradigm = "freemad.n", rounds = 3%s}'
 ROWS = [{"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B"}]
 CLOSING = "end your reply with one line"
 
 
 def test_a_summary_is_examined_as_answers_are(run_on_endpoint):
-    extension = '}\nextensions = ["som.summary"]\n'
-    toml = (RUN % "").rstrip().removesuffix("}") + extension
-    _, bodies = run_on_endpoint(toml, ROWS, lambda body: "Final answer: B")
+    _, bodies = run_on_endpoint(RUN % "" + '\nextensions = ["som.summary"]', ROWS, lambda body: "Final answer: B")
     last = bodies[-1]["messages"][-1]["content"]
     assert last.startswith("Several agents worked on the same question. A summary of all their answers:\n\n")
     assert "Restate your own reasoning" in last

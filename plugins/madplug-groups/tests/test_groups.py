@@ -6,12 +6,6 @@ from madplug_groups import GroupExchange, Members, Stages
 
 SHORT = {"first": "QUESTION", "exchange": "OTHERS\n{answers}", "block": "{content}", "summary": "POOL\n{summary}",
          "summarise": "GROUP\n{answers}"}
-CHOICE = {"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B"}
-RUN = """
-dataset = {use = "files.table", path = "q.jsonl", answers = "%s"}
-models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
-debate = {paradigm = "groups.debate"}
-"""
 
 
 def numbered():
@@ -88,10 +82,9 @@ def test_every_stage_has_a_round_and_every_group_an_agent(run_debate, more, prob
         run_debate(f'paradigm = "groups.debate"\n{more}', ())
 
 
-@pytest.mark.parametrize(("answers", "row", "key"), [
-    ("choice", CHOICE, "B"), ("number", {"id": "q", "question": "1 + 1?", "reference": "2"}, "2"),
-    ("free", {"id": "q", "question": "Why?", "reference": "So."}, "So")])
-def test_it_works_with_choices_numbers_and_texts(run_on_endpoint, answers, row, key):
-    [result], bodies = run_on_endpoint(RUN % answers, [row], lambda body: f"Because.\nFinal answer: {key}")
+def test_it_works_with_choices_numbers_and_texts(run_on_endpoint, kind_of_answer):
+    answers, row, key = kind_of_answer
+    [result], bodies = run_on_endpoint('debate = {paradigm = "groups.debate"}', [row],
+                                       lambda body: f"Because.\nFinal answer: {key}", answers=answers)
     assert (len(bodies), result.decision.agreed) == (27, True)
     assert all("system" not in [m["role"] for m in body["messages"]] for body in bodies)

@@ -12,8 +12,6 @@ MARKED = {"first": "<q>", "exchange": "{answers}", "block": "{content}", "verify
 ROWS = [{"id": "q1", "question": "Which?", "choices": ["one", "two", "three", "four"], "reference": "D"}]
 STUDY = """
 oracle = true
-dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
-models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
 [debate]
 %s
 visibility = {use = "madc.order", strategy = "%s", rounds = "%s", inner = %s}
@@ -115,8 +113,6 @@ def test_power_decay_leaves_the_first_exchange_and_shuffles_ever_more():
 
 
 TABLE = """
-dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
-models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
 cells = [
   {name = "cot", debate = {paradigm = "madc.cot"}},
   {name = "sc", debate = {paradigm = "madc.self_consistency", agents = 5}},
@@ -144,15 +140,12 @@ def test_the_rows_of_the_table_share_the_first_answers(run_on_endpoint):
 
 
 def test_equal_answers_in_words_and_in_brackets_count_as_equal(run_on_endpoint):
-    study = """
-dataset = {use = "files.table", path = "q.jsonl", answers = {use = "answers.math", read_as = "madc"}}
-models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
-debate = {paradigm = "madc.debate", agents = 4}
-"""
     texts = iter(["The answer is: (two hundred eighty-four)", "The answer is: (7)", "The answer is: (9)",
                   "The answer is: (284)"])
     rows = [{"id": "q1", "question": "How many?", "reference": "284"}]
-    (result,), _ = run_on_endpoint(study, rows, lambda body: next(texts, "The answer is: (284)"))
+    (result,), _ = run_on_endpoint('debate = {paradigm = "madc.debate", agents = 4}', rows,
+                                   lambda body: next(texts, "The answer is: (284)"),
+                                   answers='{use = "answers.math", read_as = "madc"}')
     keys = [m.key for m in result.messages if m.round == 1]
     assert sorted(keys) == ["284", "284", "7", "9"]
     last = next(m for m in result.messages if m.round == 2 and keys[m.agent] in ("7", "9"))

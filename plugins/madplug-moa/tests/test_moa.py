@@ -7,14 +7,11 @@ from madplug.testing import play
 from madplug_moa import Aggregate, AggregateSequence, Losses, Propose, Rank
 
 RUN = """
-dataset = {use = "files.table", path = "q.jsonl", answers = "%s"}
-models.x = {use = "openai.chat", model = "x", base_url = "{url}"}
-models.y = {use = "openai.chat", model = "y", base_url = "{url}"}
 metrics = [{use = "moa.losses"}]
 [debate]
 agents = 3
 models = ["x", "y", "x"]
-%s
+paradigm = "moa.%s"
 """
 CHOICE = {"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B"}
 REFUSED = {"error": {"message": "the content is refused", "code": "content_filter"}}
@@ -33,7 +30,7 @@ def test_a_failed_proposer_is_left_out_and_the_numbers_close_up(run_on_endpoint)
             return f"{len(shown(body))} seen\nFinal answer: B"
         return REFUSED if body["model"] == "y" else "first\nFinal answer: A"
 
-    [result], bodies = run_on_endpoint(RUN % ("choice", 'paradigm = "moa.mixture"'), [CHOICE], reply)
+    [result], bodies = run_on_endpoint(RUN % "mixture", [CHOICE], reply, models="xy")
     layers = [shown(body) for body in bodies]
     assert sorted(layers[:3]) == [[], [], []]
     assert layers[3:6] == [["1. first", "2. first"]] * 3
@@ -97,12 +94,10 @@ def test_the_ranker_s_choice_is_returned_unchanged_or_else_the_first(said, chose
     assert (played.metrics["l.unread"], played.metrics["l.failed"]) == (unread, 0)
 
 
-@pytest.mark.parametrize(("answers", "row", "key"), [
-    ("choice", CHOICE, "B"), ("number", {"id": "q", "question": "1 + 1?", "reference": "2"}, "2"),
-    ("free", {"id": "q", "question": "Why?", "reference": "So."}, "So")])
-def test_it_works_with_choices_numbers_and_texts(run_on_endpoint, answers, row, key):
+def test_it_works_with_choices_numbers_and_texts(run_on_endpoint, kind_of_answer):
+    answers, row, key = kind_of_answer
     for paradigm in ("lite", "ranker"):
-        [result], _ = run_on_endpoint(RUN % (answers, f'paradigm = "moa.{paradigm}"'), [row],
-                                      lambda body: "2" if "the best?" in str(body) else f"Final answer: {key}")
+        [result], _ = run_on_endpoint(RUN % paradigm, [row], models="xy", answers=answers, replies=lambda body: (
+            "2" if "the best?" in str(body) else f"Final answer: {key}"))
         assert result.decision.answer
         assert result.decision.agreed

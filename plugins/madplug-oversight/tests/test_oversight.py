@@ -144,11 +144,8 @@ def test_a_sequential_debate_is_judged_once_so_that_no_reply_stands_before_what_
         text = body["messages"][-1]["content"]
         return "Answer: A" if text.startswith("You judge") else "<argument>My point.</argument>"
 
-    run = """dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
-    models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
-    debate = {paradigm = "oversight.sequential"}"""
     row = {"id": "q", "question": "Which?", "choices": ["one", "two"], "reference": "A"}
-    bodies = run_on_endpoint(run, [row], reply)[1]
+    bodies = run_on_endpoint('debate = {paradigm = "oversight.sequential"}', [row], reply)[1]
     judged = [text for body in bodies if (text := body["messages"][-1]["content"]).startswith("You judge")]
     assert [text.count("Debater A:") for text in judged] == [1, 2, 3]
 

@@ -204,14 +204,6 @@ def test_accuracy_of_each_round_of_recorded_debates(task, format):
             assert round(sum(right) / len(right), 4) == accuracy, (run, k)
 
 
-SQUAD = """
-dataset = {use = "files.table", path = "q.jsonl", answers = {use = "answers.text"}}
-models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
-debate = {paradigm = "baselines.io"}
-metrics = ["qa.f1", "qa.exact_match"]
-"""
-
-
 def test_figures_tell_answerable_questions_from_others(run_on_endpoint):
     pytest.importorskip("madplug_baselines")
     rows = [{"id": "q1", "question": "Which choir?", "reference": "Southampton Philharmonic Choir"},
@@ -224,7 +216,8 @@ def test_figures_tell_answerable_questions_from_others(run_on_endpoint):
         known = {"choir": "Southampton Choral Society", "town": "Southampton", "year": "unknown", "day": "Monday"}
         return "Final answer: " + next(answer for word, answer in known.items() if f"Which {word}" in asked)
 
-    results, _ = run_on_endpoint(SQUAD, rows, say)
+    run = 'debate = {paradigm = "baselines.io"}\nmetrics = ["qa.f1", "qa.exact_match"]'
+    results, _ = run_on_endpoint(run, rows, say, answers='"text"')
     f1, exact = F1(), ExactMatch()
     f1.score_name = "qa.f1"
     exact.score_name = "qa.exact_match"

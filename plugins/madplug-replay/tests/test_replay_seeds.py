@@ -75,15 +75,8 @@ def test_without_seeds_nothing_changes():
     assert run().requests == play(styles=[Exchange(**MARKED)], replies=lambda r: "A", agents=2).requests
 
 
-POOL = """
-dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
-models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
-debate = {paradigm = "baselines.self_consistency", agents = 12}
-"""
 SCALING = """
 oracle = true
-dataset = {use = "files.table", path = "q.jsonl", answers = "choice"}
-models.m = {use = "openai.chat", model = "m", base_url = "{url}"}
 debate = {paradigm = "madc.debate", agents = 1, rounds = 1, visibility = {strategy = "fixed"}}
 extensions = [{use = "replay.seed_messages", study = "%s", right = 4, wrong = 4, own = "any"}]
 [sweep]
@@ -103,7 +96,7 @@ def pool(run_on_endpoint, tmp_path):
         nth = next(made)
         return f"This is solution {nth}.\nFinal answer: {'ABAC'[nth % 4]}"
 
-    results, _ = run_on_endpoint(POOL, ROWS, solve)
+    results, _ = run_on_endpoint('debate = {paradigm = "baselines.self_consistency", agents = 12}', ROWS, solve)
     path = tmp_path / "pool.jsonl"
     path.write_text("".join(to_json(result) + "\n" for result in results))
     return path

@@ -7,7 +7,6 @@ from madplug_selective import Embeddings, Novel, Savings, Unanimous
 
 SHORT = {"first": "QUESTION", "exchange": "OTHERS {answers}", "block": "{content}", "summary": "POOL {summary}",
          "summarise": "GROUP {answers}"}
-CHOICE = {"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B"}
 
 
 class Dashed(StrippedText):
@@ -101,13 +100,8 @@ def test_embeddings_have_to_be_made(run_debate):
         run_debate(f'paradigm = "selective.debate"\n{visibility}', ())
 
 
-@pytest.mark.parametrize(("answers", "row", "key"), [
-    ("choice", CHOICE, "B"), ("number", {"id": "q", "question": "1 + 1?", "reference": "2"}, "2"),
-    ("free", {"id": "q", "question": "Why?", "reference": "So."}, "So")])
-def test_it_works_with_choices_numbers_and_texts(run_on_endpoint, answers, row, key):
-    [result], bodies = run_on_endpoint(f"""
-dataset = {{use = "files.table", path = "q.jsonl", answers = "{answers}"}}
-models.m = {{use = "openai.chat", model = "m", base_url = "{{url}}"}}
-debate = {{paradigm = "selective.debate"}}
-""", [row], lambda body: f"Because.\nFinal answer: {key}")
+def test_it_works_with_choices_numbers_and_texts(run_on_endpoint, kind_of_answer):
+    answers, row, key = kind_of_answer
+    [result], bodies = run_on_endpoint('debate = {paradigm = "selective.debate"}', [row],
+                                       lambda body: f"Because.\nFinal answer: {key}", answers=answers)
     assert (len(bodies), result.decision.agreed) == (5, True)  # all agree in round 1, so that no one is asked again
