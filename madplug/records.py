@@ -43,15 +43,8 @@ class Frozen(dict[str, Any]):
         return Frozen, (dict(self),)
 
 
-_EMPTY = Frozen()
-
-
 def frozen(value: Any) -> Any:
     """A mapping, and the mappings in it, made read-only for the record."""
-    if type(value) is dict and not value:
-        return _EMPTY
-    if value is None or isinstance(value, str | int | float | tuple | list):
-        return value
     return Frozen({k: frozen(v) for k, v in value.items()}) if isinstance(value, Mapping) else value
 
 

@@ -114,10 +114,14 @@ def check(source: str | Path | Mapping[str, Any], settings: Mapping[str, Any] | 
 
     The arguments are those of `run`. Raises `UserError` with every mistake.
     """
+    return facts(load(Path(source) if isinstance(source, str) else source, settings or {}))
+
+
+def facts(resolved: ResolvedStudy) -> dict[str, Any]:
+    """What `check` tells of a study, whose data set is read for it."""
     from madplug.config.check import notes, sizes
     from madplug.study.survey import check_rows
 
-    resolved = load(Path(source) if isinstance(source, str) else source, settings or {})
     odd = list(check_rows(resolved.plan.cells))
     return {"study": resolved.plan.name, "cells": sizes(resolved.plan),
             "notes": [*notes(resolved.plan, resolved.table), *odd]}

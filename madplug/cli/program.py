@@ -220,21 +220,19 @@ def check(file: Path, settings: tuple[str, ...]) -> ResolvedStudy:
 
     Shows its cells and samples, and the most model calls it can make.
     """
+    from madplug.cli.api import facts
     from madplug.config import load
-    from madplug.config.check import notes, sizes
-    from madplug.study.survey import check_rows
 
     resolved = load(file, settings)
-    plan = resolved.plan
-    odd = list(check_rows(plan.cells))
-    rows = sizes(plan)
+    plan, found = resolved.plan, facts(resolved)
+    rows = found["cells"]
     shown = [["?" if value is None else str(value) for value in row.values()] for row in rows]
     click.echo(columns(shown, list(rows[0])))
     totals = [row["calls"] for row in rows]
     most = "an unknown number of model calls" if None in totals else \
         f"at most {sum(totals):,} model calls (excluding retries)"
     click.echo(f"{plan.name}: {count(len(plan.cells), 'cell')} x {count(plan.repeats, 'repeat')}; {most}")
-    for line in (*notes(plan, resolved.table), *odd):
+    for line in found["notes"]:
         click.echo(safe(line))
     return resolved
 
