@@ -47,7 +47,7 @@ def to_jsonable(value: Any) -> Any:
 
 
 def parse_json(line: str) -> Any:
-    """What a line of JSON says, with whole numbers of any size. Raises `ValueError` or `RecursionError`."""
+    """What a line of JSON says; a whole number beyond 64 bits is rounded. Raises `ValueError` or `RecursionError`."""
     try:
         return orjson.loads(line)
     except ValueError:

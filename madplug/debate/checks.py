@@ -27,8 +27,6 @@ def method_name(component: object, method: str) -> str:
 
 def check_returned(value: Any, kind: type[T], component: Component, method: str) -> T:
     """The value, if it is what the component's contract promises."""
-    if isinstance(value, kind) and not isinstance(value, Record):
-        return value
     given = f"{method_name(component, method)} returned"
     if not isinstance(value, kind):
         raise type_error(given, value, kind.__name__)
