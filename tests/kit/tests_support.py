@@ -1,6 +1,8 @@
 """What tests share: run files, a study's records, answer formats, personas, and extensions that interfere."""
 
 import json
+import shutil
+from contextlib import contextmanager
 
 import pytest
 
@@ -32,6 +34,19 @@ paradigm = "kit.pair"
 RUN = STUDY + '''[[metrics]]
 use = "kit.right"
 '''
+
+
+@contextmanager
+def chromium():
+    """Chromium, driven by playwright, whose event loop is this thread's meanwhile; skips a test without them."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("needs Chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 def exported(folder):

@@ -4,19 +4,18 @@ import http.client
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
 from types import SimpleNamespace
 
 import pytest
+from tests_support import chromium
 
 from madplug_testing.endpoint import running_endpoint
 
 REFUSED = {"error": {"message": "the account is closed", "code": "insufficient_quota"}}
 EVIL = "<img src=x onerror=\"document.title='hacked'\"> **bold**"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 def reply(body):
@@ -162,11 +161,9 @@ def test_names_are_kept_until_a_pick_and_picks_add_up(server):
     assert {row["seat"]: (row["wins"], row["of"]) for row in rows} == {m: (int(m == who), 1) for m in "abc"}
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 def test_a_question_with_keys_alone_on_a_small_dark_screen(server):
     sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
         wrong, hosts = [], set()
         page.on("console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") else None)
@@ -192,7 +189,6 @@ def test_a_question_with_keys_alone_on_a_small_dark_screen(server):
         expect(page.get_by_role("region", name="The decision in full")).to_have_text("Go north." + " On and on." * 12)
         press_on(page, "Ask a council: this question")
         expect(page.get_by_role("heading", level=1)).to_have_text("Which way, slowly?")
-        browser.close()
     assert (wrong, hosts) == ([], {"http://127.0.0.1"})
 
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +13,7 @@ from urllib.request import Request as Http
 from urllib.request import build_opener
 
 import pytest
+from tests_support import chromium
 
 from madplug import Request
 from madplug.store import open_study
@@ -89,13 +89,7 @@ def start(tmp_path):
 
 @pytest.fixture
 def open_page():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
-        pytest.skip("needs Chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-
+    with chromium() as browser:
         def open_page(address):
             page = browser.new_context().new_page()
             page.goto(address)
@@ -103,7 +97,6 @@ def open_page():
             return page
 
         yield open_page
-        browser.close()
 
 
 def ended(folder):

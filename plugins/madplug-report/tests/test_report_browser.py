@@ -1,16 +1,13 @@
 """Long and wide tables of the page, as a browser lays them out."""
 
 import re
-import shutil
 
 import pytest
+from tests_support import chromium
 
 from madplug_report.building import build
 from madplug_report.page import page
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 PLACES = """() => {
   const wide = [...document.querySelectorAll(".wide")].sort((a, b) => b.scrollHeight - a.scrollHeight)[0];
   wide.scrollTop = 500; wide.scrollLeft = 60;
@@ -25,12 +22,10 @@ PLACES = """() => {
 def test_names_and_headings_of_a_long_table_stay_in_sight(study, kit, width):
     cells = [kit.Drawn(f"decision=rule{i},agents={i}") for i in range(60)]
     text = page(build([study(cells, samples=2)]), [])
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         shown = browser.new_page(viewport={"width": width, "height": 700})
         shown.set_content(text)
         places = shown.evaluate(PLACES)
-        browser.close()
     assert abs(places["head"]) < 2
     assert abs(places["left"]) < 2
     assert places["name"] < 0.6
@@ -41,8 +36,7 @@ def test_names_and_headings_of_a_long_table_stay_in_sight(study, kit, width):
 def test_a_heading_sorts_its_table_and_the_contents_lead_to_it(study, kit):
     cells = [kit.Drawn(f"agents={i}", skill=skill) for i, skill in ((3, 0.2), (5, 0.95), (9, 0.5))]
     text = page(build([study(cells, samples=40)]), [])
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         shown = browser.new_page()
         shown.set_content(text)
         assert not shown.locator("th button:empty").count()
@@ -52,7 +46,6 @@ def test_a_heading_sorts_its_table_and_the_contents_lead_to_it(study, kit):
         for _ in range(3):
             table.get_by_role("button", name="qa.accuracy").click()
             found.append(table.locator("tbody th").all_inner_texts())
-        browser.close()
     best, worst, asked = found
     assert best == worst[::-1] != asked
     assert [name.split("=")[-1] for name in asked] == ["3", "5", "9"]

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +11,12 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
+from tests_support import chromium
 
 from madplug import DebateId
 from madplug.store import open_recorder
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 expect = sync_api.expect
 expect.set_options(timeout=30_000)
 TALKED_OUT = "#/debate/0/plain/0/talked-out"
@@ -33,10 +31,8 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture(autouse=True)

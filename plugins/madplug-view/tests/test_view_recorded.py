@@ -1,14 +1,13 @@
 """200 recorded debates of real models: what a first-time user can find in them."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests_support import chromium
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the browser is driven by playwright")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 TRACES = Path(__file__).resolve().parents[4] / "shared" / "data" / "traces"
 RUNS = {"mmlu": ("mistral-7b-instruct-v0.3-persona3", "mistral-7b-instruct-v0.3-persona5", "qwen3-0.6b-persona3",
                  "qwen3-0.6b-persona5", "qwen3-14b-temp3"),
@@ -54,9 +53,7 @@ def run_study(folder: Path) -> Path:
     return folder / "study"
 
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium"),
-    pytest.mark.skipif(not TRACES.is_dir(), reason="needs the recorded debates beside the checkout")]
+pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="needs the recorded debates beside the checkout")
 expect = sync_api.expect
 expect.set_options(timeout=30_000)
 
@@ -66,12 +63,10 @@ def page(kit, tmp_path_factory):
     for plugin in ("som", "files", "answers", "qa", "replay"):
         pytest.importorskip(f"madplug_{plugin}")
     folder = run_study(tmp_path_factory.mktemp("view") / "recorded")
-    with kit.serving_here(folder) as address, sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with kit.serving_here(folder) as address, chromium() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(address)
         yield page
-        browser.close()
 
 
 def test_a_right_minority_that_was_talked_out_of_its_answer_is_found_with_who_did_it_and_the_prompt_it_saw(page):
