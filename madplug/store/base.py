@@ -70,25 +70,27 @@ class CellOverview:
     """The sums over the debates of a cell."""
 
     cell: str
-    done: int
-    failed: int
-    running: int
+    done: int = 0
+    failed: int = 0
+    running: int = 0
     """Debates that have started and not ended; they count in none of the sums."""
-    undecided: int
-    partial: int
+    undecided: int = 0
+    partial: int = 0
     """Decided after an agent had failed."""
-    fallback: int
+    fallback: int = 0
     """Debates that a fallback decided."""
-    unread: int
+    unread: int = 0
     """Debates with a vote, or a reply in a given form, that could not be read."""
-    calls: int
-    prompt: int
+    calls: int = 0
+    retries: int = 0
+    prompt: int = 0
     """Tokens."""
-    completion: int
-    cost_usd: float | None
+    completion: int = 0
+    cached: int = 0
+    cost_usd: float | None = 0.0
     """None if the cost of a debate is unknown."""
-    seconds: float
-    repeats: int
+    seconds: float = 0.0
+    repeats: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ _SPENT = {name: kind for name, kind in get_type_hints(Spent).items() if name != 
 _SUMS = """SELECT cell, coalesce(sum(outcome = 'done'), 0), coalesce(sum(outcome = 'failed'), 0),
  sum(outcome IS NULL), coalesce(sum(outcome = 'done' AND NOT decided), 0),
  coalesce(sum(outcome = 'done' AND decided IN (2, 4)), 0), coalesce(sum(outcome = 'done' AND decided > 2), 0),
- coalesce(sum(outcome = 'done' AND agreed > 1), 0), coalesce(sum(calls), 0),
- coalesce(sum(prompt), 0), coalesce(sum(completion), 0),
+ coalesce(sum(outcome = 'done' AND agreed > 1), 0), coalesce(sum(calls), 0), coalesce(sum(retries), 0),
+ coalesce(sum(prompt), 0), coalesce(sum(completion), 0), coalesce(sum(cached), 0),
  CASE WHEN sum(outcome IS NOT NULL AND cost_usd IS NULL) THEN NULL ELSE coalesce(sum(cost_usd), 0.0) END,
  coalesce(sum(seconds), 0.0), max(repeat) + 1 FROM debates WHERE {} GROUP BY cell ORDER BY min(number)"""
 _PAID = """SELECT count(*), coalesce(sum(prompt + completion), 0), coalesce(sum(cost_usd), 0.0),

@@ -43,18 +43,18 @@ if TYPE_CHECKING:
     from madplug.study.run import StudyRun
     from madplug.study.session import Session
     from madplug.study.setup import CellSetup
-    from madplug.study.summary import CellFigures, figures_by_cell
+    from madplug.study.summary import CellScores, scores_by_cell
     from madplug.study.trust import confirm
     from madplug.study.worker import Worker
 
 __all__ = [
-    "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "Builder", "CellFigures",
+    "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "Builder", "CellScores",
     "CellSetup", "DebateState", "Driver", "Ending", "Job", "JobStream", "Made", "Registry", "ResolvedStudy",
     "Resolver", "Session", "Source", "StudyDriver", "StudyPlan", "StudyRun", "Worker", "absolute", "as_toml",
     "change", "check_facts", "check_folder", "collect_rarely", "conclude", "confirm", "conflicts", "cost_of",
-    "decide", "describe_error", "dotted", "echo", "error_text", "figures_by_cell", "file_of", "interruptible",
-    "interval", "is_cell", "load", "overlay", "read", "read_manifest", "read_text", "record", "redirect_log",
-    "replacing", "seat", "setting", "shared_rates", "stored_debate", "t_quantile", "write_whole",
+    "decide", "describe_error", "dotted", "echo", "error_text", "file_of", "interruptible", "interval", "is_cell",
+    "load", "overlay", "read", "read_manifest", "read_text", "record", "redirect_log", "replacing", "scores_by_cell",
+    "seat", "setting", "shared_rates", "stored_debate", "t_quantile", "write_whole",
 ]
 
 # Each is imported when it is first used: an executor that is only listed need not import what runs a study.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from madplug.debate.checks import describe_error
 from madplug.rows import plain
+from madplug.store.base import CellOverview
 from madplug.store.scope import of_metric
 from madplug.study.intervals import spread
 
@@ -18,37 +19,17 @@ if TYPE_CHECKING:
     from madplug.study.setup import CellSetup
 
 
-class CellFigures:
-    """The sums over the debates of one cell, added one at a time."""
+class CellScores:
+    """The scores of the debates of one cell, added one at a time."""
 
     def __init__(self) -> None:
-        self.done = self.failed = self.undecided = self.partial = self.fallback = self.unread = 0
-        self.calls = self.retries = self.prompt = self.completion = self.cached = 0
-        self.cost: float | None = 0.0
-        self.seconds = 0.0
         self._unscored: Counter[str] = Counter()
         self._scores: dict[str, dict[int, tuple[array[int], array[float]]]] = defaultdict(
             lambda: defaultdict(lambda: (array("q"), array("d"))))  # a sample's number, however long its id is; a score
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count one debate: a row of `Reader.figures`."""
-        metrics, cost = row["metrics"], row["cost_usd"]
-        if row["error"] is None:
-            self.done += 1
-            self.undecided += not row["decided"]
-            self.partial += row["decided"] in (2, 4)
-            self.fallback += row["decided"] > 2
-            self.unread += row["agreed"] > 1
-        else:
-            self.failed += 1
-        self.calls += row["calls"]
-        self.retries += row["retries"]
-        self.prompt += row["prompt"]
-        self.completion += row["completion"]
-        self.cached += row["cached"]
-        self.seconds += row["seconds"]
-        self.cost = None if self.cost is None or cost is None else self.cost + cost
-        for name, value in metrics.items():
+        for name, value in row["metrics"].items():
             if value is None:
                 self._unscored[name] += 1
             else:
@@ -68,22 +49,23 @@ class CellFigures:
         return {name: spread([self._scores[name][repeat] for repeat in sorted(self._scores[name])],
                              proportion=of_metric(name, proportions) is not None) for name in names}
 
-    def report(self, proportions: Collection[str] = (), only: Sequence[str] | None = None) -> dict[str, Any]:
-        """The figures as in `summary.json`."""
+    def report(self, sums: CellOverview, proportions: Collection[str] = (),
+               only: Sequence[str] | None = None) -> dict[str, Any]:
+        """The figures as in `summary.json`. sums: over the debates of the cell."""
         return {
-            "done": self.done, "failed": self.failed, "undecided": self.undecided, "fallback": self.fallback,
-            "unread": self.unread,
-            **({"partial": self.partial} if self.partial else {}),
+            "done": sums.done, "failed": sums.failed, "undecided": sums.undecided, "fallback": sums.fallback,
+            "unread": sums.unread,
+            **({"partial": sums.partial} if sums.partial else {}),
             "metrics": self.metrics(proportions, only),
             "unscored": {name: n for name in only or () if (n := self._unscored[name])},
-            "calls": self.calls, "retries": self.retries,
-            "tokens": {"prompt": self.prompt, "completion": self.completion, "cached": self.cached},
-            "cost_usd": self.cost, "seconds": round(self.seconds, 3)}
+            "calls": sums.calls, "retries": sums.retries,
+            "tokens": {"prompt": sums.prompt, "completion": sums.completion, "cached": sums.cached},
+            "cost_usd": sums.cost_usd, "seconds": round(sums.seconds, 3)}
 
 
-def figures_by_cell(rows: Iterable[Mapping[str, Any]]) -> dict[str, CellFigures]:
-    """Figures by cell."""
-    cells: dict[str, CellFigures] = defaultdict(CellFigures)
+def scores_by_cell(rows: Iterable[Mapping[str, Any]]) -> dict[str, CellScores]:
+    """The scores of each cell. rows: of `Reader.figures`."""
+    cells: dict[str, CellScores] = defaultdict(CellScores)
     for row in rows:
         cells[row["cell"]].add(row)
     return cells
@@ -92,15 +74,16 @@ def figures_by_cell(rows: Iterable[Mapping[str, Any]]) -> dict[str, CellFigures]
 def summarise(study: Reader, setups: Iterable[CellSetup], repeats: int,
               report: Callable[[str], None]) -> list[dict[str, Any]]:
     """What is stored of a study now, cell by cell. report: called with problems of metrics."""
-    by_cell = figures_by_cell(study.figures())
+    sums, scores = {cell.cell: cell for cell in study.overview()}, scores_by_cell(study.figures())
     cells = []
     for setup in setups:
-        cell, found, spent = setup.cell, by_cell[setup.cell.slug], setup.spent
+        cell, spent = setup.cell, setup.spent
+        found = sums.get(cell.slug) or CellOverview(cell.slug)
         extra = _own_figures(study, cell, report)
-        figures = found.report([name for name, metric in cell.metrics.items() if metric.proportion],
-                               list(cell.metrics))
+        figures = scores[cell.slug].report(
+            found, [name for name, metric in cell.metrics.items() if metric.proportion], list(cell.metrics))
         cells.append({"cell": cell.slug, "settings": dict(cell.settings), "oracle": cell.oracle,
-                      "repeats": repeats, "samples": max(0, found.done + found.failed) // repeats,
+                      "repeats": repeats, "samples": (found.done + found.failed) // repeats,
                       **figures, **({"figures": extra} if extra else {}),
                       "prepared": {"calls": spent.calls, "tokens": spent.prompt + spent.completion}})
     return cells

@@ -5,9 +5,10 @@ import random
 import pytest
 
 from madplug.cli.tables import summary_table
+from madplug.store import CellOverview
 from madplug.study import intervals
 from madplug.study.intervals import t_quantile
-from madplug.study.summary import CellFigures
+from madplug.study.summary import CellScores
 
 
 def spread(repeats, *, proportion=False):
@@ -95,11 +96,7 @@ def test_intervals_agree_with_statsmodels_on_random_scores():
 def test_a_cell_of_failures_has_no_score_and_its_debates_are_counted():
     from madplug.cli.tables import summary_rows
 
-    figures = CellFigures()
-    row = {"repeat": 0, "calls": 0, "retries": 0, "prompt": 0, "completion": 0, "cached": 0, "seconds": 0.0,
-           "cost_usd": 0.0, "error": "ModelError: gave up", "decided": 0, "metrics": {}}
-    figures.add({**row, "sample": "a"})
-    found = figures.report(["qa.accuracy"])
+    found = CellScores().report(CellOverview("broken", failed=1), ["qa.accuracy"])
     other = {**found, "failed": 0, "done": 1, "metrics": {"qa.accuracy": {"mean": 1.0}}}
     [shown, _], _ = summary_rows({"cells": [{"cell": cell, "oracle": False, **figures} for cell, figures in
                                             (("broken", found), ("whole", other))]})

@@ -25,7 +25,7 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelUsage
 
 from madplug import Reader, UserError, message_of, open_study
-from madplug.study import CellFigures, figures_by_cell, read_manifest, read_text
+from madplug.study import CellScores, read_manifest, read_text, scores_by_cell
 from madplug_inspect.samples import to_eval_sample
 
 MOST_NAMED = 1_000
@@ -67,7 +67,7 @@ class _Facts:
         self.created = runs[0]["started"] if runs else datetime.now(timezone.utc).isoformat()
         self.packages = {facts["distribution"]: facts["version"] for facts in manifest["components"].values()}
         self.summary = summary
-        self.figures = figures_by_cell(study.figures())
+        self.scores = scores_by_cell(study.figures())
 
     def id_of(self, *parts: str) -> str:
         """An id that is the same whenever the study is written again."""
@@ -90,7 +90,7 @@ def _write(facts: _Facts, study: Reader, cell: str, target: Path) -> Path | None
     path = target / f"{''.join(c if c.isalnum() or c in '-_.=,' else '-' for c in cell)[:80]}_{facts.id_of(cell)}.eval"
     log = EvalLog(
         status=_status(facts), eval=_spec(facts, cell, samples), samples=samples, stats=_stats(facts, samples),
-        results=_results(facts.figures.get(cell, CellFigures()), samples, _told_shares(facts.summary, cell)))
+        results=_results(facts.scores.get(cell, CellScores()), samples, _told_shares(facts.summary, cell)))
     part = path.with_name(f"{path.name}.part")
     part.unlink(missing_ok=True)  # it would be written through a link
     write_eval_log(log, part, format="eval")
@@ -152,13 +152,13 @@ def _told_shares(summary: Mapping[str, Any], cell: str) -> dict[str, bool]:
             if "proportion" in metric}
 
 
-def _results(figures: CellFigures, samples: Sequence[EvalSample], told: Mapping[str, bool]) -> EvalResults:
+def _results(own: CellScores, samples: Sequence[EvalSample], told: Mapping[str, bool]) -> EvalResults:
     """The metrics of a cell, with the intervals of the summary; until there is one, scores of 0 and 1 are a share."""
     scored = Counter(name for sample in samples for name in sample.scores or {})
     others = {name for sample in samples for name, score in (sample.scores or {}).items() if score.value not in (0, 1)}
     shares = [name for name in scored if told.get(name, name not in others)]
     scores = []
-    found = figures.metrics(shares)
+    found = own.metrics(shares)
     for name in (name for name in scored if name in found):  # in the order of the run file: the viewer lists the first
         metric = found[name]
         interval = metric["ci95"] or []

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from madplug import UserError
 from madplug.store import Reader, is_running, open_study
-from madplug.study import figures_by_cell, is_cell, read_text
+from madplug.study import is_cell, read_text, scores_by_cell
 
 State = Literal["running", "stopped", "finished", "failed", "unknown"]
 
@@ -125,7 +125,7 @@ def _best(study: Reader) -> BestCell | None:
                 names[name] = names.get(name, True) and value in (0, 1, None)
             yield row
 
-    cells = figures_by_cell(rows())
+    cells = scores_by_cell(rows())
     first = _first_metric(study)
     for name in (name for name in names if not first or name == first or name.startswith(f"{first}.")):
         metric = {cell: found.metrics([name] if names[name] else [], [name]).get(name)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from madplug import open_study
-from madplug.study.summary import figures_by_cell
+from madplug.study.summary import scores_by_cell
 from madplug_report.analysis import Analysis
 from madplug_report.building import Wanted, build
 from madplug_report.combining import combine, contrast
@@ -192,8 +192,8 @@ def test_numbers_are_those_of_the_summary(study, kit, tmp_path):
     folder = study([kit.Drawn("a", failed=0.1, undecided=0.2), kit.Drawn("b", skill=1.5)], samples=25, repeats=3,
                    change=change)
     with open_study(folder) as reader:
-        figures = figures_by_cell(reader.figures())
-    cells = [{"cell": name, **found.report(["qa.accuracy"])} for name, found in figures.items()]
+        sums, scores = reader.overview(), scores_by_cell(reader.figures())
+    cells = [{"cell": cell.cell, **scores[cell.cell].report(cell, ["qa.accuracy"])} for cell in sums]
     (folder / "summary.json").write_text(json.dumps({"study": "s", "status": "finished", "cells": cells}))
     report = build([folder])
     for cell in cells:

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from madplug import Problem, UserError, count, listed
-from madplug.store import SCOPE, Reader, Scope, StudyLock, open_recorder, open_study
+from madplug.store import SCOPE, CellOverview, Reader, Scope, StudyLock, open_recorder, open_study
 from madplug.study import (
     PART,
     check_folder,
     conflicts,
-    figures_by_cell,
     read_manifest,
     read_text,
+    scores_by_cell,
     write_whole,
 )
 from madplug_shards.copying import copy_records, facts_of
@@ -237,11 +237,13 @@ def _summary(study: Reader, cells: Sequence[Mapping[str, Facts]], facts: Facts) 
 
     What only these say (settings, which metrics are proportions, what preparing has cost) is taken from the first.
     """
-    identity, by_cell, found = facts.get("identity") or {}, figures_by_cell(study.figures()), []
+    identity, scores, found = facts.get("identity") or {}, scores_by_cell(study.figures()), []
+    sums = {cell.cell: cell for cell in study.overview()}
     for slug in identity.get("cells", {}):
         known: Facts = next((each[slug] for each in cells if slug in each), {})
         metrics = {name: figures for each in cells for name, figures in _metrics_of(each.get(slug, {})).items()}
-        figures = by_cell[slug].report([name for name, one in metrics.items() if one.get("proportion")])
+        figures = scores[slug].report(sums.get(slug) or CellOverview(slug),
+                                      [name for name, one in metrics.items() if one.get("proportion")])
         order = [name for name in metrics if name in figures["metrics"]]
         figures["metrics"] = {name: figures["metrics"][name] for name in dict.fromkeys([*order, *figures["metrics"]])}
         repeats = identity.get("repeats", 1)

@@ -11,7 +11,7 @@ import pytest
 
 from madplug import Caller, Completion, DebateResult, Decision, Message, Sample, Usage, UserError
 from madplug.store import Call, CallRow, DebateId, Scope, open_recorder, open_study
-from madplug.study.summary import figures_by_cell
+from madplug.study.summary import scores_by_cell
 from madplug.testing import wait_for
 from madplug_view.queries import failures, metric_names, overview, scores, walk
 
@@ -46,11 +46,13 @@ def test_the_sums_of_a_cell_are_those_of_its_figures(reader):
     assert failures(reader) == [("gone", 1)]
     found = {cell.cell: cell for cell in overview(reader, "qa.accuracy")}
     assert list(found) == ["b", "a"]
-    for name, figures in figures_by_cell(reader.figures()).items():
-        cell, metric = found[name], figures.metrics(["qa.accuracy"])["qa.accuracy"]
-        assert (cell.done, cell.failed, cell.undecided, cell.calls, cell.prompt, cell.completion, cell.cost_usd) == (
-            figures.done, figures.failed, figures.undecided, figures.calls, figures.prompt, figures.completion,
-            figures.cost)
+    for name, own in scores_by_cell(reader.figures()).items():
+        cell, metric = found[name], own.metrics(["qa.accuracy"])["qa.accuracy"]
+        rows = list(reader.figures(name))
+        assert cell.failed == len(rows) - cell.done == sum(bool(row["error"]) for row in rows)
+        assert cell.undecided == sum(not row["error"] and not row["decided"] for row in rows)
+        for sums in ("calls", "retries", "prompt", "completion", "cached", "cost_usd"):
+            assert getattr(cell, sums) == sum(row[sums] for row in rows)
         assert cell.score.mean == pytest.approx(metric["mean"])
         assert cell.score.ci95 == pytest.approx(metric["ci95"])
     assert (found["b"].running, found["a"].running, found["a"].repeats) == (1, 0, 2)
