@@ -151,7 +151,7 @@ class Pace:
 
     def __init__(self, per_minute: float) -> None:
         low, high = BY_THE_SECOND
-        self._interval = 60 / (0.99 * (int(per_minute) or per_minute))  # 1.5 a minute are 1 in some minutes
+        self._interval = 60 / (0.99 * (int(per_minute) or per_minute))  # 1.5 a minute would be 2 in some
         self._next = 0.0
         self._latest: deque[float] = deque(maxlen=int(min(per_minute, high) / 60) if per_minute >= low else 0)
         self._turn = asyncio.Lock()
