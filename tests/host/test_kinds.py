@@ -266,7 +266,7 @@ class Sing(TurnOrder):
     def waves(self, debate):
         yield [Turn(a, "sing") for a in debate.agents]
 @hookimpl
-def madplug_register_turn_orders():
+def madplug_register_components():
     return [Twice, Sing]
 ''')
     assert load(write(), ['debate.turns={use = "orders.twice", inner = "kit.everybody"}']).plan.cells[0].plan.turns == 4
@@ -316,11 +316,8 @@ class Spread(Metric):
     def score(self, debate, references):
         return 0.0
 @hookimpl
-def madplug_register_services():
-    return [Vectors, Slow]
-@hookimpl
-def madplug_register_metrics():
-    return [Spread]
+def madplug_register_components():
+    return [Vectors, Slow, Spread]
 '''
 
 

@@ -254,32 +254,29 @@ class Deaf(Observer):
     def debate_finish(self, event):
         pass
 @hookimpl
-def madplug_register_visibilities():
-    return [Bare, Loose]
-@hookimpl
-def madplug_register_observers():
-    return [Deaf]
+def madplug_register_components():
+    return [Bare, Loose, Deaf]
 """
 
 
-def test_a_component_that_cannot_work_says_so_before_a_run(madplug, madplug_plugin, write):
+def test_a_component_that_cannot_work_says_so_before_a_run(program, madplug_plugin, write):
     madplug_plugin("odd", ODD)
-    listed = madplug("list", "--problems").stdout
+    listed = program("list", "--problems").stdout
     assert ("Loose.Options is <class 'madplug_odd_under_test.Loose.Options'>; expected a subclass of madplug.Options"
             in listed)
     assert "Deaf.debate_finish is called by no event; did you mean 'debate_finished'?" in listed
 
     file = write(RUN + '[debate.visibility]\nuse = "odd.bare"\ninner = "odd.bare"\n')
-    for refused in (madplug("check", file), madplug("show", "odd.bare")):
+    for refused in (program("check", file), program("show", "odd.bare")):
         assert refused.returncode in (1, 2)
         assert "madplug_odd_under_test.Bare.Options has an option of a type that no run file can give" in refused.stderr
         assert "`Nested[Visibility]`" in refused.stderr
         assert "Traceback" not in refused.stderr
 
 
-def test_a_trace_shows_every_hook_call_and_who_was_heard(madplug, write, tmp_path):
+def test_a_trace_shows_every_hook_call_and_who_was_heard(program, write, tmp_path):
     file = write(RUN.replace("size = 6", "size = 1") + '[[extensions]]\nuse = "kit.shout"')
-    assert madplug("run", file, "--output", "o", "--trace", "--quiet").returncode == 0
+    assert program("run", file, "--output", "o", "--trace", "--quiet").returncode == 0
     lines = [json.loads(line) for line in (tmp_path / "o" / "log.jsonl").read_text().splitlines()]
     calls = [line for line in lines if line["event"] == "hook"]
     assert {"madplug_samples", "madplug_opening", "madplug_view", "madplug_reply", "madplug_request",
@@ -287,7 +284,7 @@ def test_a_trace_shows_every_hook_call_and_who_was_heard(madplug, write, tmp_pat
     reply = next(call for call in calls if call["hook"] == "madplug_reply")
     assert (reply["implementations"], reply["gave"]) == (["0.extension.kit.shout", "host"], "coroutine")
     assert (reply["sample"], reply["round"], reply["cell"]) == ("q0000", 1, "main")
-    assert madplug("run", file, "--output", "p", "--quiet").returncode == 0
+    assert program("run", file, "--output", "p", "--quiet").returncode == 0
     assert "madplug_view" not in (tmp_path / "p" / "log.jsonl").read_text()
 
 
