@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
+from sys import float_info
 from typing import Any, TypeVar, get_type_hints
 
 from madplug.errors import UserError
@@ -318,16 +319,10 @@ def _call_name(key: object) -> str:
 
 def _metrics(text: str) -> Mapping[str, float | None]:
     found = json.loads(text)
-    if not isinstance(found, dict) or not all(v is None or _is_number(v) for v in found.values()):
+    if not isinstance(found, dict) or not all(
+            v is None or (isinstance(v, int | float) and abs(v) < float_info.max) for v in found.values()):
         raise ValueError("its metrics are not a table of numbers")
     return found
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        return isinstance(value, int | float) and isfinite(value)
-    except OverflowError:
-        return False
 
 
 @lru_cache(maxsize=4)
