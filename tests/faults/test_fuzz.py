@@ -106,7 +106,7 @@ def read_all(folder):
         for name in ("identity", "planned", "no such"):
             with suppress(UserError):
                 study.fact(name)
-        for read in (study.problems, study.totals, study.since, study.figures, study.records,
+        for read in (study.problems, study.totals, study.overview, study.since, study.figures, study.records,
                      study.calls, study.results, study.debates):
             with suppress(UserError):
                 _exhaust(read())

@@ -7,11 +7,10 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from damage import HOSTILE, HOSTILE_ROWS
+from damage import HOSTILE
 
 from madplug import Completion, DebateResult, Decision, Message, Sample, StudyError, UserError
 from madplug.records import Caller
@@ -155,17 +154,6 @@ def test_hostile_values_of_a_call_are_a_message_that_names_the_call(folder, colu
         for keys in (None, [b"k" * 16]):
             with pytest.raises(UserError, match=r"the record of the call 6b6b\w+ cannot be read"):
                 list(study.calls(keys=keys))
-
-
-def test_sums_of_a_hostile_study_are_given_or_refused(run, tmp_path):
-    """If this fails: the exception that is raised here would have reached the user."""
-    shutil.copytree(run, tmp_path / "whole")
-    for hostile in (*HOSTILE.values(), *HOSTILE_ROWS):
-        shutil.rmtree(run)
-        shutil.copytree(tmp_path / "whole", run)
-        change(run, hostile.replace("sample = 'q'", "sample = 'q0000'"))
-        with suppress(UserError), open_study(run) as study:
-            study.overview(), study.totals(), study.problems(), study.fact("waiting")
 
 
 # A foreign directory
