@@ -182,4 +182,4 @@ REGISTRATION_HOOKS: Mapping[str, Callable[..., Any]] = {
     name: hook for name, hook in globals().items() if name.startswith("madplug_register_")}
 RUN_HOOKS: Mapping[str, Callable[..., Any]] = {
     name: hook for name, hook in globals().items() if name.startswith("madplug_") and name not in REGISTRATION_HOOKS}
-"""The hooks by name."""
+"""The hooks of a run by name; those above offer components."""
