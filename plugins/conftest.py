@@ -58,8 +58,8 @@ def _seconds(read, text):
 
 @pytest.fixture
 def program(monkeypatch, tmp_path):
-    """Runs the program in this process: `program("run", "study.toml")`, with the plugin and a run file of the host's
-    tests. Both are there for child processes, too.
+    """Runs the program in this process: `program("run", "study.toml", status=0)`, with the plugin and a run file of the
+    host's tests. Both are there for child processes, too.
     """
     from click.testing import CliRunner
 
@@ -73,9 +73,10 @@ def program(monkeypatch, tmp_path):
 
     Path("study.toml").write_text(RUN)
 
-    def program(*words):
+    def program(*words, status=None):
         done = CliRunner().invoke(main, [str(word) for word in words], prog_name="madplug")
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        assert status in (None, done.exit_code), done.stderr
         return done
 
     return program

@@ -68,8 +68,7 @@ def test_a_protocol_that_would_have_ended_the_debate_sees_nothing_after_its_deci
 @pytest.fixture
 def study(tmp_path, program):
     """A study in `first`, and what its model was asked in `calls.txt`."""
-    done = program("run", "study.toml", "--set", "models.m.ledger=calls.txt", "--output", "first", "--quiet")
-    assert done.exit_code == 0, done.stderr
+    program("run", "study.toml", "--set", "models.m.ledger=calls.txt", "--output", "first", "--quiet", status=0)
     return tmp_path
 
 
@@ -93,8 +92,7 @@ def test_the_command_makes_a_study_like_any_other_without_a_call(program, study)
     (("--cell", "other", "--output", "again"), "no cell has such a name"),
     (("--output", "first"), "is the study itself")])
 def test_mistakes_on_the_command_line_are_named(program, study, words, text):
-    done = program("decide", "first", *words)
-    assert done.exit_code == 2
+    done = program("decide", "first", *words, status=2)
     assert text in done.stderr
 
 
@@ -125,8 +123,7 @@ def test_a_model_whose_name_begins_like_that_of_a_missing_one_is_kept(program, s
     text = re.sub(r'(models\.m-large\]\s*use = )"kit.hash"', r'\1"gone.model"', recorded.read_text())
     assert "gone.model" in text
     recorded.write_text(text)
-    done = program("decide", "two", "--decision", "kit.last_round", "--output", "again", "--yes", "--quiet")
-    assert done.exit_code == 0, done.stderr
+    done = program("decide", "two", "--decision", "kit.last_round", "--output", "again", "--yes", "--quiet", status=0)
     assert (study / "again" / "study.toml").read_text().count("redecide.absent") == 1
 
 
@@ -151,14 +148,12 @@ def test_a_call_that_is_not_on_record_is_made_only_with_pay(program, study, madp
     madplug_plugin("asking", ASKING)
     words = ("decide", "first", "--decision", "asking.judge", "--output", "again")
     calls = (study / "calls.txt").read_text()
-    done = program(*words)
-    assert done.exit_code == 2
+    done = program(*words, status=2)
     assert "calls that are not on record are needed, at most 6; nothing was decided. This makes them:" in done.stderr
     assert done.stderr.rstrip().endswith("--pay")
     assert not (study / "again").exists()
     assert (study / "calls.txt").read_text() == calls
-    done = program(*words, "--pay")
-    assert done.exit_code == 0, done.stderr
+    done = program(*words, "--pay", status=0)
     assert "at most 6 model calls" in done.stderr
     assert len((study / "calls.txt").read_text().split()) == len(calls.split()) + 6
     assert program("decide", "again", "--output", "third", "--quiet").exit_code == 0, "each call is on record now"

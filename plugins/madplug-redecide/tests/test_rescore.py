@@ -46,12 +46,10 @@ def written_data(folder):
 def test_rescore_computes_the_metrics_again_in_place(program, write, tmp_path, monkeypatch):
     import madplug_kit
 
-    first = program("run", write(SWEEP.replace("kit.numbered", "numbered")), *GRADED, *LEDGER)
-    assert first.exit_code == 0, first.stderr
+    program("run", write(SWEEP.replace("kit.numbered", "numbered")), *GRADED, *LEDGER, status=0)
     before, data = paid(tmp_path), written_data(tmp_path)
     monkeypatch.setattr(madplug_kit.Right, "score", lambda self, debate, references: 0.25)
-    done = program("rescore", "runs/study")
-    assert done.exit_code == 0, done.stderr
+    program("rescore", "runs/study", status=0)
     assert (paid(tmp_path), written_data(tmp_path)) == (before, data)
     after = exported(tmp_path / "runs/study")
     assert {row["metrics"]["kit.right"] for row in after} == {0.25}
@@ -61,8 +59,7 @@ def test_rescore_computes_the_metrics_again_in_place(program, write, tmp_path, m
 def test_rescore_with_another_metric_adds_it_to_the_study(program, write, tmp_path):
     program("run", write(), "--set", "limits.calls=13", "--set", "models.m.max_in_flight=1", *LEDGER)
     half = json.loads(program("status", "runs/study", "--json").stdout)
-    done = program("rescore", "runs/study", "--metric", '{use = "kit.graded", rubric = "strictly"}')
-    assert done.exit_code == 0, done.stderr
+    program("rescore", "runs/study", "--metric", '{use = "kit.graded", rubric = "strictly"}', status=0)
     [cell] = summary(tmp_path)["cells"]
     assert list(cell["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
     status = json.loads(program("status", "runs/study", "--json").stdout)
@@ -94,8 +91,7 @@ def test_rescore_keeps_the_other_metrics_of_the_same_name(program, write, tmp_pa
     ("kit.rihgt", "did you mean 'kit.right'?"), ("3", "--metric 3: expected a name"), ("{x = 1}", 'add use = "..."')])
 def test_a_wrong_metric_is_refused(program, write, metric, words):
     program("run", write())
-    done = program("rescore", "runs/study", "--metric", metric)
-    assert done.exit_code == 2
+    done = program("rescore", "runs/study", "--metric", metric, status=2)
     assert words in done.stderr
 
 
@@ -111,8 +107,7 @@ def test_a_decided_study_has_its_own_name_and_the_cells_asked_for(program, write
 def test_a_cell_is_added_to_those_that_a_directory_has(program, write, tmp_path):
     program("run", write(SWEEP))
     for cell in ("rounds=2", "rounds=1"):
-        done = program("decide", "runs/study", "--cell", cell, "--output", "runs/again")
-        assert done.exit_code == 0, done.stderr
+        program("decide", "runs/study", "--cell", cell, "--output", "runs/again", status=0)
     assert [cell["cell"] for cell in summary(tmp_path, "again")["cells"]] == ["rounds=1", "rounds=2"]
 
 
@@ -121,8 +116,7 @@ def test_a_decided_study_grows_with_the_one_it_was_decided_from(program, write, 
     program("run", write(), "--set", "dataset.size=2")
     program(*again)
     program("run", write(), "--set", "repeats=2")
-    done = program(*again)
-    assert done.exit_code == 0, done.stderr
+    program(*again, status=0)
     assert summary(tmp_path, "again")["cells"][0]["done"] == 12
 
 
@@ -174,8 +168,7 @@ class Shown(madplug_kit.Style):
 def test_a_study_whose_components_looked_at_its_data_can_be_decided_again(program, write, tmp_path):
     (tmp_path / "mine.py").write_text(EXAMPLES)
     assert program("run", write(), "--set", 'debate.styles=["./mine.py:Shown"]').exit_code == 0
-    done = program("decide", "runs/study", "--decision", "kit.last_round", "--output", "runs/again")
-    assert done.exit_code == 0, done.stderr
+    program("decide", "runs/study", "--decision", "kit.last_round", "--output", "runs/again", status=0)
     assert summary(tmp_path, "again")["cells"][0]["done"] > 5
 
 
@@ -206,7 +199,6 @@ class Half(Metric):
 def test_local_files_are_relative_to_the_current_directory(program, write, tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     program("run", write())
-    done = program("decide", "runs/study", "--decision", "./mine.py:Firmest", "--output", "runs/d")
-    assert done.exit_code == 0, done.stderr
+    program("decide", "runs/study", "--decision", "./mine.py:Firmest", "--output", "runs/d", status=0)
     assert program("rescore", "runs/study", "--metric", "./mine.py:Half").exit_code == 0
     assert list(summary(tmp_path)["cells"][0]["metrics"]) == ["kit.right", "mine.py:Half"]

@@ -196,8 +196,7 @@ def test_a_limit_on_calls_of_tools_stops_the_study_and_counts_those_of_earlier_r
     ("run", 'tools.python={use="tools.mcp", server="{python} server.py"}', "offered by [tools.python] already")])
 def test_what_can_never_be_used_is_told_before_anything_is_paid(program, folder, command, setting, problem):
     (folder / "study.toml").write_text(STUDY.format(url="http://127.0.0.1:9/v1", form="text", python=sys.executable))
-    done = program(command, "study.toml", "--set", setting.replace("{python}", sys.executable))
-    assert done.exit_code == 2
+    done = program(command, "study.toml", "--set", setting.replace("{python}", sys.executable), status=2)
     assert problem in done.stderr + done.stdout
 
 
