@@ -7,7 +7,7 @@ stored or granted goes through the driver.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -88,9 +88,7 @@ class Worker:
             error = await self._attempt(state)
             seconds = round(asyncio.get_running_loop().time() - started + state.spent.seconds, 4)
             result = to_result(state, error=error, seconds=seconds)  # before metrics ask: a budget has no part of it
-            result = await self._score(state, result)
-            if state.refused:  # a component has caught it, and gone on without the answer
-                raise StudyStopped("stopped before the debate ended")
+            result = await self._score(state, result, state.cell.metrics)
         except StudyStopped:
             await self._driver.finish(state.id, None)
             return None
@@ -136,44 +134,34 @@ class Worker:
         if matched.error:
             raise ComponentError(f"the debate of cell '{match['cell']}' this one is matched to failed: {matched.error}")
 
-    async def _score(self, state: DebateState, result: DebateResult) -> DebateResult:
-        """The debate with the scores of every metric of the cell, and the first error; one that failed has no scores.
+    async def _score(self, state: DebateState, result: DebateResult, metrics: Iterable[str]) -> DebateResult:
+        """The debate with the scores of these metrics; one that failed has none.
 
-        A metric that fails does not affect the others: a debate must not be missing from one mean because of another.
+        A metric that fails is a problem of the study and leaves the debate as it is, to be scored when the study is
+        resumed. Raises `StudyStopped` if the study was stopped before the debate was scored.
         """
-        scores: dict[str, float | None] = {}
-        error = result.error
-        for name, metric in state.cell.metrics.items() if error is None else ():
-            try:
-                scores |= await score(state, name, metric, state.right)
-            except BaseException as problem:  # as in `_attempt`
-                error = error or self._why_failed(problem)
-        return replace(result, metrics=scores, error=error, decision=None if error else result.decision,
-                       scored_by=self.setups[state.cell.slug].metric_digests, other_calls=tuple(state.other_calls))
-
-    async def _score_recorded(self, job: Job, recorded: DebateResult) -> DebateResult | None:
-        """Score a debate that is on record by further metrics; None if the study was stopped before it was scored.
-
-        A debate that failed has no scores. A metric that fails is a problem of the study and leaves the debate as it
-        is.
-        """
-        setup = self.setups[job.cell]
-        state = stored_debate(recorded, setup.cell, client=self.gateway, seed=job.seed)
-        change(state, order=job.order, matched=job.matched)
-        result = recorded
-        for name in job.metrics if recorded.decision is not None else ():
+        setup = self.setups[state.cell.slug]
+        for name in metrics if result.decision is not None else ():
             change(state, other_calls=[])
             try:
-                scores = await score(state, name, setup.cell.metrics[name], recorded.references)
-                if state.refused:
-                    raise StudyStopped("stopped before the debate was scored")
-            except StudyStopped:
-                await self._driver.finish(state.id, None)
-                return None
+                scores = await score(state, name, setup.cell.metrics[name], state.right)
             except BaseException as error:  # as in `_attempt`
                 self._driver.problem(f"metric {name}: {self._why_failed(error)}")
             else:
                 result = with_scores(result, name, scores, setup.metric_digests[name], state.other_calls)
+        if state.refused:  # a component has caught it, and gone on without the answer
+            raise StudyStopped("stopped before the debate was scored")
+        return result
+
+    async def _score_recorded(self, job: Job, recorded: DebateResult) -> DebateResult | None:
+        """Score a debate that is on record by further metrics; None if the study was stopped before it was scored."""
+        state = stored_debate(recorded, self.setups[job.cell].cell, client=self.gateway, seed=job.seed)
+        change(state, order=job.order, matched=job.matched)
+        try:
+            result = await self._score(state, recorded, job.metrics)
+        except StudyStopped:
+            await self._driver.finish(state.id, None)
+            return None
         await self._driver.finish(state.id, result)
         return result
 

@@ -190,9 +190,10 @@ def play(*, replies: Replies = (), model: Model | None = None, agents: int | Non
     results = list(store.results("play"))
     assert results, summary["reason"] or "no debate was run"
     result = results[-1]
-    assert expect_failure or result.error is None, result.error
+    error = run.worker.last_error  # a metric that fails leaves the debate as it is
+    assert expect_failure or error is None, result.error or run.problems
     debate = stored_debate(result, cell, client=run.worker.gateway, seed=seed)
-    return Played(result, scripted.requests, debate, store, summary, run.problems, warnings, run.worker.last_error)
+    return Played(result, scripted.requests, debate, store, summary, run.problems, warnings, error)
 
 
 def debate_from(rows: str | Sequence[Sequence[str | None]], *, answers: AnswerFormat | None = None,

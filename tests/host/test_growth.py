@@ -193,9 +193,10 @@ def test_scoring_that_is_stopped_is_resumed(program, write, tmp_path):
     assert (done.returncode, paid(tmp_path)) == (0, 30)
     assert summary(tmp_path)["cells"][0]["calls"] == 24
 
-def test_a_metric_that_fails_on_a_recorded_debate_leaves_it_as_it_was(program, write, tmp_path):
+@pytest.mark.parametrize("first", [(), GRADED])
+def test_a_metric_that_fails_leaves_the_debate_as_it_is(program, write, tmp_path, first):
     odd = ("--set", "models.m.letters=CAB")
-    program("run", write(), *odd, *LEDGER)
+    program("run", write(), *odd, *first, *LEDGER)
     done = program("run", write(), *odd, *GRADED, *LEDGER)
     assert done.returncode == 1
     assert "problem: metric kit.graded: ValueError: C is not a grade" in done.stderr

@@ -62,7 +62,8 @@ def elsewhere(self, debate, personas):
 def error_of(**parts):
     """What a debate with these parts fails with, or why none could be held."""
     try:
-        return play(replies=lambda request: "A", expect_failure=True, **parts).result.error
+        played = play(replies=lambda request: "A", expect_failure=True, **parts)
+        return played.result.error or played.problems[0]
     except (AssertionError, MadplugError) as error:
         return str(error)
 
