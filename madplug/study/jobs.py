@@ -102,7 +102,11 @@ class JobStream:
     async def begin(self) -> None:
         """Record which debates the study has now."""
         before = self._recorder.reported().scope
-        self._dropped = {slug: self._surveys.get(slug, before).dropped.get(slug, ()) for slug in self._setups}
+        for slug in self._setups:
+            # One that the data have again is no longer dropped. One that they lack is dropped at the end of the jobs:
+            # an executor may have samples of its own, as a server has.
+            gone = before.dropped.get(slug, frozenset())
+            self._dropped[slug] = gone.intersection(self._surveys.get(slug, before).dropped.get(slug, ()))
         await self._keep_scope(before)
 
     async def conclude(self) -> None:
