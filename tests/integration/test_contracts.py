@@ -120,7 +120,8 @@ def preset(offer):
         return registry().find("paradigm", "council.three_stages")
     paradigms = [o for o in offers() if o.kind == "paradigm"]
     for paradigm in sorted(paradigms, key=lambda p: p.name.partition(".")[0] != own):
-        if (offer.kind, offer.name) in [(base.kind, slot["use"]) for base, slot in slots(paradigm.component.debate)]:
+        named = slots(paradigm.component.debate, registry())
+        if (offer.kind, offer.name) in [(base.kind, slot["use"]) for base, slot in named]:
             return paradigm
     return None
 

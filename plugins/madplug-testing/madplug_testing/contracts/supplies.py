@@ -7,7 +7,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from difflib import get_close_matches
@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from madplug import DebateFinished, ModelOptions, Observer, Sample, to_json
+from madplug import Component, DebateFinished, ModelOptions, Observer, Sample, to_json
 from madplug.config.shape import tables
 from madplug.store import Recorder, open_recorder
 from madplug.study import Builder, Ending, Made, Registry, StudyPlan, StudyRun, load
@@ -204,14 +204,10 @@ class ParadigmContract(ComponentContract):
         If this fails: write names in full, and declare the plugins they come from as dependencies.
         """
         builder = _AnyNames(Made(Registry(), Path()), {})
-        bases = {base.slot: base for base in builder.made.registry.kinds.values()}
-        named = ((base, value) for key, value in self.component.debate.items() if (base := bases.get(f"debate.{key}")))
-        for base, value in named:
-            for given in value if base.how_many == "list" else [value]:
-                slot = {"use": given} if isinstance(given, str) else {k: v for k, v in given.items() if k != "for"}
-                made = builder.make(base, slot, f"{base.kind} {slot['use']}")
-                name = made.full_name if made is not None else slot["use"]
-                assert name == slot["use"], f"'{slot['use']}' is not a full name; it is '{name}'"
+        for base, slot in slots(self.component.debate, builder.made.registry):
+            made = builder.make(base, {k: v for k, v in slot.items() if k != "for"}, f"{base.kind} {slot['use']}")
+            name = made.full_name if made is not None else slot["use"]
+            assert name == slot["use"], f"'{slot['use']}' is not a full name; it is '{name}'"
         assert not builder.problems, "; ".join(map(str, builder.problems))
 
 
@@ -387,3 +383,12 @@ class _AnyNames(Builder):
 
     def _resolve_names(self, options: Any, place: str) -> None:
         pass
+
+
+def slots(debate: Mapping[str, Any], registry: Registry) -> Iterator[tuple[type[Component], dict[str, Any]]]:
+    """(base class, slot) of every component that a `[debate]` table names."""
+    bases = {base.slot: base for base in registry.kinds.values()}
+    for key, value in debate.items():
+        if (base := bases.get(f"debate.{key}")) and value:
+            for slot in value if base.how_many == "list" else [value]:
+                yield base, {"use": slot} if isinstance(slot, str) else dict(slot)
