@@ -31,8 +31,9 @@ def add_calls(cli: click.Group) -> None:
 
     def callback(*, calls: int | None, **given: Any) -> Any:
         resolved = shown(**given)
-        if usual := usually(resolved.plan.cells):
-            click.echo(f"calls/debate where every reply can be read: {usual}")
+        if usual := usually(cells := resolved.plan.cells):
+            more = any(cell.worst_calls() > cell.worst_calls(scored=False) for cell in cells)
+            click.echo(f"calls/debate where every reply can be read{', without those of metrics' * more}: {usual}")
         if calls is not None:
             rows = [[cell.slug, *("" if n is None else str(n) for n in nearest_settings(cell, calls))]
                     for cell in resolved.plan.cells
