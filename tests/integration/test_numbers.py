@@ -112,9 +112,11 @@ def test_no_figure_of_all_debates_together_has_the_name_of_a_mean_over_samples(s
 def test_every_call_of_a_cell_is_charged_to_a_role_or_to_what_it_was_for(report):
     every = set()
     for cell in report["cells"]:
-        for kind in ("role", "round", "model"):
-            rows = [row for row in cell["spending"]["rows"] if row["by"] == kind]
-            for amount in ("calls", "read", "written"):
-                assert sum(row[amount] for row in rows) == cell["spending"][amount], (kind, amount)
-            every |= {row["value"] for row in rows if kind == "role"}
+        rows = cell["spending"]["rows"]
+        every |= {row["value"] for row in rows if row["by"] == "role"}
+        for amount in ("calls", "read", "written"):
+            graded = sum(row[amount] for row in rows if (row["by"], row["value"]) == ("role", "grade"))
+            for kind in ("role", "round", "model"):
+                found = sum(row[amount] for row in rows if row["by"] == kind)
+                assert found == cell["spending"][amount] + graded, (kind, amount)
     assert {"participant", "persona", "extract", "vote", "judge", "challenge", "grade"} <= every

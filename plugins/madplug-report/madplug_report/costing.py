@@ -73,4 +73,5 @@ def spending(report: Mapping[str, Any]) -> Table:
                          *(number(_per(row[name], n), 0) for name in ("read", "cached", "written", "reasoned")),
                          money(row["cost_usd"])])
     return Table("Cost by round, role and model", ["cell", "by", "", "calls", "read", "cached", "written", "reasoned",
-                                                   "USD in all"], rows)
+                                                   "USD in all"], rows,
+                 notes=["with what metrics asked models for, which the tables before leave out"])
