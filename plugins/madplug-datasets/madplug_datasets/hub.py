@@ -20,6 +20,7 @@ from madplug_files.columns import (
     group_of,
     refuse_alternatives,
     refuse_second,
+    refuse_uncounted,
 )
 from madplug_files.problems import Problems, Report, ignore, problem, refuse
 from madplug_files.readers import Numbered, Rows
@@ -123,6 +124,7 @@ class Hub(ColumnDataset):
             self.sample(columns, row, place, str(number))
             if not where.streaming:
                 yield from refuse_alternatives(cell, columns, self._kept(rows, ignore))
+                yield from refuse_uncounted(columns, self._kept(rows, ignore))
         except UserError as error:
             yield from map(in_table, error.problems)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -167,6 +168,12 @@ class Columns:
             return values or None
         return [value for value in values if not is_empty(value)] if values else None
 
+    def written(self, row: Row) -> Sequence[Any]:
+        """The references of a row, not yet read."""
+        value = self.value(row, "reference")
+        value = parse(value) if isinstance(value, str) and value.startswith("[") else value
+        return value if isinstance(value, list | tuple) else [value]
+
     def place(self, place: str, part: str) -> str:
         """A row's place, and the column or columns of a part."""
         return in_column(place, *self.named.get(part, (part,)))
@@ -221,13 +228,31 @@ def refuse_alternatives(cell: Any, columns: Columns, rows: Iterable[tuple[int, s
     answers: Any = getattr(cell, "answers", None)
     several = getattr(getattr(answers, "options", None), "several", False)
     for _, place, row in rows if several and columns.wanted not in ("set", "verbatim") else ():
-        value = columns.value(row, "reference")
-        value = parse(value) if isinstance(value, str) and value.startswith("[") else value
-        if isinstance(value, list | tuple) and len(value) > 1 and not is_empty(columns.value(row, "choices")):
-            yield (f"{columns.place(place, 'reference')}: has {len(value)} references, any of which would be right, "
+        values = columns.written(row)
+        if len(values) > 1 and not is_empty(columns.value(row, "choices")):
+            yield (f"{columns.place(place, 'reference')}: has {len(values)} references, any of which would be right, "
                    f"but {answers.full_name} has several = true; say reference_as = \"set\" if all of them together "
                    "are the answer")
             return
+
+
+def refuse_uncounted(columns: Columns, rows: Iterable[tuple[int, str, Row]]) -> Iterator[str]:
+    """A message where references are numbers of choices, and no row says 0, so that they may count from 0 or from 1."""
+    doubt = ""
+    for _, place, row in rows if columns.wanted == "auto" and "choices" in columns.named else ():
+        with suppress(ValueError, RecursionError):  # a wrong row is refused where it is read as a sample
+            choices = as_choices(columns.value(row, "choices"))
+            for value in columns.written(row):
+                found = choices.readings(value, as_word(value))
+                if found.get("index") == 0 or found.keys() & {"letter", "text"}:
+                    return
+                if not doubt and found.keys() >= {"index", "position"}:
+                    index, position = (f"{choices.texts[found[how]]!r:.80}" for how in ("index", "position"))
+                    doubt = (f"{columns.place(place, 'reference')}: the reference {value!r:.80} is {position} counted "
+                             f"from 1 and {index} from 0, and no row says 0; say reference_as = \"position\" (from 1) "
+                             "or \"index\" (from 0)")
+    if doubt:
+        yield doubt
 
 
 def group_of(row: Row, column: str, place: str) -> str:

@@ -19,6 +19,7 @@ from madplug_files.columns import (
     group_of,
     refuse_alternatives,
     refuse_second,
+    refuse_uncounted,
 )
 from madplug_files.problems import Problems, ignore, problem
 from madplug_files.readers import Numbered, Source, source
@@ -33,8 +34,9 @@ class Table(ColumnDataset):
     a list where several columns make up the choices or the contexts. Without an id column, the id is `row-` and the
     row's number. Choices may be a list, a table of label to text, or either as JSON in a cell. The reference of a row
     with choices may be a letter, a label, the text or the index of the right choice, or a list of them, and becomes a
-    letter; one that can be read in two ways is an error, and `reference_as` settles it. Images are read only from the
-    column that `columns.images` names, and only below the folder of the file or `image_folder`.
+    letter; one that can be read in two ways is an error, as are numbers of which none is 0, and `reference_as` settles
+    it. Images are read only from the column that `columns.images` names, and only below the folder of the file or
+    `image_folder`.
     """
 
     name = "table"
@@ -82,7 +84,7 @@ class Table(ColumnDataset):
         return "+".join(digest(p) for p in (self.options.path, self.options.train) if p is not None)
 
     def check(self, cell: Any) -> Iterable[str]:
-        """Check the path, the columns and the first row of each file."""
+        """Check the path, the columns, the first row of each file, and from where references count."""
         try:
             for part in (None, "train") if self.options.train else (None,):
                 file = self._source(part)
@@ -94,6 +96,7 @@ class Table(ColumnDataset):
                     group_of(row, self.options.stratify, place)
                 columns.sample(row, place, f"row-{number}")
                 yield from refuse_alternatives(cell, columns, file.rows(ignore))
+                yield from refuse_uncounted(columns, file.rows(ignore))
         except UserError as error:
             yield from map(str, error.problems)
 

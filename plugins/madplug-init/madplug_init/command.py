@@ -83,12 +83,14 @@ use = "qa.accuracy"
                    "names are guessed.")
 @click.option("--delimiter", metavar="CHARACTER", type=click.Choice([";", "|"]),
               help="What separates the columns of a CSV file, if no comma: ';' or '|'.")
+@click.option("--reference-as", type=click.Choice(["index", "position"]),
+              help="From where references count that are numbers of choices: index from 0, position from 1.")
 @click.option("--model", default="gpt-4o-mini", show_default=True, help="The model's name, as the endpoint knows it.")
 @click.option("--base-url", metavar="URL", help="The endpoint.  [default: OPENAI_BASE_URL, or OpenAI]")
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), default=Path("study.toml"),
               help="The run file.  [default: study.toml]")
-def init(method: str, questions: Path | None, columns: tuple[str, ...], delimiter: str | None, model: str,
-         base_url: str | None, output: Path) -> None:
+def init(method: str, questions: Path | None, columns: tuple[str, ...], delimiter: str | None,
+         reference_as: str | None, model: str, base_url: str | None, output: Path) -> None:
     """Write a run file that debates your own questions by METHOD, beside as many single answers.
 
     METHOD is a paradigm of `madplug list paradigms`; by default som.debate. The file passes `madplug check`.
@@ -107,6 +109,7 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], delimite
     named = f"columns = {{{_table({**given, **guessed})}}}" if given or guessed else \
         '# columns = {question = "input", reference = "target"}'
     named = f"delimiter = {json.dumps(delimiter)}\n{named}" if delimiter else named
+    named = f"reference_as = {json.dumps(reference_as)}\n{named}" if reference_as else named
     why = f"guessed: {', '.join(guessed)}" if guessed else "where columns have other names"
     text = partial(RUN.format, file=output, questions=json.dumps(str(path)), url=url, model=json.dumps(model),
                    method=method, columns=named, why=why)
@@ -119,6 +122,7 @@ def init(method: str, questions: Path | None, columns: tuple[str, ...], delimite
         delimited = Problem("--delimiter", "says what separates the columns: ';' or '|'")
         hints = [delimited] if "with delimiter" in str(error) else \
             [Problem(f"--column {part}=COLUMN", f"names the {part}") for part in lost]
+        hints += [Problem("--reference-as", "says it")] if "say reference_as = \"position\"" in str(error) else []
         raise UserError([*error.problems, *hints]) from None
     if new:
         click.echo(f"wrote {mine.name}: put your questions there")

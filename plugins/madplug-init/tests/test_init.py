@@ -72,6 +72,15 @@ def test_columns_of_other_names_are_named_or_guessed(header, columns, words):
     assert ("guessed that" in told) == ("# guessed: " in run_file) == ("question,x" not in header)
 
 
+def test_numbers_that_may_count_from_1_are_refused_until_an_option_says_from_where():
+    Path("mine.csv").write_text("question,A,B,C,answer\nWhat?,this,that,none,1\n")
+    refused = said("init", "--questions", "mine.csv", status=2)
+    assert "the reference '1' is 'this' counted from 1 and 'that' from 0" in refused
+    assert "--reference-as: says it" in refused
+    said("init", "--questions", "mine.csv", "--reference-as", "position")
+    assert 'reference_as = "position"' in Path("study.toml").read_text()
+
+
 def test_a_ping_is_one_request_to_each_model_and_says_who_does_not_answer():
     with running_endpoint(lambda body: "Yes.") as endpoint:
         said("init", "--base-url", endpoint.url)

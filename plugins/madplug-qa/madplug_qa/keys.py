@@ -71,7 +71,8 @@ class OracleOptions(Options):
     """Options of `qa.oracle`."""
 
     rounds: Literal["any", "first", "last"] = Field(
-        default="any", description="in which round: any, the first, or the last")
+        default="any", description="in which round: any, with every answer given in it, or each voter's last "
+                                   "answer of the first or the last")
 
 
 class Oracle(Metric):
@@ -87,8 +88,9 @@ class Oracle(Metric):
         right = canonical_references(debate, references)
         if not right:
             return None
-        rounds = {"any": range(1, last_round(debate) + 1), "first": [1], "last": [None]}[self.options.rounds]
-        keys = {key for n in rounds for key in keys_of_round(debate, n)}
+        voters = {agent.id for agent in debate.voters}
+        keys = {m.key for m in debate.transcript.messages if m.round > 0 and m.agent in voters} \
+            if self.options.rounds == "any" else keys_of_round(debate, 1 if self.options.rounds == "first" else None)
         return float(any(is_right(debate, key, right) for key in keys))
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -97,6 +98,12 @@ def test_the_cell_s_figures_tell_decided_from_undecided():
     ("AB BB CB", "A", 1.0, {"rounds": "first"})])
 def test_one_right_voter_in_any_round_is_enough_for_the_oracle(rows, reference, score, options):
     assert Oracle(**options).score(ended(rows, "B", answers=Letters()), [reference]) == score
+
+
+def test_an_answer_that_was_changed_in_its_own_round_counts_for_the_oracle_of_any_round():
+    debate = ended("A", "B", answers=Letters())
+    debate.transcript.append(replace(debate.transcript.messages[-1], key="B"))
+    assert [Oracle(rounds=n).score(debate, ["A"]) for n in ("any", "first", "last")] == [1.0, 0.0, 0.0]
 
 
 def test_who_does_not_vote_does_not_count_for_the_oracle():
