@@ -254,7 +254,8 @@ def test_a_wrong_column_is_named_with_the_nearest_and_all_there_are(tmp_path):
 
 
 @pytest.mark.parametrize(("written", "is_refused"), [
-    ([1, 2, 2], True), (["2", "1", "1"], True), ([[1], "[1, 2]", 1], True), ([1, 2, 0], False), (["1", "B", "2"], False)])
+    ([1, 2, 2], True), (["2", "1", "1"], True), ([[1], "[1, 2]", 1], True), ([1, 2, 0], False),
+    (["1", "B", "2"], False)])
 def test_numbers_of_which_none_is_zero_are_refused_since_they_may_count_from_1(tmp_path, written, is_refused):
     path = jsonl(tmp_path, *(row(choices=["x", "y", "z"], reference=one) for one in written))
     problems = list(Table(path=path, limit=1).check(None))
