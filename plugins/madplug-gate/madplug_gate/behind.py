@@ -15,6 +15,7 @@ from madplug import (
     Decision,
     DecisionProtocol,
     Message,
+    ModelError,
     Nested,
     Options,
     Reply,
@@ -113,7 +114,8 @@ class Behind(TokenProbabilities, DecisionProtocol):
     Of several first answers the most common one is at the gate, the first of equals, with the mean confidence of those
     who gave it. Without a readable answer, or a confidence, there is a debate. A debate's notes have under `gate` how
     sure the first answer was and what it cost, so that `gate.curve` finds out what any threshold would have done, and
-    `madplug decide` decides recorded debates with another gate or threshold without a call.
+    `madplug decide` decides recorded debates with another gate or threshold without a call. A debate that the new gate
+    opens and the recorded one did not was never held: it fails.
     """
 
     name = "behind"
@@ -148,7 +150,10 @@ class Behind(TokenProbabilities, DecisionProtocol):
         return Decision(key, agreed=True, reason=f"the first answer stands: {sure:.3f} > {self.options.threshold:g}")
 
     async def after_round(self, debate: Debate) -> Decision | None:
-        """What the other protocol says."""
+        """What the other protocol says. Raises `ModelError` if the recorded gate was shut where this one is open."""
+        if debate.recorded and all(m.stage == STAGE for m in debate.transcript.messages if m.agent is not None):
+            raise ModelError("this gate is open, and the recorded one was shut: there is no debate to decide; "
+                             "run the study with threshold = 1, which records every debate")
         return self.debated(debate, await maybe_await(self.options.inner.after_round(debate)))
 
     async def at_end(self, debate: Debate) -> Decision:

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from madplug import Completion, ComponentError, DebateResult, Sample, UserError
+from madplug import Completion, ComponentError, DebateResult, ModelError, Sample, UserError
 from madplug.testing import debate_from, play, wait_for
 from madplug_gate import Behind, Curve, Escalation, First, Majority, Panel, Rated
 from madplug_gate.command import _examples, fitted, gate
@@ -80,6 +80,16 @@ def test_a_recorded_debate_is_decided_at_any_threshold():
         again = type(recorded.debate)(cell, recorded.result.sample, client=recorded.debate.client)
         assert wait_for(follow(again, recorded.result)).key == key
         assert len(again.transcript.messages) == messages
+
+
+def test_a_debate_that_the_recorded_gate_saved_cannot_be_decided():
+    from madplug_redecide.following import follow
+
+    recorded = gated(["A\nConfidence: 90"], threshold=0.8)
+    again = type(recorded.debate)(gated(["x"] * 9, threshold=0.95).debate.cell, recorded.result.sample,
+                                  client=recorded.debate.client)
+    with pytest.raises(ModelError, match="no debate to decide; run the study with threshold = 1"):
+        wait_for(follow(again, recorded.result))
 
 
 # The curve: the worked example

@@ -21,7 +21,7 @@ TRAITS: Mapping[str, str] = {
     "fallback": "the decision was chosen by a fallback",
     "tie": "the decision was a tie that had to be broken",
     "unread": "an answer could not be read",
-    "ballot_unread": "a vote, or a reply in a given form, could not be read",
+    "ballot_unread": "a vote, or a mark or a form that a reply should have, could not be read",
     "retracted": "messages were retracted",
     "altered": "an agent was shown a message in a changed form",
 }

@@ -71,7 +71,8 @@ async def _on_record(run: Callable[..., Awaitable[dict[str, Any]]], most: int, s
     summary = await run(session, *args, **options)
     if summary["ending"] == "limit":
         phases = any(cell.phases for cell in session.resolved.plan.cells)
-        raise NotPaid(f"decide: calls that are not on record are needed, at most {most:,}"
+        raise NotPaid(f"decide: calls that are not on record are needed, at most {most:,}, "
+                      "which is all that the decision, the phases and the metrics can ask in every debate"
                       f"{', or fewer with --without-phases' if phases else ''}; nothing was decided")
     return summary
 

@@ -68,7 +68,10 @@ def rescore(folder: Path, metrics: tuple[str, ...], yes: bool, quiet: bool) -> N
 
     with scored_again(folder, [as_toml(text) for text in metrics], yes=yes) as again:
         _announce(0 if quiet else again.most)
-        sys.exit(launch(again.resolved, folder, quiet=quiet, run=again.run))
+        status = launch(again.resolved, folder, quiet=quiet, run=again.run)
+    if metrics and not quiet:
+        click.echo(f"`madplug run` keeps {', '.join(metrics)} only if `metrics` in the run file has it", err=True)
+    sys.exit(status)
 
 
 def changes_of(decision: Any, settings: Iterable[str] = ()) -> list[dict[str, Any]]:

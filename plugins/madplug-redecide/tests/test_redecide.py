@@ -149,7 +149,7 @@ def test_a_call_that_is_not_on_record_is_made_only_with_pay(program, study, madp
     words = ("decide", "first", "--decision", "asking.judge", "--output", "again")
     calls = (study / "calls.txt").read_text()
     done = program(*words, status=2)
-    assert "calls that are not on record are needed, at most 6; nothing was decided. This makes them:" in done.stderr
+    assert "calls that are not on record are needed, at most 6, which is all that the decision," in done.stderr
     assert done.stderr.rstrip().endswith("--pay")
     assert not (study / "again").exists()
     assert (study / "calls.txt").read_text() == calls

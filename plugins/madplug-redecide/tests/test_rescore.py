@@ -59,7 +59,8 @@ def test_rescore_computes_the_metrics_again_in_place(program, write, tmp_path, m
 def test_rescore_with_another_metric_adds_it_to_the_study(program, write, tmp_path):
     program("run", write(), "--set", "limits.calls=13", "--set", "models.m.max_in_flight=1", *LEDGER)
     half = json.loads(program("status", "runs/study", "--json").stdout)
-    program("rescore", "runs/study", "--metric", '{use = "kit.graded", rubric = "strictly"}', status=0)
+    done = program("rescore", "runs/study", "--metric", '{use = "kit.graded", rubric = "strictly"}', status=0)
+    assert 'rubric = "strictly"} only if `metrics` in the run file has it' in done.stderr
     [cell] = summary(tmp_path)["cells"]
     assert list(cell["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
     status = json.loads(program("status", "runs/study", "--json").stdout)

@@ -78,6 +78,7 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
                            complete=not wanted.cells) for i, study in enumerate(studies)],
         "metric": ", ".join(metrics) or None, "metrics": metrics, "oracle": any(c["oracle"] for c in cells),
         "baseline": groups[0]["baseline"] if len(groups) == 1 else None, "groups": groups,
+        "pareto": _fronts(analysis),
         "factors": [{"name": f.name, "key": f.key, "levels": list(f.levels)} for f in factors.factors],
         "level": LEVEL, "alpha": sizes.ALPHA, "power": sizes.POWER, "seed": SEED,
         "family": len(compared.found), "cells": cells, "comparisons": compared.found, "not_compared": compared.left,
@@ -98,8 +99,18 @@ def _selected(study: Study, patterns: Sequence[str]) -> Study:
 def _group(analysis: Analysis, group: Any) -> dict[str, Any]:
     own = [analysis.cells[i] for i in group.cells]
     return {"levels": dict(group.levels), "metric": group.metric, "cells": [c["cell"] for c in own],
-            "baseline": None if group.baseline is None else analysis.cells[group.baseline]["cell"],
-            "pareto": {cost: pareto(own, cost, group.metric) for cost in ("tokens", "calls")}}
+            "baseline": None if group.baseline is None else analysis.cells[group.baseline]["cell"]}
+
+
+def _fronts(analysis: Analysis) -> list[dict[str, list[str]]]:
+    """The Pareto fronts by cost, of the cells on each set of questions, whatever their models."""
+    data = [f.name for f in analysis.factors.factors if f.is_data]
+    sets: dict[tuple[str | None, ...], list[Mapping[str, Any]]] = {}
+    for group in analysis.groups:
+        key = (group.metric, *(group.levels.get(name) for name in data))
+        sets.setdefault(key, []).extend(analysis.cells[i] for i in group.cells)
+    return [{cost: pareto(cells, cost, metric) for cost in ("tokens", "calls")}
+            for (metric, *_), cells in sets.items() if len(cells) > 1 or len(sets) == 1]
 
 
 def _study(study: Study, debates: int, *, complete: bool) -> dict[str, Any]:

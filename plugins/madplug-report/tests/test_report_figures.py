@@ -352,11 +352,14 @@ def test_a_baseline_that_is_matched_to_another_cell_is_compared_with_it_once(stu
     assert row[7] == signed(-report["comparisons"][0]["difference"])
 
 
-def test_the_pareto_front_has_what_nothing_beats_in_both(study, kit, reported):
-    cells = [kit.Drawn("cheap", skill=0.3, agents=1, rounds=1), kit.Drawn("good", skill=1.5, agents=2, rounds=1),
-             kit.Drawn("dear", skill=0.9, agents=3, rounds=3)]
-    (group,) = reported(study(cells, samples=80))["groups"]
-    assert group["pareto"] == {"tokens": ["cheap", "good"], "calls": ["cheap", "good"]}
+def test_the_pareto_front_has_what_nothing_beats_in_both_whatever_its_models(study, kit, reported):
+    cells = [kit.Drawn(name, skill, agents, rounds, settings={"debate.decision": name, "debate.models": [model]})
+             for name, skill, agents, rounds, model in (
+                 ("cheap", 0.3, 1, 1, "m"), ("good", 1.5, 2, 1, "m"), ("dear", 0.9, 3, 3, "n"))]
+    report = reported(study(cells, samples=80))
+    (front,) = report["pareto"]
+    assert len(report["groups"]) == 2
+    assert front == {"tokens": ["cheap", "good"], "calls": ["cheap", "good"]}
 
 
 def test_self_consistency_is_a_curve_drawn_from_one_pool(study, kit, reported):

@@ -281,9 +281,9 @@ class Study:
         same = in_both(*found)
         pairs = Counter((found[0][key][1], found[1][key][1]) for key in same)
         counts = {name: pairs.get(pair, 0) for name, pair in FIELDS.items()}
-        others = len(found[0].keys() & found[1].keys()) - len(same)
-        return {"metric": chosen, **counts, "left_out": len(same) - sum(counts.values()), "others": others,
-                "tests": can_draw()}
+        shared = len(found[0].keys() & found[1].keys())
+        return {"metric": chosen, **counts, "left_out": len(same) - sum(counts.values()), "others": shared - len(same),
+                "unpaired": [len(side) - shared for side in found], "tests": can_draw()}
 
     def test(self, first: str, second: str, metric: str | None, other: Study | None = None) -> dict[str, Any] | None:
         """The report's paired test of the same cells, or None without samples that both have; it may take seconds."""

@@ -538,6 +538,7 @@ def test_an_export_opens_from_disk_with_charts_and_prompts(folder, tmp_path, ope
     page.evaluate("hash => { location.hash = hash }", PAGES["compare"])
     expect(page.locator(".fourfold .count").first).to_have_text("1")
     assert page.locator(".fourfold .count").all_inner_texts() == ["1", "0", "1", "0"]
+    expect(page.get_by_text("of plain left out: the other cell has no score")).to_contain_text("3 debates")
     page.locator(".fourfold .lost .count").click()
     page.locator("a.row").click()
     expect(page.locator(".half")).to_have_count(2)

@@ -102,6 +102,7 @@ def test_a_folder_of_studies_is_listed_and_cells_of_two_studies_are_compared(kit
     kit.small_study(tmp_path / "runs" / "one")
     kit.write(tmp_path / "runs" / "two", [
         kit.debate("plain", "talked-out", decision="A"), kit.debate("plain", "agreed", decision="A"),
+        kit.debate("plain", "agreed", repeat=1, decision="A"),
         replace(kit.debate("plain", "corrected"), references=("C",))])
     with kit.serving(tmp_path / "runs") as server:
         listed = server.api("/list")
@@ -113,6 +114,7 @@ def test_a_folder_of_studies_is_listed_and_cells_of_two_studies_are_compared(kit
     assert [(row["folder"], row["state"], row["best"]["mean"]) for row in listed] == [
         ("one", "stopped", 1.0), ("two", "finished", pytest.approx(2 / 3))]
     assert (found["both"], found["second"], found["others"]) == (1, 1, 1)
+    assert found["unpaired"] == [2, 1], "a score without one of the same sample and repeat"
     assert (test["difference"], test["p"], test["samples"]) == (-0.5, 1.0, 2)
     assert [row["sample"] for row in rows] == ["talked-out"]
 
@@ -149,6 +151,7 @@ def test_the_calls_behind_no_message_are_named_without_their_texts(server):
 def test_two_cells_make_a_four_fold_table(server):
     found = server.api(f"/0/contrast?first=plain&second={quote('other way')}")
     assert (found["both"], found["first"], found["second"], found["neither"]) == (1, 0, 1, 0)
+    assert found["unpaired"] == [3, 0]
 
 
 @pytest.mark.parametrize("path", [

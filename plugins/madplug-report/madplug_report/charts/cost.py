@@ -49,11 +49,10 @@ def against(report: Mapping[str, Any]) -> Chart | None:
     luck = " With this many cells, some are there by chance." if len(cells) > 12 else ""
     curve = (" The curve is the vote of the first 1, 2, 3, ... of a cell's independent samples, or of all where a "
              "debate has fewer, their tokens taken in proportion.") if any(c["vote_of_first"] for c in cells) else ""
-    group = "of the same models and questions " if len(report["groups"]) > 1 else ""
     some = " Only the front and the baseline are named." if len(key) < len(cells) else ""
     same = "" if "calls" in costs else f" Calls per debate: {' or '.join(f'{n:g}' for n in calls)}."
     return sheet.chart("cost", f"Accuracy against {' and '.join(costs)}",
-                       f"On the front no other cell {group}is as good for less.{luck}{some}{curve}{same}",
+                       f"On the front no cell on the same questions is as good for less.{luck}{some}{curve}{same}",
                        [{"cell": c["label"], "calls": c["calls"], "tokens": c["tokens"], "read": c["read"],
                          "written": c["written"], "cost_usd": c["cost_usd"], **spread(f)}
                         for c in cells if (f := score(c))])
@@ -83,10 +82,8 @@ def _sheet(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], costs:
 def _draw(report: Mapping[str, Any], axes: Axes, cells: Sequence[Mapping[str, Any]], cost: str) -> None:
     """The cells, the front, and the curves of independent samples."""
     _points(axes, cells, cost)
-    for k, group in enumerate(report["groups"]):
-        if len(group["cells"]) > 1 or len(report["groups"]) == 1:
-            front = group["pareto"][cost]
-            _front(axes, [c for name in front for c in cells if c["cell"] == name], cost, first=k == 0)
+    for k, front in enumerate(report["pareto"]):
+        _front(axes, [c for name in front[cost] for c in cells if c["cell"] == name], cost, first=k == 0)
     curves = [c for c in cells if c["vote_of_first"] and len(c["vote_of_first"]) > 1]
     for k, cell in enumerate(curves):
         _curve(axes, cell, cost, first=k == 0)
@@ -96,8 +93,8 @@ def _draw(report: Mapping[str, Any], axes: Axes, cells: Sequence[Mapping[str, An
 
 def _numbers(report: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """The cells to name on the chart, by their numbers."""
-    front = {name for g in report["groups"] for names_ in (*g["pareto"].values(), [g["baseline"]])
-             for name in names_}
+    front = {name for found in report["pareto"] for names_ in found.values() for name in names_}
+    front |= {g["baseline"] for g in report["groups"]}
     return {str(i): c for i, c in enumerate(cells, 1) if len(cells) <= NUMBERED or c["cell"] in front}
 
 

@@ -130,19 +130,20 @@ export function fileData(facts) {
     chartAddress: (study, chart) => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(chart.svg)}`,
     text: () => Promise.reject(new Error('the export has only the beginning of this text')),
     async contrast(study, first, second, metric, other) {
-      const others = new Map((await rowsOf(other ?? study, second)).map((r) => [nameOf('', r.repeat, r.sample), r]));
-      const found = { metric, both: 0, first: 0, second: 0, neither: 0, left_out: 0, others: 0, tests: false };
+      const scored = async (of, cell) => (await rowsOf(of, cell)).filter((row) => (scoreOf(row, metric) ?? null) !== null);
+      const rows = await scored(study, first);
+      const others = new Map((await scored(other ?? study, second)).map((r) => [nameOf('', r.repeat, r.sample), r]));
+      const found = { metric, both: 0, first: 0, second: 0, neither: 0, left_out: 0, others: 0, unpaired: [rows.length, others.size], tests: false };
       const names = { '1,1': 'both', '1,0': 'first', '0,1': 'second', '0,0': 'neither' };
-      for (const row of await rowsOf(study, first)) {
+      for (const row of rows) {
         const other = others.get(nameOf('', row.repeat, row.sample));
         if (!other) continue;
+        found.unpaired = found.unpaired.map((n) => n - 1);
         if (other.digest !== row.digest) {
           found.others += 1;
           continue;
         }
-        const scores = [scoreOf(row, metric), scoreOf(other, metric)];
-        if (scores.some((s) => s === undefined || s === null)) continue;
-        found[names[scores.join()] ?? 'left_out'] += 1;
+        found[names[[scoreOf(row, metric), scoreOf(other, metric)].join()] ?? 'left_out'] += 1;
       }
       return found;
     },
