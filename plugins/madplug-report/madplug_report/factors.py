@@ -56,7 +56,7 @@ class Factor:
         """Levels by the plugin whose component they are, where a plugin has several: `voting`, `consensus`."""
         found: dict[str, list[str]] = {}
         for level in self.levels:
-            found.setdefault(self.uses.get(level, "").partition(".")[0], []).append(level)
+            found.setdefault(_plugin(self.uses.get(level, "")), []).append(level)
         several = {name: levels for name, levels in found.items() if name and len(levels) > 1}
         return several if len(found) > 1 else {}
 
@@ -201,6 +201,9 @@ def _value(cell: CellFacts, settings: Mapping[str, Any], key: str) -> Any:
         place = place.get(part, _MISSING) if isinstance(place, Mapping) else _MISSING
     given = settings.get(key, _MISSING)
     named = key == "dataset.path"  # without the directories of a machine
+    written = given.get("use") if isinstance(given, Mapping) else given
+    if isinstance(place, Mapping) and isinstance(written, str) and written.endswith(f"/{place.get('use')}"):
+        return {**place, "use": written}  # a class in a file, whose folder may set it apart
     if place is _MISSING or (isinstance(given, str | int | float) and not named):
         # A slot given by its name alone is the component with its defaults, as another cell may spell it out.
         spelled = isinstance(given, str) and isinstance(place, Mapping) and place.get("use") == given
@@ -220,6 +223,11 @@ def _use(value: Any) -> str:
     return value if isinstance(value, str) and re.fullmatch(r"[a-z]\w*\.\w+", value) and not FILE.search(value) else ""
 
 
+def _plugin(use: str) -> str:
+    """The plugin of a component, or the file of a class."""
+    return use.rpartition(":")[0] or use.partition(".")[0]
+
+
 # Labels
 
 def _shorten(values: Sequence[Any]) -> list[str]:
@@ -233,13 +241,13 @@ def _shorten(values: Sequence[Any]) -> list[str]:
 def _components(values: Sequence[Any]) -> list[str]:
     """Components: by their names, and the options in which those of one name differ."""
     uses = [_use(v) for v in values]
-    prefixes = {use.partition(".")[0] for use in uses if use}
+    prefixes = {_plugin(use) for use in uses if use}
     same_use, same_plugin = len(set(uses)) == 1, len(prefixes) == 1
     texts = []
     for value, use in zip(values, uses, strict=True):
         alike = [v if isinstance(v, Mapping) else {"use": v} for v, u in zip(values, uses, strict=True) if u == use]
         options = _options(value if isinstance(value, Mapping) else {}, alike)
-        name = use.rpartition(".")[2] if same_plugin else use
+        name = re.split("[.:]", use)[-1] if same_plugin else use
         texts.append(ABSENT if not use else options if same_use and options else f"{name} {options}".strip())
     return texts
 
