@@ -80,10 +80,10 @@ def test_labels_are_only_what_differs(crossed):
 @pytest.mark.parametrize(("other", "labels"), [
     ("v.simple", ["v.simple", "./mine.py:Longest last=true", "./mine.py:Longest last=false"]),
     ("./mine.py:Last", ["Last", "Longest last=true", "Longest last=false"]),
-    ("./old/mine.py:Longest", ["./old/mine.py:Longest", "./mine.py:Longest last=true", "./mine.py:Longest last=false"])])
+    ("./x/mine.py:Longest", ["./x/mine.py:Longest", "./mine.py:Longest last=true", "./mine.py:Longest last=false"])])
 def test_a_class_in_a_file_is_labelled_by_its_name_and_the_options_in_which_cells_differ(study, kit, other, labels):
     given = [other, "./mine.py:Longest", {"use": "./mine.py:Longest", "last": False}]
-    resolved = [{"use": other.rpartition("/")[2]}, *({"use": "mine.py:Longest", "last": last} for last in (True, False))]
+    resolved = [{"use": other.rpartition("/")[2]}, *({"use": "mine.py:Longest", "last": n} for n in (True, False))]
     cells = [kit.Drawn(f"decision={n}", settings={"debate.decision": one}, table={"debate": {"decision": whole}})
              for n, (one, whole) in enumerate(zip(given, resolved, strict=True))]
     assert [cell["label"] for cell in build([study(cells, samples=2)])["cells"]] == labels
