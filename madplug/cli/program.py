@@ -196,11 +196,10 @@ def show(name: str, as_json: bool) -> None:
     from madplug.registry.installed import Registry
 
     registry = Registry()
-    found = registry.named(name)
-    if not found:
+    pages = [component(offer) for offer in registry.named(name)]
+    if not pages:
         every = [*(o.name for o in registry.offers()), *registry.plugin_names]
-        raise UserError(f"show: no component or plugin '{name}'{nearest(name, every)}")
-    pages = [component(offer) for offer in found]
+        raise UserError(f"show: no component or plugin '{name}'{nearest(name, every)}{registry.installable(name)}")
     click.echo(json.dumps(pages, indent=2, ensure_ascii=False) if as_json else "\n\n".join(map(page, pages)))
 
 

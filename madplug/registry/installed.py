@@ -83,8 +83,7 @@ class Registry:
 
     def find(self, kind: str, name: str) -> Offer:
         """The component of this kind and name, full or bare. Raises `UserError` with the nearest name."""
-        own = [o for o in self._session if o.kind == kind and name in (o.name, o.component.__name__)]
-        if own:
+        if own := [o for o in self._session if o.kind == kind and name in (o.name, o.component.__name__)]:
             return own[-1]
         plugin, dot, _ = name.partition(".")
         if dot:
@@ -102,9 +101,8 @@ class Registry:
     def offers(self, kind: str | None = None) -> list[Offer]:
         """Every component installed, by kind and then by name."""
         self.load_all()
-        order = list(self.kinds)
         found = (o for o in self._offers.values() if kind in (None, o.kind))
-        return sorted(found, key=lambda o: (order.index(o.kind), o.name))
+        return sorted(found, key=lambda o: ([*self.kinds].index(o.kind), o.name))
 
     def named(self, name: str) -> list[Offer]:
         """Every component of this name, of any kind; otherwise all of the plugin or the distribution of this name."""
@@ -135,12 +133,15 @@ class Registry:
             return f"'{name}' is {labels}, not {label}{nearest(name, known)}"
         if plugin in self.disabled:
             return f"the plugin '{plugin}' is disabled by MADPLUG_DISABLE"
-        broken = [p for p in self.problems if p.place.endswith(f"'{plugin}'") or p.place == plugin]
-        if broken:
+        if broken := [p for p in self.problems if p.place.endswith(f"'{plugin}'") or p.place == plugin]:
             return f"'{name}' cannot be used: {broken[0]}"
-        missing = "" if plugin in self._sources or not plugin.isidentifier() else \
-            f"; if it is an installable plugin: pip install madplug-{plugin}"
-        return f"no installed plugin offers {label} '{name}'{nearest(name, known)}{missing}"
+        return f"no installed plugin offers {label} '{name}'{nearest(name, known)}{self.installable(name)}"
+
+    def installable(self, name: str) -> str:
+        """How the plugin of `plugin.name` may be installed, as the end of a message; empty if it is installed."""
+        plugin = name.rpartition(".")[0]
+        missing = plugin.isidentifier() and plugin not in self._sources
+        return f"; if it is an installable plugin: pip install madplug-{plugin}" if missing else ""
 
     # What plugins add to the program
 

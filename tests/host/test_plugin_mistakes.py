@@ -275,6 +275,12 @@ def test_a_component_that_cannot_work_says_so_before_a_run(program, madplug_plug
         assert "Traceback" not in refused.stderr
 
 
+def test_a_component_of_a_plugin_that_is_not_installed_is_named_with_what_to_install(program, write):
+    for refused in (program("check", write(RUN), "--set", "debate.turns=absent.turn"), program("show", "absent.turn")):
+        assert "; if it is an installable plugin: pip install madplug-absent\n" in refused.stderr
+    assert "pip install" not in program("show", "kit.absent").stderr
+
+
 def test_a_trace_shows_every_hook_call_and_who_was_heard(program, write, tmp_path):
     file = write(RUN.replace("size = 6", "size = 1") + '[[extensions]]\nuse = "kit.shout"')
     assert program("run", file, "--output", "o", "--trace", "--quiet").returncode == 0
