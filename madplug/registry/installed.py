@@ -135,7 +135,7 @@ class Registry:
             return f"the plugin '{plugin}' is disabled by MADPLUG_DISABLE"
         if broken := [p for p in self.problems if p.place.endswith(f"'{plugin}'") or p.place == plugin]:
             return f"'{name}' cannot be used: {broken[0]}"
-        return f"no installed plugin offers {label} '{name}'{nearest(name, known)}{self.installable(name)}"
+        return f"no installed plugin offers {label} '{name}'{self.installable(name)}{nearest(name, known)}"
 
     def installable(self, name: str) -> str:
         """How the plugin of `plugin.name` may be installed, as the end of a message; empty if it is installed."""

@@ -277,7 +277,7 @@ def test_a_component_that_cannot_work_says_so_before_a_run(program, madplug_plug
 
 def test_a_component_of_a_plugin_that_is_not_installed_is_named_with_what_to_install(program, write):
     for refused in (program("check", write(RUN), "--set", "debate.turns=absent.turn"), program("show", "absent.turn")):
-        assert "; if it is an installable plugin: pip install madplug-absent\n" in refused.stderr
+        assert "; if it is an installable plugin: pip install madplug-absent" in refused.stderr
     assert "pip install" not in program("show", "kit.absent").stderr
 
 
