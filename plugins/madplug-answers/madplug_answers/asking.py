@@ -97,8 +97,11 @@ class Reading(AnswerFormat):
     def misfit(self, sample: Sample, references: Sequence[str]) -> str | None:
         """No reference is an answer, or one is read otherwise alone than at the end of a reply."""
         for reference in references if not self.reads_any_text else ():
-            alone, closing = (self.canonical(text, sample) for text in (reference, f"{LINE} {reference}"))
-            if alone is not None and alone != closing:
+            alone = self.canonical(reference, sample)
+            if alone in (None, reference):  # nearly all, and a data set may have many rows
+                continue
+            closing = self.canonical(f"{LINE} {reference}", sample)
+            if alone != closing:
                 said = f"as '{closing}'" if closing else "as no answer"
                 return (f"its reference {reference!r:.80} is read as '{alone}', but {said} where a reply ends with it; "
                         f"write only the answer, in the form that agents are asked for: '{self.closing}'")
