@@ -159,7 +159,9 @@ def nested_fields(options: Any) -> tuple[NestedField, ...]:
     for name, info in options.model_fields.items():
         inside = list(marks(options, name))
         if NESTED in inside:
-            base = next(kind for kind in (info.annotation, *inside) if isclass(kind) and issubclass(kind, Component))
+            base = next(kind for kind in (info.annotation, *inside)
+                        if isclass(kind) and not get_origin(kind)  # Python 3.10 takes list[X] for a class
+                        and issubclass(kind, Component))
             many = any(get_origin(one) in (list, tuple) for one in unions(info.annotation))
             found.append(NestedField(name, base, many))
     return tuple(found)

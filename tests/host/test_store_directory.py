@@ -196,7 +196,7 @@ def test_reading_changes_no_byte(folder):
 
 READ = """
 import os, sys
-import madplug.config, madplug.store.reading  # while files may still be read
+import madplug.config, madplug.store.reading, pydantic.dataclasses  # while files may still be read
 from madplug.store import open_study
 if os.getuid() == 0:
     os.setuid(65534)
