@@ -100,10 +100,11 @@ def candidates(cell: Cell) -> Iterator[Cell]:
             yield replace(cell, turns=type(cell.turns)(options))
         return
     least = min(cell.wanted, max(2, len(cell.roles), len(cell.personas)))
+    every = moves(cell)
     for agents in AGENTS[least - 1:] if cell.agents is not None else [None]:
         for rounds in ROUNDS[1:] if cell.rounds > 1 else [1]:
             made = replace(cell, agents=agents, rounds=rounds)
-            if moves(made) == moves(cell) and not any(
+            if moves(made) == every and not any(
                     problem for component in made.components() for problem in component.check(made)):
                 yield made
 

@@ -34,9 +34,9 @@ class Comparisons:
             for i in group.cells if group.baseline is not None else ():
                 if i != group.baseline:
                     self._compare(i, group.baseline, "baseline")
+        done = {frozenset((g.baseline, c)) for g in analysis.groups for c in g.cells}
         for i, facts in enumerate(analysis.debates.cells):
             j = matched(analysis, facts)
-            done = {frozenset((g.baseline, c)) for g in analysis.groups for c in g.cells}
             if j is not None and i != j and {i, j} not in done:
                 self._compare(i, j, f"matched by {facts.match['by']}")
         for i, values, means in _resampled(self._wait):
