@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 from tests_support import counts
@@ -29,7 +30,7 @@ def answered(tmp_path):
 
 
 def kept(tmp_path):
-    with sqlite3.connect(f"file:{tmp_path / 'runs/study/study.db'}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{tmp_path / 'runs/study/study.db'}?mode=ro", uri=True)) as db:
         return db.execute("SELECT count(*) FROM calls").fetchone()[0]
 
 

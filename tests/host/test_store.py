@@ -18,7 +18,8 @@ def test_hostile_text_is_kept_and_read_back(tmp_path, text):
     store = open_recorder(tmp_path)
     play(replies=lambda request: text, agents=1, store=store)
     store.close()
-    kept = next(open_study(tmp_path).debates())
+    with open_study(tmp_path) as study:
+        kept = next(study.debates())
     assert kept.messages[0].content == text.encode("utf-8", "replace").decode()
 
 

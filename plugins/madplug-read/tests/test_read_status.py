@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ def test_studies_in_a_folder_are_listed_newest_first_and_a_live_one_is_told_from
 def test_what_cannot_be_read_is_a_message_and_a_line_in_the_list(made, statement):
     made("runs/a", ended("q1")).close()
     made("runs/b", ended("q1")).close()
-    with sqlite3.connect("runs/a/study.db") as db:
+    with closing(sqlite3.connect("runs/a/study.db")) as db, db:
         db.execute(statement)
     done = status("runs/a")
     assert (done.exit_code, done.stderr.startswith("madplug: runs/a: ")) == (2, True), done.stderr
