@@ -400,8 +400,13 @@ class DebateResult:
 
     @property
     def unread(self) -> bool:
-        """Whether a vote is not valid, or a plugin's data of a message says `unparsed`."""
-        return any(not vote.valid for vote in (self.decision.votes if self.decision else ())) or any(
+        """Whether a vote is not valid, the last answer of a voter without one was not read, or a plugin's data of a
+        message says `unparsed`.
+        """
+        valid = {vote.agent: vote.valid for vote in (self.decision.votes if self.decision else ())}
+        last = {m.agent: m.key is not None for m in self.messages if m.answers and not m.retracted}
+        voters = {agent.id for agent in self.agents if agent.persona.votes}
+        return not all(({i: read for i, read in last.items() if i in voters} | valid).values()) or any(
             isinstance(noted, Mapping) and noted.get("unparsed") for m in self.messages for noted in m.data.values())
 
 
@@ -455,9 +460,10 @@ class Job:
 class Ending:
     """Why no further call is started."""
 
-    kind: Literal["limit", "interrupted", "unusable", "detached", "decided"]
+    kind: Literal["limit", "interrupted", "unusable", "detached", "decided", "unfinished"]
     """A limit was reached; the user interrupted; a model or the data cannot be used; all that is left to do is to wait
-    for others, which a later run can do; or an observer knows enough."""
+    for others, which a later run can do; an observer knows enough; or recorded debates were scored, and others are
+    left to run."""
     reason: str
 
 

@@ -21,7 +21,7 @@ from madplug.calls.slots import WindowChange
 from madplug.errors import AccessError, ModelError, StudyStopped, TransientError
 from madplug.events import AgentsCast, DebateFinished, DebateStarted, Event, MessageRecorded
 from madplug.kinds import Model, Service
-from madplug.records import Caller, DebateId, DebateResult, Ending
+from madplug.records import Caller, Completion, DebateId, DebateResult, Ending
 from madplug.redaction import redact
 from madplug.store import Reader, Recorder
 from madplug.store.base import Call, CallRow, Totals
@@ -133,6 +133,7 @@ class StudyDriver:
         self._most = dict(counts or {})
         self._counted = {name: recorder.count_facts(f"{KEPT}{name}:") for name in self._most}
         self._records: tuple[Recorder | Reader, ...] = (recorder, *reuse)
+        self._warned: set[str] = set()
         self._any_billed = self.shares
         """Whether replies that were no answers may be on record."""
         self._pending: dict[bytes, asyncio.Future[Call] | None] = {}
@@ -277,6 +278,7 @@ class StudyDriver:
         Its slot is released once it is durable, so that nothing that was paid can be lost.
         """
         quota = self.quotas[channel]
+        self._look_at(channel, call.completion)
         self._storing.add(row.key)
         try:
             await self._store(quota, row, call)
@@ -313,6 +315,22 @@ class StudyDriver:
         if (pending := self._pending.pop(row.key, None)) is not None:
             pending.set_result(call)
         self._end_call(quota, row.key)
+
+    def _look_at(self, channel: str, completion: Completion) -> None:
+        """Say once what is not as the user expects it in a model's replies."""
+        if completion.usage.raw.get("finish_reason") == "length":
+            if completion.text:
+                self._warn_once(f"model '{channel}': replies were cut off; raise max_tokens if answers cannot be read")
+            else:
+                self.problem(f"model '{channel}': replies were empty because their tokens were used up before the "
+                             "answer began; raise max_tokens")
+        if completion.usage.raw.get("estimated"):
+            self._warn_once(f"model '{channel}': the endpoint reports no tokens; they are estimated from the texts")
+
+    def _warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self.warn(text)
 
     def _end_call(self, quota: Quota, key: bytes) -> None:
         self._storing.discard(key)

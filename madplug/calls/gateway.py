@@ -129,9 +129,6 @@ class Gateway:
                 driver.release(name, row.caller, error)
                 raise
             failure, completion = error, Completion("", error.usage)
-        if not completion.text and completion.usage.raw.get("finish_reason") == "length":
-            driver.problem(f"model '{name}': replies were empty because their tokens were used up before the answer "
-                           "began; raise max_tokens")
         call = Call(completion, attempts.failed, round(time.monotonic() - started, 4))
         if failure is None or attempts.accept(failure):
             await driver.keep(name, row, call)

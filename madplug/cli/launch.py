@@ -75,7 +75,7 @@ def _conclude(summary: Mapping[str, Any], recorder: Recorder, folder: Path, *, q
     if summary["reason"]:
         spent = summary["ending"] == "limit" and not summary["reason"].startswith("limits.seconds")  # those are a run's
         again = "run the same command with a higher limit to resume" if spent else "run the same command to resume"
-        more = "" if summary["ending"] == "decided" else f"; {again}"
+        more = "" if summary["ending"] in ("decided", "unfinished") else f"; {again}"
         echo(f"stopped: {safe(summary['reason'])}; everything so far is saved{more}", err=True)
     if not quiet:
         echo(f"results saved in {folder}{os.sep}")

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from typing_extensions import override
 
 from madplug.config.problems import problems_of
-from madplug.config.shape import MOST_CELLS, Table
+from madplug.config.shape import MOST_CELLS, RunSettings, Table
 from madplug.errors import Problem, UserError, nearest_file
 from madplug.rows import storable_text
 from madplug.text import count
@@ -86,8 +86,9 @@ def _parse(path: Path) -> Table:
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[Table]:
     for name, value in sorted(environ.items()):
-        if name.upper().startswith("MADPLUG_") and "__" in name:
-            yield nested(name[len("MADPLUG_"):].lower().split("__"), as_toml(value))
+        start, _, key = name.lower().partition("_")
+        if start == "madplug" and ("__" in key or key in RunSettings.model_fields):
+            yield nested(key.split("__"), as_toml(value))
 
 
 def setting(text: str) -> Table:

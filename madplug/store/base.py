@@ -80,7 +80,7 @@ class CellOverview:
     fallback: int = 0
     """Debates that a fallback decided."""
     unread: int = 0
-    """Debates with a vote, or a reply in a given form, that could not be read."""
+    """Debates with a final answer, a vote, or a reply in a given form, that could not be read."""
     calls: int = 0
     retries: int = 0
     prompt: int = 0

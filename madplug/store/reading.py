@@ -96,8 +96,8 @@ class Reader:
 
         Keys: `cell, repeat, sample, error, decided, agreed, rounds, calls, retries, prompt, completion, cached,
         cost_usd, seconds, metrics` (a mapping). `decided` is 0 without an answer, else 1, and 1 more if an agent had
-        failed before the decision, and 2 more if a fallback chose it; `agreed` is 2 more if a vote, or a reply in a
-        given form, could not be read.
+        failed before the decision, and 2 more if a fallback chose it; `agreed` is 2 more if a final answer, a vote,
+        or a reply in a given form could not be read.
         """
         scope = self.scope
         where, values = _of_cell(cell)

@@ -88,8 +88,10 @@ def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) 
     old = read_manifest(folder)["components"]
     for name, new in versions(resolved.offers.values()).items():
         if name in old and old[name] != new:
+            scored = name.startswith("metric ") and ":" in name  # its file is part of what says that it has scored
             yield (f"{name} was {old[name]['distribution']} {old[name]['version']:.20} when this study began and is "
-                   f"{new['distribution']} {new['version']:.20} now; results may not be comparable")
+                   f"{new['distribution']} {new['version']:.20} now; "
+                   + ("debates on record are scored again" if scored else "results may not be comparable"))
 
 
 def check_facts(recorder: Reader | Recorder, folder: Path) -> None:

@@ -21,7 +21,8 @@ from madplug.errors import UserError
 
 FINISHED, SOME_FAILED, LIMIT, INTERRUPTED = 0, 1, 3, 130
 """Exit statuses."""
-_STATUSES = {"interrupted": INTERRUPTED, "limit": LIMIT, "detached": FINISHED, "decided": FINISHED}
+_STATUSES = {"interrupted": INTERRUPTED, "limit": LIMIT, "detached": FINISHED, "decided": FINISHED,
+             "unfinished": FINISHED}
 STOPPING = "stopping: waiting for calls in flight; press Ctrl-C again to stop at once"
 NEEDED, USUAL = 30, 1024
 """Files that a study has open at the most, besides a model's connections, and the limit that most systems have."""

@@ -23,6 +23,7 @@ from madplug.study.observers import HURRY, Observers
 from madplug.study.summary import summarise
 from madplug.study.survey import survey
 from madplug.study.worker import Runner, Worker
+from madplug.text import count
 
 
 class StudyRun:
@@ -127,6 +128,10 @@ class StudyRun:
                                          {cell.slug: dict(cell.settings) for cell in plan.cells}))
         await (jobs.run() if plan.executor is None else plan.executor.run(jobs, self.driver))
         await jobs.conclude()
+        if self._rescore is not None and self.planned is not None:
+            ended = sum(cell.done + cell.failed for cell in self.recorder.reported().overview())
+            if ended < self.planned:
+                self.driver.stop(Ending("unfinished", f"{count(self.planned - ended, 'debate')} left to run"))
 
     def _summary(self) -> dict[str, Any]:
         cells = summarise(self.recorder.reported(), self.worker.setups.values(), self.plan.repeats, self.problem)

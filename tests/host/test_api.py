@@ -146,7 +146,7 @@ def test_a_class_that_has_changed_in_a_notebook_is_a_warning(text, warned):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         madplug.run(study, components=[in_a_cell(text)])
-    assert any("results may not be comparable" in str(warning.message) for warning in found) == warned
+    assert any("debates on record are scored again" in str(warning.message) for warning in found) == warned
 
 
 def test_observers_receive_the_events():

@@ -34,11 +34,12 @@ class Billing(Scripted):
         return Completion("A", BILL)
 
 
-def run(model, store=None, *, samples=1, **limits):
+def run(model, store=None, *, samples=1, warn=print, **limits):
     """Run a study of debates with one call each."""
     rows = [Sample(f"q{i}", f"question {i}") for i in range(samples)]
     cell = play(replies=lambda r: "A", agents=1, sample=rows).debate.cell
-    study = StudyRun(StudyPlan("s", [cell], {"model": model}, limits=Limits(**limits)), store or MemoryStore())
+    plan = StudyPlan("s", [cell], {"model": model}, limits=Limits(**limits))
+    study = StudyRun(plan, store or MemoryStore(), warn=warn)
     return asyncio.run(study.run())
 
 
@@ -106,3 +107,12 @@ def test_replies_cut_off_by_max_tokens_are_a_problem_that_is_said_once_for_a_mod
     assert len(problems) == 1
     assert problems[0].startswith("model 'model': replies were empty")
     assert problems[0].endswith("raise max_tokens")
+
+
+def test_what_the_user_cannot_see_in_replies_is_told_once_for_a_model(monkeypatch):
+    told = []
+    run(Billing(None, times=0), samples=20, warn=told.append)
+    monkeypatch.setitem(globals(), "BILL", Usage())
+    run(Billing(None, times=0), samples=20, warn=told.append)
+    assert told == ["model 'model': replies were cut off; raise max_tokens if answers cannot be read",
+                    "model 'model': the endpoint reports no tokens; they are estimated from the texts"]

@@ -63,11 +63,12 @@ def test_a_missing_file_names_the_nearest_or_those_that_are_there(write, name, h
 
 def test_the_command_line_wins_over_the_environment_and_both_over_the_file(write):
     path = write()
-    environment = {"MADPLUG_DEBATE__ROUNDS": "5", "MADPLUG_SEED": "no key of the file", "MADPLUG_DEBATE__AGENTS": "4"}
+    environment = {"MADPLUG_DEBATE__ROUNDS": "5", "MADPLUG_SEED": "3", "MADPLUG_DISABLE": "no key",
+                   "MADPLUG_DEBATE__AGENTS": "4"}
     table = read(path, ["debate.rounds=7"], environment)
     assert table["debate"]["rounds"] == 7
     assert table["debate"]["agents"] == 4
-    assert "seed" not in table
+    assert (table["seed"], "disable" in table) == (3, False)
 
 
 def test_set_reads_toml_or_else_text(write):

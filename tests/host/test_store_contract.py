@@ -100,7 +100,7 @@ def start(store, *messages, agents=AGENTS):
 
 
 def test_figures_say_what_the_result_says(store):
-    result = ended(said(0), calls=3, retries=1, tokens=Usage(5, 6, 2, 0.25), seconds=1.5)
+    result = ended(said(0, key="A"), calls=3, retries=1, tokens=Usage(5, 6, 2, 0.25), seconds=1.5)
     store.write(lambda: store.recorder.finish_debate(result))
     assert dict(next(store.reader.figures())) == {
         "cell": "c", "repeat": 0, "sample": "q", "error": None, "decided": True, "agreed": False, "rounds": 1,

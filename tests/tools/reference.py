@@ -367,8 +367,9 @@ A string is short for `{use = "..."}`. An option that is itself a component is w
 paths are relative to the run file.
 
 `madplug check FILE` reports all mistakes before anything runs."""
-PRECEDENCE = """A key set with `--set a.b=c` on the command line takes precedence over `MADPLUG_A__B` in the
-environment, and that over the file. Values of the first two are read as TOML, or as text if they are not TOML.
+PRECEDENCE = """A key set with `--set a.b=c` on the command line takes precedence over `MADPLUG_A__B` in the environment
+(`MADPLUG_SEED` for a key of no table), and that over the file. Values of the first two are read as TOML, or as text if
+they are not TOML.
 Cells are made from the result, so a cell's changes take precedence over all three; and every key that is given
 takes precedence over the preset of `debate.paradigm`."""
 IDENTITY = """A directory belongs to one study; running the same command again resumes it. A study can grow: with

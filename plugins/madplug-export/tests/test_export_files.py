@@ -115,6 +115,12 @@ def test_rows_go_to_standard_output_and_nothing_else_does(exported):
     assert set(table(exported("-", "--format", "csv", "--messages"))[0]) == {*MESSAGE}
 
 
+def test_calls_and_messages_are_not_written_into_one_file(program):
+    done = program("export", "runs/study", "--output", "x.csv", "--calls", "--messages", status=2)
+    assert "a file each" in done.stderr
+    assert not Path("x.csv").exists()
+
+
 def test_a_reader_that_has_had_enough_is_no_error(program):
     program("run", "study.toml", "--set", "dataset.size=200", "--quiet")
     done = subprocess.run(f"{sys.executable} -m madplug export runs/study --output - | head -1", shell=True,

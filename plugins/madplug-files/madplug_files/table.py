@@ -84,17 +84,18 @@ class Table(ColumnDataset):
         return "+".join(digest(p) for p in (self.options.path, self.options.train) if p is not None)
 
     def check(self, cell: Any) -> Iterable[str]:
-        """Check the path, the columns, the first row of each file, and from where references count."""
+        """Check the path, the columns, the first row of `train`, and from where references count."""
         try:
             for part in (None, "train") if self.options.train else (None,):
                 file = self._source(part)
                 columns = self._columns(file)
-                number, place, row = next(file.rows(), (0, "", None))
-                if row is None:
+                number, place, row = next(file.rows(ignore), (0, "", None))
+                if row is None and not file.count():
                     raise problem(str(file.path), "has no rows")
-                if self.options.stratify and part is None:
+                if self.options.stratify and part is None and row is not None:
                     group_of(row, self.options.stratify, place)
-                columns.sample(row, place, f"row-{number}")
+                if part is not None and row is not None:  # those of the other file are all read with the samples
+                    columns.sample(row, place, f"row-{number}")
                 yield from refuse_alternatives(cell, columns, file.rows(ignore))
                 yield from refuse_uncounted(columns, file.rows(ignore))
         except UserError as error:

@@ -46,6 +46,12 @@ def test_all_problems_of_a_file_are_named_at_once(tmp_path):
     assert problems(lines(tmp_path, *BAD)) == SAID
 
 
+def test_a_bad_first_row_leaves_the_others_to_be_named_with_it(tmp_path):
+    path = lines(tmp_path, *BAD[1:])
+    assert [*Table(path=path).check(None)] == []
+    assert len(problems(path)) == len(SAID) - 1  # no id is taken
+
+
 def test_a_shuffled_or_stratified_pass_names_the_same_problems(tmp_path):
     path = lines(tmp_path, *BAD)
     assert len(problems(path, shuffle=1)) == len(SAID)

@@ -17,11 +17,11 @@ TRAITS: Mapping[str, str] = {
     "changed": "an agent changed its mind",
     "right_to_wrong": "an agent went from a right to a wrong answer",
     "wrong_to_right": "an agent went from a wrong to a right answer",
-    "minority_right": "in some round most agents were wrong, and at least one was right",
+    "minority_right": "in some round most agents were wrong or not read, and at least one was right",
     "fallback": "the decision was chosen by a fallback",
     "tie": "the decision was a tie that had to be broken",
     "unread": "an answer could not be read",
-    "ballot_unread": "a vote, or a mark or a form that a reply should have, could not be read",
+    "ballot_unread": "a final answer, a vote, or a mark or a form that a reply should have, could not be read",
     "retracted": "messages were retracted",
     "altered": "an agent was shown a message in a changed form",
 }

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
+from madplug import Agent, DebateResult, Decision, Message, Persona, Sample, Vote
 from madplug.store import MemoryStore, Spent
 from madplug.testing import wait_for
 from madplug_read import TRAITS, Grader, outline
@@ -89,7 +89,11 @@ def test_what_was_said_before_round_one_has_a_row_without_marks():
     (TALKED_OUT, {}, {"wrong", "changed", "right_to_wrong", "minority_right"}),
     ("1 0 A\n1 1 A\n1 2 B", {"decision": "A"}, {"right"}),
     ("1 0 B\n2 0 A", {"decision": "A"}, {"right", "changed", "wrong_to_right"}),
-    ("1 0 A\n1 1 -\n1 2 -", {"decision": "A"}, {"right", "minority_right", "unread"}),
+    ("1 0 A\n1 1 -\n1 2 -", {"decision": "A"}, {"right", "minority_right", "unread", "ballot_unread"}),
+    ("1 0 -\n2 0 A", {"decision": "A"}, {"right", "unread"}),
+    ("1 0 A\n2 0 -", {"decision": "A"}, {"right", "unread", "ballot_unread"}),
+    ("1 0 A\n2 0 -", {"decision": Decision("A", votes=(Vote(0, {"A": 1}),))}, {"right", "unread"}),
+    ("1 0 A\n1 1 -", {"voters": {0}, "decision": "A"}, {"right"}),
     ("1 0 A\n1 1 0", {"decision": "A"}, {"right"}),
     ("1 0 A\n2 0 0 unparsed", {"decision": "A"}, {"right", "ballot_unread"}),
     ("1 0 A retracted\n1 0 A\n1 1 B 0 ~1", {}, {"wrong", "retracted", "altered"}),
@@ -98,7 +102,8 @@ def test_what_was_said_before_round_one_has_a_row_without_marks():
     ("1 0 A", {"error": "ModelError: gone"}, {"failed"}),
     ("1 0 A", {"decision": None}, {"running"}),
     ("1 0 A\n1 1 B\n1 2 B\n2 2 C", {"voters": {0, 1}, "decision": "C"}, {"wrong"}),
-], ids=["talked out", "right", "corrected", "unread", "no answer asked for", "an unread ranking",
+], ids=["talked out", "right", "corrected", "unread", "read in the end",
+        "the last unread", "a vote instead", "no voter's", "no answer asked for", "an unread ranking",
         "retracted and altered", "a fallback after a tie", "undecided", "failed", "running",
         "an agent without a vote"])
 def test_the_traits_of_a_debate(text, more, wanted):

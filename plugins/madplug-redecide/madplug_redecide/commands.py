@@ -85,5 +85,6 @@ def changes_of(decision: Any, settings: Iterable[str] = ()) -> list[dict[str, An
 
 def _announce(most: int) -> None:
     if most:
-        click.echo(f"at most {most:,} model calls (excluding retries); those answered before are not repeated",
+        click.echo(f"at most {most:,} model calls (excluding retries), whatever the run file's limits; those answered "
+                   "before are not repeated",
                    err=True)

@@ -61,7 +61,9 @@ def test_rescore_with_another_metric_adds_it_to_the_study(program, write, tmp_pa
     half = json.loads(program("status", "runs/study", "--json").stdout)
     done = program("rescore", "runs/study", "--metric", '{use = "kit.graded", rubric = "strictly"}', status=0)
     assert 'rubric = "strictly"} only if `metrics` in the run file has it' in done.stderr
-    [cell] = summary(tmp_path)["cells"]
+    [cell] = (scored := summary(tmp_path))["cells"]
+    assert (scored["status"], scored["ending"]) == ("stopped", "unfinished")
+    assert f"stopped: {half['left']} debates left to run; everything so far is saved\n" in done.stderr
     assert list(cell["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
     status = json.loads(program("status", "runs/study", "--json").stdout)
     assert (status["done"], status["left"]) == (half["done"], half["left"]), "no debate was run"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -209,7 +210,8 @@ class Analysis:
             "undecided": _share(outcomes["undecided"], n), "failed": _share(outcomes["failed"], n),
             "outcomes": outcomes, "metrics": self._metrics(cell), **self._costs(cell),
             "unread": _share(unread, answers), "answers": answers, "flagged": _share(rounds.flagged, rounds.messages),
-            "malformed": rounds.malformed,
+            "malformed": rounds.malformed, "mixed": sorted(
+                name for name, n in Counter(name for name, _ in self.debates.versions[cell]).items() if n > 1),
             "seconds": [float(q) for q in np.quantile(self.column("seconds", cell), QUANTILES)] if n else None,
             "rounds": {int(i): int(ran[i]) for i in np.flatnonzero(ran)},
             "by_round": [r.figures(i) for i, r in enumerate(rounds.rounds, 1) if r.debates],

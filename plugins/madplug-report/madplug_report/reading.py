@@ -104,6 +104,7 @@ class _Debate(msgspec.Struct, gc=False):
     opening_calls: msgspec.Raw = msgspec.Raw(b"[]")
     other_calls: msgspec.Raw = msgspec.Raw(b"[]")
     notes: msgspec.Raw = msgspec.Raw(b"{}")
+    scored_by: dict[str, str] = {}
 
 
 class Debates:
@@ -120,7 +121,8 @@ class Debates:
         self.rounds_run, self.calls = array("i"), array("q")
         self.read, self.cached, self.written = array("q"), array("q"), array("q")
         self.seconds, self.cost = array("d"), array("d")
-        self._scored_by: list[set[str]] = [set() for _ in self.cells]
+        self.versions: list[set[tuple[str, str]]] = [set() for _ in self.cells]
+        """By cell, the metrics that have scored its debates, each with a digest of its options and its code."""
         self._questions = Questions()
         self.spent, self.used = Calls(), Used()
         for study in studies:
@@ -169,8 +171,7 @@ class Debates:
 
     def _add(self, cell: int, debate: _Debate) -> None:
         self._add_metrics(debate)
-        if not debate.metrics.keys() <= self._scored_by[cell]:
-            self._scored_by[cell].update(debate.metrics)
+        self.versions[cell].update(debate.scored_by.items())
         self.cell.append(cell)
         self.repeat.append(debate.repeat)
         self._add_question(debate)

@@ -34,8 +34,8 @@ class Round:
     to_wrong: int = 0
     known: int = 0
     """Debates in which it is known which answers are right."""
-    right: int = 0
-    """Of these, those whose most common answer is, the first of equals."""
+    right: float = 0.0
+    """Of these, those whose most common answer is; of several, the share of them that are."""
     lone: int = 0
     """Of these, those in which one voter of several is right and all others are wrong."""
     followed: int = 0
@@ -149,7 +149,8 @@ class CellRounds:
             return None
         counts = Counter(k for k in keys.values() if k is not None)
         r.known += 1
-        r.right += counts.most_common(1)[0][0] in right
+        leaders = [key for key, n in counts.items() if n == max(counts.values())]
+        r.right += sum(key in right for key in leaders) / len(leaders)
         if before is not None and keys.get(before[1]) is not None:
             before[0].followed += 1
             before[0].kept += keys[before[1]] in right

@@ -119,7 +119,7 @@ def test_a_debate_with_fewer_samples_counts_with_all_it_has():
 
 
 @pytest.mark.parametrize(("rows", "key", "expected"), [
-    ("AB AB BB", "B", {"accuracy": [1, 0]}), ("A- BA CA", "A", {"accuracy": [1, 1]}),  # the first of equals
+    ("AB AB BB", "B", {"accuracy": [1, 0]}), ("A- BA CA", "A", {"accuracy": [1 / 3, 1]}),  # of equals, their share
     ("AB BB BB", "B", {"lone": [1, 0], "lone_kept": [0, None], "lone_won": [0, None]}),
     ("AA BA BB", "A", {"lone": [1, 0], "lone_kept": [1, None], "lone_won": [1, None]}), ("A A", "A", {"lone": [0]})])
 def test_a_round_has_the_accuracy_of_its_most_common_answer_and_the_fate_of_a_lone_right_voter(rows, key, expected):

@@ -13,7 +13,7 @@ import { useFollowed } from './study.js';
 const FILTERS = {
   wrong: 'wrong', right: 'right', changed: 'changed mind', right_to_wrong: 'right turned wrong',
   wrong_to_right: 'wrong turned right', minority_right: 'majority wrong, a minority right', undecided: 'undecided',
-  failed: 'failed', partial: 'partial (an agent failed)', fallback: 'decided by a fallback', tie: 'a tie', unread: 'unreadable answers', ballot_unread: 'unreadable ballots, marks or forms', retracted: 'retracted', altered: 'altered', running: 'not ended',
+  failed: 'failed', partial: 'partial (an agent failed)', fallback: 'decided by a fallback', tie: 'a tie', unread: 'unreadable answers', ballot_unread: 'unreadable final answers, ballots, marks or forms', retracted: 'retracted', altered: 'altered', running: 'not ended',
 };
 const ORDERS = {
   sample: 'sample', started: 'start', changes: 'changes of mind', rounds: 'rounds', messages: 'messages', calls: 'calls', tokens: 'tokens',
