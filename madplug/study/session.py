@@ -59,7 +59,6 @@ class Session:
                 spoiled = () if resolved.recorded_from else spoiling(resolved.plan, resolved.table)
                 self.warnings = [*check_same_study(resolved, self.recorder, folder), *spoiled]
                 write_provenance(resolved, folder)
-                (folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
                 self._log = self._open.enter_context(open_log(folder, lambda text: self._warn(text)))
                 for cell in resolved.plan.cells if self._traced else ():
                     trace(cell, self._log)
@@ -106,6 +105,7 @@ class Session:
             for text in self.warnings:
                 warn(text)
             self._log.info("run", study=run.plan.name, planned=total)
+            (self.folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
             begun(run)
 
             def stop() -> None:

@@ -111,7 +111,8 @@ def debate_row(record: Mapping[str, Any]) -> Row:
     return {
         "cell": record["cell"], "repeat": record["repeat"], "sample": sample["id"], "group": sample["group"],
         "question": sample["question"], "reference": next(iter(record["references"]), None),
-        "references": record["references"], "partial": made.get("key") is not None and any(m.get("stage") == FAILED for m in said),
+        "references": record["references"],
+        "partial": made.get("key") is not None and any(m.get("stage") == FAILED for m in said),
         "answer": made.get("answer"), "key": made.get("key"),
         **{name: made.get(name) for name in ("agreed", "fallback", "tie")},
         "undecided": record["error"] is None and made.get("key") is None, "reason": made.get("reason"),

@@ -63,7 +63,8 @@ def _study_lines(facts: dict[str, Any]) -> Iterable[str]:
             if name not in ("partial", "fallback", "unread") or any(cell[name] for cell in facts["cells"])]
     yield columns([[safe(str(c[name])) for name in head] for c in facts["cells"]], head)
     left = "" if facts["left"] is None else f", {facts['left']} left"
-    cost = "" if not facts["cost_usd"] else f", ${dollars(facts['cost_usd'])}"
+    known = f", ${dollars(facts['known_usd'])}" if facts["known_usd"] else ""
+    cost = f"{known} and what has no known price" if known and facts["cost_usd"] is None else known
     yield (f"{facts['done']} done, {facts['failed']} failed{left}; {facts['calls']} calls paid, "
            f"{facts['tokens']} tokens{cost}")
     more = f"not begun: {', '.join(facts['not_begun'])}" if facts["not_begun"] else ""
@@ -71,7 +72,9 @@ def _study_lines(facts: dict[str, Any]) -> Iterable[str]:
 
 
 def status_of(folder: Path) -> dict[str, Any]:
-    """Done, failed, left, calls, tokens, cost (USD; None if unknown) and what the executor waits for, also in a run."""
+    """Done, failed, left, calls, tokens, cost (USD; None if unknown; and what is known of it) and what the executor
+    waits for, also in a run.
+    """
     with open_study(folder) as study:
         found = study.overview()
         cells: list[dict[str, Any]] = [
@@ -83,5 +86,6 @@ def status_of(folder: Path) -> dict[str, Any]:
         not_begun = [cell for cell in settings if cell not in begun] if isinstance(settings, dict) else []
         cost = None if totals.calls and any(f.cost_usd is None for f in found) else totals.cost_usd
         return {"done": done, "failed": failed, "left": left, "calls": totals.calls, "retries": totals.retries,
-                "tokens": totals.tokens, "cost_usd": cost, "waiting": study.fact("waiting") or "",
-                "problems": study.problems(), "cells": cells, "not_begun": not_begun}
+                "tokens": totals.tokens, "cost_usd": cost, "known_usd": totals.cost_usd,
+                "waiting": study.fact("waiting") or "", "problems": study.problems(), "cells": cells,
+                "not_begun": not_begun}

@@ -62,10 +62,13 @@ def test_it_says_how_far_a_study_is_also_while_it_runs(made):
     recorder.close()
 
 
-@pytest.mark.parametrize(("costs", "known"), [((0.5, 0.25), 0.75), ((0.5, None), None)])
-def test_the_cost_is_not_said_where_that_of_a_debate_is_unknown(made, costs, known):
+@pytest.mark.parametrize(("costs", "known", "told"), [
+    ((0.5, 0.25), 0.75, ", $0.7500"), ((0.5, None), None, ", $0.5000 and what has no known price"),
+    ((None,), None, "")])
+def test_where_the_cost_of_a_debate_is_unknown_the_part_that_is_known_is_told(made, costs, known, told):
     made("s", *(ended(f"q{i}", cost=cost) for i, cost in enumerate(costs))).close()
     assert facts("s")["cost_usd"] == known
+    assert status("s").stdout.splitlines()[-1].partition(" tokens")[2] == told
 
 
 def test_studies_in_a_folder_are_listed_newest_first_and_a_live_one_is_told_from_a_dead_one(made):

@@ -169,8 +169,8 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         where = " in the smallest cell" if len(cells) > 1 else ""
         yield "samples", f"{least} sample{'s' * (least != 1)}{where}: too few to tell much{more}"
     if len({c["samples"] for c in cells}) > 1 or len({c["debates"] for c in cells}) > 1:
-        yield "uneven", ("cells have unequally many debates; differences of two cells are on the samples that both have, "
-                         "marginal means on all")
+        yield "uneven", ("cells have unequally many debates; differences of two cells are on the samples that both "
+                         "have, marginal means on all")
     failed = max(c["failed"] for c in cells)
     if failed:
         yield "failed", f"up to {100 * failed:.1f}% of a cell's debates failed; they have no score"
@@ -179,8 +179,8 @@ def notes(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "malformed", (f"in {cell['malformed']} of {cell['debates']} debates of '{cell['label']}' a ballot or "
                                 "another reply in a given form could not be read; madplug read DIR --unread lists them")
         if cell["mixed"]:
-            yield "mixed", (f"scores of '{cell['label']}' were made by different versions of {', '.join(cell['mixed'])}; "
-                            "madplug rescore DIR makes all of them again")
+            yield "mixed", (f"scores of '{cell['label']}' were made by different versions of "
+                            f"{', '.join(cell['mixed'])}; madplug rescore DIR makes all of them again")
     fallen = [c for c in cells if c["outcomes"]["fallback"]]
     if fallen:
         yield "fallback", (f"decided by a fallback: {', '.join(_fallen(cell) for cell in fallen[:6])}"
