@@ -73,6 +73,8 @@ def test_first_answers_and_changes_by_hand():
         None, True, None, None, None, True, None, None, False, True, None, None, None, None]
     assert (row["flips"], row["flipped"], row["rounds"]) == (3, 2, 3)
     assert (row["undecided"], row["error"], row["answer"]) == (False, "gave up", None)
+    record["messages"].append(asdict(Message(14, 3, 0, None, "note", "", stage="failed")))
+    assert [debate_row({**record, "decision": made})["partial"] for made in (None, {"key": "B"})] == [False, True]
 
 
 def test_a_message_is_one_row_and_its_calls_can_be_joined(exported):

@@ -123,6 +123,14 @@ def test_a_ballot_that_cannot_be_read_is_noted_and_an_unread_answer_is_not_one(s
     assert any("a ballot or another reply" in note["text"] for note in report["notes"]) is noted
 
 
+@pytest.mark.parametrize("versions", ["ab", "aa"])
+def test_scores_that_an_interrupted_rescoring_left_are_noted(study, kit, reported, versions):
+    def change(d):
+        return kit.replace(d, scored_by={"qa.accuracy": versions[int(d.sample.id.lstrip("q")) % 2]})
+    noted = str(reported(study([kit.Drawn("c")], samples=5, change=change))["notes"])
+    assert ("scores of 'c' were made by different versions of qa.accuracy" in noted) == (versions == "ab")
+
+
 def test_retracted_messages_are_not_there(study, kit, reported):
     def change(d):
         return kit.replace(d, messages=(*d.messages, Message(9, 7, 0, 0, "improve", "", key="Z", retracted=True)))
