@@ -286,6 +286,30 @@ def test_the_list_is_gone_through_by_keys(show):
     expect(page.locator("h1")).to_contain_text("broken")
 
 
+@pytest.mark.usefixtures("without_charts")
+@pytest.mark.parametrize("exported", [False, True])
+def test_the_list_goes_on_after_its_first_fifty_debates(kit, tmp_path, serve, open_page, exported):
+    from madplug_view.export import export
+    from madplug_view.studies import open_studies
+
+    folder = kit.write(tmp_path / "many", kit.some("plain", 60))
+    if exported:
+        export(open_studies([folder]), tmp_path / "page.html")
+    page = open_page((tmp_path / "page.html").as_uri() if exported else serve(folder))
+    place = page.get_by_role("navigation", name="Debates of the list")
+    page.evaluate("location.hash = '#/debate/0/plain/0/q00048'")
+    expect(place).to_contain_text("49 of 50+")
+    page.keyboard.press("n")
+    expect(place).to_contain_text("50 of 60")
+    page.keyboard.press("n")
+    expect(page.locator("h1")).to_have_text("q00050")
+    expect(place).to_contain_text("51 of 60")
+    page.reload()
+    expect(place).to_contain_text("51 of 60")
+    page.keyboard.press("p")
+    expect(page.locator("h1")).to_have_text("q00049")
+
+
 def test_a_debate_is_replayed_by_keys(show):
     page = show(TALKED_OUT)
     page.keyboard.press("Home")

@@ -22,16 +22,14 @@ const ORDERS = {
 const FIELD_NAMES = { both: 'right in both', first: 'right only here', second: 'right only there', neither: 'wrong in both' };
 
 // The list that the reader came from, so that a debate's page can lead to the next one.
-export const list = { study: null, rows: [], other: {} };
+export const list = { study: null, search: {}, rows: [], next: null };
 
 export function CellPage({ study, cell, query }) {
   const about = useAnswer(() => data.overview(study, query.metric), [study, query.metric]);
   const overview = about.value;
   const found = useRows(study, cell, query);
   useKeys((event) => moveFocus(event), []);
-  list.study = study;
-  list.rows = found.rows;
-  list.other = { cell: query.other, with: query.with };
+  Object.assign(list, { study, search: found.search, rows: found.rows, next: found.next });
   if (about.error) return html`<${Problem} error=${about.error} />`;
   if (!overview) return html`<p class="loading">Loading…</p>`;
   const within = query.cells ? JSON.parse(query.cells) : [];
@@ -161,7 +159,7 @@ const searchOf = (cell, query) => ({ cell, cells: query.cells ? JSON.parse(query
 function useRows(study, cell, query) {
   const search = searchOf(cell, query);
   const asked = JSON.stringify([study, search]);
-  const [state, setState] = useState({ rows: [], next: null, scanned: 0, busy: true, asked });
+  const [state, setState] = useState({ rows: [], next: null, scanned: 0, busy: true, asked, search });
   const latest = useRef(asked);
   latest.current = asked;
 
@@ -175,7 +173,7 @@ function useRows(study, cell, query) {
       rows = [...rows, ...part.rows];
       scanned += part.scanned;
       next = part.next;
-      setState({ rows, next, scanned, busy: next !== null && rows.length < goal, asked });
+      setState({ rows, next, scanned, busy: next !== null && rows.length < goal, asked, search });
     } while (next !== null && rows.length < goal);
   }
 

@@ -76,20 +76,28 @@ const calm = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
 
 function neighbours(study, id) {
   const at = list.study === study ? list.rows.findIndex((r) => r.cell === id.cell && r.repeat === id.repeat && r.sample === id.sample) : -1;
-  return at < 0 ? {} : { at, count: list.rows.length, previous: list.rows[at - 1], next: list.rows[at + 1] };
+  return at < 0 ? {} : { at, count: `${list.rows.length}${list.next === null ? '' : '+'}`, previous: list.rows[at - 1], next: list.rows[at + 1] };
 }
 
-// The neighbours in the list that the reader came from, or else in the first rows of a search in the cell.
+const MOST_PARTS = 20; // of a list, in which a debate that was opened by a link is looked for
+
+// The neighbours in the list that the reader came from, or else in a search in the cell; what follows is loaded when its end is reached.
 export function useNeighbours(study, id, search = {}) {
   const [found, setFound] = useState(() => neighbours(study, id));
   useEffect(() => {
-    const known = neighbours(study, id);
-    setFound(known);
-    if (known.at !== undefined) return;
-    data.page(study, { cell: id.cell, ...search }).then(({ rows }) => {
-      Object.assign(list, { study, rows, other: {} });
-      setFound(neighbours(study, id));
-    }, () => {});
+    let wanted = true;
+    async function look() {
+      if (neighbours(study, id).at === undefined) Object.assign(list, { study, search: { cell: id.cell, ...search }, rows: [], next: undefined });
+      for (let parts = 0; wanted; parts += 1) {
+        const known = neighbours(study, id);
+        setFound(known);
+        if (known.next || list.next === null || (known.at === undefined && parts === MOST_PARTS)) return;
+        const part = await data.page(study, { ...list.search, after: list.next });
+        if (wanted) Object.assign(list, { rows: [...list.rows, ...part.rows], next: part.next });
+      }
+    }
+    look().catch(() => {});
+    return () => { wanted = false; };
   }, [study, id.cell, id.repeat, id.sample]);
   return found;
 }
