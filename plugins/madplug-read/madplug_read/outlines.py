@@ -108,7 +108,8 @@ def _rounds(result: DebateResult, grades: Grades, columns: Sequence[AgentColumn]
                       for column in columns) if number > 0 else ()
         standing.update({mark.agent: mark.key for mark in marks if mark.key is not None and mark.agent in counted})
         yield RoundRow(number, tuple(m.id for m in messages), marks, dict(Counter(standing.values())),
-                       len(counted) - len(standing))
+                       len(counted) - len(standing),
+                       tuple(mark.agent for mark in marks if mark.state == "unread" and mark.agent in standing))
 
 
 def _mark(agent: int, number: int, said: Sequence[Message], grades: Grades, changed: set[int]) -> Mark:

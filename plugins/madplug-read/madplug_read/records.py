@@ -126,6 +126,8 @@ class RoundRow:
     """Voters by the key of their latest answer so far."""
     unread: int
     """Voters without a readable answer so far."""
+    earlier: tuple[int, ...]
+    """Voters whose replies of the round could not be read, and who are counted with an earlier answer."""
 
 
 @dataclass(frozen=True, slots=True)

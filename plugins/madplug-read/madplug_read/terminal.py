@@ -182,7 +182,9 @@ class _Page:
     def tally(self, row: RoundRow) -> str:
         """Voters by answer, most votes first."""
         counts = [f"{_short(key)} {n}" for key, n in sorted(row.tally.items(), key=lambda item: -item[1])]
-        return ", ".join([*counts, *([f"no answer {row.unread}"] if row.unread else [])]) or "none"
+        told = ", ".join([*counts, *([f"no answer {row.unread}"] if row.unread else [])]) or "none"
+        earlier = _and(self.names[id] for id in row.earlier)
+        return f"{told} ({earlier} unread, counted with an earlier answer)" if earlier else told
 
     def changes(self) -> Iterator[Text]:
         """Who changed their mind, and what they had been shown."""

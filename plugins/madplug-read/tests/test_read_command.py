@@ -59,6 +59,14 @@ def test_a_debate_is_told_from_the_question_to_the_cost(read, study):
     assert "\x1b" not in done.stdout
 
 
+def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(read, tmp_path):
+    recorder = open_recorder(tmp_path / "s")
+    wait_for(recorder.finish_debate(debate("q", then=("A", None, "B"))))
+    recorder.close()
+    shown = read(tmp_path / "s", "q").stdout
+    assert "answers after round 2: B 2, A 1 (Ben unread, counted with an earlier answer)" in shown
+
+
 @pytest.mark.parametrize(("words", "lines"), [
     ((), ['data: {"retrieve": {"sources": ["a b', 'notes: {"attack": {"dropped": [1]}}']),
     (("--data",), ['"sources": [', '"a book"', '"dropped": ['])])

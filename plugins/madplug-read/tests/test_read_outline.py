@@ -76,8 +76,9 @@ def test_a_disagreement_that_was_not_read_or_has_nothing_to_be_about_is_none():
 
 
 def test_the_vote_stands_from_round_to_round():
-    first, second = outline(debate("1 0 A\n1 1 B\n2 1 A 0", voters={0, 1}), GRADES).rounds
+    first, second = outline(debate("1 0 A\n1 1 B\n1 2 C\n2 0 -\n2 1 A 0\n2 2 -", voters={0, 1}), GRADES).rounds
     assert (first.tally, first.unread, second.tally, second.unread) == ({"A": 1, "B": 1}, 0, {"A": 2}, 0)
+    assert (first.earlier, second.earlier) == ((), (0,))
 
 
 def test_what_was_said_before_round_one_has_a_row_without_marks():

@@ -326,6 +326,16 @@ def test_a_debate_is_replayed_by_keys(show):
     expect(page.locator(".verdict .chip.big")).to_contain_text("B")
 
 
+def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(kit, tmp_path, serve, open_page):
+    debates = [kit.debate("plain", "unread", keys=(("A", "B", "B"), ("A", None, "B"))), kit.debate("plain", "read")]
+    page = open_page(serve(kit.write(tmp_path / "s", debates)))
+    told = page.locator(".strip").get_by_text("could not be read (?) is counted with its earlier answer")
+    for name in ("unread", "read"):
+        page.evaluate("hash => { location.hash = hash }", f"#/debate/0/plain/0/{name}")
+        expect(page.locator("h1")).to_have_text(name)
+        expect(told).to_have_count(int(name == "unread"))
+
+
 def test_a_replay_has_a_link_and_a_slider_plays_pauses_and_ends(show):
     page = show(f"{TALKED_OUT}?at=2")
     expect(page.locator(".card:not(.later)")).to_have_count(2)

@@ -92,7 +92,7 @@ export function ReplayBar({ debate, replay, answers }) {
     <input type="range" aria-label="Moment" min="0" max=${last} value=${moment} aria-valuetext=${told(debate, moment)}
       onInput=${(e) => replay.go(Number(e.target.value))} />
     <span class="moment" aria-live="off">${told(debate, moment)}</span>
-    <span class="standing" aria-label="Answers at this moment">${votes.map(([key, n]) => html`<span key=${key} class="bar start"><${Chip} answer=${answers.get(key)} /> ${n}</span>`)}</span>
+    <span class="standing" aria-label="Answers at this moment" title="the latest readable answer of each voter">${votes.map(([key, n]) => html`<span key=${key} class="bar start"><${Chip} answer=${answers.get(key)} /> ${n}</span>`)}</span>
     <label class="speed"><span class="word">Speed</span> <select value=${String(speed)} onChange=${(e) => replay.setSpeed(Number(e.target.value))}>${
       SPEEDS.map((s) => html`<option value=${String(s)}>${s}×</option>`)}</select></label></div>`;
 }

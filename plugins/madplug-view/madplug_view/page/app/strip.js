@@ -16,7 +16,8 @@ export function Strip({ debate, moment, answers, jump }) {
       !agent.votes && html`<span class="quiet small"> no vote</span>`}</th>${rows.map((r) => html`<td key=${r.number}><${Cell}
         mark=${r.marks[i]} debate=${debate} said=${said} answers=${answers} jump=${jump} /></td>`)}</tr>`)}</tbody>
     <tfoot><tr><th scope="row">agents with<br />each answer</th>${rows.map((r) => html`<td key=${r.number}><${Votes} debate=${debate} round=${r} said=${said}
-      answers=${answers} /></td>`)}</tr></tfoot></table></div></section>`;
+      answers=${answers} /></td>`)}</tr></tfoot></table></div>
+    ${rows.some((r) => r.earlier.length) && html`<p class="quiet small">An agent whose reply could not be read (?) is counted with its earlier answer.</p>`}</section>`;
 }
 
 // The last of an agent's messages in a round that has been said.
