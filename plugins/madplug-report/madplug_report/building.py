@@ -53,7 +53,7 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
     if wanted.cells and not facts:
         every = [cell.slug for study in open_studies(folders) for cell in study.cells]
         raise UserError(f"--cell {wanted.cells[0]}: no cell has such a name{nearest(wanted.cells[0], every)}")
-    factors = find_factors(facts, [study.name for study in studies])
+    factors = find_factors(facts, studies)
     layout = choose(factors, wanted.rows, wanted.columns, wanted.by, wanted.families,
                     wanted.over)
     paper = None if wanted.published is None else read_paper(wanted.published)
@@ -67,7 +67,7 @@ def build(folders: Sequence[Path], wanted: Wanted | None = None) -> dict[str, An
     cells = analysis.cells
     for i, cell in enumerate(cells):
         match = matched(analysis, facts[i])
-        cell |= {"study": studies[facts[i].study].name, "slug": facts[i].slug,
+        cell |= {"study": studies[facts[i].study].title, "slug": facts[i].slug,
                  "matched_to": None if match is None else cells[match]["cell"]}
     spend(analysis, prices)
     published = compare(analysis, layout, paper, wanted.published) if paper and wanted.published else None
@@ -116,8 +116,9 @@ def _fronts(analysis: Analysis) -> list[dict[str, list[str]]]:
 def _study(study: Study, debates: int, *, complete: bool) -> dict[str, Any]:
     """What is said of a study; how much of it is left only if all of its cells are in the report."""
     left = None if study.planned is None or not complete else max(0, study.planned - debates)
-    return {"name": study.name, "folder": str(study.folder), "status": study.status, "debates": debates, "left": left,
-            "planned": study.planned, "oracle": study.oracle, "decided": study.decided, "partial": study.partial,
+    return {"name": study.name, "title": study.title, "settings": study.settings, "folder": str(study.folder),
+            "status": study.status, "debates": debates, "left": left, "planned": study.planned,
+            "oracle": study.oracle, "decided": study.decided, "partial": study.partial,
             "problems": list(study.problems), "madplug": study.manifest.get("madplug"),
             "data": study.manifest.get("data") or {}}
 
@@ -224,8 +225,11 @@ def _excluded(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _of_studies(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if any(study["title"] != study["name"] for study in report["studies"]):
+        yield "directories", ("studies that have the same name are called after their directories: "
+                              f"{', '.join(_called(study, report['studies']) for study in report['studies'])}")
     for study in report["studies"]:
-        where = f"study '{study['name']}': " if len(report["studies"]) > 1 else ""
+        where = f"study '{study['title']}': " if len(report["studies"]) > 1 else ""
         if study["decided"]:
             yield "decided", (f"{where}ended early, {study['decided']}; the intervals and tests of this report take it "
                               "that its size was fixed before")
@@ -233,3 +237,10 @@ def _of_studies(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "unfinished", f"{where}unfinished: {study['debates']} of {study['planned']} debates are there"
         if study["oracle"]:
             yield "oracle", f"{where}oracle = true: components saw the references, so these are not results of a method"
+
+
+def _called(study: Mapping[str, Any], studies: Sequence[Mapping[str, Any]]) -> str:
+    """A study's title, its name, and the settings in which it differs from another of these."""
+    differ = [f"{key}={value}" for key, value in study["settings"].items()
+              if any(other["settings"].get(key) != value for other in studies)]
+    return f"{study['title']} ({', '.join([study['name'], *differ])})"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from madplug_report.studies import CellFacts, tails
+from madplug_report.studies import CellFacts, Study, tails
 
 STUDY = "study"
 ABSENT = "–"
@@ -89,10 +89,10 @@ def number(level: str) -> float | None:
         return None
 
 
-def find_factors(cells: Sequence[CellFacts], studies: Sequence[str] = ()) -> Factors:
+def find_factors(cells: Sequence[CellFacts], studies: Sequence[Study] = ()) -> Factors:
     """The factors of cells: what the studies swept, and what listed cells set.
 
-    studies: the name of each cell's study. It is a factor where names differ, or where nothing else sets the cells of
+    studies: those of the cells. The study is a factor where names differ, or where nothing else sets the cells of
     several directories apart. What a cell of one name has otherwise in another directory, such as its model, is one.
     """
     settings = [_settings(cell, cells) for cell in cells]
@@ -106,10 +106,9 @@ def find_factors(cells: Sequence[CellFacts], studies: Sequence[str] = ()) -> Fac
         levels = label_levels(column)
         uses = {level: use for level, value in zip(levels, column, strict=True) if (use := _use(value))}
         found.append((Factor(names[key], key, tuple(dict.fromkeys(levels)), uses), levels))
-    titles = [studies[cell.study] if studies else "" for cell in cells]
-    if len(set(titles)) > 1 or _alike([levels for _, levels in found], cells):
-        titles = titles if len(set(titles)) == len({c.study for c in cells}) else [
-            f"{title} {cell.study + 1}" for title, cell in zip(titles, cells, strict=True)]
+    own = [studies[cell.study] for cell in cells] if studies else []
+    if len({study.name for study in own}) > 1 or (own and _alike([levels for _, levels in found], cells)):
+        titles = [study.title for study in own]
         found.insert(0, (Factor(STUDY, STUDY, tuple(dict.fromkeys(titles))), titles))
     factors = tuple(factor for factor, _ in found)
     of_cell = tuple({factor.name: levels[i] for factor, levels in found} for i in range(len(cells)))
@@ -186,7 +185,7 @@ def _parsed(cell: CellFacts) -> Iterator[tuple[str, Any]]:
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in table.items():
-        if key in ("oracle", "match", "answers"):
+        if key in ("oracle", "match", "answers", "metrics"):
             continue
         if isinstance(value, Mapping) and "use" not in value:
             yield from _flat(value, f"{prefix}{key}.")
@@ -327,16 +326,20 @@ def _labels(cells: Sequence[CellFacts], factors: Sequence[Factor], of_cell: Sequ
             continue
         texts.append(", ".join(level_text(f.name, levels[f.name]) for f in _used(factors, cells, of_cell, cell)
                                if f.name != STUDY and levels[f.name] != ABSENT) or cell.slug)
-    counts = Counter(texts)
-    texts = [text if counts[text] == 1 else
-             f"{levels[STUDY]}/{text}" if STUDY in levels else _all_levels(levels)
-             for cell, levels, text in zip(cells, of_cell, texts, strict=True)]
+    alike: dict[str, list[Mapping[str, str]]] = {}
+    for text, levels in zip(texts, of_cell, strict=True):
+        alike.setdefault(text, []).append(levels)
+    texts = [f"{levels[STUDY]}/{text}" if STUDY in levels and len(alike[text]) > 1 else
+             ", ".join([text, *_apart_by(levels, alike[text])])
+             for levels, text in zip(of_cell, texts, strict=True)]
     counts = Counter(texts)
     return [text if counts[text] == 1 else cell.name for cell, text in zip(cells, texts, strict=True)]
 
 
-def _all_levels(levels: Mapping[str, str]) -> str:
-    return ", ".join(level_text(name, level) for name, level in levels.items() if level != ABSENT)
+def _apart_by(levels: Mapping[str, str], alike: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """The levels that set a cell apart from others that would be called the same."""
+    return (level_text(name, level) for name, level in levels.items()
+            if level != ABSENT and any(other[name] != level for other in alike))
 
 
 def _used(factors: Sequence[Factor], cells: Sequence[CellFacts], of_cell: Sequence[Mapping[str, str]],

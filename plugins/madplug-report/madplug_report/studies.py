@@ -70,6 +70,10 @@ class Study:
     problems: Sequence[str]
     manifest: Mapping[str, Any]
     cells: list[CellFacts]
+    settings: Mapping[str, int]
+    """Those of the study as a whole that are numbers or truth values, such as its seed."""
+    title: str = ""
+    """How the report calls it: its name, or where another has the same name, the end of its directory."""
     oracle: bool = False
     decided: str = ""
     """Why it ended early, if it was ended as soon as it was decided."""
@@ -110,7 +114,9 @@ def _open(number: int, folder: Path) -> Study:
     repeats = identity.get("repeats")
     return Study(folder, str(summary.get("study") or _written(folder).get("name") or folder.resolve().name),
                  planned if isinstance(planned, int) else None, repeats if isinstance(repeats, int) else None,
-                 summary.get("status"), problems, manifest, cells, any(c.oracle for c in cells),
+                 summary.get("status"), problems, manifest, cells,
+                 {key: value for key, value in identity.items() if isinstance(value, int)}, "",
+                 any(c.oracle for c in cells),
                  str(summary.get("reason")) if summary.get("ending") == "decided" else "", partial)
 
 
@@ -185,10 +191,12 @@ def _json(path: Path) -> Mapping[str, Any]:
 
 
 def _name(studies: Sequence[Study]) -> None:
-    """Put the study's name, or where that is not enough its directory, before the names that several studies use."""
-    titles = Counter(s.name for s in studies)
+    """Give studies their titles, and put these before the names of cells that several studies use."""
+    folders = {s.folder: s.folder.resolve().as_posix() for s in studies}
+    ends = tails(folders.values())
+    alone = len({s.name for s in studies}) == len(studies)
     slugs = Counter(c.slug for s in studies for c in s.cells)
     for study in studies:
-        title = study.name if titles[study.name] == 1 else str(study.folder)
+        study.title = study.name if alone else ends[folders[study.folder]]
         for cell in study.cells:
-            cell.name = cell.slug if slugs[cell.slug] == 1 else f"{title}/{cell.slug}"
+            cell.name = cell.slug if slugs[cell.slug] == 1 else f"{study.title}/{cell.slug}"

@@ -14,7 +14,7 @@ MOST = 6
 
 def headline(report: Mapping[str, Any]) -> str:
     """Which studies, how many debates."""
-    names = ", ".join(s["name"] for s in report["studies"])
+    names = ", ".join(s["title"] for s in report["studies"])
     debates = sum(s["debates"] for s in report["studies"])
     mark = " (oracle)" if report["oracle"] else ""
     cells = len(report["cells"])

@@ -227,12 +227,27 @@ def test_cells_of_several_studies_are_named_after_them_only_where_that_is_needed
     assert [c["cell"] for c in reported(a, b)["cells"]] == ["a/debate", "cot", "b/debate", "vote"]
 
 
-def test_studies_of_one_name_are_told_apart_by_their_directories(study, kit, reported, tmp_path):
-    a, b = study([kit.Drawn("c")], name="x/s"), study([kit.Drawn("c")], name="y/s")
-    for folder in (a, b):
+@pytest.mark.parametrize(("table", "labels", "factor"), [
+    ({}, ["x/s/debate", "x/s/sc", "y/s/debate", "y/s/sc"], "study"),
+    ({"metrics": [{"use": "qa.accuracy"}, {"use": "text.length"}]}, ["x/s/debate", "x/s/sc", "y/s/debate", "y/s/sc"],
+     "study"),
+    ({"debate": {"models": ["large"]}}, ["debate, small", "sc, small", "debate, large", "sc, large"], "models")],
+    ids=["nothing", "metrics", "models"])
+def test_studies_of_one_name_are_called_after_their_directories(study, kit, reported, madplug, table, labels, factor):
+    def drawn(name, repeats, table):
+        cells = [kit.Drawn(slug, settings={"debate.decision": slug}, table=table) for slug in ("debate", "sc")]
+        folder = study(cells, samples=2, name=name, repeats=repeats)
         summary = json.loads((folder / "summary.json").read_text())
         (folder / "summary.json").write_text(json.dumps({**summary, "study": "s"}))
-    assert [c["cell"] for c in reported(a, b)["cells"]] == [f"{a}/c", f"{b}/c"]
+        return folder
+    folders = [drawn("x/s", 1, {"debate": {"models": ["small"]}}),
+               drawn("y/s", 2, {"debate": {"models": ["small"]}} | table)]
+    found = reported(*folders)
+    assert [c["label"] for c in found["cells"]] == labels
+    assert [c["cell"] for c in found["cells"]] == ["x/s/debate", "x/s/sc", "y/s/debate", "y/s/sc"]
+    assert {f["name"] for f in found["factors"]} - {"decision"} == {factor}
+    assert about(found)["directories"].endswith("after their directories: x/s (s, repeats=1), y/s (s, repeats=2)")
+    assert madplug("report", *folders).stdout.startswith("x/s, y/s: 4 cells")
 
 
 def test_a_study_that_is_still_running_shows_what_is_there(kit, reported, tmp_path):
