@@ -152,7 +152,7 @@ def run_debate(tmp_path, registry):
         pytest.importorskip(f"madplug_{plugin}")
     from madplug.store import MemoryStore
     from madplug.study import StudyRun, load
-    from madplug.testing import Scripted
+    from madplug_testing import Scripted
 
     def run(debate, replies, models=("m",), more="", answers="choice", **row):
         question = {"id": "q1", "question": "Which?", "choices": ["one", "two"], "reference": "B"} | row

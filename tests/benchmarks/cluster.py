@@ -21,7 +21,7 @@ BOUND = DEBATES * CALLS * SECONDS / (ACTORS * EACH)
 PLUGIN = '''
 import asyncio
 from madplug import Completion, Dataset, Model, Sample, Usage, hookimpl
-from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
+from madplug_testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 
 class Slow(Model):
     """Answers after a while."""

@@ -17,9 +17,9 @@ from madplug.config.plan import StudyPlan
 from madplug.debate.cell import BoundStyle, Cell
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
-from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
-from madplug.testing.play import Listed
+from madplug_testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug_testing.clock import on_virtual_clock
+from madplug_testing.debates import Listed
 
 SLOTS = 100
 SIGMA = 0.4

@@ -45,7 +45,7 @@ def prompt(agent: int, question: str, said: Sequence[str]) -> str:
 def instruction() -> str:
     """How the answer is to be written."""
     from madplug import Sample
-    from madplug.testing import StrippedText
+    from madplug_testing import StrippedText
 
     return StrippedText().instruction(Sample("q", "?"))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from madplug import Dataset, Sample
-from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
+from madplug_testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 
 AGENTS, ROUNDS = 3, 2
 TEXT = "the answer follows from each premise since a careful check of every option shows it. " * 4

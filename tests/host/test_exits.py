@@ -7,7 +7,7 @@ from tests_support import made
 
 from madplug import Dataset, Sample, StudyError
 from madplug.study.survey import Ids, read_rows
-from madplug.testing import LastRound, PlainStyle, play
+from madplug_testing import LastRound, PlainStyle, play
 
 
 class Leaves(PlainStyle):

@@ -5,7 +5,7 @@ from tests_support import OneByOne
 
 from madplug import ModelError, UserError
 from madplug.config import load
-from madplug.testing import play
+from madplug_testing import play
 
 
 class Scripted:

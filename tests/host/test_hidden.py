@@ -4,7 +4,7 @@ import pytest
 
 from madplug import ComponentError, Decision, DecisionProtocol, Persona, PersonaGenerator, Reply, Sample, Style
 from madplug.debate.checks import check_sample
-from madplug.testing import play
+from madplug_testing import play
 
 SAMPLE = Sample("s", "Who did it?", context=("The butler did.",), metadata={"page": 7, "year": 1920},
                 hidden_from={"context": ("judge",), "page": ("judge", "clerk")})

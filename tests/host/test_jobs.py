@@ -26,7 +26,7 @@ from madplug.store import Call, CallRow, MemoryStore
 from madplug.study.jobs import Ids
 from madplug.study.run import StudyRun
 from madplug.study.worker import Worker
-from madplug.testing import Scripted, play, wait_for
+from madplug_testing import Scripted, play, wait_for
 
 
 @pytest.mark.parametrize("value", [

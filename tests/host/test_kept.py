@@ -2,7 +2,7 @@
 
 from madplug import Reply, Style
 from madplug.store import MemoryStore
-from madplug.testing import play
+from madplug_testing import play
 
 
 class Diary(Style):

@@ -29,7 +29,7 @@ from madplug.registry.installed import Registry
 from madplug.registry.offers import RESERVED
 from madplug.rows import plain
 from madplug.study.directory import _without_none
-from madplug.testing import SeeAll, play
+from madplug_testing import SeeAll, play
 
 # A new kind
 

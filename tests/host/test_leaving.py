@@ -4,7 +4,7 @@ import pytest
 from tests_support import OneByOne, Reviews, in_turn, made
 
 from madplug import Agent, Persona, Phase, Reopen, Review
-from madplug.testing import debate_from, play
+from madplug_testing import debate_from, play
 
 
 def left(*reviews, rounds=2, **parts):

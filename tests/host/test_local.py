@@ -11,7 +11,7 @@ from madplug.config import load
 
 MINE = '''
 from madplug import Decision, DecisionProtocol, Metric, Options
-from madplug.testing import PlainStyle
+from madplug_testing import PlainStyle
 from pydantic import Field
 
 class Firmest(DecisionProtocol):
@@ -118,7 +118,7 @@ def test_a_wrong_option_of_a_local_component_is_found(write, mine):
     ("class Options(Options):\n    @model_validator(mode='after')\n    def checked(self): {}[2]",
      "debate.decision: mine.py:Firmest: checking its options failed: KeyError: 2")])
 def test_whatever_making_a_component_raises_is_told(write, mine, method, message):
-    mine.write_text(f"from madplug import Options\nfrom madplug.testing import LastRound\n"
+    mine.write_text(f"from madplug import Options\nfrom madplug_testing import LastRound\n"
                     f"from pydantic import model_validator\nclass Firmest(LastRound):\n  {method}")
     assert problems(write(), "debate.decision='./mine.py:Firmest'") == [message]
 

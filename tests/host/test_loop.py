@@ -22,7 +22,7 @@ from madplug import (
     maybe_await,
 )
 from madplug.aio import gather_all
-from madplug.testing import LastRound, PlainStyle, SpeakAll, StrippedText, play
+from madplug_testing import LastRound, PlainStyle, SpeakAll, StrippedText, play
 
 
 def test_rounds_count_every_round_in_which_agents_speak_the_first_included():

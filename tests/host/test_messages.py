@@ -7,7 +7,7 @@ from tests_support import made
 
 from madplug import DecisionProtocol, Extension, Reply, Style, Turn, hookimpl
 from madplug.store import MemoryStore
-from madplug.testing import AnyMove, LastRound, PlainStyle, SpeakAll, StrippedText, play
+from madplug_testing import AnyMove, LastRound, PlainStyle, SpeakAll, StrippedText, play
 
 
 class Twice(Style):

@@ -27,8 +27,8 @@ from madplug.records import Ending
 from madplug.store import MemoryStore
 from madplug.study.observers import CAPACITY, Observers
 from madplug.study.run import StudyRun
-from madplug.testing import play
-from madplug.testing.play import Scripted
+from madplug_testing import play
+from madplug_testing.debates import Scripted
 
 
 class Notebook(Observer):
@@ -263,7 +263,7 @@ HANGS = """
 import time
 import madplug.study.observers
 from madplug import Observer
-from madplug.testing import play
+from madplug_testing import play
 
 class Stuck(Observer):
     "Never returns."

@@ -1,7 +1,7 @@
 """Calls behind no message: ballots, judges, phases, metrics, and the turn that failed."""
 
 from madplug import Decision, DecisionProtocol, Extension, Metric, Phase, hookimpl
-from madplug.testing import PlainStyle, play
+from madplug_testing import PlainStyle, play
 
 
 class Ballot(DecisionProtocol):

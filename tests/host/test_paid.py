@@ -10,7 +10,7 @@ from madplug.config.plan import StudyPlan
 from madplug.config.shape import Limits
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
-from madplug.testing import Scripted, play
+from madplug_testing import Scripted, play
 
 BILL = Usage(prompt=7, completion=3, raw={"finish_reason": "length"})
 EMPTY = EmptyReplyError("the answer is empty", BILL)

@@ -4,7 +4,7 @@ import pytest
 from tests_support import Appeal, letters, made
 
 from madplug import Decision, Phase, Reopen
-from madplug.testing import LastRound, play
+from madplug_testing import LastRound, play
 
 
 def test_further_rounds_are_run_and_the_decision_is_asked_again():

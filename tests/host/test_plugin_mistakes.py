@@ -31,7 +31,7 @@ from madplug import (
     hookimpl,
 )
 from madplug.registry.installed import Registry
-from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText, debate_from, play
+from madplug_testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText, debate_from, play
 
 
 def broken(base, **methods):
@@ -236,7 +236,7 @@ def test_a_hook_that_would_never_be_called_is_a_problem_of_the_run_file(program,
 ODD = """
 from pydantic import BaseModel, Field
 from madplug import Observer, Options, Visibility, hookimpl
-from madplug.testing import SeeAll
+from madplug_testing import SeeAll
 class Bare(Visibility):
     \"\"\"Has a component for an option.\"\"\"
     name = "bare"

@@ -8,7 +8,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import madplug
-from madplug import hookspecs, services, testing
+import madplug_testing as testing
+from madplug import hookspecs, services
 from madplug.component import Component
 from madplug.context import Debate, Setup
 from madplug.kinds import HOST_KINDS
@@ -49,7 +50,7 @@ def member(owner, name):
 def public():
     """Every line of the file."""
     yield from (f"name madplug.{name}" for name in madplug.__all__)
-    yield from (f"name madplug.testing.{name}" for name in testing.__all__)
+    yield from (f"name madplug_testing.{name}" for name in testing.__all__)
     yield from (f"name madplug.services.{name}" for name in services.__all__)
     yield from (f"name madplug_testing.contracts.{name}" for name in contracts.__all__)
     for name, hook in vars(hookspecs).items():

@@ -21,7 +21,7 @@ from madplug.calls.driver import StudyDriver
 from madplug.calls.quota import Pace, limiter
 from madplug.records import Caller, Ending
 from madplug.store import MemoryStore
-from madplug.testing import play
+from madplug_testing import play
 from madplug_testing.clock import on_virtual_clock
 
 

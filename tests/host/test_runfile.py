@@ -185,7 +185,7 @@ def test_a_bare_name_works_while_one_plugin_offers_it(write, madplug_plugin):
     assert load(path, ["debate.decision=last_round"]).plan.cells[0].decision.full_name == "kit.last_round"
     madplug_plugin("kin", '''
 from madplug import hookimpl
-from madplug.testing import LastRound
+from madplug_testing import LastRound
 class Last(LastRound):
     """Another."""
 @hookimpl
@@ -211,7 +211,7 @@ def test_components_that_ask_a_model_need_one(write):
 
 def test_a_decision_that_may_ask_a_model_needs_none_where_no_agent_does(write, tmp_path):
     (tmp_path / "mine.py").write_text(
-        "from madplug.testing import LastRound, PlainStyle\n"
+        "from madplug_testing import LastRound, PlainStyle\n"
         "class Asks(LastRound):\n    def calls(self, plan):\n        return 3\n"
         "class Silent(PlainStyle):\n    def calls(self, plan):\n        return 0\n")
     text = re.sub(r"(?s)\[models\.m\].*?(?=\[|$)", "", RUN)

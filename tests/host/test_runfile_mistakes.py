@@ -189,7 +189,7 @@ def test_a_wrapper_that_pluggy_would_refuse_is_told_how_to_write_it(write):
 def test_list_and_show_find_the_components_of_a_plugin(program, madplug_plugin):
     madplug_plugin("s2", """
 from madplug import hookimpl
-from madplug.testing import LastRound, SeeAll
+from madplug_testing import LastRound, SeeAll
 @hookimpl
 def madplug_register_components():
     return [LastRound, SeeAll]

@@ -5,7 +5,7 @@ from typing import Protocol
 import pytest
 
 from madplug import ComponentError, Embedder, Retriever, Service
-from madplug.testing import debate_from, wait_for
+from madplug_testing import debate_from, wait_for
 
 
 class Library(Service):

@@ -3,7 +3,7 @@
 import pytest
 
 from madplug import EmptyReplyError, Usage
-from madplug.testing import Scripted, play
+from madplug_testing import Scripted, play
 
 
 class Silent(Scripted):

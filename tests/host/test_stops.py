@@ -18,7 +18,7 @@ from madplug.config.shape import Limits
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
 from madplug.study.stream import JobQueue, run_all
-from madplug.testing import PlainStyle, Scripted, play
+from madplug_testing import PlainStyle, Scripted, play
 
 WIDE = ("--set", "models.m.ledger=calls.txt", "--set", "models.m.latency=0.4", "--set", "dataset.size=60", "--set",
         "models.m.max_in_flight=40")

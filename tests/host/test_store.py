@@ -8,7 +8,7 @@ from madplug import Extension, hookimpl
 from madplug.hookspecs import RUN_HOOKS
 from madplug.rows import from_row, to_json
 from madplug.store import open_recorder, open_study
-from madplug.testing import LastRound, play
+from madplug_testing import LastRound, play
 
 
 @pytest.mark.parametrize("text", [

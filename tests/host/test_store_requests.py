@@ -12,7 +12,7 @@ from madplug import UserError
 from madplug.rows import to_json
 from madplug.store import DebateId, Reader, compress, open_recorder, open_study
 from madplug.store.compress import RequestReader, RequestWriter, pack, unpack
-from madplug.testing import play
+from madplug_testing import play
 
 LONG = "an argument that goes on for a while, "
 texts = st.lists(st.sampled_from([LONG * 30, "short", "\n\\", "ü" * 400, "A" * 1_500]), max_size=6).map("".join)

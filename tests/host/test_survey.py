@@ -7,8 +7,8 @@ from madplug import Metric, Sample
 from madplug.config.plan import StudyPlan
 from madplug.store import DebateId, MemoryStore
 from madplug.study.run import StudyRun
-from madplug.testing import Scripted, play
-from madplug.testing.play import Listed
+from madplug_testing import Scripted, play
+from madplug_testing.debates import Listed
 
 
 class Counted(Listed):

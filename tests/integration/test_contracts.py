@@ -17,11 +17,10 @@ from madplug.config.shape import slots as kinds_of
 from madplug.errors import ComponentError, UserError
 from madplug.kinds import HOST_KINDS
 from madplug.registry.installed import Registry
-from madplug.testing import PlainStyle, SeeAll
 from madplug_embeddings import Hashing
 from madplug_puzzles import HiddenFacts, Ordering
 from madplug_retrieval import Bm25
-from madplug_testing import contracts
+from madplug_testing import PlainStyle, SeeAll, contracts
 from madplug_testing.contracts.base import DebateContract
 from madplug_testing.contracts.supplies import slots
 from madplug_tools import Calculator

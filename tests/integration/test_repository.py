@@ -291,7 +291,7 @@ def test_every_plugin_is_held_to_the_public_names():
     assert set(forbidden["source_modules"]) == packages
     modules = {f"madplug.{path.stem}" for path in ROOT.glob("madplug/[a-z]*.py")}
     rooms = {f"madplug.{path.parent.name}" for path in ROOT.glob("madplug/*/__init__.py")}
-    doors = {"madplug.store", "madplug.study", "madplug.testing"}
+    doors = {"madplug.store", "madplug.study", "madplug_testing"}
     assert set(forbidden["forbidden_modules"]) == modules | rooms - doors
 
 

@@ -11,7 +11,7 @@ from tests_support import Letter
 
 from madplug import Sample
 from madplug.registry.installed import Registry
-from madplug.testing import debate_from, play, wait_for
+from madplug_testing import debate_from, play, wait_for
 
 SEEDS = range(12)
 DRAWN = {

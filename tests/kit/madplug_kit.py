@@ -33,7 +33,7 @@ from madplug import (
     Volatile,
     hookimpl,
 )
-from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
+from madplug_testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 
 
 class Hash(Model):

@@ -10,7 +10,7 @@ from madplug.config import load
 from madplug.registry.installed import Registry
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
-from madplug.testing import Scripted
+from madplug_testing import Scripted
 from madplug_testing.endpoint import Endpoint
 
 REGISTRY = Registry()

@@ -26,6 +26,7 @@ import pasting
 import madplug_export
 import madplug_prompting
 import madplug_read
+import madplug_testing as testing
 from madplug import context as debate
 from madplug import (
     errors,
@@ -35,7 +36,6 @@ from madplug import (
     records,
     services,
     store,
-    testing,
     transcript,
 )
 from madplug import kinds as bases
@@ -176,7 +176,7 @@ def reference() -> str:
     parts += ["## Data frames (`madplug_export`)", text_of(madplug_export), "\n".join(
         f"* `{signature(f.__name__, f)}`: {flowing(text_of(f))}" for f in (madplug_export.to_pandas,
                                                                           madplug_export.to_polars))]
-    parts += ["## Testing (`madplug.testing`)", text_of(testing), *testing_pages()]
+    parts += ["## Testing (`madplug_testing`)", text_of(testing), *testing_pages()]
     parts += ["## Errors", f"```text\n{text_of(errors).partition(chr(10) * 2)[2]}\n```"]
     return "\n\n".join(parts) + "\n"
 
@@ -338,10 +338,10 @@ def outline_pages() -> Iterator[str]:
 
 
 def testing_pages() -> Iterator[str]:
-    """What `madplug.testing` and its modules offer."""
+    """What `madplug_testing` and its modules offer."""
     from madplug_testing import clock, contracts, endpoint, fixtures
 
-    play = import_module("madplug.testing.play")        # the package's own `play` is the function
+    play = import_module("madplug_testing.debates")
     functions = [*((testing, n) for n in testing.__all__ if inspect.isfunction(getattr(testing, n)))]
     yield "\n".join(f"* `{signature(n, getattr(m, n))}`: {flowing(text_of(getattr(m, n)))}" for m, n in functions)
     classes = [n for n in testing.__all__ if inspect.isclass(getattr(testing, n)) and n != "Played"]

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from madplug.testing import debate_from, play, wait_for
 from madplug_confidence_voting import Weighted, percent
+from madplug_testing import debate_from, play, wait_for
 from madplug_testing.contracts import DecisionContract
 
 

@@ -1,7 +1,7 @@
 """The components of madplug-hello: what they do, and the contracts of their kinds."""
 
-from madplug.testing import debate_from, play
 from madplug_hello import Brief, LastCall, Quorum
+from madplug_testing import debate_from, play
 from madplug_testing.contracts import DecisionContract, ExtensionContract, StyleContract
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from madplug import Sample
-from madplug.testing import play
 from madplug_answers import Choice, Free, Math, Number, Text, YesNo
 from madplug_prompting.prompts import instruction_alone
+from madplug_testing import play
 
 SAMPLE = Sample("q", "Which?")
 FORMATS = [Choice(), Choice(several=True), Number(), YesNo(), Math(), Text(), Text(unknown=True), Free()]

@@ -4,8 +4,8 @@ import pytest
 from tests_support import made
 
 from madplug import Decision, DecisionProtocol, Plan, Reply, Sample, Style, Turn
-from madplug.testing import play
 from madplug_answers import Choice, Free, Number, Text
+from madplug_testing import play
 
 CITIES = Sample("q1", "Where does the Spree flow?", choices=("Paris", "Berlin"))
 VAGUE = "It must be the German one."

@@ -3,9 +3,9 @@
 import pytest
 
 from madplug import Sample
-from madplug.testing import play
 from madplug_answers import Choice, Free, Math, Number, Text, YesNo
 from madplug_answers.own import parse_reply, spoken
+from madplug_testing import play
 
 CITIES = Sample("q1", "Where does the Spree flow?", choices=("Paris", "London", "Rome", "Berlin"))
 ANY = Sample("q2", "What?")

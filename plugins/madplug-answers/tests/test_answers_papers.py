@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from madplug.testing import play
 from madplug_answers import Choice, Math, Number, YesNo, papers
+from madplug_testing import play
 
 VECTORS = {
     "mallm_choice": {"Final Solution: B": "B", "final solution: b": "b", "I think A) is wrong, B) is right": "A",

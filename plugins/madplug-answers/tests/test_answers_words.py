@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from madplug import ComponentError, Metric, Sample, Service
-from madplug.testing import play
 from madplug_answers import Free, Text, YesNo
 from madplug_answers.vectors import AnswerVectors
 from madplug_answers.words import normalised
+from madplug_testing import play
 
 ANY = Sample("q1", "What?")
 

@@ -1,8 +1,8 @@
 import pytest
 
 from madplug import AnswerFormat, Sample
-from madplug.testing import play
 from madplug_attack import Alter, Drop, Inject
+from madplug_testing import play
 
 Exchange = pytest.importorskip("madplug_som").Exchange
 MARKED = {"first": "<q>", "exchange": "{answers}", "block": "{content}", "verify": "<verify>"}

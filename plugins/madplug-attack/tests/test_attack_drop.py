@@ -2,8 +2,8 @@ import pytest
 from tests_support import Openings
 
 from madplug import Message, Sample
-from madplug.testing import play
 from madplug_attack import Drop, attacked
+from madplug_testing import play
 
 Exchange = pytest.importorskip("madplug_som").Exchange
 MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>"}

@@ -23,7 +23,6 @@ from madplug import (
     Visibility,
 )
 from madplug.debate.state import change
-from madplug.testing import Played, debate_from, play
 from madplug_baselines import (
     Cot,
     Io,
@@ -35,6 +34,7 @@ from madplug_baselines import (
 )
 from madplug_baselines.best import BestOfN
 from madplug_baselines.budget import nearest_settings, usually
+from madplug_testing import Played, debate_from, play
 
 MATCH = {"cell": "som", "by": "calls"}
 

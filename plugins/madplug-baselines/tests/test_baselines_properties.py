@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from madplug.testing import debate_from, wait_for
 from madplug_baselines import MostCommon
+from madplug_testing import debate_from, wait_for
 
 SAMPLES = st.lists(st.sampled_from(["A", "B", "C", None]), min_size=1, max_size=9)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from madplug import Completion, Dataset, Request, Sample, Service
-from madplug.testing import Played, play
 from madplug_answers import Choice
 from madplug_baselines import BestOfN, MostCommon, Refine, Refinement, Samples, Shuffled, SoloPerformance
+from madplug_testing import Played, play
 
 QUESTION = Sample("q1", "Which?", ("red", "green", "blue", "black"))
 

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from madplug import RefusedError, Request, UserError
-from madplug.testing import play
 from madplug_cassette import Replay
+from madplug_testing import play
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 from tests_support import made
 
 from madplug import Decision, DecisionProtocol, Reply, Sample, Style
-from madplug.testing import play
 from madplug_casting import Central, PerCall, Random
+from madplug_testing import play
 
 MODELS = ("strong", "middle", "weak")
 

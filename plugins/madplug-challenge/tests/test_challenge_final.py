@@ -5,8 +5,8 @@ from tests_support import Cast
 
 from madplug import Passage, Persona, Sample, Service
 from madplug.records import Plan
-from madplug.testing import play
 from madplug_challenge import Final, Outcome
+from madplug_testing import play
 
 
 class Books(Service):

@@ -4,7 +4,6 @@ import pytest
 from tests_support import OneLetter
 
 from madplug import Sample, StudyError
-from madplug.testing import play
 from madplug_chateval import (
     Calibrated,
     Referee,
@@ -20,6 +19,7 @@ from madplug_chateval import (
     verdict,
 )
 from madplug_chateval.referee import read_scores
+from madplug_testing import play
 
 PAIR = Sample("q1", "Which is the capital?", metadata={"responses": ["It is Paris.", "It is Rome."]})
 BOTH = [Referee(), Summariser()]

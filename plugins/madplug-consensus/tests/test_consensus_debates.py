@@ -4,8 +4,8 @@ import pytest
 from tests_support import OneLetter, made
 
 from madplug import Plan, Reply, Style
-from madplug.testing import play
 from madplug_consensus import Hybrid, Majority, Supermajority, Unanimity
+from madplug_testing import play
 
 orders = pytest.importorskip("madplug_turns")
 shown = pytest.importorskip("madplug_visibility")

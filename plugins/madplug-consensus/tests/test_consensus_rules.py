@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from madplug import Message, Persona, Transcript
-from madplug.testing import debate_from, wait_for
 from madplug_consensus import Hybrid, Majority, Supermajority, Threshold, Unanimity
 from madplug_consensus.standing import history
+from madplug_testing import debate_from, wait_for
 
 
 def message(word, nth, n, neutral):

@@ -5,10 +5,10 @@ import pytest
 from madplug import Decision, Sample, to_json
 from madplug.debate.state import change
 from madplug.store import MemoryStore
-from madplug.testing import debate_from, play
 from madplug_controls import Collapse, Noise, OracleGap
 from madplug_dynamics import Agreement, Conformity, Flips
 from madplug_som import Exchange
+from madplug_testing import debate_from, play
 
 MARKED = {"first": "<q>", "exchange": "{answers}", "block": "{content}", "verify": "<verify>"}
 

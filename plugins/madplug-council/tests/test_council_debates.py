@@ -6,8 +6,8 @@ import re
 import pytest
 
 from madplug import AccessError
-from madplug.testing import play
 from madplug_council import Best, Chair, Opinion, Review, Select, Stages
+from madplug_testing import play
 
 RUN = """
 metrics = ["council.ranks", "council.reviewers", "council.missing", "council.uplift"]

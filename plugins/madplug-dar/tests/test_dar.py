@@ -5,10 +5,10 @@ from math import exp
 import pytest
 
 from madplug import Completion, Plan
-from madplug.testing import debate_from, play
 from madplug_dar import Retained, Retention, Revise
 from madplug_dar.retention import read_names
 from madplug_som import Exchange
+from madplug_testing import debate_from, play
 from madplug_visibility import Everything, PreviousRound
 
 

@@ -5,9 +5,9 @@ from math import log
 import pytest
 
 from madplug import Completion
-from madplug.testing import play
 from madplug_debunc import Calibration, Oracle, Uncertain, scale
 from madplug_prompting.tokens import entropy
+from madplug_testing import play
 
 MARKED = {"first": "<q>", "exchange": "{answers}", "block": "{content}", "sure": "sure {confidence}"}
 

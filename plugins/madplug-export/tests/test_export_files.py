@@ -16,9 +16,9 @@ import pytest
 
 from madplug import DebateResult, Decision, Message, Sample, UserError
 from madplug.store import open_recorder, open_study
-from madplug.testing import wait_for
 from madplug_export.files import export_to
 from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message_rows, rows_of
+from madplug_testing import wait_for
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "export.md"
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from madplug import Persona
-from madplug.testing import debate_from
 from madplug_freemad import Score, trajectory_scores
+from madplug_testing import debate_from
 
 
 def scores(rows, **options):

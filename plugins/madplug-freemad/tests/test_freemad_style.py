@@ -2,9 +2,9 @@
 from tests_support import made
 
 from madplug import Visibility
-from madplug.testing import play
 from madplug_freemad import AntiConformity
 from madplug_som import Exchange
+from madplug_testing import play
 
 MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>", "critique": "<x>"}
 

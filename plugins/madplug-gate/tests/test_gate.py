@@ -6,12 +6,12 @@ import pytest
 from click.testing import CliRunner
 
 from madplug import Completion, ComponentError, DebateResult, ModelError, Sample, UserError
-from madplug.testing import debate_from, play, wait_for
 from madplug_gate import Behind, Curve, Escalation, First, Majority, Panel, Rated
 from madplug_gate.command import _examples, fitted, gate
 from madplug_gate.curve import Held, curve, reached
 from madplug_gate.features import NAMES, Classifier, features, question_digest
 from madplug_gate.pair import is_over
+from madplug_testing import debate_from, play, wait_for
 from madplug_turns import RoundRobin, Simultaneous
 from madplug_voting import Plurality
 

@@ -1,8 +1,8 @@
 import pytest
 
 from madplug import UserError
-from madplug.testing import play
 from madplug_groups import GroupExchange, Members, Stages
+from madplug_testing import play
 
 SHORT = {"first": "QUESTION", "exchange": "OTHERS\n{answers}", "block": "{content}", "summary": "POOL\n{summary}",
          "summarise": "GROUP\n{answers}"}

@@ -7,9 +7,9 @@ from click.testing import CliRunner
 
 from madplug import UserError
 from madplug.cli.program import main
-from madplug.testing import play
 from madplug_inspect.dataset import Imported
 from madplug_inspect.observer import Logs
+from madplug_testing import play
 
 pytestmark = pytest.mark.skipif(find_spec("inspect_ai") is not None, reason="inspect-ai is installed")
 SAID = "needs inspect_ai, which is not installed: pip install 'madplug-inspect"

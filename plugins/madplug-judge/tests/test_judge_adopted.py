@@ -2,8 +2,8 @@
 
 import pytest
 
-from madplug.testing import play
 from madplug_judge import Synthesis
+from madplug_testing import play
 
 answers = pytest.importorskip("madplug_answers")
 styles = pytest.importorskip("madplug_styles")

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from tests_support import Reviews, in_turn
 
 from madplug import Plan, Review
-from madplug.testing import play
 from madplug_judge import Intervention
 from madplug_judge.intervention import read_preference
+from madplug_testing import play
 
 
 def played_with(*extensions, rounds, judge="A", replayed=None, feedback="look again"):

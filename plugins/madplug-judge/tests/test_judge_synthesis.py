@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from tests_support import Letter
 
 from madplug import Message, Persona, Plan
-from madplug.testing import debate_from, play, wait_for
 from madplug_judge import Synthesis
 from madplug_judge.synthesis import read_number
+from madplug_testing import debate_from, play, wait_for
 
 
 def judging(verdict, answers="ABB", written="?"):

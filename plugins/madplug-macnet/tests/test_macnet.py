@@ -5,10 +5,10 @@ from itertools import combinations
 
 import pytest
 
-from madplug.testing import play
 from madplug_baselines import Last
 from madplug_macnet import Along, Graph, Node
 from madplug_macnet.graph import calls_of, depths_of, edges_of, inputs_of, layers_of, sinks_of
+from madplug_testing import play
 
 MARKED = {"draft": "draft", "criticise": "on {solution}", "refine": "{solution} {comment}", "merge": "{solutions}",
           "block": "{content}"}

@@ -7,8 +7,8 @@ import pytest
 from tests_support import OneLetter, Openings
 
 from madplug import Message, Sample
-from madplug.testing import StrippedText, play
 from madplug_mad import Moderated, Moderator, Opponent, Roles, Side, Sides
+from madplug_testing import StrippedText, play
 
 
 def verdict(answer="", preference=None, **more):

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests_support import Reviews
 
 from madplug import Review, UserError, Visibility
-from madplug.testing import PlainStyle, SeeAll, play
 from madplug_madc import Order, Ordered
+from madplug_testing import PlainStyle, SeeAll, play
 from madplug_turns import RoundRobin, Simultaneous
 
 STRATEGIES = ["fixed", "random", "most_last", "most_first", "truth_first", "truth_last"]

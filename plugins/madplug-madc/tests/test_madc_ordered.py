@@ -3,9 +3,9 @@
 import pytest
 
 from madplug import AnswerFormat
-from madplug.testing import play
 from madplug_madc import Ordered
 from madplug_som import Exchange
+from madplug_testing import play
 
 MARKED = {"first": "<q>", "exchange": "{answers}", "block": "{content}", "verify": "<verify>"}
 

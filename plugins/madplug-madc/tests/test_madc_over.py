@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from madplug.testing import play
 from madplug_madc import Ordered
 from madplug_som import Exchange
+from madplug_testing import play
 
 MARKED = {"first": "<q>", "exchange": "{answers}", "block": "{content}", "verify": "<verify>"}
 ROWS = [{"id": "q1", "question": "Which?", "choices": ["one", "two", "three", "four"], "reference": "D"}]

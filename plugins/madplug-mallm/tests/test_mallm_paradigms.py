@@ -11,8 +11,8 @@ from madplug.config import load
 from madplug.registry.installed import Registry
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
-from madplug.testing import Scripted
 from madplug_mallm import paradigms
+from madplug_testing import Scripted
 
 for plugin in ("answers", "files", "judge", "openai", "personas"):
     pytest.importorskip(f"madplug_{plugin}")

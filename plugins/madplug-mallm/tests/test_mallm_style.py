@@ -1,7 +1,7 @@
 """The style of collective refinement."""
 
-from madplug.testing import play
 from madplug_mallm.collective import Collective
+from madplug_testing import play
 from madplug_turns import Simultaneous
 from madplug_visibility import PreviousRound
 

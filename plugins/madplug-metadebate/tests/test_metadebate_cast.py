@@ -9,10 +9,10 @@ from tests_support import Cast as People
 from tests_support import OneLetter
 
 from madplug import Persona, Sample
-from madplug.testing import play
 from madplug_mad import Moderated, Moderator, Opponent, Roles, Side, Sides
 from madplug_metadebate import Cast, best_candidates, means, read_scores
 from madplug_metadebate.criteria import read_criteria
+from madplug_testing import play
 
 THREE = ("a", "b", "c")
 PARTS = [People(Persona("First", "opens", "first"), Persona("Second", "answers", "second"))]

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from madplug import AccessError, Completion, Model, RefusedError, UnreachableError
-from madplug.testing import play
 from madplug_mad import Roles
 from madplug_metadebate import Cast, DmadVision, read_scores
 from madplug_metadebate.criteria import BUILT_IN
+from madplug_testing import play
 from madplug_testing.endpoint import running_endpoint
 
 STUDY = """

@@ -2,9 +2,9 @@
 
 import pytest
 
-from madplug.testing import play
 from madplug_mlflow import Runs
 from madplug_mlflow.runs import allowed
+from madplug_testing import play
 
 pytestmark = pytest.mark.filterwarnings("ignore::Warning:mlflow", "ignore::Warning:sqlalchemy",
                                         "ignore:.*noload.*")

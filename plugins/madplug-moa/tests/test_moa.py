@@ -3,8 +3,8 @@ import re
 import pytest
 
 from madplug import AccessError, Plan
-from madplug.testing import play
 from madplug_moa import Aggregate, AggregateSequence, Losses, Propose, Rank
+from madplug_testing import play
 
 RUN = """
 metrics = [{use = "moa.losses"}]

@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from madplug import Completion, Metric, ModelError, Persona, PersonaGenerator, Sample, Usage
-from madplug.testing import play
 from madplug_otel import Metrics, Traces
 from madplug_otel.conventions import SCHEMA
+from madplug_testing import play
 
 
 class Receiver(ThreadingHTTPServer):

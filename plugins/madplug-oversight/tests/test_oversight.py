@@ -4,7 +4,6 @@ import pytest
 
 from madplug import Completion, Sample, UserError
 from madplug.registry.installed import Registry
-from madplug.testing import debate_from, play, wait_for
 from madplug_oversight import Floor, Judge, Judged, Roles, Rounds, Simulated, Speech, Verdict
 from madplug_oversight.judging import judgement, read
 from madplug_oversight.measures import calibration, expected_error, gap_recovered, log_score
@@ -12,6 +11,7 @@ from madplug_oversight.quotes import cut, is_verified, mark, verified_share
 from madplug_oversight.ratings import Game, bradley_terry, games, intervals, least_squares, wins
 from madplug_oversight.seats import exchange_names
 from madplug_oversight.speeches import argument_in
+from madplug_testing import debate_from, play, wait_for
 
 answers = pytest.importorskip("madplug_answers")
 puzzles = pytest.importorskip("madplug_puzzles")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from madplug.testing import play
 from madplug_peer_review import Desk, Reviewer, Stages
+from madplug_testing import play
 from madplug_voting import Plurality
 
 MARKED = {"first": "<q>", "review": "review {solution} {rate}", "rate": "1-10?", "revise": "{reviews}|{question}",

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from madplug import Persona, PersonaGenerator
-from madplug.testing import Played, play
 from madplug_personas import Expert, Fixed, Ipip, Neutral, NoPersona, Row
 from madplug_personas.markers import MARKERS, all_traits, describe, traits_of
+from madplug_testing import Played, play
 
 LOW = dict.fromkeys(MARKERS, "low")
 CHARACTER = {"role": "Cook", **LOW, "experience": "Expert", "gender": "female"}

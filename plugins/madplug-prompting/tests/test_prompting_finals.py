@@ -4,10 +4,10 @@ import pytest
 from tests_support import Letter
 
 from madplug import Message, Persona, Turn
-from madplug.testing import debate_from, wait_for
 from madplug.transcript import Transcript
 from madplug_prompting.asking import ask_for_answer
 from madplug_prompting.finals import FinalOptions, final_answers, last_message, last_messages, recorded_answers
+from madplug_testing import debate_from, wait_for
 
 ROWS = [["A", "B"], ["C", None], [None, None]]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from madplug import Message, Sample, Turn
-from madplug.testing import debate_from
 from madplug_prompting import prompts
+from madplug_testing import debate_from
 
 
 def test_a_template_keeps_braces_it_does_not_know_and_does_not_read_what_it_inserts():

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from madplug import Message, Turn, Visibility
-from madplug.testing import debate_from
 from madplug.transcript import Transcript
 from madplug_prompting.solutions import current_solution, is_opening
+from madplug_testing import debate_from
 
 
 class Window(Visibility):

@@ -3,8 +3,8 @@
 import asyncio
 
 from madplug import Request
-from madplug.testing import Scripted, play
 from madplug_prompting.streaming import begin_reply, listening_to
+from madplug_testing import Scripted, play
 
 REQUEST = Request((), "discuss", "m")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from madplug.testing import debate_from
 from madplug_prompting.ties import break_tie, has_clear_lead, leaders
+from madplug_testing import debate_from
 
 NAMES = st.lists(st.text(max_size=3), min_size=1, max_size=6, unique=True)
 

@@ -7,10 +7,10 @@ from pydantic import ValidationError
 from tests_support import made
 
 from madplug import Decision, run
-from madplug.testing import LastRound, play
 from madplug_qa import Graded
 from madplug_qa.graded import read_grade
 from madplug_qa.labels import Label, agreement, read_labels
+from madplug_testing import LastRound, play
 
 GRADES = {"good": 1.0, "fair": 0.5, "poor": 0.0}
 

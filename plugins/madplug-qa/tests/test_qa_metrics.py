@@ -10,9 +10,9 @@ import pytest
 
 from madplug import AnswerFormat, ComponentError, Decision, DecisionProtocol, Persona, Sample
 from madplug.debate.state import change
-from madplug.testing import debate_from, play
 from madplug_qa import F1, Accuracy, Answerability, ExactMatch, Includes, Oracle
 from madplug_qa.spans import normalised, overlap, span, wanted
+from madplug_testing import debate_from, play
 
 TRACES = Path(__file__).resolve().parents[4] / "shared" / "data" / "traces"
 needs_traces = pytest.mark.skipif(not TRACES.is_dir(),

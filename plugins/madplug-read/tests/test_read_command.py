@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
 from madplug.cli.program import main
 from madplug.store import Reader, open_recorder, open_study
-from madplug.testing import wait_for
+from madplug_testing import wait_for
 
 HOSTILE = "\x1b[31mred\x1b[0m\u202eturned <script>alert(1)</script>"
 

@@ -6,8 +6,8 @@ import pytest
 
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample, Vote
 from madplug.store import MemoryStore, Spent
-from madplug.testing import wait_for
 from madplug_read import TRAITS, Grader, outline
+from madplug_testing import wait_for
 
 GRADES = {"A": True, "B": False, "C": False}
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from madplug import Caller, Completion, DebateResult, Decision, Sample, Usage
 from madplug.cli.program import main
 from madplug.store import Call, CallRow, DebateId, open_recorder
-from madplug.testing import wait_for
+from madplug_testing import wait_for
 
 
 def ended(sample, right=1.0, cost=0.5, cell="c"):

@@ -7,9 +7,9 @@ import pytest
 from tests_support import OneLetter, Reviews, made
 
 from madplug import Dataset, Review, Sample
-from madplug.testing import debate_from, play
 from madplug_reconcile import Discussion, Grouped, Weighted, recalibrated
 from madplug_reconcile.reply import read, share
+from madplug_testing import debate_from, play
 
 
 def said(answer, confidence=0.9, reasoning="because"):

@@ -16,9 +16,9 @@ from madplug.debate.cell import BoundStyle, Cell
 from madplug.debate.state import DebateState
 from madplug.store import MemoryStore
 from madplug.study.run import StudyRun
-from madplug.testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText, play, wait_for
 from madplug_redecide.deciding import Redecider
 from madplug_redecide.following import follow
+from madplug_testing import LastRound, PlainStyle, Scripted, SeeAll, SpeakAll, StrippedText, play, wait_for
 
 
 class Early(DecisionProtocol):

@@ -187,7 +187,7 @@ def test_what_is_dropped_stays_so_when_scored_again(program, write, tmp_path):
 
 MINE = """
 from madplug import Metric
-from madplug.testing import LastRound
+from madplug_testing import LastRound
 
 class Firmest(LastRound):
     \'\'\'Decides.\'\'\'

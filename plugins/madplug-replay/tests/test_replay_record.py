@@ -5,8 +5,8 @@ import json
 import pytest
 
 from madplug import UserError
-from madplug.testing import play
 from madplug_replay import Personas, Recorded, ReplayDebate, Rounds, Trajectories
+from madplug_testing import play
 
 ROWS = [
     {"qid": "q/1", "ref": "A", "answers": [["A", "B", "B"], ["A", "A", None]], "run": "one", "level": 3},

@@ -7,8 +7,8 @@ import pytest
 from madplug import Sample
 from madplug.rows import to_json
 from madplug.store import open_recorder
-from madplug.testing import play
 from madplug_replay import SeedMessages
+from madplug_testing import play
 
 Exchange = pytest.importorskip("madplug_som").Exchange
 MARKED = {"first": "<q>", "exchange": "{answers}", "block": "{content}"}

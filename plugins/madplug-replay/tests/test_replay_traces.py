@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from madplug import AnswerFormat
-from madplug.testing import play
 from madplug_replay import Personas, Recorded, Rounds, Trajectories
+from madplug_testing import play
 
 answers = pytest.importorskip("madplug_answers")
 Plurality = pytest.importorskip("madplug_voting").Plurality

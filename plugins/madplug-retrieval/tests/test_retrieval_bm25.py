@@ -6,9 +6,9 @@ import pytest
 
 from madplug import ComponentError
 from madplug.services import Retriever, lacks
-from madplug.testing import wait_for
 from madplug_retrieval import Bm25
 from madplug_retrieval.passages import cut
+from madplug_testing import wait_for
 
 
 @pytest.fixture

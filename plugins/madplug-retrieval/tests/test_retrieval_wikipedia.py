@@ -10,9 +10,9 @@ import pytest
 
 from madplug import ComponentError
 from madplug.services import Retriever, lacks
-from madplug.testing import wait_for
 from madplug_retrieval import Wikipedia
 from madplug_retrieval.wikipedia import shortened
+from madplug_testing import wait_for
 
 PAGES = {"batchcomplete": True, "query": {"pages": [
     {"pageid": 2, "ns": 0, "title": "Lyon", "index": 2, "extract": "Lyon is a city in France."},

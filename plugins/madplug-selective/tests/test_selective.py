@@ -1,9 +1,9 @@
 import pytest
 
 from madplug import UserError
-from madplug.testing import StrippedText, play
 from madplug_groups import GroupExchange, Members, Stages
 from madplug_selective import Embeddings, Novel, Savings, Unanimous
+from madplug_testing import StrippedText, play
 
 SHORT = {"first": "QUESTION", "exchange": "OTHERS {answers}", "block": "{content}", "summary": "POOL {summary}",
          "summarise": "GROUP {answers}"}

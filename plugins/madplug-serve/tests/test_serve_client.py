@@ -169,8 +169,8 @@ def test_a_debate_that_fails_is_an_error_with_its_reason_and_goes_on_when_asked_
 
 
 def test_a_template_writes_the_answer_as_a_harness_expects_it():
-    from madplug.testing import play
     from madplug_serve.replies import answer_text
+    from madplug_testing import play
 
     result = play(replies=["A", "{answer}", "{answer}"]).result
     assert answer_text(result, "ANSWER: {answer}") == "ANSWER: {answer}"

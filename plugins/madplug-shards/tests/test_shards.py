@@ -14,10 +14,10 @@ from tests_support import RUN, STUDY
 from madplug import Sample, UserError, open_study, to_json
 from madplug.cli.program import main
 from madplug.store import open_recorder
-from madplug.testing import play
 from madplug_shards.copying import copy_records, facts_of
 from madplug_shards.executors import Part
 from madplug_shards.merging import building, merge
+from madplug_testing import play
 from madplug_testing.contracts import ExecutorContract
 
 MATCHED = """

@@ -3,10 +3,10 @@ from math import exp
 import pytest
 
 from madplug import Agent, Message, Persona, Sample
-from madplug.testing import debate_from, play
 from madplug_answers import Choice
 from madplug_simulator import Debater, Questions
 from madplug_simulator.debater import latest, possible
+from madplug_testing import debate_from, play
 
 QUESTION = Sample("q1", "?", ("w", "x", "y", "z"), metadata={"difficulty": 0.5})
 ME = Agent(0, Persona("Agent 1"), None)

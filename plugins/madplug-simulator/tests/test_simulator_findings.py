@@ -6,9 +6,9 @@ from functools import cache
 import pytest
 
 from madplug import DebateResult
-from madplug.testing import play
 from madplug_answers import Choice
 from madplug_simulator import Debater, Questions
+from madplug_testing import play
 
 attack = pytest.importorskip("madplug_attack")
 Score = pytest.importorskip("madplug_freemad").Score

@@ -4,8 +4,8 @@ import pytest
 from tests_support import Cast, Reviews, made, redo_once
 
 from madplug import Persona, Review, Sample, Visibility
-from madplug.testing import play
 from madplug_som import AgreementIntensity, Exchange, Summary
+from madplug_testing import play
 
 MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>",
           "summary": "{summary}<c>"}

@@ -2,9 +2,9 @@ import pytest
 from pydantic import ValidationError
 
 from madplug import Metric, Sample
-from madplug.testing import debate_from, play
 from madplug_som import Exchange
 from madplug_sparse import SparseGraph, Topology
+from madplug_testing import debate_from, play
 
 MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>"}
 

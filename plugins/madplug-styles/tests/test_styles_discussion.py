@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from madplug import AnswerFormat, Debate, Message, Sample, Turn, TurnOrder, Visibility
-from madplug.testing import Played, SeeAll, play
 from madplug_styles import Critical, FreeText, Reasoning, Simple, Split
+from madplug_testing import Played, SeeAll, play
 
 ALL = [Simple, FreeText, Split, Critical, Reasoning]
 

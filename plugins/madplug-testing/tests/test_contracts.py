@@ -22,8 +22,8 @@ from madplug import (
     Vote,
     hookimpl,
 )
-from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug_kit import Hash, Numbered, Pair, Right, Shout, Starts
+from madplug_testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 from madplug_testing.contracts import CONTRACTS, contract_tests, heavy_imports
 
 

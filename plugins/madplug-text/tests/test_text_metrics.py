@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from madplug import ComponentError, DebateResult, Decision, DecisionProtocol, Sample
-from madplug.testing import play
+from madplug_testing import play
 from madplug_text import BertScore, Bleu, Meteor, Rouge
 from madplug_text.meteor import folder, words
 

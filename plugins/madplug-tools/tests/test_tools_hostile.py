@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from madplug import UserError
-from madplug.testing import PlainStyle, play
+from madplug_testing import PlainStyle, play
 from madplug_tools import Function, Mcp, Result, Tool, With
 from madplug_tools.tool import schema, text_argument
 

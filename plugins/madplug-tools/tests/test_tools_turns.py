@@ -7,7 +7,7 @@ import pytest
 from madplug import Completion, Model, Passage, Service, Usage
 from madplug.debate.cell import BoundStyle
 from madplug.store import MemoryStore
-from madplug.testing import PlainStyle, debate_from, play
+from madplug_testing import PlainStyle, debate_from, play
 from madplug_tools import Calculator, Function, Pool, Result, Tool, Use, Verifier, With
 from madplug_tools.requests import describe
 from madplug_tools.tool import schema, text_argument

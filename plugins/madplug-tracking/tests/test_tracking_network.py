@@ -11,7 +11,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 import pytest
 
 from madplug import Sample
-from madplug.testing import play
+from madplug_testing import play
 from madplug_testing.contracts import ObserverContract
 from madplug_tracking import NetworkObserver, RejectedError
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from madplug import Completion, Metric, ModelError, Sample, Usage
-from madplug.testing import play
+from madplug_testing import play
 from madplug_tracking import RunningFigures, Tracker, flatten
 
 

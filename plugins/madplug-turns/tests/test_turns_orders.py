@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests_support import Cast
 
 from madplug import Persona, TurnOrder
-from madplug.testing import play
+from madplug_testing import play
 from madplug_turns import DrafterFirst, InnerDebate, RoundRobin, Simultaneous
 
 

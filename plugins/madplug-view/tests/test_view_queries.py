@@ -12,7 +12,7 @@ import pytest
 from madplug import Caller, Completion, DebateResult, Decision, Message, Sample, Usage, UserError
 from madplug.store import Call, CallRow, DebateId, Scope, open_recorder, open_study
 from madplug.study.summary import scores_by_cell
-from madplug.testing import wait_for
+from madplug_testing import wait_for
 from madplug_view.queries import failures, metric_names, overview, scores, walk
 
 

@@ -3,7 +3,7 @@
 from tests_support import Openings
 
 from madplug import Message, Reply, Style
-from madplug.testing import play
+from madplug_testing import play
 from madplug_turns import InnerDebate as InnerTurns
 from madplug_turns import RoundRobin
 from madplug_visibility import BlindFirstRound, Everything, InnerDebate

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests_support import Cast, Openings, Reviews
 
 from madplug import Message, Persona, Review, Transcript, Turn
-from madplug.testing import debate_from, play, transcript_from
+from madplug_testing import debate_from, play, transcript_from
 from madplug_turns import DrafterFirst, RoundRobin, Simultaneous
 from madplug_turns import InnerDebate as InnerTurns
 from madplug_visibility import Everything, InnerDebate, Own, PreviousRound, Relay, Report

@@ -11,7 +11,7 @@ from tests_support import Cast, Reviews, redo_once
 import madplug_voting
 from madplug import Completion, Passage, Persona, Review, Sample, Service
 from madplug.records import Plan
-from madplug.testing import play
+from madplug_testing import play
 from madplug_voting import Plurality
 
 # The worked cases number solutions from 0.

@@ -3,7 +3,7 @@ import pytest
 
 from madplug import Persona
 from madplug.records import Plan
-from madplug.testing import debate_from, play, transcript_from, wait_for
+from madplug_testing import debate_from, play, transcript_from, wait_for
 from madplug_voting import Plurality
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from madplug.testing import play
+from madplug_testing import play
 from madplug_wandb import Runs
 from madplug_wandb.runs import allowed
 

@@ -1,7 +1,7 @@
 """The devil's advocate is chosen again in every round."""
 
-from madplug.testing import play
 from madplug_advocate import RandomAdvocate
+from madplug_testing import play
 from madplug_testing.contracts import ExtensionContract
 
 

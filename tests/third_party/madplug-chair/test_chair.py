@@ -1,8 +1,8 @@
 """The chair picks who speaks next from what was said."""
 
 from madplug import Persona, PersonaGenerator
-from madplug.testing import PlainStyle, play
 from madplug_chair import Called, Calling, Chair
+from madplug_testing import PlainStyle, play
 from madplug_testing.contracts import PersonaContract, StyleContract, TurnOrderContract
 
 

@@ -1,7 +1,7 @@
 """Agents see the statistics and their own messages, and nothing else."""
 
-from madplug.testing import play
 from madplug_delphi import Statistics, StatisticsOnly
+from madplug_testing import play
 from madplug_testing.contracts import ExtensionContract, VisibilityContract
 
 

@@ -1,8 +1,8 @@
 """Only other answers are shown."""
 
 from madplug import Turn
-from madplug.testing import debate_from
 from madplug_dissent import Others
+from madplug_testing import debate_from
 from madplug_testing.contracts import VisibilityContract
 
 

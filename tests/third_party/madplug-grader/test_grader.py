@@ -2,8 +2,8 @@
 
 import pytest
 
-from madplug.testing import play
 from madplug_grader import Grade
+from madplug_testing import play
 from madplug_testing.contracts import MetricContract
 
 

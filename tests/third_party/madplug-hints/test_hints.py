@@ -1,7 +1,7 @@
 """What hints say reaches the prompt, whether an option names the hint or has it."""
 
-from madplug.testing import play
 from madplug_hints import Count, Equipped, Fact, Informed
+from madplug_testing import play
 from madplug_testing.contracts import StyleContract
 
 

@@ -1,8 +1,8 @@
 """An agent whose model was right before has more to say."""
 
 from madplug import Dataset, Sample
-from madplug.testing import play
 from madplug_record import Weighted
+from madplug_testing import play
 from madplug_testing.contracts import DecisionContract
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from madplug.testing import debate_from, play
 from madplug_stall import Stalled, entropy
+from madplug_testing import debate_from, play
 from madplug_testing.contracts import ExtensionContract
 
 

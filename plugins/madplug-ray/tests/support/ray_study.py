@@ -28,7 +28,7 @@ from hashlib import sha256
 from typing import Annotated
 from pydantic import Field
 from madplug import Completion, Dataset, Extension, Model, ModelOptions, Options, Sample, Usage, Volatile, hookimpl
-from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
+from madplug_testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 
 class SlowOptions(ModelOptions):
     ledger: Annotated[str, Volatile] = Field(description="a line for each call")

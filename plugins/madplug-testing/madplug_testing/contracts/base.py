@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from madplug import Completion, Component, MadplugError, Request, Sample, to_json
 from madplug.study import Registry
-from madplug.testing import play
+from madplug_testing import play
 from madplug_testing.contracts.imports import HEAVY, heavy_imports, imports_noted
 from madplug_testing.contracts.scene import (
     ODD,
@@ -119,7 +119,7 @@ class DebateContract(ComponentContract):
     """The contract of every component that takes part in debates."""
 
     around: Mapping[str, Any] = {}
-    """Further arguments of `madplug.testing.play`."""
+    """Further arguments of `madplug_testing.play`."""
     sample: Sample = Sample("q1", "Which of these grows on trees?", choices=("apples", "stones", "clouds"))
     references: Sequence[str] = ("A",)
     _kept: ClassVar[dict[str, Trial]]

@@ -8,7 +8,7 @@ from typing import Any
 
 from madplug import Agent, Debate, Message, Persona, Reply, Turn, maybe_await
 from madplug.study import DebateState, change
-from madplug.testing import AnyMove, SpeakAll, wait_for
+from madplug_testing import AnyMove, SpeakAll, wait_for
 from madplug_testing.contracts.base import DebateContract
 from madplug_testing.contracts.scene import Outspoken, json_able, same_twice, variants
 

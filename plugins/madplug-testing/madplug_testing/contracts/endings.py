@@ -12,7 +12,7 @@ from typing import Any
 from madplug import Debate, Decision, Reopen, pictures_in, plain
 from madplug.hookspecs import RUN_HOOKS
 from madplug.study import change
-from madplug.testing import debate_from, wait_for
+from madplug_testing import debate_from, wait_for
 from madplug_testing.contracts.base import DebateContract
 from madplug_testing.contracts.scene import decided_again, json_able, same_twice, variants
 

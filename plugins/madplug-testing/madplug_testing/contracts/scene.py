@@ -14,8 +14,8 @@ from pydantic import BaseModel
 from madplug import Dataset, Debate, DebateResult, Message, Reply, Sample, Turn, to_json
 from madplug.store import DebateId, MemoryStore
 from madplug.study import DebateState, stored_debate
-from madplug.testing import PlainStyle, Played, wait_for
 from madplug_redecide.following import follow, without_paths
+from madplug_testing import PlainStyle, Played, wait_for
 
 ODD = ("", " ", "{", '{"answer": ', "null", "[]", '{"answer": null}', "A B C", "{agent} {0} %s", "\N{SNOWMAN}\x00",
        "I cannot help with that.", '{"answer": {"a": [1, 2]}, "confidence": "high", "agree": "perhaps"}')

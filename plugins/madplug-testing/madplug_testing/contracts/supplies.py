@@ -320,7 +320,7 @@ import signal
 from hashlib import sha256
 from pathlib import Path
 from madplug import Completion, Dataset, Model, ModelError, Sample, Usage, hookimpl
-from madplug.testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
+from madplug_testing import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 
 FUSE = Path(__file__).with_name("fuse")  # has the id of the process that is not to be killed
 

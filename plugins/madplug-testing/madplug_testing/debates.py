@@ -7,42 +7,39 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from madplug.component import Component
-from madplug.config.plan import StudyPlan
-from madplug.debate.cell import BoundStyle, Cell
-from madplug.debate.state import DebateState, stored_debate
-from madplug.errors import ModelError
-from madplug.kinds import (
-    AnswerFormat,
-    Casting,
-    Dataset,
-    DecisionProtocol,
-    Extension,
-    Metric,
-    Model,
-    Observer,
-    PersonaGenerator,
-    Phase,
-    Service,
-    Style,
-    TurnOrder,
-    Visibility,
-)
-from madplug.records import (
+from madplug import (
     Agent,
+    AnswerFormat,
+    BoundStyle,
+    Casting,
+    Cell,
     Completion,
+    Component,
+    Dataset,
     DebateResult,
     Decision,
+    DecisionProtocol,
+    Extension,
     Message,
+    Metric,
+    Model,
+    ModelError,
+    Observer,
     Persona,
+    PersonaGenerator,
+    Phase,
     Request,
     Sample,
+    Service,
+    Style,
+    Transcript,
+    TurnOrder,
     Usage,
+    Visibility,
 )
 from madplug.store import MemoryStore
-from madplug.study.run import StudyRun
-from madplug.testing.defaults import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
-from madplug.transcript import Transcript
+from madplug.study import DebateState, StudyPlan, StudyRun, stored_debate
+from madplug_testing.components import LastRound, PlainStyle, SeeAll, SpeakAll, StrippedText
 
 Replies = Sequence[str] | Mapping[int | None, Sequence[str]] | Callable[[Request], "str | Completion"]
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from madplug.context import Debate
-from madplug.kinds import AnswerFormat, DecisionProtocol, Style, TurnOrder, Visibility
-from madplug.records import Decision, Message, Reply, Sample, Turn
+from madplug import (
+    AnswerFormat,
+    Debate,
+    Decision,
+    DecisionProtocol,
+    Message,
+    Reply,
+    Sample,
+    Style,
+    Turn,
+    TurnOrder,
+    Visibility,
+)
 
 
 class StrippedText(AnswerFormat):
