@@ -135,6 +135,10 @@ class Component(ABC):
         """Yield what is wrong with this component in this cell, in words, for `madplug check` and before a run."""
         return ()
 
+    def warn(self, cell: CellFacts) -> Iterable[str]:
+        """Yield what may spoil the results of this cell without being wrong, in words, for the same."""
+        return ()
+
     def misfit(self, sample: Sample, references: Sequence[str]) -> str | None:
         """Why a row of the data cannot be debated with this component, or None, for the same."""
         return None

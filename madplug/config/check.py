@@ -198,6 +198,8 @@ def warnings(plan: StudyPlan, table: Table) -> Iterator[str]:
             styles = ", ".join(s.name for s in cell.styles)
             yield (f"cell '{cell.slug}': the questions of {cell.dataset.full_name} can have images, but no style of "
                    f"the cell shows images ({styles}); agents would answer without seeing them")
+        yield from (f"cell '{cell.slug}': {component.full_name}: {text}"
+                    for component in cell.components() for text in component.warn(cell))
         for style in cell.styles:
             if not _may_take_turns(style, cell.wanted):
                 whom = listed(map(repr, style.only or ())) or "none"

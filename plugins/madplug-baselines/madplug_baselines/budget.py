@@ -41,7 +41,8 @@ def add_calls(cli: click.Group) -> None:
             head = ("cell", "debate.agents", "debate.rounds", "debate.turns.samples", "calls/debate", "at most")
             used = [i for i, name in enumerate(head) if not name.endswith("samples") or any(row[i] for row in rows)]
             click.echo(f"\nat about {calls} calls a debate that runs all its rounds (at most: if replies cannot be "
-                       "read and are asked for again); a matched cell and a single answer choose none:")
+                       "read and are asked for again); a matched cell and a single answer choose none, and what has "
+                       "several agents or rounds keeps two:")
             click.echo(columns([[row[i] for i in used] for row in rows], [head[i] for i in used]))
         return resolved
 

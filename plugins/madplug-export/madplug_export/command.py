@@ -28,4 +28,4 @@ def export(folder: Path, output: str, *, calls: bool, messages: bool, form: str 
         raise click.UsageError("--calls and --messages go to a file each; run the command twice")
     what: What = "calls" if calls else "messages" if messages else "debates"
     number = export_to(folder, output, what, form)
-    click.echo(f"{count(number, what[:-1])} in {output}", err=output == "-")
+    click.echo(f"{count(number, what[:-1])} in {'standard output' if output == '-' else output}", err=output == "-")

@@ -22,7 +22,8 @@ class Madc(Paradigm):
     """The exchange of `som.debate` with the most frequent answer shown last.
 
     `rounds` counts the independent first answers: 2 are the paper's one round of debate. The paper debates
-    with up to ten agents.
+    with two to ten agents. Take four or more: of three, each is shown two answers, whose order counting does not
+    change.
 
     Differs from the paper: there is no generic system prompt unless the style's `persona` gives one.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -12,7 +12,7 @@ from madplug import Agent, Message, Nested, Options, Turn, Visibility
 from madplug_madc.order import Strategy, faded, most_consistent, ordered, rotated
 
 if TYPE_CHECKING:
-    from madplug import Debate
+    from madplug import CellFacts, Debate
 
 SOURCE = "MADC 2026, section 3 and Algorithm 1; the authors' code"
 
@@ -46,6 +46,14 @@ class Arranged(Visibility):
         super().__init__(options, **values)
         if self.options.strategy.startswith("truth"):
             self.needs = frozenset({"references"})
+
+    def warn(self, cell: CellFacts) -> Iterator[str]:
+        """Two answers are equally frequent, so counting them does not change their order."""
+        options = self.options
+        counts = options.strategy in ("most_last", "most_first") and options.scope == "recipient"
+        if counts and cell.wanted == 3 and not (options.rotate or options.fade):
+            yield (f"each of 3 agents is shown two answers, whose order '{options.strategy}' never changes: this is "
+                   "the same debate as with strategy = \"fixed\"; take 4 agents or more, or scope = \"global\"")
 
     @abstractmethod
     def shown(self, debate: Debate, turn: Turn) -> Sequence[Message]:

@@ -34,6 +34,8 @@ def failure(status: int, reply: Any, text: str, headers: Mapping[str, str],
     message, codes = _told(reply)
     shown = presentable(message or _without_tags(text[:_MOST]), keys)
     said = f"{_status(status)}: {shown}" if shown else _status(status)
+    if status == 404 and not message:
+        said += " (is base_url right? Most end in /v1)"
     if codes & _CONTENT:
         return RefusedError(said)
     if codes & (_NO_MONEY | _NO_KEY) or status in _NO_ACCESS or 300 <= status < 400:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from madplug import Completion, Dataset, Model, ModelOptions, Request, Sampled, Usage, dollars, listed
 from madplug.store import MemoryStore
 from madplug.study import StudyRun, error_text
+from madplug_prices.forms import reply_in
 
 if TYPE_CHECKING:
     from madplug import Cell
@@ -72,13 +73,17 @@ class First(Dataset):
 
 
 class Echo(Model):
-    """Replies of one length at another model's price. endings: last lines that agents take in turn."""
+    """Replies of one length at another model's price.
+
+    endings: answers that agents take in turn. agrees: whether every reply has the form that was asked for, agreeing
+    where it can.
+    """
 
     name = "echo"
 
-    def __init__(self, model: Model, endings: Sequence[str], tokens: int) -> None:
+    def __init__(self, model: Model, endings: Sequence[str], tokens: int, *, agrees: bool) -> None:
         super().__init__(ModelOptions(max_in_flight=1))
-        self._price, self._endings, self._tokens = model.price, endings, tokens
+        self._price, self._endings, self._tokens, self._agrees = model.price, endings, tokens, agrees
 
     @property
     def price(self) -> Mapping[str, float]:
@@ -90,8 +95,9 @@ class Echo(Model):
         ending = self._endings[(request.agent or 0) % len(self._endings)]
         tokens = min(self._tokens, request.params.get("max_tokens") or self._tokens)
         asked = "".join(map(_text, request.messages))
-        return Completion("word " * (tokens * CHARACTERS // 5) + f"\nFinal answer: {ending}",
-                          Usage(len(asked) // CHARACTERS + 1, tokens))
+        text = reply_in(request.form if self._agrees else None, "word " * (tokens * CHARACTERS // 5),
+                        f"Final answer: {ending}")
+        return Completion(text, Usage(len(asked) // CHARACTERS + 1, tokens))
 
 
 def _text(message: Mapping[str, object]) -> str:
@@ -150,7 +156,8 @@ async def _try(resolved: ResolvedStudy, cells: Sequence[Cell], first: First, sto
                longest: bool) -> None:
     """Debate the first samples of a data set with replies that say nothing, in memory."""
     plan, endings = resolved.plan, _endings(cells[0], first)
-    models = {name: Echo(model, endings, most) if longest else Echo(model, endings[:1], min(most, SHORT))
+    models = {name: Echo(model, endings if longest else endings[:1], most if longest else min(most, SHORT),
+                         agrees=not longest)
               for name, model in plan.models.items() for most in [getattr(model.options, "max_tokens", None) or LONG]}
     await StudyRun(replace(plan, cells=[replace(cell, dataset=first, metrics={}) for cell in cells], models=models,
                            repeats=1, limits=type(plan.limits)(), executor=None, observers=()), store).run()

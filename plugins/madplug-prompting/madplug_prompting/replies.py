@@ -35,6 +35,8 @@ _AGREES = regex(
 _THOUGHT = regex(r"(?i)<(/?)think(?:ing)?>")
 _IS_SAID = regex(r"[ ,]{0,3}(?:is|was|were|said|says|wrote|writes|claim|as)\b")
 _WORD = regex(r"\w")
+# Neither "Agent 2's answer is" nor "their answer is" announces the author's own.
+_ANNOUNCED = regex(r"(?i)(?<!\w['’]s )(?<!their )(?<!your )\banswer[\s*_]{0,4}(?:[:=]|is\b)[\s*_:]{0,6}([^\n]{1,200})")
 _OPENING = regex(r"[{\[]")
 # A string is matched as a whole, so that a comma in it is left alone; one that is never closed reaches to the end.
 _STRING_OR_STRAY_COMMA = regex(r'("(?:[^"\\]|\\.)*"?)|,(?=\s{0,99}[}\]])', re.DOTALL)
@@ -112,6 +114,20 @@ def states_answer(debate: Debate, text: str) -> bool:
     """Whether a text has the very line that the answer format asks for, outside of thoughts."""
     pattern = debate.answers.pattern(debate.sample)
     return pattern is not None and re.search(pattern, without_thoughts(text)) is not None
+
+
+def announces_answer(debate: Debate, text: str) -> bool:
+    """Whether a text announces an answer in whatever spelling: `**Final Answer:** B`, `the answer is 12`.
+
+    In a format that takes any words for an answer (`reads_any_text`), only its closing line does, since "the answer is
+    well founded" announces none.
+    """
+    if states_answer(debate, text):
+        return True
+    if getattr(debate.answers, "reads_any_text", False):
+        return False
+    announced = _ANNOUNCED.findall(without_quotations(without_thoughts(text), _ANNOUNCED))
+    return any(debate.answers.canonical(said, debate.sample) is not None for said in announced)
 
 
 def read_json(text: str) -> dict[str, Any] | None:

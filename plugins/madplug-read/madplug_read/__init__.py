@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from madplug_read.records import natural as natural
     from madplug_read.status import print_status as print_status
     from madplug_read.studies import StudyFacts as StudyFacts
+    from madplug_read.studies import saw_references as saw_references
     from madplug_read.studies import study_facts as study_facts
     from madplug_read.studies import study_state as study_state
     from madplug_read.traits import TRAITS as TRAITS
 
 _HOMES = {"grading": ("Grader", "Grades"), "outlines": ("outline",), "traits": ("TRAITS",),
-          "status": ("print_status",), "studies": ("StudyFacts", "study_facts", "study_state"),
+          "status": ("print_status",), "studies": ("StudyFacts", "saw_references", "study_facts", "study_state"),
           "records": ("AgentColumn", "AnswerKey", "Change", "Mark", "MessageCard", "Outline", "RoundRow",
                       "natural")}
 __all__ = [*sorted(name for names in _HOMES.values() for name in names)]  # noqa: PLE0604

@@ -17,6 +17,7 @@ from madplug.store import CellOverview, DebateId, Reader, open_study
 from madplug_read.grading import Grader
 from madplug_read.outlines import outline
 from madplug_read.records import Outline, natural
+from madplug_read.studies import saw_references
 from madplug_read.terminal import GRADES, debate_text
 
 LISTED = 50
@@ -54,7 +55,10 @@ def read_study(folder: Path, wanted: Wanted, console: Console) -> None:
         found = _outlines(study, Grader(study), ids, wanted)
         if wanted.as_json:
             _print_json(study, found, wanted, console)
-        elif wanted.sample is None:
+            return
+        if saw_references(study):
+            console.print("oracle = true: components saw the references", style="yellow", highlight=False)
+        if wanted.sample is None:
             _print_list(found, cells, wanted, console)
         else:
             _print_in_full(study, found, wanted, console)

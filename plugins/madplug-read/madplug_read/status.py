@@ -12,9 +12,11 @@ import click
 
 from madplug import columns, dollars, plain, safe
 from madplug.store import find_studies, open_study
-from madplug_read.studies import StudyFacts, study_facts
+from madplug_read.studies import StudyFacts, saw_references, study_facts
 
 HEAD = ("study", "date (UTC)", "state", "cells", "debates", "best score", "95%", "cost", "models")
+ORACLE = " (oracle)"
+"""Marks a study whose components saw the references."""
 SORTS: dict[str, Callable[[StudyFacts], Any]] = {
     "study": lambda facts: str(facts.folder), "date": lambda facts: facts.date, "state": lambda facts: facts.state,
     "score": lambda facts: -facts.best.mean if facts.best else 1.0, "cost": lambda facts: -(facts.cost_usd or 0.0)}
@@ -48,7 +50,7 @@ def _row(facts: StudyFacts) -> tuple[str, ...]:
     ended, best = facts.done + facts.failed, facts.best
     debates = f"{ended} of {ended + facts.left}" if facts.left else str(ended)
     models = safe(", ".join(facts.models))
-    return (safe(str(facts.folder)), facts.date, facts.state, str(facts.cells), debates,
+    return (safe(str(facts.folder)) + ORACLE * facts.oracle, facts.date, facts.state, str(facts.cells), debates,
             f"{best.metric} {best.mean:.3f}" if best else "-",
             f"[{best.ci95[0]:.2f}, {best.ci95[1]:.2f}]" if best and best.ci95 else "-",
             _money(facts.cost_usd), models if len(models) <= _MODELS else models[:_MODELS - 1] + "…")
@@ -61,7 +63,8 @@ def _money(usd: float | None) -> str:
 def _study_lines(facts: dict[str, Any]) -> Iterable[str]:
     head = [name for name in ("cell", "partial", "done", "failed", "undecided", "fallback", "unread", "calls", "tokens")
             if name not in ("partial", "fallback", "unread") or any(cell[name] for cell in facts["cells"])]
-    yield columns([[safe(str(c[name])) for name in head] for c in facts["cells"]], head)
+    yield columns([[safe(str(c[name])) + ORACLE * (name == "cell" and facts["oracle"]) for name in head]
+                   for c in facts["cells"]], head)
     left = "" if facts["left"] is None else f", {facts['left']} left"
     known = f", ${dollars(facts['known_usd'])}" if facts["known_usd"] else ""
     cost = f"{known} and what has no known price" if known and facts["cost_usd"] is None else known
@@ -88,4 +91,4 @@ def status_of(folder: Path) -> dict[str, Any]:
         return {"done": done, "failed": failed, "left": left, "calls": totals.calls, "retries": totals.retries,
                 "tokens": totals.tokens, "cost_usd": cost, "known_usd": totals.cost_usd,
                 "waiting": study.fact("waiting") or "", "problems": study.problems(), "cells": cells,
-                "not_begun": not_begun}
+                "not_begun": not_begun, "oracle": saw_references(study)}

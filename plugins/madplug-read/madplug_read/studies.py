@@ -45,6 +45,8 @@ class StudyFacts:
     tokens: int = 0
     cost_usd: float | None = None
     best: BestCell | None = None
+    oracle: bool = False
+    """Whether components saw the references."""
     problem: str = ""
     """Why it cannot be read."""
 
@@ -65,7 +67,13 @@ def _facts(study: Reader) -> StudyFacts:
     unknown = totals.calls and any(c.cost_usd is None for c in found)
     return StudyFacts(study.folder, _date(study.folder), study_state(study.folder, left, failed), _models(study),
                       len(_cells(study)) or len(found), done, failed, left, totals.calls, totals.tokens,
-                      None if unknown else totals.cost_usd, _best(study))
+                      None if unknown else totals.cost_usd, _best(study), saw_references(study))
+
+
+def saw_references(study: Reader) -> bool:
+    """Whether components could read the references, so that every result of the study is marked (`oracle = true`)."""
+    identity = study.fact("identity")
+    return isinstance(identity, Mapping) and identity.get("oracle") is True
 
 
 def study_state(folder: Path, left: int | None, failed: int) -> State:

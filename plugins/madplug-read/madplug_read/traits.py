@@ -17,7 +17,7 @@ TRAITS: Mapping[str, str] = {
     "changed": "an agent changed its mind",
     "right_to_wrong": "an agent went from a right to a wrong answer",
     "wrong_to_right": "an agent went from a wrong to a right answer",
-    "minority_right": "in some round most agents were wrong or not read, and at least one was right",
+    "minority_right": "at first most agents were wrong or not read, and at least one was right",
     "fallback": "the decision was chosen by a fallback",
     "tie": "the decision was a tie that had to be broken",
     "unread": "an answer could not be read",
@@ -37,7 +37,7 @@ def traits(result: DebateResult, right: bool | None, rounds: Sequence[RoundRow],
     if result.unread:
         found.add("ballot_unread")
     marks = [[mark for mark in row.marks if mark.agent in voters] for row in rounds]
-    if any(_minority_right(row) for row in marks):
+    if _minority_right(next((row for row in marks if any(m.key is not None for m in row)), ())):
         found.add("minority_right")
     if any(m.state == "unread" for row in marks for m in row):
         found.add("unread")

@@ -95,7 +95,9 @@ def find_factors(cells: Sequence[CellFacts], studies: Sequence[Study] = ()) -> F
     studies: those of the cells. The study is a factor where names differ, or where nothing else sets the cells of
     several directories apart. What a cell of one name has otherwise in another directory, such as its model, is one.
     """
-    settings = [_settings(cell, cells) for cell in cells]
+    # The budget that a cell is matched to is not what it does.
+    settings = [{key: value for key, value in _settings(cell, cells).items() if key.partition(".")[0] != "match"}
+                for cell in cells]
     keys = dict.fromkeys(key for table in settings for key in table)
     keys |= {key: None for key in _between(cells) if not any(_overlap(key, own) for own in keys)}
     found: list[tuple[Factor, list[str]]] = []

@@ -374,3 +374,11 @@ def test_a_level_is_left_out_of_a_name_only_as_a_whole_part_of_it(study, kit):
              for name, (a, r) in settings.items()]
     report = build([study(cells, samples=3)], Wanted(columns=("agents",)))
     assert [row["label"] for row in report["pivots"][0]["rows"]] == ["debate-12", "debate2", "vote-deep"]
+
+
+def test_the_budget_that_a_cell_is_matched_to_is_no_factor(study, kit):
+    cells = [kit.Drawn(name, settings={"debate.paradigm": name, "match.cell": name, "match.by": "calls"})
+             for name in ("a", "b")]
+    report = build([study(cells, samples=3)], Wanted(rows=("cell",)))
+    assert [factor["name"] for factor in report["factors"]] == ["paradigm"]
+    assert [row["label"] for row in report["pivots"][0]["rows"]] == ["a", "b"]

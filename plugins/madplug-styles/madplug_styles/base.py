@@ -12,7 +12,7 @@ from madplug import Message, Plan, Reply, Style, Turn
 from madplug_prompting import prompts
 from madplug_prompting.asking import LengthOptions
 from madplug_prompting.layout import IN_PERSONA, IN_TASK, PERSONA, LayoutOptions, compose
-from madplug_prompting.replies import AgreementRule, read_agreement, read_json, read_share, spoken, states_answer
+from madplug_prompting.replies import AgreementRule, announces_answer, read_agreement, read_json, read_share, spoken
 from madplug_prompting.solutions import current_solution, is_opening
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class DiscussionStyle(Style):
         stated = prompts.as_text(fields.get("answer")) if fields is not None else None
         if agreed is None or stated:
             return stated
-        return None if fields is None and states_answer(debate, text) else agreed.answer
+        return None if fields is None and announces_answer(debate, text) else agreed.answer
 
 
 def wanted(asks: bool, solves: bool) -> list[str]:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from madplug import UserError, count, plain, to_json
 from madplug.store import DebateId, Reader, open_study, sample_digest
 from madplug.study import write_whole
-from madplug_read import Outline, outline
+from madplug_read import Outline, outline, saw_references
 from madplug_view.bundle import bundle
 from madplug_view.charts import can_draw
 from madplug_view.notes import read_notes
@@ -182,7 +182,8 @@ def _export_cell(study: Study, reader: Reader, cell: str, name: str, chunks: _Ch
         yield {**row_of(found), "chunk": f"{name}-{nth}", "started": started, "messages": len(found.messages),
                "metrics": dict(found.metrics), "key": key_of(result), "search": _search_text(found, chunks),
                "note": notes.get(id), "digest": sample_digest(result.sample, result.references)}
-        full[json.dumps(list(id), ensure_ascii=False, separators=(",", ":"))] = entry = _entry(study, reader, found)
+        entry = _entry(study, reader, found, part)
+        full[json.dumps(list(id), ensure_ascii=False, separators=(",", ":"))] = entry
         size += len(to_json(entry))
         if size > CHUNK:
             chunks.add(f"{name}-{nth}", full)
@@ -191,14 +192,15 @@ def _export_cell(study: Study, reader: Reader, cell: str, name: str, chunks: _Ch
         chunks.add(f"{name}-{nth}", full)
 
 
-def _entry(study: Study, reader: Reader, found: Outline) -> dict[str, Any]:
+def _entry(study: Study, reader: Reader, found: Outline, part: Part) -> dict[str, Any]:
     keys = dict.fromkeys([*found.opening_calls, *(key for m in found.messages for key in m.calls), *found.other_calls])
     calls = {row["key"]: cut_call(row) for row in reader.calls(keys=keys)}
     debate = cut_texts(plain(found))
     for message in debate["messages"]:
         message["length"] = len(message["content"])  # the rest is not there to be asked for
-    return {"debate": {**debate, "ungraded": study.ungraded(found.cell), "cells": study.others(reader, found),
-                      "behind": calls_behind(reader, found)},
+    others = [cell for cell in study.others(reader, found) if not part.cells or cell in part.cells]
+    return {"debate": {**debate, "ungraded": study.ungraded(found.cell), "cells": others,
+                      "oracle": saw_references(reader), "behind": calls_behind(reader, found)},
             "calls": calls}
 
 

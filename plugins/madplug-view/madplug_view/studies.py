@@ -18,7 +18,17 @@ from typing import Any
 from madplug import DebateResult, UserError, plain
 from madplug.store import DebateId, Reader, find_studies, is_running, open_study
 from madplug.study import read_text
-from madplug_read import TRAITS, Grader, Grades, Outline, StudyFacts, outline, study_facts, study_state
+from madplug_read import (
+    TRAITS,
+    Grader,
+    Grades,
+    Outline,
+    StudyFacts,
+    outline,
+    saw_references,
+    study_facts,
+    study_state,
+)
 from madplug_view.charts import can_draw, draw
 from madplug_view.index import ALL, Index
 from madplug_view.notes import Note, read_notes, write_note
@@ -168,6 +178,7 @@ class Study:
                 "failures": failures(reader) if any(cell["failed"] for cell in cells) else [],
                 "paid": {"calls": paid.calls, "cost_usd": cost},
                 "status": self._status(cells, planned), "settings": self._settings(), "charts": can_draw(),
+                "oracle": saw_references(reader),
                 "took": time.perf_counter() - started}
 
     def charts(self) -> list[dict[str, Any]]:
@@ -247,7 +258,7 @@ class Study:
             result = self._result(reader, id)
             found = outline(result, self.grade(reader, result), reader.spent)
             return {**cut_texts(plain(found)), "ungraded": self.ungraded(id.cell), "cells": self.others(reader, found),
-                    "behind": calls_behind(reader, found)}
+                    "oracle": saw_references(reader), "behind": calls_behind(reader, found)}
 
     def ungraded(self, cell: str) -> str | None:
         """Why the answer format of a cell does not say what is right, or None."""

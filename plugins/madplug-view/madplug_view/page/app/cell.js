@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from '../vendor/hooks/index.js';
 import { data } from './data.js';
 import { brief, money, plural, score, whole } from './format.js';
 import { html } from './html.js';
-import { Chip, Crumbs, Legend, Marks, Problem, Title, useAnswer, useKeys } from './parts.js';
+import { Chip, Crumbs, Legend, Marks, Oracle, Problem, Title, useAnswer, useKeys } from './parts.js';
 import { factorsOf } from './pivot.js';
 import { Rich } from './rich.js';
 import { replaceQuery, toContrast, toDebate, toPair, toStudy } from './routes.js';
@@ -37,7 +37,7 @@ export function CellPage({ study, cell, query }) {
     : together(overview.cells.filter((c) => !within.length || within.includes(c.cell)));
   if (!facts) return html`<${Problem} error=${`This study has no cell '${cell}'.`} />`;
   return html`<${Crumbs} links=${[[overview.name, toStudy(study)]]} /><main>
-    <${Title} window=${cell || 'All debates'}>${cell ? brief(cell, 100) : 'All debates'}<//>
+    <${Title} window=${cell || 'All debates'}>${cell ? brief(cell, 100) : 'All debates'}<//><${Oracle} of=${overview} />
     <${Facts} cell=${facts} metric=${overview.metric} paid=${within.length || cell ? null : overview.paid} />
     <${Filters} study=${study} cell=${cell} query=${query} overview=${overview} scanned=${found.rows} />
     <${Legend} />
@@ -98,7 +98,7 @@ function Filters({ study, cell, query, overview, scanned }) {
       ${others.length > 0 && html`<label>Differs from <select value=${query.other ?? ''}
         onChange=${(e) => set({ other: e.target.value, field: '' })}><option value="">a cell…</option>${
         others.map((c) => html`<option value=${c}>${brief(c, 50)}</option>`)}</select></label>`}
-      ${!cell && factorsOf(overview).map((factor) => html`<${Factor} key=${factor.name} factor=${factor} query=${query} set=${set} overview=${overview} />`)}
+      ${!cell && [cellNames(overview), ...factorsOf(overview)].map((factor) => html`<${Factor} key=${factor.name} factor=${factor} query=${query} set=${set} overview=${overview} />`)}
       <${Among} label="Group" name="group" counts=${counts?.groups} query=${query} set=${set} />
       ${counts?.noted > 0 && html`<${Among} label="My notes" name="tag" counts=${{ '*': counts.noted, ...counts.tags }} query=${query} set=${set} />`}
       ${query.field && html`<button type="button" class="toggle" aria-pressed="true" onClick=${() => set({ field: '' })}>${
@@ -123,6 +123,9 @@ function Among({ label, name, counts, query, set }) {
   return html`<label>${label} <select value=${query[name] ?? ''} onChange=${(e) => set({ [name]: e.target.value })}><option value="">all</option>${
     values.map(([value, n]) => html`<option value=${value}>${value === '*' ? 'any' : brief(value, 40) || '(none)'} (${whole(n)})</option>`)}</select></label>`;
 }
+
+// The names of the cells, to choose one like a level.
+const cellNames = ({ cells }) => ({ name: 'cell', levels: new Map(cells.map((c) => [c.cell, c.cell])), values: cells.map((c) => c.cell) });
 
 // A choice among the levels of a factor, which leaves the cells that have it.
 function Factor({ factor, query, set, overview }) {

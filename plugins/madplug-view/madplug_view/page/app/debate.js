@@ -8,7 +8,7 @@ import { data } from './data.js';
 import { brief, duration, letterOf, listed, money, plural, score, whole } from './format.js';
 import { html } from './html.js';
 import { Notes } from './notes.js';
-import { Chip, Crumbs, Grade, Problem, Term, Text, Title, namesOf, useAnswer, useKeys } from './parts.js';
+import { Chip, Crumbs, Grade, Oracle, Problem, Term, Text, Title, namesOf, useAnswer, useKeys } from './parts.js';
 import { Picture } from './picture.js';
 import { PromptDialog } from './prompts.js';
 import { ReplayBar, useReplay, useReplayKeys } from './replay.js';
@@ -47,6 +47,7 @@ function Whole({ study, debate, id, query }) {
   return html`<${Reading.Provider} value=${reading}><main class="debate">
     <div class="bar"><${Title} window=${`${id.sample}, ${id.cell}`}>${brief(id.sample, 100)}${
       id.repeat ? html`<span class="quiet"> · repeat ${id.repeat}</span>` : null}<//><${Neighbours} study=${study} id=${id} cells=${debate.cells} found=${found} /></div>
+    <${Oracle} of=${debate} />
     <div class="top"><div><${Question} debate=${debate} />
       <${Strip} debate=${debate} moment=${moment} answers=${answers} jump=${jumpTo(replay, debate)} /></div><div>
       <${Verdict} debate=${debate} answers=${answers} reached=${ended} open=${open} />

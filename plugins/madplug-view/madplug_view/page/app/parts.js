@@ -13,6 +13,11 @@ export function Grade({ right, word = false }) {
     word ? ` ${name}` : html`<span class="sr"> (${name})</span>`}</span>`;
 }
 
+// Results of components that could read the references are marked wherever they are shown.
+export function Oracle({ of }) {
+  return of.oracle ? html`<p class="problem">oracle = true: components saw the references, so these results are not about models.</p>` : null;
+}
+
 // An answer: the same colour wherever it appears in a debate.
 export function Chip({ answer, big = false, name }) {
   if (!answer) return html`<span class="chip none">${name ?? 'no answer'}</span>`;

@@ -5,11 +5,12 @@ import { html } from './html.js';
 import { told } from './parts.js';
 import { replaceQuery, toCell } from './routes.js';
 
-// What cells differ in: by its name, the level of each cell, in words.
+// What cells differ in: by its name, the level of each cell, in words. The budget that a cell is matched to is none of it.
 export function factorsOf(found) {
   const factors = new Map();
   for (const { cell } of found.cells) {
     for (const [name, value] of Object.entries(found.settings[cell] ?? {})) {
+      if (name.startsWith('match.')) continue;
       factors.set(name, (factors.get(name) ?? new Map()).set(cell, told(value)));
     }
   }

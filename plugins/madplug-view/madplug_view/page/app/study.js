@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from '../vendor/hooks/index.js';
 import { data } from './data.js';
 import { brief, duration, money, plural, score, visible, whole } from './format.js';
 import { html } from './html.js';
-import { Crumbs, Heading, Interval, Problem, Title, breakable, sortedBy, told, useAnswer } from './parts.js';
+import { Crumbs, Heading, Interval, Oracle, Problem, Title, breakable, sortedBy, told, useAnswer } from './parts.js';
 import { Pivot } from './pivot.js';
 import { replaceQuery, toCell, toContrast } from './routes.js';
 
@@ -20,7 +20,7 @@ export function StudyPage({ study, query }) {
     found.cells.length > 1 && html`<${Choice} study=${study} cells=${found.cells.map((c) => c.cell)} metric=${found.metric} />`];
   const long = found.cells.length > LONG;
   return html`<${Crumbs} links=${[]} /><main>
-    <${Title} window=${found.name}>${brief(found.name, 80)}<//>
+    <${Title} window=${found.name}>${brief(found.name, 80)}<//><${Oracle} of=${found} />
     <${Progress} found=${found} ended=${all} pace=${pace} />
     ${found.problems.map((text) => html`<p class="problem">${visible(text)}</p>`)}
     ${found.failures.map(([why, times]) => html`<p class="problem">${whole(times)} failed: ${visible(brief(why, 400))}</p>`)}
