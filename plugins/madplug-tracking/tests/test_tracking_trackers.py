@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
+import madplug
 from madplug import Completion, Metric, ModelError, Sample, Usage
 from madplug_testing import play
 from madplug_tracking import RunningFigures, Tracker, flatten
@@ -50,21 +51,16 @@ def reply(request):
     return Completion("A" if "q0" in str(request.messages) else "B", Usage(10, 5, cost_usd=0.25))
 
 
-def test_figures_come_after_each_debate_and_at_the_end():
-    book = Book(every=0)
+@pytest.mark.parametrize(("every", "steps"), [(0, [1, 2, 3, 4, 4]), (3600, [1, 4])])
+def test_figures_come_after_each_debate_or_with_time_between_and_at_the_end(every, steps):
+    book = Book(every=every)
     samples = [Sample(f"q{i}", f"question q{i}") for i in range(4)]
     play(replies=reply, sample=samples, agents=1, metrics={"test.right": Right()}, observers=[book],
          expect_failure=True)
-    assert [step for _, step, _ in book.rows] == [1, 2, 3, 4, 4]
+    assert [step for _, step, _ in book.rows] == steps
     assert book.rows[-1][2] == {"test.right": 1 / 3, "debates": 4, "failed": 1, "undecided": 0, "calls": 3,
                                 "tokens": 45, "cost_usd": 0.75}
     assert (book.connected, book.ended) == ("play", "failed")
-
-
-def test_between_two_reports_of_a_cell_there_is_time():
-    book = Book(every=3600)
-    play(replies=lambda r: "A", sample=[Sample(f"q{i}", "?") for i in range(5)], agents=1, observers=[book])
-    assert [step for _, step, _ in book.rows] == [1, 5]
 
 
 def test_a_cost_is_known_if_every_price_is():
@@ -85,44 +81,17 @@ def test_settings_are_flat_short_and_without_secrets(monkeypatch):
     assert (flat["n"], flat["url"]) == ("3", "http://h?k=[secret]")
 
 
-STUDY = """
-name = "tracked"
-oracle = true
-[dataset]
-use = "puzzles.ordering"
-size = {size}
-[debate]
-agents = 3
-turns = "turns.simultaneous"
-visibility = "visibility.everything"
-styles = ["simulator.debater"]
-decision = "voting.plurality"
-[[metrics]]
-use = "qa.accuracy"
-"""
-
-
 @pytest.fixture
 def run(tmp_path):
     """Runs a study in a directory with an observer."""
     for plugin in ("puzzles", "turns", "visibility", "simulator", "voting", "qa"):
         pytest.importorskip(f"madplug_{plugin}")
-    import asyncio
-    from dataclasses import replace
-
-    from madplug.config import load
-    from madplug.store import open_recorder
-    from madplug.study.directory import write_provenance
-    from madplug.study.run import StudyRun
 
     def run(book, size=3):
-        (tmp_path / "tracked.toml").write_text(STUDY.format(size=size))
-        resolved = load(tmp_path / "tracked.toml")
-        recorder = open_recorder(tmp_path / "out")
-        write_provenance(resolved, tmp_path / "out")
-        study = StudyRun(replace(resolved.plan, observers=[book]), recorder)
-        summary = asyncio.run(study.run())
-        recorder.close()
+        study = {"name": "tracked", "oracle": True, "dataset": {"use": "puzzles.ordering", "size": size}, "debate": {
+            "agents": 3, "turns": "turns.simultaneous", "visibility": "visibility.everything",
+            "styles": ["simulator.debater"], "decision": "voting.plurality"}}
+        summary = madplug.run(study, output=tmp_path / "out", observers=[book], quiet=True).summary
         assert summary["problems"] == []
         return summary
 
@@ -139,7 +108,12 @@ def test_a_resumed_study_goes_on_with_the_same_runs_and_figures(run):
     assert set(first.files) == {"summary.json", "study.toml"}
 
 
-def test_settings_and_files_are_those_of_the_study(run):
+def test_files_are_those_of_the_study_and_no_module_in_the_current_directory_is_executed_to_make_them(
+        run, tmp_path, monkeypatch):
+    for name in ("json", "orjson", "pluggy", "madplug_report"):
+        (tmp_path / f"{name}.py").write_text("open(__file__ + '.ran', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
     book = Book()
     summary = run(book)
     assert book.cells[0].settings["debate.decision.use"] == "voting.plurality"
@@ -147,15 +121,4 @@ def test_settings_and_files_are_those_of_the_study(run):
     assert "voting.plurality" in book.files["study.toml"]
     if find_spec("madplug_report") is not None:
         assert "<html" in book.files["report/report.html"]
-
-
-def test_a_module_in_the_current_directory_is_not_executed_to_make_the_report(run, tmp_path, monkeypatch):
-    pytest.importorskip("madplug_report")
-    for name in ("json", "orjson", "pluggy", "madplug_report"):
-        (tmp_path / f"{name}.py").write_text("open(__file__ + '.ran', 'w')\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
-    book = Book()
-    run(book)
-    assert "<html" in book.files["report/report.html"]
     assert not list(tmp_path.glob("*.ran"))
