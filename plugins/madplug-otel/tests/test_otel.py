@@ -98,16 +98,7 @@ def priced(request):
     return Completion("A", Usage(100, 20, 40, cost_usd=0.5))
 
 
-class Caster(PersonaGenerator):
-    """Asks a model who takes part."""
-
-    name = "caster"
-
-    async def generate(self, debate, roster):
-        return Persona((await debate.ask("who?", purpose="persona")).text)
-
-
-def test_a_study_is_a_tree_of_study_debates_turns_and_calls(receiver):
+def test_a_study_is_a_tree_of_study_debates_turns_and_calls_described_by_the_conventions(receiver):
     played = play(replies=priced, agents=2, rounds=2, observers=[Traces(endpoint=receiver.url)])
     assert played.problems == []
     spans = receiver.spans()
@@ -124,23 +115,17 @@ def test_a_study_is_a_tree_of_study_debates_turns_and_calls(receiver):
         parent = by_id.get(span.parent_span_id, span)
         assert parent.start_time_unix_nano <= span.end_time_unix_nano
         assert span.start_time_unix_nano <= span.end_time_unix_nano
-
-
-def test_calls_and_turns_are_described_by_the_conventions(receiver):
-    play(replies=priced, agents=1, observers=[Traces(endpoint=receiver.url)])
-    spans = {attributes(s).get("gen_ai.operation.name", "debate"): s for s in receiver.spans()}
-    call = attributes(spans["chat"])
-    assert spans["chat"].name == "chat model"
-    assert {k: call[f"gen_ai.{k}"] for k in ("request.model", "usage.input_tokens", "usage.output_tokens",
-                                             "usage.cache_read.input_tokens")} == {
-        "request.model": "model", "usage.input_tokens": 100, "usage.output_tokens": 20,
-        "usage.cache_read.input_tokens": 40}
-    assert call["madplug.call.source"] == "paid"
-    turn = attributes(spans["invoke_agent"])
-    assert (turn["gen_ai.agent.name"], turn["gen_ai.agent.id"], turn["madplug.round"]) == ("Agent 1", "0", 1)
-    debate = attributes(spans["debate"])
-    assert (debate["madplug.cell"], debate["madplug.sample"], debate["madplug.outcome"]) == ("play", "q1", "done")
-    assert debate["madplug.calls"] == 1
+    described = {}
+    for span in spans:
+        described.setdefault(attributes(span).get("gen_ai.operation.name", "debate"), []).append(attributes(span))
+    assert described["chat"][0].items() >= {
+        "gen_ai.request.model": "model", "gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 20,
+        "gen_ai.usage.cache_read.input_tokens": 40, "madplug.call.source": "paid"}.items()
+    turns = sorted((turn["gen_ai.agent.name"], turn["gen_ai.agent.id"], turn["madplug.round"])
+                   for turn in described["invoke_agent"])
+    assert turns == [(f"Agent {i + 1}", str(i), round) for i in (0, 1) for round in (1, 2)]
+    assert described["debate"][0].items() >= {
+        "madplug.cell": "play", "madplug.sample": "q1", "madplug.outcome": "done", "madplug.calls": 4}.items()
 
 
 def test_every_name_is_one_of_the_installed_conventions(receiver):
@@ -161,12 +146,23 @@ def test_every_name_is_one_of_the_installed_conventions(receiver):
     assert SCHEMA in {schema.value for schema in Schemas}
 
 
-def test_calls_that_belong_to_no_turn_are_the_debates(receiver):
-    play(replies=priced, personas=[Caster()], agents=1, observers=[Traces(endpoint=receiver.url)])
+def test_calls_that_belong_to_no_turn_are_the_debates_and_no_key_in_a_name_is_sent(receiver, secret):
+    class Caster(PersonaGenerator):
+        """Asks a model who takes part."""
+
+        name = "caster"
+
+        async def generate(self, debate, roster):
+            return Persona(f"{(await debate.ask('who?', purpose='persona')).text} {secret}")
+
+    play(replies=priced, sample=Sample(f"id {secret}", "?"), personas=[Caster()], agents=1, observers=[
+        Traces(endpoint=receiver.url), Metrics(endpoint=receiver.url)])
     spans = receiver.spans()
     names = {span.span_id: span.name for span in spans}
     calls = {attributes(s)["madplug.call.purpose"]: names[s.parent_span_id] for s in spans if s.name == "chat model"}
     assert calls["persona"] == "debate play"
+    assert b"A [secret]" in receiver.raw
+    assert secret.encode() not in receiver.raw
 
 
 def test_scores_are_evaluation_results_and_a_failure_is_an_error(receiver):
@@ -219,19 +215,6 @@ def test_neither_content_nor_keys_are_sent(receiver, monkeypatch, secret):
         assert (b"Zebra" in receiver.raw) is content
 
 
-def test_a_key_in_a_name_is_not_sent(receiver, secret):
-    class Named(PersonaGenerator):
-        name = "named"
-
-        def generate(self, debate, roster):
-            return Persona(f"{secret} {len(roster)}")
-
-    play(replies=lambda request: "A", sample=Sample(f"id {secret}", "?"), agents=2, personas=[Named()], observers=[
-        Traces(endpoint=receiver.url), Metrics(endpoint=receiver.url)])
-    assert b"[secret] 1" in receiver.raw
-    assert secret.encode() not in receiver.raw
-
-
 def problems_with(receiver):
     played = play(replies=priced, agents=1, observers=[Traces(endpoint=receiver.url, timeout=1),
                                                        Metrics(endpoint=receiver.url, timeout=1)])
@@ -247,6 +230,12 @@ def test_what_is_refused_is_a_problem_and_a_redirect_is_not_followed_with_the_ke
         with receiving(status, headers=headers) as refusing:
             assert problems_with(refusing) == ["4 of 4 spans were not accepted", "the metrics were not accepted"]
         assert not other.raw
+
+
+def test_a_receiver_that_is_not_there_is_a_problem_too():
+    with receiving() as gone:
+        pass
+    assert problems_with(gone) == ["4 of 4 spans were not accepted", "the metrics were not accepted"]
 
 
 def test_what_a_receiver_says_it_rejected_was_not_accepted():
@@ -266,10 +255,3 @@ def test_an_answer_of_unknown_length_is_not_read():
     with receiving(answers=answers, headers=[("Connection", "close")]) as endless:
         assert problems_with(endless) == []
     assert endless.written == []
-
-
-def test_a_receiver_that_is_not_there_is_a_problem_too():
-    with receiving() as gone:
-        url = gone.url
-    played = play(replies=priced, agents=1, observers=[Traces(endpoint=url, timeout=0.5)])
-    assert "4 of 4 spans were not accepted by http://127.0.0.1" in played.problems[0]
