@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from madplug_voting.tally import by_place, by_rank, count, equal, within
+from madplug_voting.base import scores as scores_by_answer
+from madplug_voting.nominees import Nominee
+from madplug_voting.tally import Tally, by_place, by_rank, count, equal, within
 
 
 def scores(tally):
@@ -59,3 +61,11 @@ def test_fewer_points_are_valid_only_in_a_budget_of_up_to():
 def test_rescaled_points_tie_exactly():
     thirds = within({0: 7, 1: 7, 2: 7}, 10, exact=True, rescale=True)
     assert count([thirds] * 3, 3).leading == (0, 1, 2)
+
+
+@pytest.mark.parametrize(("lowest", "counts", "expected"), [
+    (False, [3, 2, 2], {"a": 3, "b": 2}), (True, [1, 3, 2], {"a": 1, "b": 2})])
+def test_the_score_of_an_answer_is_that_of_its_best_solution(lowest, counts, expected):
+    """Two solutions with the answer b share its votes; their sum would seem to beat the a that won."""
+    slate = [Nominee("a", "a", (0,)), Nominee("b", "b", (1,)), Nominee("b", "b", (2,))]
+    assert scores_by_answer(slate, Tally(tuple(map(Fraction, counts)), (0,)), lowest=lowest) == expected
