@@ -56,14 +56,6 @@ def test_a_run_becomes_a_run_file():
                    "styles": [{"use": "styles.simple"}], "decision": "voting.simple"}}
 
 
-def test_what_is_not_said_is_mallms_default():
-    made = convert({"input_json_file_path": "x.json"}).table
-    assert made["debate"] == {
-        "paradigm": "mallm.memory", "agents": 3, "rounds": 10, "personas": ["personas.expert"],
-        "styles": [{"use": "styles.simple"}], "decision": "consensus.hybrid"}
-    assert made["models"]["main"]["model"] == "gpt-3.5-turbo"
-
-
 EXPECTED = {
     "discussion_paradigm": ("paradigm", {name: f"mallm.{name}" for name in PARADIGMS}),
     "decision_protocol": ("decision", {
@@ -76,12 +68,11 @@ EXPECTED = {
         "critical": "styles.critical", "reasoning": "styles.reasoning"})}
 
 
-@pytest.mark.parametrize(("setting", "name", "option", "expected"), [
-    (setting, name, option, expected) for setting, (option, names) in EXPECTED.items()
-    for name, expected in names.items()])
-def test_every_paradigm_decision_and_response_generator_has_its_component(setting, name, option, expected):
-    found = debate(**{setting: name})[option]
-    assert (found[0]["use"] if option == "styles" else found) == expected
+@pytest.mark.parametrize("setting", EXPECTED)
+def test_every_paradigm_decision_and_response_generator_has_its_component(setting):
+    option, expected = EXPECTED[setting]
+    found = {name: debate(**{setting: name})[option] for name in expected}
+    assert {name: one[0]["use"] if option == "styles" else one for name, one in found.items()} == expected
 
 
 COLLECTIVE = {"discussion_paradigm": "collective_refinement"}
@@ -112,6 +103,7 @@ MIXED = {"agent_generators_list": ["expert", "ipip", "nopersona", "nopersona"], 
     ({"challenge_final_results": True}, "services", {"wikipedia": {"use": "retrieval.wikipedia"}}),
     ({"task_instruction_prompt_template": "xsum", "calculate_persona_diversity": True}, "metrics", [
         "text.rouge", "text.bleu", "text.meteor", "text.bertscore", "dynamics.persona_diversity"]),
+    ({"task_instruction_prompt_template": "xsum"}, "dataset.answers", "answers.free"),
     ({"task_instruction_prompt_template": "strategyqa"}, "dataset.instruction", ONE["task_instruction_prompt"]),
     ({"task_instruction_prompt": "", "task_instruction_prompt_template": "strategyqa"}, "dataset.instruction",
      INSTRUCTIONS["strategyqa"]),
@@ -141,14 +133,11 @@ def test_a_judge_that_steps_in_gets_its_own_model():
     assert "extensions" not in converted(judge_intervention="policy").table
 
 
-def test_the_ablation_is_a_second_cell_matched_to_the_first():
+def test_the_ablation_is_a_second_cell_matched_to_the_first_with_the_model_of_its_run():
     first, second = converted(use_ablation=True).table["cells"]
     assert first == {"name": "first-try", "debate": debate()}
     assert second == {"name": "first-try-ablation", "debate": {"paradigm": "baselines.self_improvement"},
                       "extensions": [], "match": {"cell": "first-try", "by": "calls"}}
-
-
-def test_the_ablation_of_a_batch_has_the_model_of_its_run():
     runs = [{"model_name": "a"}, {"model_name": "b", "use_ablation": True, "challenge_final_results": True}]
     *_, second, ablation = convert({"common": ONE, "runs": runs}).table["cells"]
     assert second["debate"]["phases"][0]["challenger_model"] == "main2"
@@ -196,6 +185,8 @@ def test_musr_is_scored_by_accuracy_however_its_references_are_written(tmp_path,
     file.write_text(json.dumps([{"example_id": "1", "inputs": ["Who?"], "references": [reference]}]))
     made = convert({**ONE, "input_json_file_path": str(file)}, tmp_path).table
     assert (made["dataset"]["answers"], made["metrics"]) == (f"answers.{answers}", ["qa.accuracy"])
+    guessed = converted(input_json_file_path="data/MuSR.json").table
+    assert (guessed["dataset"]["answers"], guessed["metrics"]) == ("answers.choice", ["qa.accuracy"])
 
 
 @pytest.mark.parametrize(("changes", "note"), [
@@ -205,12 +196,6 @@ def test_musr_is_scored_by_accuracy_however_its_references_are_written(tmp_path,
     ({"task_instruction_prompt": "", "task_instruction_prompt_template": "x"}, "task_instruction_prompt_template")])
 def test_what_is_different_missing_or_unknown_is_noted(changes, note):
     assert note in notes(**changes)
-
-
-def test_without_the_file_the_kind_of_answer_is_guessed_from_the_task():
-    made = converted(input_json_file_path="data/MuSR.json").table
-    assert (made["dataset"]["answers"], made["metrics"]) == ("answers.choice", ["qa.accuracy"])
-    assert converted(task_instruction_prompt_template="xsum").table["dataset"]["answers"] == "answers.free"
 
 
 def test_names_that_mallm_does_not_have_are_errors_all_at_once():
@@ -232,12 +217,14 @@ def test_what_was_not_filled_in_is_named(changes, said):
     assert said in str(error.value)
 
 
-def test_earlier_spellings_are_understood():
+def test_earlier_spellings_are_understood_and_what_is_not_said_is_mallms_default():
     made = convert({"data": "x.json", "out": "o.json", "instruction": "Do it.", "context_length": 1}).table
     assert made["name"] == "o"
-    assert made["debate"]["visibility"] == {"window": 1}
     assert made["dataset"]["instruction"] == "Do it."
-    assert made["debate"]["styles"] == [{"use": "styles.simple"}]
+    assert made["models"]["main"]["model"] == "gpt-3.5-turbo"
+    assert made["debate"] == {
+        "paradigm": "mallm.memory", "agents": 3, "rounds": 10, "personas": ["personas.expert"],
+        "styles": [{"use": "styles.simple"}], "decision": "consensus.hybrid", "visibility": {"window": 1}}
 
 
 BATCH = {"name": "study", "repeats": 3, "common": ONE, "runs": [
@@ -269,7 +256,9 @@ def test_runs_with_different_models_name_them_and_a_batch_needs_runs():
 
 @pytest.fixture
 def config(tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps({**ONE, "api_key": "sk-very-secret"}))
+    """A configuration with a key, and a prompt that is not Unicode."""
+    given = {**ONE, "api_key": "sk-very-secret", "task_instruction_prompt": "\ud800!"}
+    (tmp_path / "config.json").write_text(json.dumps(given))
     return tmp_path / "config.json"
 
 
@@ -279,21 +268,14 @@ def run(*arguments):
     return CliRunner().invoke(group, ["import", "mallm", *map(str, arguments)])
 
 
-def test_the_command_writes_the_run_file_beside_the_configuration(config):
+def test_the_command_writes_the_run_file_beside_the_configuration_without_the_key(config):
     result = run(config)
     assert result.exit_code == 0, result.output
     text = config.with_suffix(".toml").read_text()
-    assert tomllib.loads(text) == convert(ONE).table
+    assert tomllib.loads(text) == converted(task_instruction_prompt="?!").table
     assert text.startswith("# From MALLM's config.json.\n# Not carried over, or different:\n#   ")
     assert "api_key: not copied" in result.output
-    assert "sk-very-secret" not in json.dumps([*vars(converted(api_key="sk-very-secret")).values()])
     assert "sk-very-secret" not in text + result.output
-
-
-def test_text_that_is_no_unicode_is_written_without_it(config):
-    config.write_text(json.dumps({**ONE, "task_instruction_prompt": "\ud800!"}))
-    assert run(config).exit_code == 0
-    assert tomllib.loads(config.with_suffix(".toml").read_text())["dataset"]["instruction"] == "?!"
 
 
 def test_the_command_overwrites_nothing_unless_it_is_told_where(config):
