@@ -65,15 +65,10 @@ def test_rounds_may_end_earlier_than_the_record_on_which_any_decision_runs(first
     assert replayed(first_run, decision=Score())[0].decision.scores == {"A": 45.0, "B": 37.5}
 
 
-def test_agents_that_were_not_recorded_have_no_vote(path):
-    result = replayed(Trajectories(path=path, select={"run": "two"}), agents=2)[0]
-    assert [a.persona.votes for a in result.agents] == [True, False]
-    assert [m.agent for m in result.messages] == [0]
-
-
-def test_names_come_from_the_row_and_an_empty_answer_says_that_there_is_none(tmp_path):
-    result = one(tmp_path, {"answers": [["", "x", "A"]], "agents": ["big", "small"]})
-    assert [a.persona.name for a in result.agents] == ["big", "small", "Agent 3"]
+def test_names_come_from_the_row_an_empty_answer_says_that_there_is_none_and_further_agents_have_no_vote(tmp_path):
+    result = one(tmp_path, {"answers": [["", "x", "A"]], "agents": ["big", "small"]}, agents=4)
+    assert [(a.persona.name, a.persona.votes) for a in result.agents] == [
+        ("big", True), ("small", True), ("Agent 3", True), ("Agent 4", False)]
     assert [m.key for m in result.messages] == ["unknown", "x", "A"]
 
 
@@ -92,7 +87,6 @@ def test_confidences_are_replayed(tmp_path, column, values, expected):
 def test_rows_are_selected_by_value_and_a_limit_takes_the_first(path, select, ids):
     dataset = Trajectories(path=path, select=select)
     assert [s.id for s, _ in dataset.samples()] == ids
-    assert dataset.size() == len(ids)
     assert [s.id for s, _ in Trajectories(path=path, limit=1).samples()] == ["q/1"]
 
 
@@ -104,11 +98,9 @@ def test_the_same_question_twice_names_the_runs(path):
 
 @pytest.mark.parametrize(("text", "problem"), [
     ("{", "line 1: is not JSON"), ("[]", "is a list; expected one JSON object per line"), (b"\xff", "is not UTF-8"),
-    ('{"answers": [["A"]], "ref": "A"}', "line 1, column 'qid': is missing"),
     ('{"qid": "1", "answers": [[{}]], "ref": "A"}', "line 1, column 'answers': is [[{}]]; expected a list of rounds"),
     ('{"qid": "1", "answers": [["A"]], "ref": "A", "x": Infinity}', "column 'x': is infinite"),
-    ('{"qid": "1", "answers": ["A"], "ref": "A"}', "a list of rounds"),
-    ('{"qid": "1", "answers": [["A"]]}', "line 1, column 'ref': is missing"), ("", "no row has anything in it")])
+    ('{"qid": "1", "answers": ["A"], "ref": "A"}', "a list of rounds"), ("", "no row has anything in it")])
 def test_what_is_wrong_with_a_file_is_named(tmp_path, text, problem):
     path = tmp_path / "wrong.jsonl"
     assert list(Trajectories(path=path).check(None)) == [f"{path}: cannot be read: No such file or directory"]
