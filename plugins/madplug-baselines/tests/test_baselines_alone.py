@@ -23,15 +23,7 @@ from madplug import (
     Visibility,
 )
 from madplug.debate.state import change
-from madplug_baselines import (
-    Cot,
-    Io,
-    Last,
-    MostCommon,
-    Refinement,
-    Samples,
-    Steps,
-)
+from madplug_baselines import Cot, Io, Last, MostCommon, Refinement, Samples, Steps
 from madplug_baselines.best import BestOfN
 from madplug_baselines.budget import nearest_settings, usually
 from madplug_testing import Played, debate_from, play
@@ -54,21 +46,8 @@ def sampled(replies: list[str], style: Any = None, **options: Any) -> Played:
                 agents=len(replies), replies=replies)
 
 
-def prompt(played: Played, nth: int = -1) -> str:
-    return played.prompts[nth]
-
-
-# One answer
-
-
-@pytest.mark.parametrize("style", [Io, Cot])
-def test_a_single_answer_takes_one_call(style: Any) -> None:
-    played = sampled(["4"], style())
-    assert (played.result.calls, played.decision.key, played.decision.agreed) == (1, "4", True)
-
-
 def test_a_persona_is_shown_when_its_prompt_is_set() -> None:
-    assert prompt(sampled(["4"], Io(persona="You are {name}."))).startswith("You are Agent 1.\n\nthe question")
+    assert sampled(["4"], Io(persona="You are {name}.")).prompts[0].startswith("You are Agent 1.\n\nthe question")
 
 
 # Self-consistency
@@ -85,36 +64,10 @@ def test_the_most_common_answer_of_those_that_can_be_read_wins(
     assert [vote.valid for vote in decision.votes] == [bool(reply.strip()) for reply in replies]
 
 
-def test_there_is_a_sample_for_each_agent_and_no_agent_sees_another() -> None:
-    played = sampled(["1", "2", "3"])
-    assert [(m.agent, m.seen) for m in played.messages] == [(0, ()), (1, ()), (2, ())]
-    assert len(set(played.prompts)) == 1
-
-
-def test_self_consistency_is_the_first_round_of_a_debate_and_its_plurality() -> None:
-    """The requests are those of a simultaneous debate that stops after round 1: same prompts, same agents."""
-    alone = sampled(["12", "7", "12"])
-    debate = play(styles=[Cot()], turns=Draft(), agents=3, replies=["12", "7", "12"])
-    assert [(r.messages, r.agent, r.form) for r in alone.requests] == [
-        (r.messages, r.agent, r.form) for r in debate.requests]
-    assert alone.decision.key == debate.decision.key
-
-
-class Draft(Samples):
-    """A debate's first round: everybody drafts."""
-
-    def waves(self, debate: Debate) -> Any:
-        yield [Turn(agent, "draft") for agent in debate.agents]
-
-
-def by_model(played: Played) -> list[str | None]:
-    return [agent.model for agent in played.result.agents]
-
-
 def test_every_sample_beyond_the_agents_is_a_voter_of_its_own() -> None:
     played = play(styles=[Cot()], turns=Samples(samples=5), visibility=Own(), decision=MostCommon(), agents=2,
                   replies=["1", "2", "2", "3", "3"])
-    assert {m.wave for m in played.messages} == {0}
+    assert {(m.wave, m.seen) for m in played.messages} == {(0, ())}
     assert played.transcript.answers(played.debate.voters) == [["1"], ["2"], ["2"], ["3"], ["3"]]
     assert [agent.persona.name for agent in played.result.agents] == [
         "Agent 1", "Agent 2", "Agent 3", "Agent 4", "Agent 5"]
@@ -124,7 +77,7 @@ def test_every_sample_beyond_the_agents_is_a_voter_of_its_own() -> None:
 def test_the_models_take_turns_sample_by_sample_and_no_agent_is_silent(calls: int, models: str) -> None:
     debate = DebateResult("debate", 0, Sample("q1", "?"), (), calls=calls)
     played = play(styles=[Cot()], turns=Samples(), agents=5, models=list("abc"), replies=["1"] * calls, matched=debate)
-    assert by_model(played) == list(models)
+    assert [agent.model for agent in played.result.agents] == list(models)
     assert [m.agent for m in played.messages] == list(range(calls))
 
 
@@ -187,12 +140,6 @@ def test_matched_samples_need_a_cell_to_match() -> None:
     assert not list(Samples().check(debate.cell))
 
 
-@pytest.mark.parametrize("wrong", [0, -1, "many", 1.5])
-def test_a_number_of_samples_is_positive_or_matched(wrong: Any) -> None:
-    with pytest.raises(ValueError, match="samples"):
-        Samples(samples=wrong)
-
-
 # Self-improvement
 
 def improved(*replies: str, rounds: int | None = None, messages: int | None = None) -> Played:
@@ -200,47 +147,30 @@ def improved(*replies: str, rounds: int | None = None, messages: int | None = No
                 rounds=rounds or len(replies), replies=replies)
 
 
-def test_each_message_sees_the_current_solution_and_the_first_sees_that_there_is_none() -> None:
-    played = improved("first try", "second try", "third try")
+@pytest.mark.parametrize("how", [{}, {"rounds": 1, "messages": 3}])
+def test_each_message_sees_the_current_solution_in_one_round_or_in_many(how: dict[str, int]) -> None:
+    played = improved("first try", "second try", "third try", **how)
     assert "There is no solution yet." in played.prompts[0]
     assert "Current solution:\nfirst try" in played.prompts[1]
     assert "Current solution:\nsecond try" in played.prompts[2]
     assert "first try" not in played.prompts[2]
     assert (played.decision.key, played.decision.agreed, played.result.calls) == ("third try", True, 3)
-
-
-def test_messages_can_be_in_one_round() -> None:
-    played = improved("a", "b", "c", rounds=1, messages=3)
-    assert [(m.round, m.wave) for m in played.messages] == [(1, 0), (1, 1), (1, 2)]
-    assert "Current solution:\nb" in played.prompts[2]
-
-
-def test_as_many_messages_as_the_matched_debate_made_calls() -> None:
     assert [[t.move for t in wave] for wave in Steps().waves(matched(calls=3))] == [["improve"]] * 3
 
 
-def test_a_last_message_that_cannot_be_read_leaves_the_one_before_as_a_fallback() -> None:
+def test_a_last_message_that_cannot_be_read_leaves_the_one_before_as_a_fallback_or_nothing() -> None:
     decision = improved("a", "b", "").decision
     assert (decision.key, decision.agreed, decision.fallback) == ("b", False, True)
-
-
-def test_without_any_answer_it_is_undecided() -> None:
     assert improved("", "").decision == Decision.undecided("no message gave an answer that could be read")
-
-
-# Paradigms
 
 
 # Settings for a number of calls
 
 @pytest.mark.parametrize(("calls", "found"), [
+    (1, (2, 2, None, 4, 4)),  # a debate is not made smaller than two agents and two rounds
     (9, (3, 3, None, 9, 9)), (12, (3, 4, None, 12, 12)), (1000, (12, 10, None, 120, 120))])
 def test_settings_are_found_for_about_as_many_calls(calls: int, found: tuple[int, ...]) -> None:
     assert nearest_settings(debate_from("A B C", rounds=3).cell, calls) == found
-
-
-def test_a_debate_is_not_made_smaller_than_two_agents_and_two_rounds() -> None:
-    assert nearest_settings(debate_from("A B C", rounds=3).cell, 1) == (2, 2, None, 4, 4)
 
 
 @pytest.mark.parametrize(("stated", "found"), [(True, (3, 3, None, 12, 25)),
