@@ -106,25 +106,11 @@ def test_neighbours_are_those_of_the_inner_one():
     assert [tuple(played.debate.neighbours(a)) for a in played.debate.agents] == [(3, 1), (0, 2), (1, 3), (2, 0)]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_only_the_strategies_that_know_need_the_references(strategy):
-    needs = {"references"} if strategy.startswith("truth") else set()
-    assert Order(inner=SeeAll(), strategy=strategy).needs == Ordered(strategy=strategy).needs == needs
-
-
-ORDER = """
-agents = 4
-rounds = 2
-turns = "turns.simultaneous"
-styles = ["som.exchange"]
-decision = "voting.plurality"
-visibility = {use = "madc.order", strategy = "most_first", inner = %s}
-"""
-
-
 def test_what_is_wrong_with_the_inner_one_is_said_at_its_place(run_debate):
     pytest.importorskip("madplug_sparse")
+    debate = """paradigm = "som.debate"
+agents = 4
+visibility = {use = "madc.order", strategy = "most_first", inner = {use = "sparse.graph", topology = "star", hub = 9}}
+"""
     with pytest.raises(UserError, match=r"debate\.visibility\.inner.*hub = 9, and there are 4 agents"):
-        run_debate(ORDER % '{use = "sparse.graph", topology = "star", hub = 9}', ())
-    with pytest.raises(UserError, match=r"debate\.visibility\.inner.*did you mean 'topology'"):
-        run_debate(ORDER % '{use = "sparse.graph", topologi = "star"}', ())
+        run_debate(debate, ())
