@@ -1,8 +1,6 @@
 """A judge that steps in when the group's answer gets worse."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests_support import Reviews, in_turn
 
 from madplug import Plan, Review
@@ -33,6 +31,7 @@ def test_a_round_that_made_the_answer_worse_is_run_again():
     assert [m.key for m in played.messages] == ["A"] * 6
     assert [m.key for m in played.transcript.record if m.retracted] == ["B"] * 3
     assert played.debate.notes["judge"] == [{"round": 2, "older": "A", "newer": "B", "preferred": "A"}]
+    assert any("Answer A:\nA\n\nAnswer B:\nB\n\n" in prompt for prompt in played.prompts)
 
 
 @pytest.mark.parametrize(("options", "rounds", "replayed", "judge", "key", "record", "calls"), [
@@ -45,27 +44,14 @@ def test_when_the_judge_is_asked_and_a_round_is_run_again(options, rounds, repla
     assert (played.decision.key, len(played.transcript.record), played.result.calls) == (key, record, calls)
 
 
-def test_the_judge_sees_the_older_answer_as_a_and_the_newer_as_b():
-    prompt = played_with(Intervention(), rounds="AAB BBC", judge="B").prompts[-1]
-    assert "Answer A:\nA\n\nAnswer B:\nB\n\n" in prompt
-
-
-def test_policy_tells_everybody_what_went_wrong():
+def test_policy_tells_everybody_what_went_wrong_unless_that_is_empty():
     played = played_with(Intervention(action="policy"), rounds="AAA BBB BBB")
     note = next(m for m in played.messages if m.agent is None)
     assert (note.round, note.content) == (2, "look again")
     assert all(note.id in m.seen for m in played.transcript.of_round(3))
     assert played.result.calls == 9 + 2
-
-
-def test_policy_says_nothing_that_is_empty():
     silent = played_with(Intervention(action="policy"), rounds="AAA BBB BBB", feedback=" ")
     assert all(m.agent is not None for m in silent.messages)
-
-
-def summary():
-    """Sums up after round 2."""
-    return Reviews(in_turn(None, Review(say="a summary")))
 
 
 @pytest.mark.parametrize(("review", "calls"), [(Review(stop=True), 6), (Review(redo=True), 9)])
@@ -80,7 +66,8 @@ def test_a_round_that_another_extension_ends_or_retracts_is_not_judged(review, c
     ({}, "AAA BBB", "AAA", "A", []),  # a message about a retracted round is not said
     ({}, "AAA BBB BBB", None, "B", ["a summary"])])  # the judge has no objection
 def test_what_another_extension_says_stands_unless_its_round_is_retracted(options, rounds, replayed, judge, said):
-    played = played_with(summary(), Intervention(**options), rounds=rounds, replayed=replayed, judge=judge)
+    summary = Reviews(in_turn(None, Review(say="a summary")))
+    played = played_with(summary, Intervention(**options), rounds=rounds, replayed=replayed, judge=judge)
     assert [m.content for m in played.transcript.record if m.agent is None] == said
 
 
@@ -102,8 +89,3 @@ def test_the_worst_case_counts_rounds_run_twice():
     ("", None), ("neither", None), ("both A and B", None)])
 def test_a_preference_is_read_only_when_it_is_one(text, letter):
     assert read_preference(text) == letter
-
-
-@given(st.text(max_size=300))
-def test_reading_a_preference_never_fails(text):
-    assert read_preference(text) in (None, "A", "B")
