@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from madplug import AccessError
+from madplug import AccessError, ModelError
 from madplug_council import Best, Chair, Opinion, Review, Select, Stages
 from madplug_testing import play
 
@@ -57,13 +57,23 @@ def council(body, dead=(), orders=None):
     return f"by {model}"
 
 
-def test_opinions_are_the_bare_question_and_the_whole_reply(held):
-    result, bodies = held()
-    assert [body["messages"] for body in bodies[:3]] == [[{"role": "user", "content": "Which way?"}]] * 3
-    assert (len(bodies), result.calls) == (7, 7)
+@pytest.mark.parametrize(("paradigm", "calls"), [
+    ("three_stages", 7), ("original", 7), ("ranked", 6), ("selected", 4), ("fusion", 5), ("delphi", 10),
+    ("dialectic", 12)])
+def test_opinions_are_the_bare_question_and_each_preset_has_its_calls(held, paradigm, calls):
+    result, bodies = held(paradigm)
+    if paradigm != "dialectic":
+        assert [body["messages"] for body in bodies[:3]] == [[{"role": "user", "content": "Which way?"}]] * 3
+    assert result.calls == len(bodies) == calls
+
+
+def test_the_chair_is_the_first_in_the_ranking_and_its_whole_reply_decides(held):
+    result, _ = held()
     assert (result.decision.answer, result.decision.agreed) == ("the council, by b", True)
     assert {k: v for k, v in result.metrics.items() if "ranks" in k} == {
         "council.ranks.a": 2, "council.ranks.b": 1, "council.ranks.c": 3}
+    result, _ = held(reply=lambda body: "north")
+    assert result.decision.reason == "written by the chair, 'a', from 3 answers; no ranking could be read"
 
 
 def test_the_worked_example_through_a_debate(held):
@@ -116,11 +126,14 @@ def test_a_seat_may_be_kept_from_its_own_answer(held):
     assert all(f"by {body['model']}" not in said(body) for body in bodies[3:6])
 
 
-def test_with_a_dead_seat_the_others_review_and_the_debate_is_partial(held):
+def test_with_a_dead_seat_the_others_review_and_an_answer_that_is_left_alone_is_the_decision(held):
     result, bodies = held(reply=lambda body: council(body, dead="a"), more='on_failed_agent = "drop"')
     assert "the account is closed" in result.failures[0]
     assert (result.decision.answer, result.metrics["council.missing"]) == ("the council, by b", 1)
     assert not any("by a" in said(body) for body in bodies)
+    result, _ = held(reply=lambda body: council(body, dead="ac"), more='on_failed_agent = "drop"')
+    assert (result.decision.answer, result.calls) == ("by b", 1)
+    assert result.decision.reason == "the only answer, of b"
 
 
 def test_two_answers_are_reviewed_and_not_ranked(held):
@@ -130,23 +143,10 @@ def test_two_answers_are_reviewed_and_not_ranked(held):
     assert result.decision.reason == "written by the chair, 'a', from 2 answers"
 
 
-def test_one_answer_that_is_left_is_the_decision_without_a_review(held):
-    result, _ = held(reply=lambda body: council(body, dead="ac"), more='on_failed_agent = "drop"')
-    assert (result.decision.answer, result.calls) == ("by b", 1)
-    assert result.decision.reason == "the only answer, of b"
-
-
-def test_a_chair_without_a_ranking_that_could_be_read_says_so(held):
-    result, _ = held(reply=lambda body: "north")
-    assert result.decision.reason == "written by the chair, 'a', from 3 answers; no ranking could be read"
-
-
 @pytest.mark.parametrize(("dead", "answer", "reason"), [
     ("a", "chair b", "chair 'a' failed (503); written by the chair, 'b', from 3 answers"),
     ("abc", "by 1", "no chair answered (503; 503; 503): first: b")])
 def test_a_chair_that_fails_is_replaced_and_the_ranking_is_the_last_resort(dead, answer, reason):
-    from madplug import ModelError
-
     def reply(request):
         if request.purpose == "chair":
             if request.model in dead:
@@ -195,14 +195,6 @@ def test_a_selector_picks_an_answer_or_the_lot_does(reply, fallback):
     played = play(styles=[Opinion()], decision=Select(prompt="{answers}"), replies=["x", "y", "z", reply])
     shown = re.findall(r"\d\. (\w)", played.prompts[-1])
     assert (played.decision.answer, played.decision.fallback) == (shown[0 if fallback else 1], fallback)
-
-
-@pytest.mark.parametrize(("paradigm", "calls"), [
-    ("three_stages", 7), ("original", 7), ("ranked", 6), ("selected", 4), ("fusion", 5), ("delphi", 10),
-    ("dialectic", 12)])
-def test_the_calls_of_each_preset(held, paradigm, calls):
-    result, bodies = held(paradigm)
-    assert result.calls == len(bodies) == calls
 
 
 VOTES = [{"vote": "yes", "confidence": 0.9, "reason": "r"}, {"vote": "NO", "confidence": 0.2, "reason": "s"}]
