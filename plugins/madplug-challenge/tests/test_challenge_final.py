@@ -19,6 +19,9 @@ class Books(Service):
         return [Passage(f"page {i} on {query}") for i in range(k)]
 
 
+TWO = ("model", "challenger")
+
+
 def say(verdicts, revised="new", wrong="bad", discuss="x"):
     """Agents that answer `discuss`, give these verdicts, and another answer when they disagree."""
     def reply(request):
@@ -30,10 +33,11 @@ def say(verdicts, revised="new", wrong="bad", discuss="x"):
     return reply
 
 
-def challenged(verdicts=("AGREE", "DISAGREE", "hmm"), *, settings=("only_solution",), options=None, **more):
+def challenged(verdicts=("AGREE", "DISAGREE", "hmm"), *, setting="only_solution", options=None, models=("model",),
+               **more):
     replies = say(list(verdicts), **{k: more.pop(k) for k in ("revised", "wrong", "discuss") if k in more})
-    return play(phases=[Final(settings=settings, **(options or {}))], agents=len(verdicts), replies=replies,
-                models=more.pop("models", ("model",)), **more)
+    return play(phases=[Final(settings=[setting], **(options or {}))], agents=len(verdicts), replies=replies,
+                models=models, **more)
 
 
 def note(played, setting="only_solution"):
@@ -59,38 +63,40 @@ def test_worked_example():
 @pytest.mark.parametrize(("said", "verdict"), [
     ("AGREE", "agree"), ("agree.", "agree"), ("DISAGREE", "disagree"), ("I disagree but agree in part", "disagree"),
     ("I do not agree", "disagree"), ("ＡＧＲＥＥ", "agree"), ("", None), ("no agreement", None), ("x" * 200_000, None)])
-def test_verdicts(said, verdict):
-    agents = note(challenged([said]))["agents"]
-    assert agents[0]["verdict"] == verdict
-    assert len(str(agents)) < 1000
+def test_verdicts_and_new_answers_that_cannot_be_read_are_visible(said, verdict):
+    [agent] = note(challenged([said], revised=" "))["agents"]
+    assert (agent["verdict"], agent["key"]) == (verdict, None)
+    assert agent.get("unparsed", False) == (verdict != "agree")
+    assert len(str(agent)) < 1000
 
 
 def test_information_is_retrieved_once():
     books = Books()
-    played = challenged(settings=["information"], options={"retriever": "lib", "passages": 2}, services={"lib": books})
+    played = challenged(setting="information", options={"retriever": "lib", "passages": 2}, services={"lib": books})
     assert "page 1 on the question" in played.prompts[3]
     assert books.asked == 1
 
 
 def test_the_irrelevant_answer_is_fixed_or_generated():
-    assert "answer to the task is: I do not know anything about that." in challenged(settings=["irrelevant"]).prompts[3]
-    played = play(phases=[Final(settings=["irrelevant"], irrelevant="generated", challenger_model="challenger")],
-                  agents=1, models=("model", "challenger"), replies=say(["AGREE"], wrong="Cats like milk."))
-    assert "answer to the task is: Cats like milk." in played.prompts[2]
-
-
-def wrong(replies, **options):
-    return play(phases=[Final(settings=["wrong"], challenger_model="challenger", **options)], agents=1,
-                models=("model", "challenger"), replies=say(["DISAGREE"], wrong=replies))
+    fixed = challenged(setting="irrelevant")
+    assert "answer to the task is: I do not know anything about that." in fixed.prompts[3]
+    generated = challenged(["AGREE"], setting="irrelevant", wrong="Cats like milk.", models=TWO,
+                           options={"irrelevant": "generated", "challenger_model": "challenger"})
+    assert "answer to the task is: Cats like milk." in generated.prompts[2]
 
 
 def test_the_wrong_answer_is_the_challengers_and_asked_for_again_where_it_is_the_debates_own():
-    played = wrong(["x", " ", "bad"])
+    def proposed(*replies):
+        played = challenged(["DISAGREE"], setting="wrong", options={"challenger_model": "challenger"},
+                            wrong=list(replies), models=TWO)
+        return note(played, "wrong"), played
+
+    found, played = proposed("x", " ", "bad")
+    assert found["shown"] == proposed("bad")[0]["shown"] == "bad"
     assert played.requests[1].model == "challenger"
     assert "It must not be: x" in played.prompts[1]
-    assert note(played, "wrong")["shown"] == note(wrong("bad"), "wrong")["shown"] == "bad"
-    played = wrong(["x"] * 3)
-    assert note(played, "wrong") == {"setting": "wrong", "skipped": "the challenger gave no wrong answer"}
+    found, played = proposed("x", "x", "x")
+    assert found == {"setting": "wrong", "skipped": "the challenger gave no wrong answer"}
     assert len(played.requests) == 4
 
 
@@ -136,14 +142,9 @@ def test_new_answers_are_put_together_by_plurality_and_a_tie_is_a_tie():
         assert (found["new_key"], found["tie"]) == (key, tie)
 
 
-def test_a_new_answer_that_cannot_be_read_is_visible():
-    [agent] = note(challenged(["DISAGREE"], revised=" "))["agents"]
-    assert (agent["unparsed"], agent["key"]) == (True, None)
-
-
 def test_only_voters_are_asked():
     panel = Cast(Persona("Judge", votes=False), Persona("Ann", "a cook"))
-    played = play(phases=[Final(settings=["only_solution"])], personas=[panel], replies=say(["?", "AGREE"]))
+    played = challenged(["?", "AGREE"], personas=[panel])
     assert [r.agent for r in asked(played)] == [1]
     assert "Your role: Ann. a cook" in played.prompts[-1]
 
@@ -155,25 +156,19 @@ def test_text_with_braces_stays_text_and_images_come_with_the_task():
     assert played.requests[3].messages[1]["content"][1]["image_url"]["url"].startswith("data:")
 
 
-def outcome(verdicts, revised, reference, discuss="x"):
-    played = challenged(verdicts, revised=revised, discuss=discuss, references=[reference] if reference else [],
-                        metrics={"challenge.outcome": Outcome()})
-    return {name.rpartition(".")[2]: value for name, value in played.metrics.items()}
+FAILED = {"rate": 1 / 3, "failed": 1 / 3}
+UNKNOWN = dict.fromkeys(("higher", "same", "lower", "plurality"))
 
 
-@pytest.mark.parametrize(("revised", "reference", "what"), [
-    ("new", "new", "higher"), ("new", "x", "lower"), ("new", "z", "same"), (" ", "x", "lower")])
-def test_outcome_compares_the_new_answer_with_the_debates(revised, reference, what):
-    figures = outcome(["AGREE", "DISAGREE", "hmm"], revised, reference)
-    assert {name for name in ("higher", "same", "lower") if figures[name] == 1.0} == {what}
-    assert (figures["rate"], figures["failed"]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
-    assert figures["plurality"] == float(revised == reference)
-
-
-def test_new_answers_are_judged_only_with_a_challenge_and_a_reference():
-    figures = outcome(["AGREE"], "new", "x")
-    assert (figures["rate"], figures["higher"], figures["plurality"]) == (0.0, None, None)
-    figures = outcome(["AGREE", "DISAGREE", "hmm"], "new", None)
-    assert figures["rate"] == pytest.approx(1 / 3)
-    assert [figures[part] for part in ("higher", "same", "lower", "plurality")] == [None] * 4
-    assert not any(v is not None for v in outcome(["AGREE"], "new", "x", discuss="").values())
+@pytest.mark.parametrize(("verdicts", "more", "figures"), [
+    (None, {"references": ["new"]}, {**FAILED, "higher": 1, "same": 0, "lower": 0, "plurality": 1}),
+    (None, {"references": ["x"]}, {**FAILED, "higher": 0, "same": 0, "lower": 1, "plurality": 0}),
+    (None, {"references": ["z"]}, {**FAILED, "higher": 0, "same": 1, "lower": 0, "plurality": 0}),
+    (None, {"references": ["x"], "revised": " "}, {**FAILED, "higher": 0, "same": 0, "lower": 1, "plurality": 0}),
+    # new answers are judged only with a challenge and a reference
+    (["AGREE"], {"references": ["x"]}, {"rate": 0, "failed": 0, **UNKNOWN}), (None, {}, {**FAILED, **UNKNOWN}),
+    (["AGREE"], {"references": ["x"], "discuss": ""}, {"rate": None, "failed": None, **UNKNOWN})])
+def test_outcome_compares_the_new_answer_with_the_debates(verdicts, more, figures):
+    played = challenged(verdicts or ["AGREE", "DISAGREE", "hmm"], metrics={"challenge.outcome": Outcome()}, **more)
+    found = {name.rpartition(".")[2]: value for name, value in played.metrics.items()}
+    assert {name: found.get(name) for name in figures} == pytest.approx(figures)

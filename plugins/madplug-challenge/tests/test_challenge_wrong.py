@@ -1,7 +1,5 @@
 """The wrong answer, and the information, on requests that are really sent."""
 
-import json
-
 import pytest
 
 STUDY = """
@@ -12,7 +10,7 @@ paradigm = "som.debate"
 rounds = 1
 agents = 2
 models = ["m"]
-phases = [{use = "challenge.final", settings = ["%s"], %s}]
+phases = [{use = "challenge.final", settings = ["wrong"], %s}]
 """
 WRONG = 'challenger_model = "x"'
 FOUR = {"id": "q1", "question": "What is the capital of France?", "choices": ["Lyon", "Paris", "Nice", "Lille"],
@@ -25,7 +23,7 @@ def challenge(run_on_endpoint):
     """Runs a debate that answers `decided`, with a challenger that proposes these letters one after the other."""
     pytest.importorskip("madplug_som")
 
-    def run(decided, proposed, row=FOUR, *, oracle=True):
+    def run(decided, proposed, row=FOUR, *, top="oracle = true", options=WRONG):
         letters = iter(proposed)
 
         def say(body):
@@ -33,8 +31,7 @@ def challenge(run_on_endpoint):
                 return f"Final answer: {next(letters)}"
             return "AGREE" if "Examine it critically" in str(body["messages"]) else f"Final answer: {decided}"
 
-        study = STUDY % ("oracle = true" if oracle else "", "wrong", WRONG)
-        (result,), bodies = run_on_endpoint(study, [row], say, models="mx")
+        (result,), bodies = run_on_endpoint(STUDY % (top, options), [row], say, models="mx")
         return result.notes["challenge"]["wrong"], result.metrics.get("challenge.outcome.wrong.shown_right"), bodies
 
     return run
@@ -59,23 +56,17 @@ def test_the_debates_own_wrong_answer_and_the_other_of_two_choices_are_flagged(c
 
 def test_without_the_references_a_right_answer_is_flagged(challenge):
     """Nothing tells the debate that its answer (A) is wrong; the metric knows."""
-    found, shown_right, _ = challenge("A", "AB", oracle=False)
+    found, shown_right, _ = challenge("A", "AB", top="")
     assert (found["key"], found["checked"], shown_right) == ("B", "decision", 1.0)
 
 
-def test_every_prompt_can_be_pasted_with_its_role(run_on_endpoint):
-    pytest.importorskip("madplug_som")
+def test_every_prompt_can_be_pasted_with_its_role(challenge):
     options = ('challenger_model = "x", challenger = "SYSTEM", mislead = "MISLEAD {answer}", persona = "P {name}", '
                'frame = "F {question}", frame_place = "system", review = "R {answer}"')
-
-    def say(body):
-        return "Final answer: A" if body["model"] == "x" else "AGREE\nFinal answer: B"
-
-    _, bodies = run_on_endpoint(STUDY % ("", "wrong", options), [FOUR], say, models="mx")
+    _, _, bodies = challenge("B", "A", top="", options=options)
     [wrong] = [b["messages"] for b in bodies if b["model"] == "x"]
     assert wrong[0] == {"role": "system", "content": "SYSTEM"}
     assert "MISLEAD B" in wrong[-1]["content"]
-    examined = [b["messages"] for b in bodies if "R A" in json.dumps(b["messages"])]
-    assert [m["role"] for m in examined[0]] == ["system", "user"]
-    assert examined[0][0]["content"].startswith("P Agent 1\n\nF What is")
-    assert examined[0][1]["content"] == "R A"
+    system, examined = next(b["messages"] for b in bodies if "R A" in str(b["messages"]))
+    assert (system["role"], examined) == ("system", {"role": "user", "content": "R A"})
+    assert system["content"].startswith("P Agent 1\n\nF What is")
