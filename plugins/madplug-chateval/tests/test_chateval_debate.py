@@ -70,16 +70,12 @@ def test_there_is_no_summary_after_the_last_round_and_the_summariser_does_not_vo
     assert played.decision.key == "1"
 
 
-def test_the_form_of_the_verdict_is_asked_for_in_the_last_round_only():
-    played = simultaneous(lambda r: scored(7, 8), rounds=3)
-    assert ["Score of Assistant 1" in p.split("What has been said")[0] + p.split("It is your turn")[1]
-            for p in played.prompts] == [False] * 4 + [True] * 2
-
-
 @pytest.mark.parametrize(("verdict", "answers"), [("last_round", ["", "", "2", "2"]), ("every_round", ["2"] * 4)])
 def test_verdicts_are_asked_for_in_the_last_round_or_in_every_one(verdict, answers):
     played = simultaneous(lambda r: scored(7, 8), styles=[Referee(verdict=verdict)])
     assert [m.answer for m in played.messages] == answers
+    asked = [p.split("What has been said")[0] + p.partition("It is your turn")[2] for p in played.prompts]
+    assert ["Score of Assistant 1" in prompt for prompt in asked] == list(map(bool, answers))
 
 
 @pytest.mark.parametrize(("scores", "options", "key"), [
@@ -110,18 +106,13 @@ def test_labels_may_have_the_words_of_the_references():
     assert played.messages[-1].key == "B"
 
 
-def test_an_unreadable_verdict_does_not_count_and_is_flagged():
-    played = simultaneous({0: [scored(7, 8)], 1: ["both are fine"]}, 1)
-    assert played.messages[1].data["chateval"] == {"unparsed": True}
-    assert (played.decision.key, played.decision.scores) == ("2", {"1": 7, "2": 8})
-    assert simultaneous(lambda r: "{" * 100, 1).decision.key is None
-
-
 @pytest.mark.parametrize("combine", ["average", "labels"])
-def test_one_readable_verdict_of_three_is_no_agreement(combine):
+def test_an_unreadable_verdict_does_not_count_and_is_flagged_and_the_only_other_one_is_no_agreement(combine):
     played = simultaneous({0: [scored(7, 8)], 1: ["both are fine"], 2: ["neither"]}, 1, 3,
                           decision=Scores(combine=combine))
+    assert played.messages[1].data["chateval"] == {"unparsed": True}
     assert (played.decision.key, played.decision.agreed) == ("2", False)
+    assert simultaneous(lambda r: "{" * 100, 1, decision=Scores(combine=combine)).decision.key is None
 
 
 @pytest.mark.parametrize(("text", "scores"), [
@@ -138,22 +129,18 @@ def test_scores_are_read_leniently_and_only_from_one_to_ten(text, scores):
     assert read_scores(text) == scores
 
 
-def question(replies, **options):
-    return simultaneous(replies, sample="what is it?", answers=OneLetter(), agents=3, **options)
-
-
 @pytest.mark.parametrize(("said", "tie", "expected"), [
     ("ABB", "first", ("B", True, False)), ("CAB", "first", ("C", False, True)), ("CAB", "lexical", ("A", False, True)),
     ("CAB", "undecided", (None, False, True))])
-def test_a_question_with_one_answer_is_decided_by_plurality(said, tie, expected):
-    decision = question({i: ["x", key] for i, key in enumerate(said)}, decision=Scores(tie=tie)).decision
-    assert (decision.key, decision.agreed, decision.tie) == expected
-
-
-def test_answers_are_asked_for_in_the_last_round_in_the_form_of_the_answers():
-    played = question({0: ["x", "A"], 1: ["x", "A"], 2: ["x", "A"]})
+def test_a_question_with_one_answer_is_answered_in_the_last_round_and_decided_by_plurality(said, tie, expected):
+    played = simultaneous({i: ["x", key] for i, key in enumerate(said)}, sample="what is it?", answers=OneLetter(),
+                          agents=3, decision=Scores(tie=tie), extensions=[Swapped()],
+                          metrics={"chateval.calibrated": Calibrated()})
+    assert (played.decision.key, played.decision.agreed, played.decision.tie) == expected
     assert ["Answer with a single letter." in p for p in played.prompts] == [False] * 3 + [True] * 3
-    assert [m.key for m in played.messages] == [None] * 3 + ["A"] * 3
+    assert [m.key for m in played.messages] == [None] * 3 + list(said)
+    assert len(list(played.store.results())) == 1  # nothing to swap
+    assert "figures" not in played.summary["cells"][0]
 
 
 def test_two_choices_are_a_question_unless_they_are_said_to_be_replies():
@@ -166,10 +153,6 @@ def test_two_choices_are_a_question_unless_they_are_said_to_be_replies():
     assert "The reply of Assistant 1:\nyes" in pair.prompts[0]
     assert "(A) yes" not in pair.prompts[0]
     assert pair.decision.key == "1"
-
-
-def test_the_worked_calibration():
-    assert (calibrated((15, 16), (15, 13)), verdict((28, 31))) == ((28, 31), 1)
 
 
 def in_both_orders(forward, swapped, references=("2",), samples=(PAIR,)):
@@ -188,6 +171,7 @@ def figures(played):
 
 
 def test_both_debates_of_the_worked_example_favour_the_second_reply_together():
+    assert (calibrated((15, 16), (15, 13)), verdict((28, 31))) == ((28, 31), 1)
     played = in_both_orders([(7, 8), (8, 8)], [(8, 6), (7, 7)])
     first, second = played.store.results()
     assert [r.notes["chateval"]["totals"] for r in (first, second)] == [[15, 16], [15, 13]]
@@ -202,12 +186,6 @@ def test_both_debates_of_the_worked_example_favour_the_second_reply_together():
     ([(7, 8)] * 2, [("?", "?")] * 2, {"accuracy": 0, "pairs": 1})])
 def test_a_position_bias_cancels_out_and_a_pair_with_an_unreadable_debate_counts_as_wrong(forward, swapped, found):
     assert figures(in_both_orders(forward, swapped)).items() >= found.items()
-
-
-def test_questions_are_presented_once_and_have_no_figures():
-    played = question(lambda r: "A", extensions=[Swapped()], metrics={"chateval.calibrated": Calibrated()})
-    assert len(list(played.store.results())) == 1
-    assert "figures" not in played.summary["cells"][0]
 
 
 def test_a_reference_that_is_no_label_cannot_be_swapped_and_is_told():
