@@ -9,8 +9,6 @@ from madplug_testing import play
 
 CITIES = Sample("q1", "Where does the Spree flow?", choices=("Paris", "Berlin"))
 VAGUE = "It must be the German one."
-
-
 BOTH = ["discuss", "extract"]
 
 
@@ -38,18 +36,21 @@ def talk(format, said, copied="(B)", *, sample=CITIES, agents=1, **more):
     (Free(extract="regex"), "I agree.\nOne, two.", "(B)", ["discuss"], ["I agree.\nOne, two."]),
     *((Text(), said, "(B)", ["discuss"], [answer]) for said, answer in (
         ("Final answer: The Spree", "The Spree"), ("The Spree", "The Spree"),
-        ("I thought about it.\nIt is hard.", None)))])
+        ("I thought about it.\nIt is hard.", None), ("Agent 2 says the answer is London.", None),
+        ("Others claim that the answer is London", None)))])
 def test_a_model_is_asked_as_the_option_says(format, said, copied, asked, answers):
     sample = CITIES if isinstance(format, Choice) else Sample("q", "Summarise.")
     played = talk(format, said, copied, sample=sample)
     assert (purposes(played), answers_of(played)) == (asked, answers)
 
 
-@pytest.mark.parametrize(("options", "answers"), [
-    ({}, ["4", "4", "5", "5"]),  # for the decision, only the last round is read
-    ({"extract_when": "every_message"}, ["5"] * 4)])
-def test_which_messages_a_model_reads(options, answers):
-    assert answers_of(talk(Number(extract="llm", **options), "4", copied="5", agents=2, rounds=2)) == answers
+@pytest.mark.parametrize(("options", "answers", "calls"), [
+    ({"extract": "regex"}, ["4", "4", "4", "4"], 0), ({"extract": "regex_then_llm"}, ["4", "4", "4", "4"], 12),
+    ({"extract": "llm"}, ["4", "4", "5", "5"], 12),  # for the decision, only the last round is read
+    ({"extract": "llm", "extract_when": "every_message"}, ["5"] * 4, 12)])
+def test_which_messages_a_model_reads_and_how_many_calls_are_announced(options, answers, calls):
+    assert answers_of(talk(Number(**options), "4", copied="5", agents=2, rounds=2)) == answers
+    assert Number(**options).calls(Plan(agents=3, rounds=4, turns=3)) == calls
 
 
 def test_a_decision_protocol_can_have_a_reply_read_by_a_model_in_any_round():
@@ -80,10 +81,3 @@ def test_without_models_the_rule_reads():
                 respond=lambda self, debate, turn, view: Reply("Final answer: (A)"))
     played = play(answers=Choice(extract="llm"), styles=[says], models=(), agents=1, sample=CITIES)
     assert answers_of(played) == ["A"]
-
-
-@pytest.mark.parametrize(("options", "calls"), [
-    ({}, 0), ({"extract": "llm"}, 12), ({"extract": "regex_then_llm"}, 12),
-    ({"extract": "llm", "extract_when": "every_message"}, 12)])
-def test_calls_are_counted_before_a_run(options, calls):
-    assert Choice(**options).calls(Plan(agents=3, rounds=4, turns=3)) == calls

@@ -4,7 +4,7 @@ import pytest
 
 from madplug import Sample
 from madplug_answers import Choice, Free, Math, Number, Text, YesNo
-from madplug_answers.own import parse_reply, spoken
+from madplug_answers.own import parse_reply
 from madplug_testing import play
 
 CITIES = Sample("q1", "Where does the Spree flow?", choices=("Paris", "London", "Rome", "Berlin"))
@@ -120,15 +120,6 @@ def test_a_reply_that_is_nothing_but_thought_has_no_answer(format):
         assert format.canonical(text, CITIES) is None
 
 
-def answer(format, said, sample=ANY):
-    return play(answers=format, replies=[said], agents=1, sample=sample).messages[0].answer
-
-
-@pytest.mark.parametrize("said", ["Agent 2 says the answer is London.", "Others claim that the answer is London"])
-def test_a_line_that_only_reports_an_answer_is_no_text(said):
-    assert answer(Text(), said) is None
-
-
 @pytest.mark.parametrize(("thought", "said", "answer"), [
     ("<think>The answer is (A)", "", None), ("<think>secret</think>", "It is London.", "B")])
 def test_a_model_that_extracts_is_not_shown_thoughts_and_not_asked_about_nothing_else(thought, said, answer):
@@ -142,7 +133,8 @@ def test_a_model_that_extracts_is_not_shown_thoughts_and_not_asked_about_nothing
                                  "*[DISAGREEMENT]*: ", "**[AGREE]:** ", "[DISAGREE] - ", "[DISAGREE] "])
 def test_a_tag_that_marks_agreement_is_no_part_of_an_answer_however_it_is_written(tag):
     said = "It is unknown to me, but I propose the X Choir"
-    assert [answer(format, tag + said) for format in (Text(), Free(extract="regex"))] == [said] * 2
+    for format in (Text(), Free(extract="regex")):
+        assert play(answers=format, replies=[tag + said], agents=1, sample=ANY).messages[0].answer == said
     assert Free().canonical(tag + said, ANY) == said
 
 
@@ -153,8 +145,3 @@ def test_blanking_keeps_every_position():
     assert own.endswith("I say (A)")
     assert "(B)" not in own
     assert all(kept in (" ", original) for original, kept in zip(text, own, strict=True))
-
-
-def test_speech_is_what_is_neither_thought_nor_tag():
-    assert spoken("a<think>b</think>c</think>d<think>e").split() == ["a", "d"]
-    assert spoken("no tags < here > [as agreed]") == "no tags < here > [as agreed]"

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests_support import made
 
 from madplug import ComponentError, Metric, Sample, Service
 from madplug_answers import Free, Text, YesNo
@@ -82,6 +83,7 @@ def test_an_option_that_the_question_lists_is_its_letter(reply, answer):
     (Text(unknown=True), "That is unknown to us.", "unknown"),
     (Text(unknown=True), "The Tomb of the Unknown Soldier", "tomb of unknown soldier"),
     (Text(unknown=True), "Final answer: unknown (Agent 2 said London)", "unknown"),
+    (Text(unknown=True), "[DISAGREE] It is unknown to me, but I propose it", "it is unknown to me but i propose it"),
     (Free(), "  One, two.\n\nThree!  ", "One, two.\n\nThree!"),
     (Free(), "I agree with Ada.\nFinal answer:\nOne, two.\nThree.", "One, two.\nThree.")])
 def test_what_is_compared(format, text, key):
@@ -94,12 +96,6 @@ def test_the_letter_of_a_choice_does_not_fit_words(choices, reference, fits):
     assert (Text().misfit(Sample("q", "Which?", choices), (reference,)) is None) is fits
 
 
-def test_unknown_is_one_answer_where_questions_may_have_none():
-    format = Text(unknown=True)
-    assert format.canonical("[DISAGREE] It is unknown to me, but I propose the X Choir", ANY) != "unknown"
-    assert "unknown" in format.instruction(ANY)
-
-
 def test_text_answer_keeps_its_spelling_and_free_text_of_the_same_words_is_the_same():
     assert Text().stated("It is known.\nFinal answer: The Eiffel Tower", ANY) == "The Eiffel Tower"
     assert Free().same("One, two, three.", "one two  THREE", ANY)
@@ -108,7 +104,7 @@ def test_text_answer_keeps_its_spelling_and_free_text_of_the_same_words_is_the_s
 
 
 class Counting(Service):
-    """Embeds a text by how often it says a and b."""
+    """Embeds a text by how often it says a and b; notes each text that it is asked for, and on which event loop."""
 
     name = "counting"
 
@@ -122,21 +118,14 @@ class Counting(Service):
         return [[float(text.count("a")), float(text.count("b"))] for text in texts]
 
 
-class Right(Metric):
-    """1 where the decision is the reference."""
-
-    name = "right"
-
-    def score(self, debate, references):
-        return float(debate.answers.same(debate.decision.key, references[0], debate.sample))
-
-
 def embedded(replies, service, **more):
     return play(answers=Free(embedder="e", extract="regex"), services={"e": service}, replies=replies, **more)
 
 
 def test_an_embedder_makes_close_texts_equal_and_a_reference_too():
-    played = embedded(["aab", "aaaabb", "abbb"], Counting(), references=["aaaabb"], metrics={"right": Right()})
+    right = made(Metric, score=lambda self, debate, references: float(
+        debate.answers.same(debate.decision.key, references[0], debate.sample)))
+    played = embedded(["aab", "aaaabb", "abbb"], Counting(), references=["aaaabb"], metrics={"right": right})
     assert [m.key for m in played.messages] == ["aab", "aab", "abbb"]
     assert played.metrics == {"right": 1.0}
 
@@ -148,11 +137,10 @@ def test_answers_are_embedded_on_the_study_s_event_loop_when_they_are_read():
 
 
 def test_a_failing_embedder_fails_the_debate_with_its_own_error():
-    class Broken(Counting):
-        async def embed(self, texts):
-            raise ComponentError("no vectors today")
+    async def embed(self, texts):
+        raise ComponentError("no vectors today")
 
-    assert "no vectors today" in embedded(["aab"] * 3, Broken(), expect_failure=True).result.error
+    assert "no vectors today" in embedded(["aab"] * 3, made(Service, embed=embed), expect_failure=True).result.error
 
 
 def test_only_so_many_vectors_are_remembered(monkeypatch):
@@ -165,12 +153,11 @@ def test_only_so_many_vectors_are_remembered(monkeypatch):
 
 
 def test_an_embedder_that_never_answers_or_is_not_there_does_not_stop_the_study(monkeypatch):
-    class Silent(Counting):
-        async def embed(self, texts):
-            await asyncio.Event().wait()
+    async def embed(self, texts):
+        await asyncio.Event().wait()
 
     monkeypatch.setattr("madplug_answers.vectors.PATIENCE", 0.01)
     with pytest.raises(ComponentError, match="gave no vector of 'a'"):
-        AnswerVectors(Silent()).of("a")
+        AnswerVectors(made(Service, embed=embed)).of("a")
     with pytest.raises(ComponentError, match="before the embedder was prepared"):
         Free(embedder="e").same("one", "two", ANY)
