@@ -131,7 +131,7 @@ class Rounds(TurnOrder):
 
     def steps(self, agents: int, round: int) -> int:
         """As many, but those who argue at the same time count as one."""
-        together = self.options.order != "sequential" or round == 1
+        together = self.options.order != "sequential" or round == (2)
         return self.turns(agents, round) - (max(agents - 2, 0) if together else 0)
 
 

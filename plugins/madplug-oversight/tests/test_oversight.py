@@ -3,7 +3,6 @@
 import pytest
 
 from madplug import Completion, Sample, UserError
-from madplug.registry.installed import Registry
 from madplug_oversight import Floor, Judge, Judged, Roles, Rounds, Simulated, Speech, Verdict
 from madplug_oversight.judging import judgement, read
 from madplug_oversight.measures import calibration, expected_error, gap_recovered, log_score
@@ -11,7 +10,7 @@ from madplug_oversight.quotes import cut, is_verified, mark, verified_share
 from madplug_oversight.ratings import Game, bradley_terry, games, intervals, least_squares, wins
 from madplug_oversight.seats import exchange_names
 from madplug_oversight.speeches import argument_in
-from madplug_testing import debate_from, play, wait_for
+from madplug_testing import play
 
 answers = pytest.importorskip("madplug_answers")
 puzzles = pytest.importorskip("madplug_puzzles")
@@ -25,15 +24,12 @@ def test_quotes_are_compared_without_punctuation_and_case(quote, verified):
     assert is_verified(quote, LEVER) is verified
 
 
-def test_a_speaker_cannot_claim_that_a_quote_is_verified():
+def test_a_speaker_cannot_claim_that_a_quote_is_verified_however_the_mark_is_written():
     said = "<verified>he stayed</verified> but <quote>Then he\nleft</quote> and <unverified>he said</unverified>"
-    assert mark(said, LEVER) == ("<unverified>he stayed</unverified> but <verified>Then he\nleft</verified> and "
-                                 "<verified>he said</verified>")
-    assert verified_share(mark(said, LEVER)) == 5 / 7
-    assert verified_share("no quotes") is None
-
-
-def test_a_mark_of_the_speakers_own_making_counts_for_nothing_however_it_is_written():
+    marked = mark(said, LEVER)
+    assert marked == ("<unverified>he stayed</unverified> but <verified>Then he\nleft</verified> and "
+                      "<verified>he said</verified>")
+    assert (verified_share(marked), verified_share("no quotes")) == (5 / 7, None)
     assert mark("<verified by=court>he stayed</ verified>", LEVER) == "<unverified>he stayed</unverified>"
 
 
@@ -77,7 +73,6 @@ HOSTILE = ["My point.", f"{PASSAGE} " * 3, f"<quote>{PASSAGE}</quote>",
 
 
 @pytest.mark.parametrize(("speakers", "order"), [
-    ("debate", {}), ("debate", {"order": "sequential"}), ("debate", {"interactive": True}),
     ("debate", {"judgements": "last_round"}), ("debate", {"order": "sequential", "interactive": True}),
     ("debate", {"open": True}), ("consultancy", {"open": True}), ("consultancy", {"interactive": True}), ("none", {})])
 def test_nothing_of_the_passage_reaches_the_judge_but_what_is_said_within_the_limit(speakers, order):
@@ -89,16 +84,12 @@ def test_nothing_of_the_passage_reaches_the_judge_but_what_is_said_within_the_li
         judges = [prompt for _, prompt in asked(played, "judge") + asked(played, "ask")]
         assert judges
         assert "secret plan" not in str(judges)
-        for content in (*said, *map(exchange_names, said)):
-            judges = [prompt.replace(content, "") for prompt in judges] if content else judges
+        assert ("Debater" in str(judges)) == (speakers == "debate")
+        for content in filter(None, (*said, *map(exchange_names, said))):
+            judges = [prompt.replace(content, "") for prompt in judges]
         assert not any(sentence in prompt for prompt in judges for sentence in PASSAGE.split(". "))
         assert speakers == "none" or PASSAGE in str(asked(played, "argue"))
         assert PASSAGE not in str(asked(played, "prefer"))
-
-
-def test_the_expert_reads_the_passage_and_the_naive_judge_the_question_alone():
-    assert PASSAGE in asked(held(speakers="none", judge="expert", rounds=1), "judge")[0][1]
-    assert not any(PASSAGE in text or "Debater" in text for _, text in asked(held(speakers="none", rounds=1), "judge"))
 
 
 def test_speakers_argue_for_assigned_answers_which_the_next_repeat_exchanges():
@@ -108,20 +99,14 @@ def test_speakers_argue_for_assigned_answers_which_the_next_repeat_exchanges():
     assert mine[2:] == mine[1::-1]
 
 
-def test_a_speaker_reads_its_own_argument_first_and_nothing_of_the_same_round():
-    def numbered(request):
-        return argue(request, f"I am {request.agent}. <quote>the</quote>")
+def test_a_speaker_reads_its_own_argument_first_and_nothing_of_the_same_round_unless_it_is_sequential():
+    def heard(**order):
+        return asked(held(lambda r: argue(r, f"I am {r.agent}. <quote>the</quote>"), order=order), "argue")
 
-    first, second = (text for agent, text in asked(held(numbered), "argue") if agent == 1)
+    first, second = (text for agent, text in heard() if agent == 1)
     assert "I am 0" not in first
     assert second.index("I am 1") < second.index("I am 0")
-    judge = asked(held(numbered), "judge")[0][1]
-    assert judge.index("I am 0") < judge.index("I am 1")
-    assert asked(held(numbered, order={"order": "sequential"}), "argue")[-1][1].count("I am 0") == 2
-
-
-def test_articles_are_no_names_of_answers():
-    assert exchange_names("DEBATER A: to answer a question, answer B") == "DEBATER B: to answer a question, answer A"
+    assert heard(order="sequential")[-1][1].count("I am 0") == 2
 
 
 def test_a_debate_is_judged_in_both_orders_with_names_exchanged():
@@ -131,22 +116,17 @@ def test_a_debate_is_judged_in_both_orders_with_names_exchanged():
     assert f"Answer A: {b}\nAnswer B: {a}" in other
     assert "Debater A:\nI am 1, says Debater B." in other
     assert other.index("I am 1") < other.index("I am 0")
-    judged = played.messages[-1]
-    assert list(judged.data["oversight"]["picked"]) == ["A", "B"]
-    assert judged.confidence == 0.5
+    judged, scores = played.messages[-1], played.metrics
+    assert (list(judged.data["oversight"]["picked"]), judged.confidence) == (["A", "B"], 0.5)
     assert not played.decision.agreed
-    scores = played.result.metrics
     assert (scores["oversight.judged.accuracy"], scores["oversight.judged.both_right"]) == (0.5, 0.0)
+    assert exchange_names("DEBATER A: to answer a question, answer B") == "DEBATER B: to answer a question, answer A"
 
 
-def test_a_sequential_debate_is_judged_once_so_that_no_reply_stands_before_what_it_replies_to(run_on_endpoint):
-    def reply(body):
-        text = body["messages"][-1]["content"]
-        return "Answer: A" if text.startswith("You judge") else "<argument>My point.</argument>"
-
-    row = {"id": "q", "question": "Which?", "choices": ["one", "two"], "reference": "A"}
-    bodies = run_on_endpoint('debate = {paradigm = "oversight.sequential"}', [row], reply)[1]
-    judged = [text for body in bodies if (text := body["messages"][-1]["content"]).startswith("You judge")]
+def test_a_sequential_debate_is_judged_once_so_that_no_reply_stands_before_what_it_replies_to(run_debate):
+    requests = run_debate('paradigm = "oversight.sequential"', lambda request: (
+        "Answer: A" if request.purpose == "judge" else "<argument>My point.</argument>"))[1]
+    judged = [r.messages[-1]["content"] for r in requests if r.purpose == "judge"]
     assert [text.count("Debater A:") for text in judged] == [1, 2, 3]
 
 
@@ -167,27 +147,27 @@ def test_a_judgement_without_a_letter_is_wrong_and_leaves_the_debate_undecided()
     assert played.metrics["oversight.judged.unread"] == 1.0
 
 
-@pytest.mark.parametrize(("speakers", "order", "calls"), [
-    ("debate", {}, 3 * (2 + 2)), ("debate", {"judgements": "last_round"}, 3 * 2 + 2), ("none", {}, 3 * 2),
-    ("debate", {"interactive": True}, 3 * (2 + 2) + 2), ("consultancy", {"interactive": True}, 3 * (1 + 2) + 2)])
-def test_calls_are_those_of_the_arithmetic(speakers, order, calls):
-    played = held(speakers=speakers, order=order, rounds=3, speech={"attempts": 1})
+@pytest.mark.parametrize(("speakers", "order", "speech", "calls"), [
+    ("debate", {}, {}, 3 * (2 + 2)), ("debate", {"judgements": "last_round"}, {}, 3 * 2 + 2), ("none", {}, {}, 3 * 2),
+    ("debate", {"interactive": True}, {}, 3 * (2 + 2) + 2),
+    ("consultancy", {"interactive": True}, {}, 3 * (1 + 2) + 2),
+    ("debate", {}, {"best_of": 4, "quotes": False}, 24 + 24 + 6), ("debate", {}, {"best_of": 4}, 72 + 24 + 6)])
+def test_calls_are_those_of_the_arithmetic(speakers, order, speech, calls):
+    played = held(lambda request: argue(request, "no quote"), speakers=speakers, order=order, rounds=3,
+                  speech={"attempts": 3 if speech else 1, **speech})
     assert len(played.requests) == calls
-    assert order or played.debate.cell.worst_calls() == calls
+    assert order or "quotes" in speech or played.debate.cell.worst_calls() == calls
 
 
 def test_an_argument_is_drawn_until_it_keeps_the_rules_and_a_speaker_without_one_is_silent():
-    drawn = []
+    drafts = {0: iter(["no tag"] * 3), 1: iter(["no quote", "a <quote>zebra</quote>"])}
 
     def reply(request):
-        if request.purpose != "argue":
-            return argue(request)
-        drawn.append(request.agent)
-        good = argue(request, "no quote" if drawn.count(1) < 2 else "a <quote>zebra</quote>")
-        return "no tag" if request.agent == 0 else good
+        said = next(drafts[request.agent]) if request.purpose == "argue" else ""
+        return said if said == "no tag" else argue(request, said)
 
     played = held(reply, rounds=1)
-    assert (drawn.count(0), drawn.count(1)) == (3, 2)
+    assert [agent for agent, _ in asked(played, "argue")].count(0) == 3
     assert [m.content for m in played.messages if m.move == "argue"] == ["", "a <unverified>zebra</unverified>"]
 
 
@@ -212,13 +192,10 @@ def test_measures_have_the_worked_values():
     assert gap_recovered({"a": 1.0}, {"a": 1.0}, {"a": 1.0}) == (None, None, 2000)
 
 
-WON = [[0, 7, 9], [3, 0, 6], [1, 4, 0]]
-
-
 @pytest.mark.parametrize(("fit", "ratings"), [
     (bradley_terry, [1663.9, 1472.2, 1363.9]), (least_squares, [1656.9, 1470.4, 1372.6])])
 def test_ratings_have_the_worked_values_and_are_none_where_somebody_always_won(fit, ratings):
-    assert fit(WON) == pytest.approx(ratings, abs=0.06)
+    assert fit([[0, 7, 9], [3, 0, 6], [1, 4, 0]]) == pytest.approx(ratings, abs=0.06)
     assert fit([[0, 2], [0, 0]]) is None
     played = [Game(str(i), ("x", "y"), float(i % 10 < 7), 1.0) for i in range(100)]
     assert fit(wins(played, ["x", "y"])) == pytest.approx([1573.6, 1426.4], abs=0.1)
@@ -241,48 +218,39 @@ def test_a_debate_is_one_game_which_the_judge_decides():
 def test_debate_is_better_than_consultancy_only_where_truth_is_easier_to_defend(truth, debate, consultancy):
     rows = list(puzzles.HiddenFacts(size=30).samples())
     references = {sample.id: found for sample, found in rows}
-    registry = Registry()
-    for paradigm, (low, high) in (("debate", debate), ("consultancy", consultancy)):
-        table = registry.find("paradigm", f"oversight.{paradigm}").component.debate
+    for speakers, order, (low, high) in (("debate", {}, debate), ("consultancy", {"interactive": True}, consultancy)):
         played = held((), sample=[sample for sample, _ in rows], model=Simulated(truth=truth), rounds=3, repeats=2,
-                      speakers=table["personas"][0]["speakers"],
-                      order={key: value for key, value in table["turns"].items() if key != "use"})
+                      speakers=speakers, order=order)
         right = [r.decision.key in references[r.sample.id] for r in played.store.results("play")]
         assert low <= sum(right) / len(right) <= high
 
 
+@pytest.mark.parametrize("speakers", ["debate", "consultancy"])
 @pytest.mark.parametrize(("picked", "argues_for"), [("A", 0), ("B", 1), ("?", 0)])
-def test_in_an_open_debate_the_first_speaker_chooses_its_answer_and_nobody_hears_how(picked, argues_for):
-    def reply(request):
-        return f"I like it.\nAnswer: {picked}" if request.purpose == "choose" else argue(request)
-
-    for speakers in ("debate", "consultancy"):
-        played = held(reply, speakers=speakers, order={"open": True}, rounds=1)
-        assigned = asked(held(speakers=speakers, rounds=1), "judge")[0][1]
-        answers_there = [assigned.partition(f"Answer {name}: ")[2].partition("\n")[0] for name in "AB"]
-        judge = asked(played, "judge")[0][1]
-        assert f"Answer A: {answers_there[argues_for]}\n" in judge
-        assert "I like it" not in str(played.requests)
-        assert ("chose to argue for" in judge) == (speakers == "consultancy" and picked != "?")
-        right = answers_there[argues_for] == SAMPLE.choices[0]
-        after = f"accuracy_chose_{'right' if right else 'wrong'}"
-        expected = {} if picked == "?" else {"chose_right": right, after: 0.5}
-        assert {k.rpartition(".")[2]: v for k, v in played.metrics.items() if "chose" in k} == expected
+def test_in_an_open_debate_the_first_speaker_chooses_its_answer_and_nobody_hears_how(speakers, picked, argues_for):
+    played = held(lambda r: f"I like it.\nAnswer: {picked}" if r.purpose == "choose" else argue(r), rounds=1,
+                  speakers=speakers, order={"open": True})
+    assigned = asked(held(speakers=speakers, rounds=1), "judge")[0][1]
+    argued = [assigned.partition(f"Answer {name}: ")[2].partition("\n")[0] for name in "AB"][argues_for]
+    judge = asked(played, "judge")[0][1]
+    assert f"Answer A: {argued}\n" in judge
+    assert "I like it" not in str(played.requests)
+    assert ("chose to argue for" in judge) == (speakers == "consultancy" and picked != "?")
+    right = argued == SAMPLE.choices[0]
+    expected = {} if picked == "?" else {"chose_right": right, f"accuracy_chose_{'right' if right else 'wrong'}": 0.5}
+    assert {k.rpartition(".")[2]: v for k, v in played.metrics.items() if "chose" in k} == expected
 
 
 def test_a_judge_who_may_ends_the_debate_when_it_has_heard_enough_in_every_order():
-    said = {1: "no", 2: "yes"}
-
     def reply(request):
-        if request.purpose == "argue":
-            return argue(request)
-        number = 2 if "Round 2" in str(request.messages) else 1
-        return f"Enough: {said[number]}\nProbability of A: 75%\nAnswer: A"
+        enough = "yes" if "Round 2" in str(request.messages) else "no"
+        judged = f"Enough: {enough}\nProbability of A: 75%\nAnswer: A"
+        return argue(request) if request.purpose == "argue" else judged
 
     played = held(reply, rounds=3, judging={"may_end": True, "orders": "one"})
     assert [m.round for m in played.messages if m.move == "judge"] == [1, 2]
-    assert played.metrics["oversight.judged.log_score"] == pytest.approx(log_score([0.75 if played.metrics[
-        "oversight.judged.accuracy"] else 0.25]) - 0.05)
+    right = played.metrics["oversight.judged.accuracy"]
+    assert played.metrics["oversight.judged.log_score"] == pytest.approx(log_score([0.75 if right else 0.25]) - 0.05)
     argued, belief = played.result.notes["oversight"]["pictures"]
     assert [row["speaker"] for row in argued["rows"]] == ["Debater A", "Debater B"]
     assert [(row["round"], row["probability"]) for row in belief["rows"]] == [(1, 0.75), (2, 0.75)]
@@ -327,12 +295,6 @@ def test_the_argument_that_convinces_the_preference_model_most_is_given():
     assert [text.count("My answer is the right one") for text in texts] == [1] * 6 + [0] * 2  # B has heard A
 
 
-@pytest.mark.parametrize(("text", "samples"), [("<quote>the</quote>", 24), ("no quote", 72)])
-def test_the_calls_of_best_of_n_are_those_of_the_arithmetic(text, samples):
-    played = held(lambda request: argue(request, text), rounds=3, speech={"best_of": 4})
-    assert [len(asked(played, purpose)) for purpose in ("argue", "prefer")] == [samples, 24]
-
-
 def test_an_argument_is_refined_with_the_most_helpful_critique():
     critiques = iter(["Shorter.", "Quote more.", "Be kind."])
     rate = rated(lambda text: 0.0 if "Quote more." in text or "Point 3." in text else -5.0)
@@ -340,9 +302,11 @@ def test_an_argument_is_refined_with_the_most_helpful_critique():
                   speakers="consultancy", speech={"best_of": 2, "critiques": 3})
     assert "Point 3." in played.messages[0].content
     last = asked(played, "argue")[-1][1]
-    assert "Point 1." in last
-    assert "Quote more." in last
+    assert ["Point 1." in last, "Quote more." in last] == [True, True]
     assert [len(asked(played, purpose)) for purpose in ("argue", "critique", "prefer")] == [4, 3, 2 + 3 + 2]
+
+
+def test_an_argument_that_was_not_written_again_stays():
     kept = iter([argue, *[lambda request: "no tag"] * 3])
     played = held(lambda request: next(kept)(request) if request.purpose == "argue" else argue(request), rounds=1,
                   speakers="consultancy", speech={"critiques": 1})
@@ -352,8 +316,3 @@ def test_an_argument_is_refined_with_the_most_helpful_critique():
 def test_a_question_with_other_than_two_choices_is_told():
     with pytest.raises(UserError, match="it has 3 choices; a debate for oversight is about two"):
         held(sample=Sample("s", "?", ("x", "y", "z")))
-
-
-def test_a_debate_without_a_judgement_is_undecided():
-    debate = debate_from([["A"]], answers=answers.Choice(), sample=SAMPLE)
-    assert wait_for(Verdict().at_end(debate)).key is None

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from tests_support import made
 
-from madplug import Decision, run
+from madplug import Completion, Decision, Model, ModelOptions, run
 from madplug_qa import Graded
 from madplug_qa.graded import read_grade
 from madplug_qa.labels import Label, agreement, read_labels
@@ -103,33 +103,17 @@ def row(answer, grade, **more):
     return {"question": "Capital of France?", "answer": answer, "reference": "Paris", "grade": grade, **more}
 
 
-def test_agreement_kappa_and_bias():
-    """Three of six are equal; by chance (3 x 4 + 3 x 2) / 36 would be, which is as many, so kappa is 0."""
-    people = [Label(None, "", (), g) for g in ("right", "right", "right", "wrong", "wrong", "wrong")]
-    worth = {"right": 1.0, "wrong": 0.0}
-    found = agreement(people, ["right", "right", "right", "right", "wrong", None], worth)
-    assert (found["labels"], found["labels_ungraded"]) == (6, 1)
-    found = agreement(people, ["right", "right", "wrong", "right", "right", "wrong"], worth)
-    assert [found[name] for name in ("agreement", "bias", "kappa")] == [3 / 6, pytest.approx(1 / 6), pytest.approx(0)]
-    same = agreement(people[:2], ["right", "right"], worth)
-    assert (same["agreement"], same["kappa"], same["bias"]) == (1.0, None, 0.0)
-
-
-def test_kappa_agrees_with_statsmodels_on_random_grades():
-    numpy = pytest.importorskip("numpy", reason="numpy is not installed")
-    raters = pytest.importorskip("statsmodels.stats.inter_rater", reason="statsmodels is not installed")
-    dice, names = numpy.random.default_rng(7), ["right", "partly", "wrong"]
-    for _ in range(300):
-        chances = dice.dirichlet([1, 1, 1], size=4)
-        people = dice.choice(3, size=(n := int(dice.integers(3, 60))), p=chances[0])
-        given = [int(dice.choice(3, p=chances[1 + grade])) for grade in people]
-        table = numpy.zeros((3, 3))
-        numpy.add.at(table, (people, given), 1)
-        found = agreement([Label(None, "", (), names[g]) for g in people], [names[g] for g in given],
-                          dict(zip(names, (1.0, 0.5, 0.0), strict=True)))
-        assert found["agreement"] == pytest.approx(numpy.trace(table) / n)
-        if found["kappa"] is not None:
-            assert found["kappa"] == pytest.approx(raters.cohens_kappa(table, return_results=False), abs=1e-12)
+@pytest.mark.parametrize(("people", "given", "expected"), [
+    # three of six are equal; by chance (3 x 4 + 3 x 2) / 36 would be, which is as many
+    ("rrrwww", "rrwrrw", {"agreement": 3 / 6, "bias": 1 / 6, "kappa": 0}),
+    # six of eight; by chance (3 x 3 + 2 x 3 + 3 x 2) / 64
+    ("rrppwwwr", "rpppwwrr", {"agreement": 6 / 8, "bias": 0.5 / 8, "kappa": 27 / 43}),
+    ("rr", "rr", {"agreement": 1, "kappa": None, "bias": 0}),
+    ("rrrwww", "rrrrw-", {"labels": 6, "labels_ungraded": 1})])
+def test_agreement_kappa_and_bias(people, given, expected):
+    found = agreement([Label(None, "", (), g) for g in people], [None if g == "-" else g for g in given],
+                      {"r": 1.0, "p": 0.5, "w": 0.0})
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
 
 
 def test_the_grader_is_calibrated_before_the_first_debate_and_the_mean_corrected(labels):
@@ -169,32 +153,34 @@ def test_grades_are_two_or_more_different_words(grades):
         Graded(grades=grades)
 
 
-GRADER = '''
-from madplug import Completion, Model, ModelOptions
 class Grader(Model):
+    """Always gives the same grade."""
+
+    name = "grader"
+
     class Options(ModelOptions):
+        """Options."""
+
         says: str = "right"
+
     async def complete(self, request):
         return Completion(f"Grade: {self.options.says}")
-'''
 
 
-def test_each_grader_of_a_study_is_calibrated_and_again_with_other_labels(labels, tmp_path, monkeypatch):
-    for needed in ("madplug_answers", "madplug_files", "madplug_som"):
-        pytest.importorskip(needed)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "g.py").write_text(GRADER)
-    (tmp_path / "q.jsonl").write_text(json.dumps({"question": "Where?", "reference": "Paris"}) + "\n")
+def test_each_grader_of_a_study_is_calibrated_and_again_with_other_labels(labels, tmp_path):
+    for needed in ("puzzles", "som"):
+        pytest.importorskip(f"madplug_{needed}")
     path = labels(json.dumps(row("Pa\u2028ris", "right"), ensure_ascii=False))
-    study = {"dataset": {"use": "files.table", "path": "q.jsonl", "answers": "answers.text"},
-        "models": {"m": "./g.py:Grader", "g": "./g.py:Grader"}, "debate": {"paradigm": "som.debate", "models": ["m"]},
-        "metrics": [{"use": "qa.graded", "model": "g", "labels": str(path)}]}
+    study = {"dataset": {"use": "puzzles.ordering", "size": 1}, "models": {"m": "Grader", "g": "Grader"},
+             "debate": {"paradigm": "som.debate", "models": ["m"]},
+             "metrics": [{"use": "qa.graded", "model": "g", "labels": str(path)}]}
 
-    def agreements(**changes):
-        found = run({**study, **changes}, output="out", quiet=True)
+    def agreements(*says):
+        found = run({**study, "sweep": {"models.g.says": says}}, output=tmp_path / "out", quiet=True,
+                    components=[Grader])
         return [cell["figures"]["qa.graded"]["agreement"] for cell in found.summary["cells"]]
 
-    assert agreements(sweep={"models.g.says": ["right", "wrong"]}) == [1.0, 0.0]
-    assert agreements(sweep={"models.g.says": ["wrong", "right"]}) == [0.0, 1.0]
+    assert agreements("right", "wrong") == [1.0, 0.0]
+    assert agreements("wrong", "right") == [0.0, 1.0]
     labels(row("Paris", "wrong"))
-    assert agreements(sweep={"models.g.says": ["wrong", "right"]}) == [1.0, 0.0]
+    assert agreements("wrong", "right") == [1.0, 0.0]
