@@ -2,21 +2,15 @@ from fractions import Fraction as F
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests_support import made
 
-from madplug import Persona
-from madplug_freemad import Score, trajectory_scores
-from madplug_testing import debate_from
-
-
-def scores(rows, **options):
-    table = [[None if key == "-" else key for key in row] for row in rows.split()]
-    return trajectory_scores(table, **options)
+from madplug import Persona, Visibility
+from madplug_freemad import AntiConformity, Score, trajectory_scores
+from madplug_testing import debate_from, play
 
 
-def decide(rows, seed=0, **options):
-    return Score(**options).at_end(debate_from(rows, seed=seed))
+def decide(rows, **options):
+    return Score(**options).at_end(debate_from(rows))
 
 
 @pytest.mark.parametrize(("rows", "options", "expected"), [
@@ -40,7 +34,8 @@ def decide(rows, seed=0, **options):
     ("A-B", {"on_none": "skip"}, {"A": 20 - F(25, 3), "B": F(10)}),  # a change across a skipped turn is a change
 ])
 def test_scores_are_exact(rows, options, expected):
-    assert scores(rows, **options) == expected
+    table = [[None if key == "-" else key for key in row] for row in rows.split()]
+    assert trajectory_scores(table, **options) == expected
 
 
 @pytest.mark.parametrize(("rows", "key"), [
@@ -49,54 +44,53 @@ def test_scores_are_exact(rows, options, expected):
 def test_the_highest_score_wins(rows, key):
     decision = decide(rows)
     assert (decision.key, decision.agreed, decision.tie) == (key, True, False)
+    assert rows != "AA BA BB" or decision.scores == {"A": 45.0, "B": 37.5}
 
 
-def test_54_of_729_debates_of_three_tie():
+def test_54_of_729_debates_of_three_tie_in_whatever_order_the_agents_are():
     ties = 0
     for cells in product("ABC", repeat=6):
-        found = trajectory_scores([cells[:2], cells[2:4], cells[4:]])
+        rows = [cells[:2], cells[2:4], cells[4:]]
+        found = trajectory_scores(rows)
+        assert found == trajectory_scores(rows[::-1])
         ties += list(found.values()).count(max(found.values())) > 1
     assert ties == 54
 
 
-keys = st.lists(st.lists(st.sampled_from("ABC"), min_size=3, max_size=3), min_size=1, max_size=5)
-
-
-@given(keys, st.randoms())
-def test_the_order_of_agents_is_irrelevant(rows, rng):
-    shuffled = rng.sample(rows, len(rows))
-    assert trajectory_scores(shuffled) == trajectory_scores(rows)
-
-
-@given(keys)
-def test_keeping_an_answer_once_more_raises_its_score(rows):
-    longer = trajectory_scores([[*row, row[-1]] for row in rows])
-    before = trajectory_scores(rows)
-    assert all(longer[row[-1]] > before[row[-1]] for row in rows)
-
-
-# Missing answers
-
-def test_having_no_answer_can_win():
+def test_having_no_answer_can_win_and_without_any_answer_the_debate_is_undecided():
     decision = decide("-- -- AA", on_none="as_answer")
     assert (decision.key, decision.agreed, decision.reason) == (None, False, "having no answer has the highest score")
+    assert {decide("-- --", on_none=on_none).key for on_none in ("carry", "skip", "as_answer")} == {None}
 
 
-def test_without_any_answer_the_debate_is_undecided():
-    for on_none in ("carry", "skip", "as_answer"):
-        assert decide("-- --", on_none=on_none).key is None
-
-
-def test_only_voters_count():
+@pytest.mark.parametrize(("rows", "agreed"), [("AA -- --", False), ("AA -A --", True), ("AA AB --", True)])
+def test_one_voter_of_three_that_can_be_read_is_no_agreement_and_only_voters_count(rows, agreed):
+    assert (decide(rows).key, decide(rows).agreed) == ("A", agreed)
     people = [Persona("a"), Persona("b", votes=False), Persona("c", votes=False)]
     assert Score().at_end(debate_from("AA BB BB", personas=people)).key == "A"
 
 
-def test_scores_are_recorded_by_answer():
-    assert decide("AA BA BB").scores == {"A": 45.0, "B": 37.5}
+# The style
+
+MARKED = {"first": "<q>", "exchange": "{answers}<c>", "block": "{content}", "verify": "<verify>", "critique": "<x>"}
 
 
-@pytest.mark.parametrize(("rows", "agreed"), [("AA -- --", False), ("AA -A --", True), ("AA AB --", True)])
-def test_one_voter_of_three_that_can_be_read_is_no_agreement(rows, agreed):
-    decision = Score().at_end(debate_from(rows))
-    assert (decision.key, decision.agreed) == ("A", agreed)
+def test_an_agent_that_sees_no_one_is_not_asked_to_examine_others():
+    own = made(Visibility, view=lambda self, debate, turn: debate.transcript.by(turn.agent))
+    played = play(styles=[AntiConformity(**MARKED)], replies=list("abcdef"), rounds=2, visibility=own)
+    assert played.requests[3].messages[-1]["content"] == "<verify>"
+
+
+def test_a_summary_is_examined_as_answers_are_and_the_wording_of_the_paper_can_be_pasted(run_debate):
+    def last(more):
+        requests = run_debate(f'paradigm = "freemad.n"\nrounds = 3\n{more}', lambda request: "Final answer: B")[1]
+        return requests[-1].messages[-1]["content"]
+
+    summarised = last('[[extensions]]\nuse = "som.summary"')
+    assert summarised.startswith("Several agents worked on the same question. A summary of all their answers:\n\n")
+    assert "Restate your own reasoning" in summarised
+    assert "advice" not in summarised
+    assert summarised.count("end your reply with one line") == 1
+    pasted = last('styles = [{use = "freemad.anti_conformity", exchange = "P {answers}", critique = "C {format}"}]')
+    assert pasted.startswith("P --- an agent's answer ---\nFinal answer: B\n\n")
+    assert "\n\nC When you have decided" in pasted

@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from madplug import Completion, ComponentError, DebateResult, ModelError, Sample, UserError
+from madplug import Completion, ComponentError, ModelError, Sample, UserError
 from madplug_gate import Behind, Curve, Escalation, First, Majority, Panel, Rated
-from madplug_gate.command import _examples, fitted, gate
+from madplug_gate.command import _examples, fitted
 from madplug_gate.curve import Held, curve, reached
 from madplug_gate.features import NAMES, Classifier, features, question_digest
 from madplug_gate.pair import is_over
@@ -25,8 +24,6 @@ def gated(replies, answers=1, turns=None, **options):
                 references=["A"])
 
 
-# The gate
-
 def test_an_answer_that_is_sure_enough_costs_one_call():
     assert gated(["A\nConfidence: 0.95"]).result.calls == 1
     played = gated(["A\nConfidence: 95"])
@@ -35,9 +32,10 @@ def test_an_answer_that_is_sure_enough_costs_one_call():
     assert played.metrics == {"curve.sure": 0.95, "curve.first": 0, "curve.first_tokens": 2}
 
 
-@pytest.mark.parametrize("first", ["A\nConfidence: 80", "A", "A\nConfidence: 300"])
-def test_any_other_answer_is_debated_and_not_asked_for_again(first):
-    played = gated([first, *"BBCCBABB"])
+@pytest.mark.parametrize(("first", "order"), [
+    ("A\nConfidence: 80", Simultaneous), ("A", Simultaneous), ("A\nConfidence: 300", RoundRobin)])
+def test_any_other_answer_is_debated_and_not_asked_for_again(first, order):
+    played = gated([first, *"BBCCBABB"], turns=order())
     assert [(m.round, m.agent) for m in played.messages] == [(k, i) for k in (1, 2, 3) for i in (0, 1, 2)]
     assert (played.result.calls, played.decision.key) == (9, "B")
 
@@ -66,33 +64,24 @@ def test_the_agreement_of_several_first_answers_opens_or_shuts_the_gate(replies,
 
 
 def test_agents_that_take_turns_do_not_take_the_first_one_twice():
-    played = gated([*"ABC" * 3], turns=RoundRobin(), answers=2)
-    assert [m.agent for m in played.transcript.of_round(1)] == [0, 1, 2]
+    assert [m.agent for m in gated([*"ABC" * 3], turns=RoundRobin(), answers=2).transcript.of_round(1)] == [0, 1, 2]
 
 
-def test_a_recorded_debate_is_decided_at_any_threshold():
+def decided_again(recorded, threshold):
     from madplug_redecide.following import follow
 
+    cell = gated(["x"] * 9, threshold=threshold).debate.cell
+    again = type(recorded.debate)(cell, recorded.result.sample, client=recorded.debate.client)
+    return wait_for(follow(again, recorded.result)).key, len(again.transcript.messages)
+
+
+def test_a_recorded_debate_is_decided_at_any_threshold_unless_the_gate_saved_it():
     recorded = gated([f"A\nConfidence: {c}" for c in (70, 1, 2)] + list("BBBBBB"), threshold=1.0)
     assert (recorded.decision.key, recorded.result.notes["gate"]["tokens"]) == ("B", 18)
-    for threshold, key, messages in ((0.6, "A\nConfidence: 70", 1), (0.8, "B", 9)):
-        cell = gated(["x"] * 9, threshold=threshold).debate.cell
-        again = type(recorded.debate)(cell, recorded.result.sample, client=recorded.debate.client)
-        assert wait_for(follow(again, recorded.result)).key == key
-        assert len(again.transcript.messages) == messages
-
-
-def test_a_debate_that_the_recorded_gate_saved_cannot_be_decided():
-    from madplug_redecide.following import follow
-
-    recorded = gated(["A\nConfidence: 90"], threshold=0.8)
-    again = type(recorded.debate)(gated(["x"] * 9, threshold=0.95).debate.cell, recorded.result.sample,
-                                  client=recorded.debate.client)
+    assert [decided_again(recorded, threshold) for threshold in (0.6, 0.8)] == [("A\nConfidence: 70", 1), ("B", 9)]
     with pytest.raises(ModelError, match="no debate to decide; run the study with threshold = 1"):
-        wait_for(follow(again, recorded.result))
+        decided_again(gated(["A\nConfidence: 90"], threshold=0.8), 0.95)
 
-
-# The curve: the worked example
 
 SURE, FIRST, LAST = (0.95, 0.9, 0.7, 0.6, 0.4), (1, 1, 0, 1, 0), (1, 0, 1, 1, 1)
 HELD = [Held(*row, 100, 1000) for row in zip(SURE, FIRST, LAST, strict=True)]
@@ -113,13 +102,10 @@ def test_the_figures_of_a_cell_have_every_threshold_that_makes_a_difference():
     assert Curve().summarise_figures([]) == {}
 
 
-# The classifier
-
 def examples(n=40):
     """Questions whose first answers hedge where a debate mends them."""
     for i in range(n):
-        text = "Maybe it is A, but I am not sure." if i % 2 else "Clearly it is A."
-        debate = debate_from("A", content=text)
+        debate = debate_from("A", content="Maybe it is A, but I am not sure." if i % 2 else "Clearly it is A.")
         sample = Sample(f"q{i}", f"Question {i}?")
         yield question_digest(sample), features(sample, debate.transcript.messages, "A"), bool(i % 2)
 
@@ -154,23 +140,13 @@ def test_a_file_that_is_no_classifier_is_a_problem(tmp_path, text):
     assert "is no classifier of `madplug gate train`" in problem
 
 
-def test_training_takes_debates_behind_a_gate_that_mended_some(tmp_path):
-    pytest.importorskip("sklearn")
+def test_an_example_is_a_first_answer_and_whether_the_debate_mended_it():
+    mended = gated(["B\nConfidence: 5", *"AAAAAAAA"]).result
+    assert [(digest, label) for digest, _, label in _examples(mended)] == [(question_digest(mended.sample), True)]
+    assert _examples(gated(["B\nConfidence: 95"]).result) == []
     with pytest.raises(UserError, match="0 of them mended"):
         fitted([], "", 0)
-    result = CliRunner().invoke(gate, ["train", str(tmp_path), "--output", str(tmp_path / "x")])
-    assert result.exit_code == 1
 
-
-def test_an_example_is_a_first_answer_and_whether_the_debate_mended_it():
-    played = gated(["B\nConfidence: 5", *"AAAAAAAA"])
-    mended: DebateResult = played.result
-    assert [(digest, label) for digest, _, label in _examples(mended)] == [
-        (question_digest(mended.sample), True)]
-    assert _examples(gated(["B\nConfidence: 95"]).result) == []
-
-
-# The pair
 
 def paired(replies, agents=5, **options):
     said = {agent: iter(texts) for agent, texts in enumerate(replies.split())}
@@ -193,14 +169,12 @@ def test_a_debate_is_over_when_both_swap_or_stay(answers, over):
 
 
 def test_half_of_the_panel_reads_the_question_only():
-    played = paired("AB BA C C C")
-    shown = {r.agent: r.messages[-1]["content"] for r in played.requests}
+    shown = {r.agent: r.messages[-1]["content"] for r in paired("AB BA C C C").requests}
     assert shown == {0: "B", 1: "A", 2: "<q>", 3: "<q>", 4: "<q>\n\nA\n\nB\n\nB\n\nA"}
 
 
 def test_weights_and_the_first_agent_break_a_tie():
     debate = debate_from("A B A B C")
-    assert Majority().at_end(debate).key == "A"
-    assert Majority().at_end(debate).tie
+    assert (Majority().at_end(debate).key, Majority().at_end(debate).tie) == ("A", True)
     assert Majority(observers=0).at_end(debate).scores == {"A": 1, "B": 1, "C": 1}
     assert Majority(reviewers=3).at_end(debate).key == "C"

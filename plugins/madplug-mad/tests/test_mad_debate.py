@@ -1,7 +1,6 @@
 """Tit for tat: who hears whom, the moderator's word, the judge, and what they cost."""
 
 import json
-from itertools import pairwise
 
 import pytest
 from tests_support import OneLetter, Openings
@@ -11,10 +10,9 @@ from madplug_mad import Moderated, Moderator, Opponent, Roles, Side, Sides
 from madplug_testing import StrippedText, play
 
 
-def verdict(answer="", preference=None, **more):
-    preference = preference or ("Yes" if answer else "No")
-    return json.dumps({"preference": preference, "supported_side": "", "reason": "r", "answer": answer,
-                       **more})
+def verdict(answer="", preference=None, reason="r"):
+    return json.dumps({"preference": preference or ("Yes" if answer else "No"), "supported_side": "", "reason": reason,
+                       "answer": answer})
 
 
 def debate(replies, rounds=3, agents=3, **options):
@@ -28,25 +26,6 @@ def sides(*moderator, judge=()):
 
 
 NEVER = (verdict(), verdict(), verdict())
-
-
-def test_debaters_speak_in_turn_and_hear_the_other_side_and_never_the_moderator():
-    played = debate(sides(verdict(reason="secret"), verdict("B")))
-    assert [(m.round, m.agent, m.move, m.seen) for m in played.messages] == [
-        (1, 0, "draft", ()), (1, 1, "improve", (0,)), (1, 2, "moderate", (0, 1)), (2, 0, "improve", (0, 1)),
-        (2, 1, "improve", (0, 1, 3)), (2, 2, "moderate", (0, 1, 2, 3, 4))]
-    for request, prompt in zip(played.requests, played.prompts, strict=True):
-        assert ("secret" in prompt) == (request.agent == 2 and len(request.messages) > 2)
-
-
-def test_a_debaters_chat_holds_its_own_turns_and_only_grows():
-    played = debate(sides(*NEVER, judge=["", '{"answer": "B"}']))
-    for agent in (0, 1, 2):
-        chats = [r.messages for r in played.requests if r.agent == agent and r.purpose != "judge"]
-        assert [[m["role"] for m in chat] for chat in chats] == [
-            ["system", "user"] + ["assistant", "user"] * k for k in range(3)]
-        for shorter, longer in pairwise(chats):
-            assert longer[:len(shorter)] == shorter
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
@@ -67,10 +46,16 @@ def test_an_empty_answer_lets_the_debate_go_on(answer):
     ([verdict("unknown", "Yes")], {"answers": StrippedText()}, "unknown", 3),  # with a preference no answer is empty
     ([verdict("A", "No")], {}, "A", 3),  # a readable answer ends the debate whatever the preference says
     ([verdict("A", "No"), verdict("A", "Yes")], {"decision": Moderated(ends_on="preference")}, "A", 6),
-    (["hm", verdict("B")], {}, "B", 4)])  # a moderator that answers when it is asked again is heard
+    (["I think {'preference': 'Yes', 'answer': 'B',"], {}, "B", 3),  # JSON is read leniently
+    (['{"Preference": "Yes", "Answer": "B"}'], {}, "B", 3),
+    (["hm", verdict("B")], {}, "B", 4),  # a moderator that answers when it is asked again is heard,
+    (["?", "?", "?", "?", verdict("A")], {}, "A", 2 + 4 + 3)])  # and one that never does has no preference
 def test_when_the_moderators_word_ends_the_debate(moderator, options, key, calls):
     played = debate(sides(*moderator), **options)
     assert (played.decision.key, len(played.requests)) == (key, calls)
+    if moderator[0] in ("hm", "?"):
+        assert (played.messages[2].data.get("mad") == {"unparsed": True}) == (moderator[0] == "?")
+        assert played.requests[3].messages[-1]["content"].startswith("That could not be read")
 
 
 @pytest.mark.parametrize("history", ["whole", "first_round"])
@@ -83,33 +68,15 @@ def test_the_judge_reads_the_whole_debate_or_its_first_round_and_never_the_moder
         True, True, history == "whole", history == "whole", False]
 
 
-def test_the_judge_may_have_a_model_of_its_own():
-    played = debate(sides(*NEVER, judge=["", '{"answer": "A"}']), models=("small", "large"),
+def test_an_unreadable_judge_of_any_model_is_asked_again_then_the_negative_side_wins_the_tie():
+    played = debate(sides(*NEVER, judge=["", "?", "?", "?", "?"]), models=("small", "large"),
                     decision=Moderated(model="large"))
-    assert [r.model for r in played.requests if r.purpose == "judge"] == ["large", "large"]
-
-
-def test_an_unreadable_judge_is_asked_again_then_the_negative_side_wins_the_tie():
-    played = debate(sides(*NEVER, judge=["", "?", "?", "?", "?"]))
-    assert len(played.requests) == 9 + 2 + 3
+    assert [r.model for r in played.requests if r.purpose == "judge"] == ["large"] * (2 + 3)
     decision = played.decision
     assert (decision.key, decision.agreed, decision.fallback, decision.tie) == ("B", False, True, True)
     replies = {0: ["A", "C"], 1: ["B", "C"], 2: [verdict(), verdict(), "", "?"]}  # who came to agree need no tie
     decision = debate(replies, rounds=2, decision=Moderated(retries=0)).decision
     assert (decision.key, decision.tie) == ("C", False)
-
-
-def test_an_unreadable_moderator_is_asked_three_more_times_and_then_has_no_preference():
-    played = debate(sides("?", "?", "?", "?", verdict("A")))
-    assert len(played.requests) == 2 + 4 + 3
-    assert played.messages[2].data["mad"] == {"unparsed": True}
-    assert played.requests[3].messages[-1]["content"].startswith("That could not be read")
-
-
-@pytest.mark.parametrize("reply", [
-    "I think {'preference': 'Yes', 'answer': 'B',", '{"Preference": "Yes", "Answer": "B"}'])
-def test_json_of_the_moderator_is_read_leniently(reply):
-    assert debate(sides(reply)).decision.key == "B"
 
 
 def test_a_base_answer_costs_one_more_call_and_is_there_to_defend():
@@ -119,10 +86,15 @@ def test_a_base_answer_costs_one_more_call_and_is_there_to_defend():
     assert "yours to defend:\nC" in played.prompts[1]
 
 
-def test_four_debaters_speak_one_by_one_and_hear_all_before_them():
-    played = debate({0: ["A"], 1: ["B"], 2: [verdict("B")], 3: ["A"], 4: ["B"]}, agents=5)
-    assert [(m.agent, m.seen) for m in played.messages] == [
-        (0, ()), (1, (0,)), (3, (0, 1)), (4, (0, 1, 2)), (2, (0, 1, 2, 3))]
+def test_debaters_speak_one_by_one_and_hear_all_before_them_but_never_the_moderator():
+    played = debate({0: ["A"] * 2, 1: ["B"] * 2, 2: [verdict(reason="secret"), verdict("B")], 3: ["A"] * 2,
+                     4: ["B"] * 2}, agents=5)
+    assert [(m.round, m.agent, m.move, m.seen) for m in played.messages] == [
+        (1, 0, "draft", ()), (1, 1, "improve", (0,)), (1, 3, "improve", (0, 1)), (1, 4, "improve", (0, 1, 2)),
+        (1, 2, "moderate", (0, 1, 2, 3)), (2, 0, "improve", (0, 1, 2, 3)), (2, 1, "improve", (0, 1, 2, 3, 5)),
+        (2, 3, "improve", (0, 1, 2, 3, 5, 6)), (2, 4, "improve", (0, 1, 2, 3, 5, 6, 7)),
+        (2, 2, "moderate", (0, 1, 2, 3, 4, 5, 6, 7, 8))]
+    assert ["secret" in prompt for prompt in played.prompts] == [False] * 9 + [True]
     assert [a.persona.name for a in played.debate.agents] == [
         "Affirmative side", "Negative side", "Moderator", "Affirmative side 2", "Negative side 2"]
     assert "You disagree" not in played.prompts[2]
@@ -143,21 +115,9 @@ def test_what_was_on_record_before_the_debate_is_no_round():
     assert "Round 1" in played.prompts[2]
 
 
-def scripted(verdicts):
-    """A moderator that says these answers, round after round, and a judge that says B."""
-    given = iter(verdicts)
-
-    def say(request):
-        if request.purpose == "moderate":
-            return json.dumps({"preference": "No", "supported_side": "", "reason": "", "answer": next(given)})
-        if request.purpose == "judge":
-            return json.dumps({"answer": "B", "reason": "r"})
-        return "Final answer: " + "AB"[request.agent]
-    return say
-
-
 def test_debaters_that_hold_a_form_end_with_an_answer(run_debate):
     styles = 'styles = [{use = "mad.side", max_characters = 70}, "mad.moderator"]'
-    requests = run_debate('paradigm = "mad.tit_for_tat"\n' + styles, scripted(["(A)"]))[1]
+    requests = run_debate('paradigm = "mad.tit_for_tat"\n' + styles, lambda request: (
+        verdict("(A)") if request.purpose == "moderate" else "Final answer: A"))[1]
     assert all("{0,70}" in r.form["regex"] for r in requests[:2])
     assert "json_schema" in requests[2].form

@@ -21,13 +21,10 @@ def table(replies, rounds=3, **options):
                    "rounds": rounds, "replies": replies, **options})
 
 
-@pytest.mark.parametrize(("p", "weight"), [
-    (0.6, "0.1"), (0.61, "0.3"), (0.79, "0.3"), (0.8, "0.5"), (0.89, "0.5"), (0.9, "0.8"), (0.99, "0.8"),
-    (1, "1"),
-    (0.0, "0.1"), (None, "0.1"), (1.7, "1"), (-1, "0.1"),
-])
-def test_recalibration_table(p, weight):
-    assert recalibrated(p) == Fraction(weight)
+@pytest.mark.parametrize(("weight", "confidences"), [
+    ("0.1", (0.6, 0.0, None, -1)), ("0.3", (0.61, 0.79)), ("0.5", (0.8, 0.89)), ("0.8", (0.9, 0.99)), ("1", (1, 1.7))])
+def test_recalibration_table(weight, confidences):
+    assert {recalibrated(p) for p in confidences} == {Fraction(weight)}
 
 
 @pytest.mark.parametrize(("keys", "confidences", "options", "winner", "tie", "scores"), [
@@ -52,49 +49,32 @@ def test_an_unread_answer_is_not_unanimity_and_the_early_stop_can_be_switched_of
     assert len(played.requests) == 6
 
 
-def test_groups_stand_largest_first_and_hold_the_own_message():
-    played = table({0: [said("A", .9, "r0")] * 2, 1: [said("B", .8, "r1")] * 2,
-                    2: [said("B", .7, "r2")] * 2}, 2)
+def test_groups_stand_largest_first_hold_the_own_message_and_those_that_cannot_be_read_come_last():
+    played = table({0: [said("A", .9, "r0")] * 2, 1: [said("B", .8, "r1")] * 2, 2: [said("B", .7, "r2")] * 2}, 2)
     assert {m.seen for m in played.messages if m.round == 2} == {(1, 2, 0)}
-    prompt = played.prompts[3]
-    order = ["2 participants with the answer B", "r1", "Confidence: 0.8", "r2",
-             "1 participant with the answer A",
-             "r0", "Confidence: 0.9"]
-    places = [prompt.index(text) for text in order]
+    places = [played.prompts[3].index(text) for text in (
+        "2 participants with the answer B", "r1", "Confidence: 0.8", "r2", "1 participant with the answer A", "r0",
+        "Confidence: 0.9")]
     assert places == sorted(places)
-
-
-def test_three_answers_are_all_shown_in_agent_order_unless_the_two_largest_groups_are_asked_for():
-    replies = {i: [said(k, reasoning=f"r{i}")] * 2 for i, k in enumerate("CAB")}
-    played = table(replies, 2)
-    assert "r2" in played.prompts[3]
-    assert played.messages[3].seen == (0, 1, 2)
-    hidden = table(replies, 2, visibility=Grouped(groups=2))
-    assert all("r2" not in prompt and "r0" in prompt for prompt in hidden.prompts[3:])
-
-
-def test_unread_messages_come_last_and_claim_no_answer():
-    played = table({0: ["no idea {"] * 2, 1: [said("B")] * 2, 2: [said("B")] * 2}, 2,
-                   styles=[Discussion()], answers=OneLetter())
+    played = table({0: ["no idea {"] * 2, 1: [said("B")] * 2, 2: [said("B")] * 2}, 2, answers=OneLetter())
     assert played.messages[3].seen == (1, 2, 0)
     assert "(none that can be read)" in played.prompts[3]
 
 
+@pytest.mark.parametrize(("groups", "shown"), [(None, "r0 r1 r2"), (2, "r0 r1")])
+def test_three_answers_are_all_shown_in_agent_order_unless_the_two_largest_groups_are_asked_for(groups, shown):
+    replies = {i: [said(k, reasoning=f"r{i}")] * 2 for i, k in enumerate("CAB")}
+    played = table(replies, 2, visibility=Grouped(groups=groups) if groups else Grouped())
+    assert [" ".join(r for r in ("r0", "r1", "r2") if r in prompt) for prompt in played.prompts[3:]] == [shown] * 3
+
+
 @pytest.mark.parametrize(("value", "number"), [
-    (0.8, .8), ("0.8", .8), ("85%", .85), ("85 %", .85), (85, .85), (1.2, 1.0), (-3, 0.0),
-    ("about .7", .7), ("high", None), (None, None), (True, None), ([], None), (float("nan"), None),
-    (float("inf"), None), (10 ** 400, None), (1, 1.0),
-])
+    (0.8, .8), ("0.8", .8), ("85%", .85), ("85 %", .85), (85, .85), (1.2, 1.0), (-3, 0.0), ("about .7", .7),
+    ("high", None), (None, None), (True, None), ([], None), (float("nan"), None), (float("inf"), None),
+    (10 ** 400, None), (1, 1.0)])
 def test_confidences_in_the_wild(value, number):
     assert share(value) == number
 
-
-def test_broken_json_is_read_and_prose_is_flagged():
-    assert read("Sure: {'answer': 'B', 'confidence': '85%', 'reasoning': 'x',}").answer == "B"
-    assert read("It is B.").data == {"reconcile": {"unparsed": True}}
-
-
-# Convincing samples
 
 TRAIN = [Sample(f"t{i}", f"train {i}?", metadata={"explanation": f"why {i}"}) for i in range(6)]
 
@@ -114,32 +94,22 @@ def learner(request):
     """Errs on every training question but the first, and believes explanations but the second's."""
     text = str(request.messages)
     right = "train 0?" in text or ("An expert explains" in text and "why 1" not in text)
-    return said("A" if right else "B") if request.purpose == "convince" else said("C", .5,
-                                                                                  f"I am {request.model}")
+    if request.purpose == "convince":
+        return said("A" if right else "B")
+    return said("C", .5, f"I am {request.model}")
 
 
 def convinced(**options):
-    return play(styles=[Discussion(convincing=2, **options)], visibility=Grouped(), decision=Weighted(),
-                agents=2,
+    return play(styles=[Discussion(convincing=2, **options)], visibility=Grouped(), decision=Weighted(), agents=2,
                 models=("one", "two"), dataset=Both(), answers=OneLetter(), replies=learner)
 
 
-def test_samples_whose_explanation_corrected_a_model_are_shown_to_the_others():
+def test_samples_whose_explanation_corrected_a_model_are_shown_to_the_others_and_no_more_are_tried_than_wanted():
     played = convinced()
     for prompt in [p for r, p in zip(played.requests, played.prompts, strict=True) if r.purpose == "discuss"]:
-        assert "why 2" in prompt
-        assert "why 3" in prompt
-        assert not any(f"why {i}" in prompt for i in (0, 1, 4, 5))
-
-
-def test_mining_stops_at_the_number_wanted_and_is_no_part_of_the_debate():
-    played = convinced()
-    mining = [r for r in played.requests if r.purpose == "convince"]
-    assert len(mining) == 2 * (1 + 2 + 2 + 2)
-    assert played.result.calls == 2
-
-
-def test_mining_looks_at_no_more_samples_than_told():
+        assert [i for i in range(6) if f"why {i}" in prompt] == [2, 3]
+    assert sum(r.purpose == "convince" for r in played.requests) == 2 * (1 + 2 + 2 + 2)
+    assert played.result.calls == 2  # they are no part of the debate
     assert sum(r.purpose == "convince" for r in convinced(look_at=2).requests) == 2 * (1 + 2)
 
 
@@ -157,7 +127,8 @@ def test_a_note_is_shown_before_the_groups_and_is_nobodys_answer():
     assert prompt.count("1 participant with") == 3
 
 
-@pytest.mark.parametrize("text",
-                         ['{"reasoning": "cut off at', '{"confidence": 0.9}', '{"steps": [1, 2], "confidence": 7}'])
-def test_a_confidence_is_never_taken_for_the_answer(text):
-    assert read(text).answer == ""
+@pytest.mark.parametrize(("text", "answer"), [
+    ('{"reasoning": "cut off at', ""), ('{"confidence": 0.9}', ""), ('{"steps": [1, 2], "confidence": 7}', ""),
+    ("It is B.", None), ("Sure: {'answer': 'B', 'confidence': '85%', 'reasoning': 'x',}", "B")])
+def test_broken_json_is_read_prose_is_flagged_and_a_confidence_is_never_taken_for_the_answer(text, answer):
+    assert (read(text).answer, read(text).data) == (answer, {} if answer else {"reconcile": {"unparsed": True}})
