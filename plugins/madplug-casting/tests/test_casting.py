@@ -10,11 +10,6 @@ from madplug_testing import play
 MODELS = ("strong", "middle", "weak")
 
 
-def SparseGraph(**options):
-    """The visibility of a sibling, where it is installed."""
-    return pytest.importorskip("madplug_sparse").SparseGraph(**options)
-
-
 def cast(casting, agents=6, models=MODELS, **settings):
     """The models of the agents, by sample."""
     samples = [Sample(f"q{i}", "?") for i in range(4)]
@@ -23,24 +18,18 @@ def cast(casting, agents=6, models=MODELS, **settings):
     return [tuple(a.model for a in result.agents) for result in played.store.results()]
 
 
-def test_a_deal_keeps_every_models_share():
+def test_a_deal_keeps_every_models_share_and_independent_draws_may_repeat_a_model():
     assert {tuple(sorted(Counter(c).items())) for c in cast(Random(per="sample"))} == {
         (("middle", 2), ("strong", 2), ("weak", 2))}
-
-
-def test_a_cast_stays_together_for_the_study():
-    assert len(set(cast(Random(), repeats=3))) == 1
-    assert len({cast(Random(), seed=s)[0] for s in range(5)}) > 1
-
-
-def test_every_sample_may_have_its_own_cast():
-    assert len(set(cast(Random(per="sample")))) > 1
-    assert cast(Random(per="sample"), seed=3) == cast(Random(per="sample"), seed=3)
-
-
-def test_independent_draws_may_repeat_a_model():
     casts = [c for s in range(5) for c in cast(Random(per="sample", draw="independent"), seed=s, agents=3)]
     assert any(len(set(c)) < 3 for c in casts)
+
+
+def test_a_cast_stays_together_for_the_study_unless_every_sample_has_its_own():
+    assert len(set(cast(Random(), repeats=3))) == 1
+    assert len({cast(Random(), seed=s)[0] for s in range(5)}) > 1
+    assert len(set(cast(Random(per="sample")))) > 1
+    assert cast(Random(per="sample"), seed=3) == cast(Random(per="sample"), seed=3)
 
 
 @pytest.mark.parametrize(("options", "graph", "models"), [
@@ -49,21 +38,17 @@ def test_independent_draws_may_repeat_a_model():
     ({}, {"topology": "edges", "edges": ((0, 2), (1, 2)), "directed": True}, ("middle", "weak", "strong")),  # is heard
     ({}, {"topology": "full"}, MODELS)])  # where all seats are equal, the strongest comes first
 def test_the_strongest_sits_where_most_connections_meet(options, graph, models):
-    assert cast(Central(**options), agents=3, visibility=SparseGraph(**graph))[0] == models
+    sparse = pytest.importorskip("madplug_sparse")
+    assert cast(Central(**options), agents=3, visibility=sparse.SparseGraph(**graph))[0] == models
+    cell = type("Cell", (), {"models": MODELS})
+    assert list(Central(order=("big",)).check(cell)) == [
+        "'order' names 'big', which no agent uses; debate.models has strong, middle, weak"]
 
 
 @pytest.mark.parametrize("casting", [Random(), Random(draw="independent"), Central()])
 def test_a_debate_without_models_is_cast_without_models(casting):
     silent = made(Style, moves=frozenset({"improve"}), respond=lambda self, debate, turn, view: Reply("A"))
     assert cast(casting, agents=2, models=(), styles=[silent])[0] == (None, None)
-
-
-def test_an_order_of_models_that_do_not_play_is_a_problem():
-    class Cell:
-        models = MODELS
-
-    assert list(Central(order=("big",)).check(Cell())) == [
-        "'order' names 'big', which no agent uses; debate.models has strong, middle, weak"]
 
 
 def test_a_cast_per_repeat_is_one_for_all_samples_of_it():
@@ -85,13 +70,10 @@ def test_every_call_is_answered_by_a_model_drawn_for_it_and_on_record_with_the_m
     counts = Counter(m.model for m in played.messages)
     assert all(10 <= counts[model] <= 30 for model in MODELS)
     assert len({tuple(m.model for m in played.transcript.by(agent)) for agent in (0, 1, 2)}) == 3
-
-
-def test_the_draw_follows_the_seed_and_the_question():
-    models = [[m.model for m in per_call(**given).messages] for given in (
-        {}, {}, {"seed": 1}, {"sample": Sample("q2", "?")})]
-    assert models[0] == models[1]
-    assert len({str(drawn) for drawn in models}) == 3
+    again, other_seed, other_question = (str([m.model for m in per_call(**given).messages]) for given in (
+        {}, {"seed": 1}, {"sample": Sample("q2", "?")}))
+    assert again == str([m.model for m in played.messages])
+    assert len({again, other_seed, other_question}) == 3
 
 
 def test_a_call_that_names_a_model_keeps_it():

@@ -80,20 +80,14 @@ def scored(metric):
     return scores
 
 
-def sums(scores, *parts):
-    return tuple(sum(score[part] or 0 for score in scores) for part in parts)
-
-
 def test_the_figures_of_the_worked_example():
-    assert sums(scored(Conformity()), "conforming", "opportunities") == (2, 3)
-    assert sums(scored(Flips()), "TF", "TT", "FT", "FF") == (3, 2, 0, 7)
-    assert sums(scored(Agreement()), "unanimous") == (1,)
+    for metric, sums in ((Conformity(), {"conforming": 2, "opportunities": 3}), (Agreement(), {"unanimous": 1}),
+                         (Flips(), {"TF": 3, "TT": 2, "FT": 0, "FF": 7})):
+        scores = scored(metric)
+        assert {part: sum(score[part] or 0 for score in scores) for part in sums} == sums
     assert (scored(OracleGap()), scored(Collapse())) == ([0, 0, 0], [1, 0, 1])
-
-
-def test_the_gap_counts_a_right_answer_that_is_outvoted():
-    assert OracleGap().score(debate_from("AB AB AC"), ["C"]) == 1
-    assert OracleGap().score(debate_from("AB AB AC"), []) is None
+    outvoted = debate_from("AB AB AC")
+    assert (OracleGap().score(outvoted, ["C"]), OracleGap().score(outvoted, [])) == (1, None)
 
 
 @pytest.mark.parametrize("rows", ["AB AB", "AC BC", "A- -A"])

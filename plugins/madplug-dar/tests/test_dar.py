@@ -6,7 +6,7 @@ import pytest
 
 from madplug import Completion, Plan
 from madplug_dar import Retained, Retention, Revise
-from madplug_dar.retention import read_names
+from madplug_dar.retention import most_common, read_names
 from madplug_som import Exchange
 from madplug_testing import debate_from, play
 from madplug_visibility import Everything, PreviousRound
@@ -41,6 +41,7 @@ def test_calls_are_answers_and_a_filter_for_each_round_of_debate(rounds, agents,
     plan = Plan(agents=agents, rounds=rounds, turns=agents)
     assert agents * rounds + Retained(inner=Everything()).calls(plan) == calls
     assert Retained(inner=Everything(), mode="vote").calls(plan) == 0
+    assert debated(agents=1, answers="AAA").result.calls == 3  # one agent has nothing to choose from
 
 
 @pytest.mark.parametrize("reply", ["Agents 1 and 2", "[nobody]", "[]", "", "[Agent 2] no: [Agent 9]"])
@@ -56,15 +57,13 @@ def test_the_last_list_counts(text, names):
     assert read_names(text) == names
 
 
-@pytest.mark.parametrize(("mode", "expected"), [
-    ("nonvote", [{2, 3}, {2, 3}, {3}, {2}]), ("vote", [{1}, {0}, {0, 1}, {0, 1}])])
-def test_a_vote_chooses_without_a_call(mode, expected):
-    played = debated(mode=mode)
+@pytest.mark.parametrize(("mode", "answers", "expected"), [
+    ("nonvote", "AABC" * 3, [{2, 3}, {2, 3}, {3}, {2}]), ("vote", "AABC" * 3, [{1}, {0}, {0, 1}, {0, 1}]),
+    # where all agree there is nobody without the majority, and all are kept
+    ("nonvote", "A" * 12, [{1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {0, 1, 2}])])
+def test_a_vote_chooses_without_a_call(mode, answers, expected):
+    played = debated(answers=answers, mode=mode)
     assert (heard(played), played.result.calls) == (expected, 12)
-
-
-def test_where_all_agree_there_is_nobody_without_the_majority_and_all_are_kept():
-    assert heard(debated(answers="A" * 12, mode="nonvote"))[0] == {1, 2, 3}
 
 
 def test_the_likelier_half_is_kept_and_likelihoods_travel_with_replies():
@@ -84,10 +83,6 @@ def test_likelihoods_travel_to_the_filter():
     assert played.requests[2].messages[-1]["content"] == "Agent 1:\nA\nnll 0.2500\n\nAgent 2:\nA\nnll 0.2500"
 
 
-def test_one_agent_has_nothing_to_choose_from():
-    assert debated(agents=1, answers="AAA").result.calls == 3
-
-
 def test_the_filter_works_in_any_debate():
     exchange = Exchange(first="<q>", exchange="{answers}", block="{content}", note="{content}")
     played = debated(["[Agent 3]"] * 2, style=exchange, likelihood=False)
@@ -96,7 +91,5 @@ def test_the_filter_works_in_any_debate():
 
 
 def test_a_tie_of_the_majority_is_drawn_with_the_seed():
-    from madplug_dar.retention import most_common
-
     drawn = {most_common(d, d.transcript.messages) for d in (debate_from("A B", seed=s) for s in range(20))}
     assert drawn == {"A", "B"}

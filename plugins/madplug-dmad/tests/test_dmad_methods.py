@@ -1,27 +1,26 @@
 """Diverse debate: the steps of each method, what is kept, what the others see, and what it costs."""
 
-
 import pytest
+from tests_support import Letter
+from tests_support import made as made_of
 
-from madplug import AnswerFormat, Service, UserError
+from madplug import Service, UserError
 from madplug.debate.cell import BoundStyle
 from madplug_dmad import CCoT, Cot, DDCoT, Io, Methods, Program, StepBack
 from madplug_dmad.program import program_in
-from madplug_sandbox import Execution, Sandbox
+from madplug_sandbox import Execution
 from madplug_testing import play
 
 
-class Number(AnswerFormat):
+class Number(Letter):
     """The last word, when it is a number."""
-
-    name = "number"
-
-    def instruction(self, sample):
-        return "End with a number."
 
     def canonical(self, text, sample):
         last = text.split()[-1] if text.split() else ""
         return last if last.lstrip("-").isdigit() else None
+
+    def pattern(self, sample):
+        return "-?[0-9]+"
 
 
 def block(program):
@@ -45,43 +44,24 @@ def test_calls_are_announced(style, calls):
     assert len(run([style], counting, rounds=1).requests) == calls
 
 
-def test_the_second_step_contains_the_outcome_of_the_first():
-    played = run([StepBack()], ["Work is force times distance.", "so 12"], rounds=1)
+@pytest.mark.parametrize(("last", "key"), [("so 12", "12"), ("no idea", None)])
+def test_the_second_step_contains_the_outcome_of_the_first_and_gives_the_answer(last, key):
+    played = run([StepBack()], ["Work is force times 7", last], rounds=1)
     assert ["Work is force" in prompt for prompt in played.prompts] == [False, True]
-    assert played.messages[0].content == "Principle:\nWork is force times distance.\n\nSolution:\nso 12"
-
-
-@pytest.mark.parametrize(("last", "key"), [("no idea", None), ("it is 9", "9")])
-def test_the_answer_is_read_from_the_last_step_only(last, key):
-    assert run([StepBack()], ["The principle is 7", last], rounds=1).messages[0].key == key
-
-
-def test_a_chat_only_grows_up_to_its_last_message():
-    played = run([Cot(), Io()], {0: ["c1", "c2", "c3"], 1: ["i1", "i2", "i3"]})
-    second, third = [r.messages for r in played.requests if r.agent == 0][1:]
-    assert third[:2] == second[:2]
-    assert "i1" in third[2]["content"]
-    assert "i2" in third[4]["content"]
-    assert "i1" not in third[4]["content"]
-
-
-def test_the_output_of_the_program_is_the_answer():
-    [message] = run([Program()], [block("print(6 * 7)")], rounds=1).messages
-    assert message.key == "42"
-    assert "print(6 * 7)" in message.content
-    assert "Output:\n42" in message.content
+    assert (played.messages[0].content, played.messages[0].key) == (
+        f"Principle:\nWork is force times 7\n\nSolution:\n{last}", key)
 
 
 @pytest.mark.parametrize(("reply", "status", "shown"), [
-    (block("1 / 0"), "error", "division by zero"), (block("x = 1"), "silent", "printed nothing"),
-    (block("while True: pass"), "timeout", "longer than 0.3 seconds"), ("", "error", "no program"),
+    (block("print(6 * 7)"), "ok", "Output:\n42"), (block("1 / 0"), "error", "division by zero"),
+    (block("x = 1"), "silent", "printed nothing"), (block("while True: pass"), "timeout", "longer than 0.3 seconds"),
     (block("import numpy"), "unsupported", "could not be run here"), (block("print('9' * 10**6)"), "output", "printed"),
-    ("I would say it is 9", "error", "no program"), ("print(9)", "error", "no program"),
-    ("```", "error", "no program")])
-def test_a_program_that_fails_gives_no_answer_and_the_others_see_why(reply, status, shown):
+    *((text, "error", "no program") for text in ("I would say it is 9", "print(9)", "```", ""))])
+def test_the_output_of_a_program_is_the_answer_and_of_one_that_fails_the_others_see_why(reply, status, shown):
     [message] = run([Program(seconds=0.3)], [reply], rounds=1).messages
-    assert (message.key, message.data["dmad"]["status"]) == (None, status)
+    assert (message.key, message.data["dmad"]["status"]) == ("42" if status == "ok" else None, status)
     assert shown in message.content
+    assert status != "ok" or "print(6 * 7)" in message.content
 
 
 @pytest.mark.parametrize(("conclude", "printed", "prompts", "key"), [
@@ -101,13 +81,6 @@ def test_programs_are_found_in_replies(text, program):
     assert program_in(text) == program
 
 
-class Says(Sandbox):
-    name = "says"
-
-    async def execute(self, program):
-        return Execution("ok", "99\n")
-
-
 class Echo(Service):
     name = "echo"
 
@@ -115,19 +88,11 @@ class Echo(Service):
         return Execution("ok", program.removeprefix("print"))
 
 
-@pytest.mark.parametrize(("box", "key"), [(Says(), "99"), (Echo(), "(1)")])
-def test_any_service_with_the_method_runs_the_programs_when_it_is_named(box, key):
-    played = play(styles=[Program(sandbox="box")], services={"box": box}, replies=[block("print(1)")], agents=1)
-    assert played.messages[0].answer == key
-
-
-def test_a_service_that_cannot_run_programs_is_refused():
-    class Search(Service):
-        name = "search"
-
-    played = play(styles=[Program(sandbox="box")], services={"box": Search()}, replies=["print(1)"], agents=1,
-                  expect_failure=True)
-    assert all(said in played.result.error for said in ("the service 'box'", "is not a Sandbox"))
+def test_any_service_that_can_run_programs_runs_them_when_it_is_named_and_others_are_refused():
+    made = {"styles": [Program(sandbox="box")], "replies": [block("print(1)")], "agents": 1}
+    assert play(**made, services={"box": Echo()}).messages[0].answer == "(1)"
+    refused = play(**made, services={"box": made_of(Service)}, expect_failure=True).result.error
+    assert all(said in refused for said in ("the service 'box'", "is not a Sandbox"))
 
 
 def test_personas_name_the_methods_in_turn():
@@ -148,19 +113,11 @@ def said(request):
     return "```python\nprint('(B)')\n```" if request.purpose == "program" else "Final answer: A"
 
 
-def test_the_text_methods_cost_twelve_calls_and_three_programs(run_debate):
-    result, requests, _ = run_debate('paradigm = "dmad.text"', said)
-    assert len(requests) == 12
-    programs = [m for m in result.messages if m.agent == 2]
-    assert [(m.data["dmad"]["status"], m.key) for m in programs] == [("ok", "B")] * 3
+def test_the_text_methods_run_three_programs_and_ties_are_broken_at_random(run_debate):
+    result, _, plan = run_debate('paradigm = "dmad.text"', said)
+    assert [(m.data["dmad"]["status"], m.key) for m in result.messages if m.agent == 2] == [("ok", "B")] * 3
     assert (result.decision.key, result.decision.scores) == ("A", {"A": 2, "B": 1})
-
-
-def test_ties_are_broken_at_random(run_debate):
-    replies = {0: ["Final answer: A"], 1: ["p", "Final answer: B"], 2: ["no program"]}
-    result, _, plan = run_debate('paradigm = "dmad.text"\nrounds = 1', replies)
     assert plan.cells[0].decision.options.tie == "random"
-    assert result.decision.tie
 
 
 BOX = '\n[[debate.styles]]\nuse = "dmad.program"\nsandbox = "box"\n'

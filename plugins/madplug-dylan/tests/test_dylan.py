@@ -24,8 +24,6 @@ def listed(text):
     return re.findall(r"^\d+: (.*)$", text, re.MULTILINE)
 
 
-# Ratings and importance
-
 @pytest.mark.parametrize(("text", "count", "ratings"), [
     ("[[1,2]] and at last [[5, 3,1]]", 3, [5, 3, 1]), ("[[4, x, 2.5, -3]]", 4, [4, 0, 0, -3]),
     ("[[5, 3]]", 3, None), ("no list", 1, None), ("[[]]", 1, [0]), ("[5, 3]", 2, None)])
@@ -33,17 +31,19 @@ def test_the_last_list_of_the_right_length_counts(text, count, ratings):
     assert read_ratings(text, count) == ratings
 
 
-@pytest.mark.parametrize(("ratings", "weights"), [
-    ([5, 5], [0.5, 0.5]), ([4, 4, 2], [0.4, 0.4, 0.2]), ([1, 0, 7], [1 / 6, 0, 5 / 6]), ([0, -2], [0.5, 0.5])])
-def test_ratings_become_shares(ratings, weights):
-    assert weights_of(ratings) == pytest.approx(weights)
+def test_ratings_become_shares():
+    for ratings, weights in (([5, 5], [0.5, 0.5]), ([4, 4, 2], [0.4, 0.4, 0.2]), ([1, 0, 7], [1 / 6, 0, 5 / 6]),
+                             ([0, -2], [0.5, 0.5])):
+        assert weights_of(ratings) == pytest.approx(weights)
 
 
 @pytest.mark.parametrize(("third", "first_round", "sums"), [
     ("[[5,3]]", [0.3556, 0.3556, 0.2889], [0.6889, 0.6889, 0.6222]),
     ("[[1,0,7]]", [0.3, 0.2444, 0.4556], [0.6333, 0.5778, 0.7889])])
-def test_importance_flows_back_along_the_ratings(third, first_round, sums):
-    messages = [Message(i, 1, i, i, "draft", key, key=key) for i, key in enumerate("AAB")]
+def test_importance_flows_back_along_the_ratings_from_those_who_answer_as_decided(third, first_round, sums):
+    messages = [Message(i, 1, i, i, "draft", key, key=key) for i, key in enumerate("ABA")]
+    assert importances(messages, "A") == [{0: 0.5, 1: 0.0, 2: 0.5}]
+    assert importances([], "A") == []
     for j, given in enumerate(["[[5,5,5]]", "[[4,4,2]]", third]):
         weights = weights_of(read_ratings(given, 3) or [0, 0, 0])
         rated = {"weights": {str(i): w for i, w in enumerate(weights)}}
@@ -54,36 +54,21 @@ def test_importance_flows_back_along_the_ratings(third, first_round, sums):
     assert [found[0][i] + found[1][i] for i in range(3)] == pytest.approx(sums, abs=1e-4)
 
 
-def test_only_those_who_answer_as_decided_have_importance_in_the_last_round():
-    assert importances([Message(i, 1, i, i, "draft", key, key=key) for i, key in enumerate("ABA")], "A") == [
-        {0: 0.5, 1: 0.0, 2: 0.5}]
-    assert importances([], "A") == []
+def test_ratings_are_of_those_who_wrote_what_was_shown_in_an_order_of_ones_own():
+    orders = set()
 
-
-# The debate
-
-def test_agents_see_the_round_before_shuffled_for_each_their_own_reply_among_it():
-    names = iter([f"r{round}n{i}" for round in (1, 2) for i in range(4)])
-    played = dylan(lambda request: "[1, 2]" if request.purpose == "rank" else next(names), rounds=2)
-    first, second = played.requests[:4], played.requests[4:]
-    assert [len(r.messages) for r in played.requests] == [1] * 8
-    assert all(r.messages[0]["content"] == "the question" for r in first)
-    assert [r.agent for r in first] != [r.agent for r in second]  # an order drawn for each round
-    shown = [listed(r.messages[0]["content"]) for r in second]
-    assert all(sorted(items) == ["r1n0", "r1n1", "r1n2", "r1n3"] for items in shown)  # nothing of the same round
-    assert len(set(map(tuple, shown))) > 1
-    assert all("OF 4" in r.messages[0]["content"] for r in second)
-
-
-def test_ratings_are_of_those_who_wrote_what_was_shown():
     def reply(request):
         items = listed(request.messages[0]["content"])
+        orders.add(tuple(items))
         ratings = ["5" if item == "by 2" else "0" for item in items]
         return f"by {request.agent}" if not items else f"x{request.agent} [[{', '.join(ratings)}]]"
 
     played = dylan(reply, rounds=2)
     rated = [m.data["dylan"]["weights"] for m in played.messages if m.round == 2]
     assert rated == [{"0": 0, "1": 0, "2": 1, "3": 0}] * 4
+    assert len(orders - {()}) > 1
+    assert {tuple(sorted(items)) for items in orders - {()}} == {tuple(f"by {i}" for i in range(4))}
+    assert [r.agent for r in played.requests[:4]] != [r.agent for r in played.requests[4:]]
 
 
 @pytest.mark.parametrize(("agents", "needed"), [(2, 2), (3, 3), (4, 3), (5, 4), (6, 5), (7, 5)])
@@ -105,46 +90,27 @@ def rounds_of_four(request, ranked="[1, 2]"):
     return "same" if any("second" in item for item in listed(text)) else f"second {request.agent}"
 
 
-def test_from_round_three_on_the_two_that_the_ranker_chooses_act():
-    played = dylan(rounds_of_four)
+@pytest.mark.parametrize(("ranked", "acting", "unread"), [
+    ("[1, 2]", {0, 1}, 0), ("[4, 9]", {3}, 0), ("[2,2]", {1}, 0), ("[1, 2] then [3, 1]", {0, 2}, 0), ("none", None, 1),
+    ("[0, 2]", None, 1)])
+def test_from_round_three_on_those_of_the_rankers_last_pair_act_and_without_one_two_are_drawn(ranked, acting, unread):
+    played = dylan(lambda request: rounds_of_four(request, ranked))
     [rank] = [r for r in played.requests if r.purpose == "rank"]
     shown = listed(rank.messages[0]["content"])
     assert sorted(shown) == [f"second {i}" for i in range(4)]
-    last = [m for m in played.messages if m.round == 3]
-    assert {f"second {m.agent}" for m in last} == set(shown[:2])
-    assert (played.result.calls, played.decision.key, played.decision.agreed) == (11, "same", True)
-    assert (played.metrics["unread.ratings"], played.metrics["unread.rankings"]) == (6, 0)
-
-
-@pytest.mark.parametrize(("ranked", "acting", "unread"), [
-    ("[4, 9]", {3}, 0), ("[2,2]", {1}, 0), ("[1, 2] then [3, 1]", {0, 2}, 0), ("none", None, 1), ("[0, 2]", None, 1)])
-def test_the_last_pair_counts_and_without_one_two_are_drawn(ranked, acting, unread):
-    played = dylan(lambda request: rounds_of_four(request, ranked))
-    shown = listed(next(r for r in played.requests if r.purpose == "rank").messages[0]["content"])
     last = {m.agent for m in played.messages if m.round == 3}
     assert len(last) == 2 if acting is None else {f"second {a}" for a in last} == {shown[i] for i in acting}
-    assert played.metrics["unread.rankings"] == unread
+    assert (played.metrics["unread.ratings"], played.metrics["unread.rankings"]) == (4 + len(last), unread)
+    assert (played.result.calls, played.decision.key) == (9 + len(last), "same")
     assert played.decision.agreed == (len(last) == 2)  # one alone does not agree with anybody
-
-
-def test_as_published_those_at_the_places_numbered_like_the_chosen_act():
-    chosen = {m.agent for m in dylan(rounds_of_four).messages if m.round == 3}
-    played = dylan(rounds_of_four, acting="as_published")
-    last = [m for m in played.messages if m.round == 3]
-    assert set(last[0].data["dylan"]["chosen"]) == chosen
-    assert {m.agent for m in last} != chosen
-    assert len(last) == 2
-
-
-def test_two_that_remain_are_not_ranked_again():
-    texts = iter(f"t{i}" for i in range(20))
-    played = dylan(lambda request: "[1, 2]" if request.purpose == "rank" else next(texts), rounds=5)
-    assert played.result.calls == 4 + 4 + 1 + 2 + 2 + 2
-    assert len({m.agent for m in played.messages if m.round > 2}) == 2
+    published = [m for m in dylan(lambda request: rounds_of_four(request, ranked), acting="as_published").messages
+                 if m.round == 3]  # those at the places that are numbered like the chosen
+    assert set(published[0].data["dylan"]["chosen"]) == last
+    assert ranked != "[1, 2]" or {m.agent for m in published} != last
 
 
 @pytest.mark.parametrize(("agents", "rounds", "calls"), [(4, 3, 11), (7, 3, 17), (4, 5, 15), (3, 3, 9), (2, 3, 6)])
-def test_check_counts_the_calls_of_a_debate_without_agreement(run_debate, agents, rounds, calls):
+def test_check_counts_the_calls_without_agreement_and_two_are_not_ranked_again(run_debate, agents, rounds, calls):
     replies = iter(f"[1, 2] Final answer: {i}" for i in range(100))
     result, requests, plan = run_debate(f'paradigm = "dylan.debate"\nagents = {agents}\nrounds = {rounds}',
                                         lambda request: next(replies), answers="number", choices=None, reference="1")
@@ -158,8 +124,6 @@ def test_an_unreadable_reply_never_wins(rows, key, agreed, tie):
     decision = Consensus().at_end(debate_from(rows))
     assert (decision.key, decision.agreed, decision.tie) == (key, agreed, tie)
 
-
-# Teams
 
 STUDY = """
 dataset = {{use = "files.table", path = "q.jsonl", answers = "choice", columns = {{group = "subject"}}}}
@@ -188,14 +152,14 @@ def test_a_team_of_each_subject_is_chosen_by_importance_in_an_earlier_study(prog
         Path(f"{name}.toml").write_text(STUDY.format(url=endpoint.url, more=more))
         done = program("run", f"{name}.toml", "--output", name)
         with open_study(name) as study:
-            return done, [[a.persona.name for a in r.agents] for r in study.results()]
+            return [[a.persona.name for a in r.agents] for r in study.results()], done.output
 
     with running_endpoint(reply) as endpoint:
         run("first", "agents = 3")
         team = 'personas = [{use = "dylan.team", study = "first"%s}]\nagents = %d'
-        assert run("per-group", team % ("", 2))[1] == [["Doctor", "Lawyer"]] * 2 + [["Economist", "Doctor"]]
-        assert run("per-study", team % (', per = "study"', 2))[1] == [["Doctor", "Lawyer"]] * 3
-        assert "3 personas to choose from" in run("many", team % ("", 4))[0].output
+        assert run("per-group", team % ("", 2))[0] == [["Doctor", "Lawyer"]] * 2 + [["Economist", "Doctor"]]
+        assert run("per-study", team % (', per = "study"', 2))[0] == [["Doctor", "Lawyer"]] * 3
+        assert "3 personas to choose from" in run("many", team % ("", 4))[1]
 
 
 @pytest.mark.skipif(not TRACES.is_dir(), reason="no recorded debates beside the checkout")

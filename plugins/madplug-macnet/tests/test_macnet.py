@@ -14,17 +14,11 @@ MARKED = {"draft": "draft", "criticise": "on {solution}", "refine": "{solution} 
           "block": "{content}"}
 
 
-def held(agents=4, replies=None, **options):
-    """Every message is called after its author, its kind and its number."""
-    def said(request):
-        kind = "c" if request.purpose == "review" else "s"
-        return f"{kind}{request.agent}"
-
+def held(agents=4, **options):
+    """Every message is called after its kind and its author."""
     return play(turns=Graph(**options), visibility=Along(), styles=[Node(**MARKED)], decision=Last(), agents=agents,
-                replies=replies or said)
+                replies=lambda request: f"{'c' if request.purpose == 'review' else 's'}{request.agent}")
 
-
-# Graphs
 
 @pytest.mark.parametrize(("topology", "of_four", "of_eight"), [
     ("chain", 7, 15), ("star", 8, 16), ("tree", 8, 16), ("layered", 13, 33), ("mesh", 15, 63)])
@@ -39,8 +33,10 @@ def test_a_thousand_agents_are_counted(topology, edges, calls):
     assert (len(edges_of(topology, 1000)), Graph(topology=topology).turns(1000, 1)) == (edges, calls)
 
 
-def test_a_chain_of_a_thousand_agents_runs():
-    assert held(1000).result.calls == 1999
+def test_a_chain_of_a_thousand_agents_runs_and_no_request_grows_with_them():
+    played = held(1000)
+    assert played.result.calls == 1999
+    assert max(map(len, played.prompts)) < 15
 
 
 def test_layers_are_equal_but_for_the_first():
@@ -65,8 +61,6 @@ def test_random_edges_are_drawn_from_all_pairs_and_cost_no_more_than_a_mesh():
     assert sinks_of(3, [(0, 1)]) == [1, 2]
 
 
-# What is sent
-
 @pytest.mark.parametrize(("topology", "prompts", "keys"), [
     ("chain", ["draft", "on s0", "s0 c1", "on s1", "s1 c2"], ["s0", None, "s1", None, "s2"]),
     # a node merges what it wrote for all its inputs, whatever their layer, and the last agent several sinks
@@ -85,11 +79,6 @@ def test_the_temperature_falls_with_depth_unless_it_is_the_models_own():
     assert held(3, topology="star").requests[-1].params == {"temperature": 0}
     plain = play(turns=Graph(), visibility=Along(), styles=[Node(cooling=False)], agents=2, replies=lambda r: "x")
     assert {str(r.params) for r in plain.requests} == {"{}"}
-
-
-def test_a_request_does_not_grow_with_the_number_of_agents():
-    assert len({len(prompt) for prompt in held(60).prompts[5:15]}) == 1
-    assert max(map(len, held(60).prompts)) < 15
 
 
 def test_check_refuses_what_costs_more_than_was_thought_of():

@@ -57,13 +57,6 @@ def test_a_model_that_cannot_be_used_at_all_fails_the_debate():
         play(styles=[Propose()], replies=reply)
 
 
-@pytest.mark.parametrize(("paradigm", "calls"), [
-    ("mixture", 13), ("lite", 7), ("self", 7), ("self_seq", 39), ("ranker", 13)])
-def test_check_counts_the_calls_that_are_made(run_debate, paradigm, calls):
-    result, requests, plan = run_debate(f'paradigm = "moa.{paradigm}"', lambda r: "Final answer: A")
-    assert plan.cells[0].worst_calls() == result.calls == len(requests) == calls
-
-
 @pytest.mark.parametrize(("samples", "aggregations"), [(1, 1), (6, 1), (7, 2), (16, 5), (30, 9)])
 def test_a_window_of_six_keeps_three_places_for_the_synthesis(samples, aggregations):
     decision = AggregateSequence(**SHORT)
@@ -77,10 +70,7 @@ def test_a_window_of_six_keeps_three_places_for_the_synthesis(samples, aggregati
         assert items[:3] == [f"{i}. S{step}" for i in (1, 2, 3)]
         assert items[3:] == [f"{i}. s{3 * step + 2 + i}" for i in range(4, 4 + min(3, samples - 6 - 3 * step))]
     assert played.decision.answer == f"S{aggregations - 1}"
-
-
-def test_a_window_has_room_for_further_answers():
-    with pytest.raises(Exception, match="'repeat' has to be less than 'window'"):
+    with pytest.raises(ValueError, match="'repeat' has to be less than 'window'"):
         AggregateSequence(window=3, repeat=3)
 
 
@@ -92,12 +82,3 @@ def test_the_ranker_s_choice_is_returned_unchanged_or_else_the_first(said, chose
     assert played.requests[-1].messages == ({"role": "user", "content": "1. a\n2. b\n3. c"},)
     assert (played.decision.answer, played.decision.fallback) == (chosen, bool(unread))
     assert (played.metrics["l.unread"], played.metrics["l.failed"]) == (unread, 0)
-
-
-def test_it_works_with_choices_numbers_and_texts(run_on_endpoint, kind_of_answer):
-    answers, row, key = kind_of_answer
-    for paradigm in ("lite", "ranker"):
-        [result], _ = run_on_endpoint(RUN % paradigm, [row], models="xy", answers=answers, replies=lambda body: (
-            "2" if "the best?" in str(body) else f"Final answer: {key}"))
-        assert result.decision.answer
-        assert result.decision.agreed

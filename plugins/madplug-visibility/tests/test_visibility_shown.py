@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import Cast, Openings, Reviews
 
-from madplug import Message, Persona, Review, Transcript, Turn
-from madplug_testing import debate_from, play, transcript_from
+from madplug import Message, Persona, Reply, Review, Style
+from madplug_testing import debate_from, play
 from madplug_turns import DrafterFirst, RoundRobin, Simultaneous
 from madplug_turns import InnerDebate as InnerTurns
-from madplug_visibility import Everything, InnerDebate, Own, PreviousRound, Relay, Report
+from madplug_visibility import BlindFirstRound, Everything, InnerDebate, Own, PreviousRound, Relay, Report
 
 NOTES = Reviews(lambda debate: Review(say="a note"))
 
@@ -21,9 +21,8 @@ def seen(visibility, turns, *, agents=3, rounds=1, extensions=(), personas=()):
     return [list(m.seen) for m in played.messages if m.agent is not None and m.round > 0]
 
 
-# The tables of the paradigms: three agents, message ids in the order of speech
-
 @pytest.mark.parametrize(("visibility", "turns", "agents", "rounds", "shown"), [
+    # the tables of the paradigms: what the first turns are shown
     (Everything(), RoundRobin(), 3, 1, [[], [0], [0, 1]]),
     (Relay(), RoundRobin(), 3, 2, [[], [0], [1], [0, 2]]),
     (Report(), DrafterFirst(), 3, 2, [[], [0], [0], [0, 1, 2], [0, 1, 3]]),
@@ -33,80 +32,54 @@ def seen(visibility, turns, *, agents=3, rounds=1, extensions=(), personas=()):
     # one's own comes first
     (PreviousRound(), Simultaneous(), 3, 3, [[], [], [], [0, 1, 2], [1, 0, 2], [2, 0, 1], [3, 4, 5], [4, 3, 5],
                                              [5, 3, 4]]),
-    (Own(), RoundRobin(), 3, 2, [[], [], [], [0], [1], [2]])])
+    (Own(), RoundRobin(), 3, 2, [[], [], [], [0], [1], [2]]),
+    # few agents
+    (Relay(), RoundRobin(), 1, 2, [[], [0]]), (Report(), DrafterFirst(), 1, 2, [[], [0]]),
+    (InnerDebate(), InnerTurns(inner=1), 2, 2, [[], [0], [0, 1], [0, 1, 2]])])
 def test_who_is_shown_what(visibility, turns, agents, rounds, shown):
     assert seen(visibility, turns, agents=agents, rounds=rounds)[:len(shown)] == shown
 
 
-def test_relay_with_all_history_piles_up():
-    assert seen(Relay(history="all"), RoundRobin(), rounds=3)[7] == [0, 1, 3, 4, 6]
-    assert seen(Relay(history="last"), RoundRobin(), rounds=3)[7] == [1, 4, 6]
+@pytest.mark.parametrize(("visibility", "turns", "agents", "message", "shown"), [
+    # windows count rounds back and show the current one
+    (Everything(window=0), RoundRobin(), 2, 7, [6]), (Everything(window=1), RoundRobin(), 2, 7, [4, 5, 6]),
+    (Everything(window=2), RoundRobin(), 2, 7, [2, 3, 4, 5, 6]),
+    (Everything(window=None), RoundRobin(), 2, 7, [0, 1, 2, 3, 4, 5, 6]),
+    (Own(window=1), RoundRobin(), 3, 6, [3]), (Relay(window=1, history="all"), RoundRobin(), 3, 6, [3, 5]),
+    (Report(window=1), DrafterFirst(), 3, 7, [3, 4, 6]), (InnerDebate(window=1), InnerTurns(inner=1), 3, 6, [3, 4, 5]),
+    # a relay with all its history piles up
+    (Relay(history="all"), RoundRobin(), 3, 7, [0, 1, 3, 4, 6]), (Relay(history="last"), RoundRobin(), 3, 7, [1, 4, 6]),
+    # the round before is all that is shown of others
+    (PreviousRound(window=2), Simultaneous(), 3, 6, [3, 4, 5]),
+    (PreviousRound(own="all"), Simultaneous(), 3, 6, [0, 3, 4, 5]),
+    (PreviousRound(own="all", window=1), Simultaneous(), 3, 6, [3, 4, 5])])
+def test_what_a_later_message_is_shown(visibility, turns, agents, message, shown):
+    assert seen(visibility, turns, agents=agents, rounds=4)[message] == shown
 
-
-def test_two_agents_and_one_agent_have_nobody_to_relay_to():
-    assert seen(Relay(), RoundRobin(), agents=1, rounds=2) == [[], [0]]
-    assert seen(InnerDebate(), InnerTurns(inner=1), agents=2, rounds=2) == [[], [0], [0, 1], [0, 1, 2]]
-    assert seen(Report(), DrafterFirst(), agents=1, rounds=2) == [[], [0]]
-
-
-# The window
-
-@pytest.mark.parametrize(("window", "expected"), [
-    (0, [6]), (1, [4, 5, 6]), (2, [2, 3, 4, 5, 6]), (None, [0, 1, 2, 3, 4, 5, 6])])
-def test_windows_count_rounds_back_and_show_the_current_one(window, expected):
-    assert seen(Everything(window=window), RoundRobin(), agents=2, rounds=4)[7] == expected
-
-
-def test_every_visibility_keeps_to_its_window():
-    assert seen(Own(window=1), RoundRobin(), rounds=3)[6] == [3]
-    assert seen(Relay(window=1, history="all"), RoundRobin(), rounds=3)[6] == [3, 5]
-    assert seen(Report(window=1), DrafterFirst(), rounds=3)[7] == [3, 4, 6]
-    assert seen(InnerDebate(window=1), InnerTurns(inner=1), rounds=3)[6] == [3, 4, 5]
-
-
-def test_the_round_before_is_all_that_previous_round_shows_of_others():
-    assert seen(PreviousRound(window=2), Simultaneous(), rounds=3)[6] == [3, 4, 5]
-    assert seen(PreviousRound(own="all"), Simultaneous(), rounds=3)[6] == [0, 3, 4, 5]
-    assert seen(PreviousRound(own="all", window=1), Simultaneous(), rounds=3)[6] == [3, 4, 5]
-
-
-# Messages without an author
 
 EVERY = [Everything(), Own(), PreviousRound(), Relay(), Report(), InnerDebate()]
+RULE = Message(0, 0, 0, None, "say", "a rule of the game")
+SEEDS = [Message(0, 0, 0, i, "draft", f"seed {i}", key="x") for i in range(3)]
+PEOPLE = Cast(Persona("a"), Persona("b"), Persona("n", role="neutral", votes=False))
 
 
-@pytest.mark.parametrize("visibility", EVERY)
-def test_notes_are_shown_to_everybody(visibility):
-    shown = seen(visibility, RoundRobin(), agents=2, rounds=2, extensions=[NOTES])
-    assert all(2 in ids for ids in shown[2:])
+@pytest.mark.parametrize(("visibility", "turns", "more", "shown"), [
+    *((visibility, RoundRobin(), {"agents": 2, "rounds": 2, "extensions": [NOTES]}, None) for visibility in EVERY),
+    # notes age, and openings of the task do not
+    (Everything(window=1), RoundRobin(), {"agents": 1, "rounds": 3, "extensions": [NOTES, Openings(RULE)]},
+     [[0], [0, 1, 2], [0, 3, 4]]),
+    (PreviousRound(window=1), RoundRobin(), {"agents": 1, "rounds": 3, "extensions": [NOTES, Openings(RULE)]},
+     [[0], [0, 1, 2], [0, 3, 4]]),
+    # seeded answers are treated like a round before the first
+    (PreviousRound(), Simultaneous(), {"extensions": [Openings(*SEEDS)]}, [[0, 1, 2], [1, 0, 2], [2, 0, 1]]),
+    (Relay(), RoundRobin(), {"extensions": [Openings(*SEEDS)]}, [[0, 2], [1, 3], [2, 4]]),
+    (Everything(window=1), RoundRobin(), {"extensions": [Openings(*SEEDS)]}, [[0, 1, 2], [0, 1, 2, 3]]),
+    # a neutral agent is the centre
+    (Report(), DrafterFirst(), {"personas": [PEOPLE], "rounds": 2}, [[], [0], [0], [0, 1, 2]])])
+def test_what_is_shown_of_notes_openings_and_neutral_agents(visibility, turns, more, shown):
+    found = seen(visibility, turns, **more)
+    assert found[:len(shown)] == shown if shown else all(2 in ids for ids in found[2:])
 
-
-def test_notes_age_and_openings_of_the_task_do_not():
-    opening = Message(0, 0, 0, None, "say", "a rule of the game")
-    extensions = [NOTES, Openings(opening)]
-    shown = seen(Everything(window=1), RoundRobin(), agents=1, rounds=3, extensions=extensions)
-    assert shown == [[0], [0, 1, 2], [0, 3, 4]]
-    shown = seen(PreviousRound(window=1), RoundRobin(), agents=1, rounds=3, extensions=extensions)
-    assert shown[2] == [0, 3, 4]
-
-
-def test_seeded_answers_are_treated_like_a_round_before_the_first():
-    seeds = [Message(0, 0, 0, i, "draft", f"seed {i}", key="x") for i in range(3)]
-    given = [Openings(*seeds)]
-    assert seen(PreviousRound(), Simultaneous(), extensions=given) == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
-    assert seen(Relay(), RoundRobin(), extensions=given)[0] == [0, 2]
-    assert seen(Everything(window=1), RoundRobin(), rounds=2, extensions=given)[3] == [3, 4, 5]
-
-
-# Neutral agents
-
-def test_the_neutral_agent_is_the_centre():
-    people = Cast(Persona("a"), Persona("b"), Persona("n", role="neutral", votes=False))
-    shown = seen(Report(), DrafterFirst(), personas=[people], rounds=2)
-    assert shown[:4] == [[], [0], [0], [0, 1, 2]]
-
-
-# Neighbours
 
 def test_neighbours_are_those_whose_messages_may_be_seen():
     debate = debate_from("A A A A")
@@ -122,35 +95,57 @@ def test_neighbours_are_those_whose_messages_may_be_seen():
     assert near(InnerDebate()) == [[1, 2, 3], [0, 3], [0, 1], [0, 2]]
 
 
-# Properties
-
-VISIBILITIES = [*EVERY, Everything(window=1), Relay(history="all", window=2), PreviousRound(own="all")]
-
-
-def run(which, agents, rounds):
-    return play(turns=RoundRobin(), visibility=which, agents=agents, rounds=rounds, replies=lambda r: "x")
-
-
 @settings(max_examples=30, deadline=None)
-@given(agents=st.integers(2, 5), rounds=st.integers(1, 3), which=st.sampled_from(VISIBILITIES))
+@given(agents=st.integers(2, 5), rounds=st.integers(1, 3), which=st.sampled_from(
+    [*EVERY, Everything(window=1), Relay(history="all", window=2), PreviousRound(own="all")]))
 def test_who_is_seen_is_a_neighbour(agents, rounds, which):
-    played = run(which, agents, rounds)
+    played = play(turns=RoundRobin(), visibility=which, agents=agents, rounds=rounds, replies=lambda r: "x")
     for m in played.messages:
         near = {m.agent, *which.neighbours(played.debate, played.debate.agents[m.agent], m.round)}
         assert {played.messages[i].agent for i in m.seen} <= near
 
 
-@settings(max_examples=30, deadline=None)
-@given(order=st.permutations(range(4)), rounds=st.integers(1, 3), which=st.sampled_from(
-    [Everything(), Own(), PreviousRound(), PreviousRound(own="all"), Everything(window=1)]))
-def test_relabelling_the_agents_relabels_the_view(order, rounds, which):
-    """Where no agent has a special place, numbers decide at most the order in which peers are shown."""
-    def shown(names):
-        transcript = Transcript()
-        for m in transcript_from(["x" * rounds] * 4).record:
-            transcript.append(Message(0, m.round, 0, names[m.agent], "improve", "x"))
-        debate = debate_from(["x" * rounds] * 4, visibility=which, transcript=transcript, round=rounds + 1)
-        return {a.id: {(m.agent, m.round) for m in which.view(debate, Turn(a))} for a in debate.agents}
+# Blind rounds
 
-    plain, renamed = shown(range(4)), shown(order)
-    assert renamed == {order[a]: {(order[b], r) for b, r in view} for a, view in plain.items()}
+class Agreeable(Style):
+    """Agrees with whatever there is."""
+
+    name = "agreeable"
+    moves = frozenset({"draft", "improve"})
+    gives = frozenset({"agreement"})
+
+    def respond(self, debate, turn, view):
+        agrees = True if turn.move == "improve" else None
+        return Reply("x", agreement=agrees, data={"agreeable": {"kept": True}})
+
+
+def blindly(blind=None, *, turns=None, visibility=None, rounds=2, extensions=()):
+    played = play(styles=[Agreeable()], turns=turns or RoundRobin(), visibility=visibility or Everything(),
+                  rounds=rounds, extensions=[blind or BlindFirstRound(), *extensions])
+    return [m for m in played.messages if m.agent is not None and m.round > 0]
+
+
+def test_nobody_sees_anything_or_can_agree_in_round_one_and_everything_is_there_from_round_two():
+    assert [list(m.seen) for m in blindly()] == [[], [], [], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]]
+    assert [m.agreement for m in blindly()] == [False, False, False, True, True, True]
+    first, *_, last = blindly()  # what the style noted stays, and that an agreement was refused is noted
+    assert first.data == {"agreeable": {"kept": True}, "visibility": {"agreement_refused": True}}
+    assert last.data == {"agreeable": {"kept": True}}
+
+
+def test_more_rounds_can_be_blind():
+    assert [len(m.seen) for m in blindly(BlindFirstRound(rounds=2), rounds=3)] == [0, 0, 0, 0, 0, 0, 6, 7, 8]
+
+
+def test_every_turn_of_the_round_is_blind_unless_only_first_turns_are():
+    setting = {"turns": InnerTurns(inner=2), "visibility": InnerDebate(), "rounds": 1}
+    assert [list(m.seen) for m in blindly(**setting)] == [[], [], [], [], []]
+    assert [m.agreement for m in blindly(**setting)] == [None, False, False, False, False]  # a draft takes no stance
+    first = blindly(BlindFirstRound(turns="first"), **setting)
+    assert [list(m.seen) for m in first] == [[], [], [], [0, 1, 2], [0, 1, 2, 3]]
+    assert [m.agreement for m in first] == [None, False, False, True, True]
+
+
+def test_openings_of_the_task_stay_visible_and_seeded_answers_do_not():
+    assert [list(m.seen) for m in blindly(rounds=1, extensions=[Openings(
+        Message(0, 0, 0, None, "say", "a rule"), Message(0, 0, 0, 0, "draft", "a seed", key="x"))])] == [[0], [0], [0]]
