@@ -43,18 +43,20 @@ def test_the_last_messages_are_the_voters_in_their_order():
     assert list(last_messages(found, reversed(found.agents))) == [2, 1, 0]
 
 
-def test_what_is_recorded_is_the_last_readable_answer_or_the_whole_message():
+def test_what_is_recorded_is_the_last_readable_answer_or_the_whole_message_without_a_stance():
     assert [(f.agent, f.text, f.key) for f in recorded_answers(debate())] == [
         (0, "B", "B"), (1, "C", "C"), (2, "I say None", None)]
     assert recorded_answers(debate(), until=1)[0].key == "A"
     assert recorded_answers(debate(), until=0) == []
+    assert [f.text for f in recorded_answers(debate([[None]], content="[DISAGREE] Hm"))] == ["Hm"]
 
 
-@pytest.mark.parametrize(("final", "voters", "keys"), [
-    ("recorded", [], ["B", "C", None]), ("ask_if_unread", [1, 2], ["B", "Z", "Z"]),
-    ("ask", [0, 1, 2], ["Z", "Z", "Z"])])
-def test_voters_are_asked_as_the_option_says(final, voters, keys):
-    found, requests = asked(ROWS, final, "It is Z")
+@pytest.mark.parametrize(("final", "said", "voters", "keys"), [
+    ("recorded", "", [], ["B", "C", None]), ("ask_if_unread", "It is Z", [1, 2], ["B", "Z", "Z"]),
+    ("ask", "It is Z", [0, 1, 2], ["Z", "Z", "Z"]),
+    ("ask", "hm", [0, 1, 2], ["B", "C", None])])  # what is on record counts where the reply cannot be read
+def test_voters_are_asked_as_the_option_says(final, said, voters, keys):
+    found, requests = asked(ROWS, final, said)
     assert found == keys
     assert [(r.agent, r.purpose) for r in requests] == [(agent, "extract") for agent in voters]
 
@@ -64,10 +66,6 @@ def test_a_voter_sees_the_task_its_last_message_and_the_request():
     assert [(m["role"], m["content"]) for m in request.messages] == [
         ("system", "Your role: Agent 1."), ("user", "the question"), ("assistant", "I say A"),
         ("user", "Write it down.\nAnswer with one capital letter.")]
-
-
-def test_what_is_on_record_counts_where_the_reply_cannot_be_read():
-    assert asked(ROWS, "ask", "hm")[0] == ["B", "C", None]
 
 
 def test_who_gave_no_solution_sees_the_discussion_and_its_previous_one():
@@ -103,12 +101,6 @@ def test_an_answer_in_words_counts_as_stated_only_in_the_closing_line(messages, 
     found = debate_from([[None]], transcript=Transcript(said), answers=Words(),
                         replies=lambda request: "Final answer: X")
     assert [f.answer for f in finals(found, "ask_if_unread")] == ["x" if asked else "the choir"]
-
-
-def test_a_stance_is_no_part_of_what_could_not_be_read():
-    found = debate_from([[None]], transcript=Transcript([Message(0, 1, 0, 0, "improve", "[DISAGREE] Hm")]),
-                        answers=Letter())
-    assert [f.text for f in recorded_answers(found)] == ["Hm"]
 
 
 @pytest.mark.parametrize(("longest", "bound"), [(None, "*"), (40, "{0,40}")])

@@ -1,9 +1,12 @@
-"""The parts of prompts: templates, questions, chat."""
+"""The parts of prompts, templates, questions and chat, and patterns that are compiled on first use."""
+
+import re
 
 import pytest
 
 from madplug import Message, Sample, Turn
 from madplug_prompting import prompts
+from madplug_prompting.patterns import regex
 from madplug_testing import debate_from
 
 
@@ -47,3 +50,14 @@ def test_own_messages_are_the_assistants_and_others_and_all_of_a_transcript_have
     (None, ""), ([], ""), ({}, ""), (" B ", "B"), (3, "3"), (True, "true"), (["é"], '["é"]')])
 def test_json_values_read_as_a_person_would_write_them(value, text):
     assert prompts.as_text(value) == text
+
+
+def test_a_pattern_does_what_a_compiled_one_does_and_is_compiled_on_first_use():
+    text, lazy, compiled = "one two\nthree", regex(r"(?m)^(\w)\w+", re.I), re.compile(r"(?m)^(\w)\w+", re.I)
+    for use in (lambda p: p.findall(text), lambda p: p.sub("-", text), lambda p: p.match(text)[1], lambda p: p.flags,
+                lambda p: [m.span() for m in p.finditer(text, 3)], lambda p: p.fullmatch(text), lambda p: p.groups,
+                lambda p: p.pattern):
+        assert use(lazy) == use(compiled)
+    broken = regex("(")
+    with pytest.raises(re.error):
+        broken.search("x")

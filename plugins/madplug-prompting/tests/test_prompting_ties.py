@@ -3,13 +3,9 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from madplug_prompting.ties import break_tie, has_clear_lead, leaders
 from madplug_testing import debate_from
-
-NAMES = st.lists(st.text(max_size=3), min_size=1, max_size=6, unique=True)
 
 
 def broken(candidates, tie, seed=0, scope="x:tie", **more):
@@ -25,15 +21,9 @@ def test_each_policy_picks_its_own_among_candidates_or_places_with_names(tie, pi
 
 def test_a_draw_is_the_scopes_own_from_the_sorted_candidates():
     for seed in range(10):
-        debate = debate_from("A", seed=seed)
-        assert broken(["C", "A", "B"], "random", seed) == debate.rng("x:tie").choice(["A", "B", "C"])
+        drawn = debate_from("A", seed=seed).rng("x:tie").choice(["A", "B", "C"])
+        assert {broken(order, "random", seed) for order in ("CAB", "ABC", "BCA")} == {drawn}
     assert {broken(["B", "A"], "random", seed) for seed in range(20)} == {"A", "B"}
-
-
-@given(NAMES, st.randoms(use_true_random=False), st.integers(0, 99))
-def test_the_order_of_the_candidates_changes_no_draw(names, random, seed):
-    shuffled = random.sample(names, len(names))
-    assert broken(names, "random", seed) == broken(shuffled, "random", seed)
 
 
 @pytest.mark.parametrize("tie", ["first", "random", "undecided", "lexical"])

@@ -48,34 +48,37 @@ def server():
     thread.join()
 
 
-def found(server, *queries, k=2, **options):
+def passages(server, *queries, k=2, **options):
+    """The passages that are found for each query at the same time."""
     async def all_of():
         service = Wikipedia(url=server.url, **options)
         await service.open()
         try:
-            given = await asyncio.gather(*(service.retrieve(query, k) for query in queries))
-            return [[passage.text for passage in passages] for passages in given], given
+            return await asyncio.gather(*(service.retrieve(query, k) for query in queries))
         finally:
             await service.close()
 
-    texts, given = wait_for(all_of())
-    server.sources = [passage.source for passages in given for passage in passages]
-    return texts
+    return wait_for(all_of())
 
 
-def test_it_is_a_retriever():
-    assert lacks(Wikipedia, Retriever) == []
+def found(*arguments, **options):
+    return [[passage.text for passage in one] for one in passages(*arguments, **options)]
 
 
 def test_introductions_come_in_the_order_of_the_search(server):
-    assert found(server, "What is the capital of France?") == [[
-        "Paris: Paris is the capital of France.\nIt is large.", "Lyon: Lyon is a city in France."]]
-    assert server.sources[0] == server.url.replace("api.php", "index.php?title=Paris")
+    [given] = passages(server, "What is the capital of France?")
+    page = server.url.replace("api.php", "index.php?title=")
+    assert [(passage.text, passage.source) for passage in given] == [
+        ("Paris: Paris is the capital of France.\nIt is large.", f"{page}Paris"),
+        ("Lyon: Lyon is a city in France.", f"{page}Lyon")]
     headers, asked = server.asked[0]
-    assert asked["gsrsearch"] == ["What is the capital of France?"]
-    assert (asked["gsrlimit"], asked["generator"], asked["prop"], asked["formatversion"]) == (
-        ["2"], ["search"], ["extracts"], ["2"])
+    assert {name: asked[name] for name in ("gsrsearch", "gsrlimit", "generator", "prop", "formatversion")} == {
+        "gsrsearch": ["What is the capital of France?"], "gsrlimit": ["2"], "generator": ["search"],
+        "prop": ["extracts"], "formatversion": ["2"]}
     assert headers["User-Agent"].startswith("madplug-retrieval/")
+    assert lacks(Wikipedia, Retriever) == []
+    server.script = [(200, {}, {"batchcomplete": True})]
+    assert found(server, "zzzz", "  ") == [[], []]
 
 
 def test_the_same_question_is_searched_once_with_the_contact_in_the_language(server):
@@ -94,12 +97,6 @@ def test_long_introductions_and_questions_are_cut(server):
     assert shortened(" a\n b ") == "a b"
 
 
-def test_nothing_found_is_an_empty_list(server):
-    server.script = [(200, {}, {"batchcomplete": True})]
-    assert found(server, "zzzz") == [[]]
-    assert found(server, "  ") == [[]]
-
-
 @pytest.mark.parametrize("busy", [
     (429, {"Retry-After": "0"}, b""), (503, {"Retry-After": "0"}, b"busy"),
     (200, {"Retry-After": "0"}, {"error": {"code": "maxlag", "info": "Waiting for a database server"}})])
@@ -111,23 +108,18 @@ def test_a_busy_server_is_asked_again(server, busy):
 
 @pytest.mark.parametrize(("reply", "message"), [
     ((503, {"Retry-After": "0"}, b""), "gave up after 3 attempts: status 503"), ((404, {}, b""), "status 404"),
-    ((200, {}, b"<html>"), "the reply is not JSON"), ((200, {}, []), "the reply is not a table"),
-    ((200, {}, {"error": {"code": "badvalue", "info": "Unrecognized value"}}), "Unrecognized value")])
+    ((200, {}, []), "the reply is not a table"),
+    ((200, {}, {"error": {"code": "badvalue", "info": "Unrecognized value"}}), "Unrecognized value"),
+    *(((200, {}, body), "the reply is not JSON") for body in (
+        b"<html>", b"[" * 200_000, b"\xff{}", b'{"query":' * 50_000)),
+    *(((200, {}, body), "the reply has no list of pages") for body in (
+        {"query": [1]}, {"query": "x"}, {"query": {"pages": 3}}, {"query": {"pages": "abc"}}))])
 def test_a_search_that_cannot_be_answered_says_why(server, reply, message):
     server.script = [reply]
     with pytest.raises(ComponentError) as error:
         found(server, "x", attempts=3)
     assert message in str(error.value)
     assert server.url in str(error.value)
-
-
-@pytest.mark.parametrize("body", [
-    {"query": [1]}, {"query": "x"}, {"query": {"pages": 3}}, {"query": {"pages": "abc"}}, b"[" * 200_000, b"\xff{}",
-    b'{"query":' * 50_000])
-def test_a_reply_in_another_form_is_told(server, body):
-    server.script[:] = [(200, {}, body)]
-    with pytest.raises(ComponentError, match=r"the reply (is not JSON|has no list of pages)"):
-        found(server, "Paris")
 
 
 @pytest.mark.parametrize("index", ["x", [1], None, 1.5, float("inf"), float("nan")])

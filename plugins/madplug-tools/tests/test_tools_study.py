@@ -1,11 +1,10 @@
 """A study whose agents search, compute and ask an MCP server: real processes, a real endpoint, a real server."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -14,15 +13,12 @@ from madplug import open_study
 from madplug_testing.endpoint import running_endpoint
 from madplug_tools import Function, Mcp, Result, Tool
 
-pytest.importorskip("mcp")
-pytest.importorskip("madplug_retrieval")
-pytest.importorskip("madplug_sandbox")
-pytest.importorskip("madplug_openai")
+for needed in ("mcp", "madplug_retrieval", "madplug_sandbox", "madplug_openai"):
+    pytest.importorskip(needed)
 
 SERVER = """
 import sys
 from mcp.server import MCPServer
-
 server = MCPServer("numbers")
 
 @server.tool()
@@ -41,27 +37,15 @@ server.run()
 """
 STUDY = """
 name = "evidence"
-[dataset]
-use = "puzzles.ordering"
-size = 2
-[models.small]
-use = "openai.chat"
-model = "small"
-base_url = "{url}"
-[services.library]
-use = "retrieval.bm25"
-path = "books"
-[services.sandbox]
-use = "sandbox.monty"
-[tools.search]
-use = "tools.search"
-retriever = "library"
-[tools.python]
-use = "tools.python"
-sandbox = "sandbox"
-[tools.numbers]
-use = "tools.mcp"
-server = "{python} server.py calls.txt"
+dataset = {{use = "puzzles.ordering", size = 2}}
+models.small = {{use = "openai.chat", model = "small", base_url = "{url}"}}
+services.library = {{use = "retrieval.bm25", path = "books"}}
+services.sandbox = {{use = "sandbox.monty"}}
+metrics = ["tools.use"]
+[tools]
+search = {{use = "tools.search", retriever = "library"}}
+python = {{use = "tools.python", sandbox = "sandbox"}}
+numbers = {{use = "tools.mcp", server = "{python} server.py calls.txt"}}
 [debate]
 paradigm = "som.debate"
 agents = 3
@@ -71,8 +55,6 @@ use = "tools.with"
 style = "som.exchange"
 tools = ["search", "python", "numbers"]
 form = "{form}"
-[[metrics]]
-use = "tools.use"
 """
 STEPS = [("search", {"query": "rivers"}), ("python", {"program": "print(6 * 7)"}), ("add", {"a": 20, "b": 22}),
          ("fail", {})]
@@ -80,17 +62,15 @@ STEPS = [("search", {"query": "rivers"}), ("python", {"program": "print(6 * 7)"}
 
 def answer(body):
     """One call after the other, then the answer."""
-    said = [m for m in body["messages"] if m["role"] == "tool" or "Result of " in str(m.get("content"))]
-    if len(said) == len(STEPS):
+    done = sum(m["role"] == "tool" or "Result of " in str(m.get("content")) for m in body["messages"])
+    if done == len(STEPS):
         return "Final answer: B"
-    name, arguments = STEPS[len(said)]
+    name, arguments = STEPS[done]
     if "tools" not in body:
         return f"```tool\n{json.dumps({'name': name, 'arguments': arguments})}\n```"
-    call = {"id": f"c{len(said)}", "type": "function",
-            "function": {"name": name, "arguments": json.dumps(arguments)}}
-    return {"id": "1", "model": "small", "usage": {"prompt_tokens": 7, "completion_tokens": 3},
-            "choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [call]},
-                         "finish_reason": "tool_calls"}]}
+    call = {"id": f"c{done}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return {"id": "1", "model": "small", "usage": {"prompt_tokens": 7, "completion_tokens": 3}, "choices": [
+        {"message": {"role": "assistant", "content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"}]}
 
 
 @pytest.fixture
@@ -103,52 +83,47 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def study(folder, tmp_path):
+def start(folder):
     """Starts `madplug run` on the study in a process of its own."""
     def start(url, form):
-        (tmp_path / "study.toml").write_text(STUDY.format(url=url, form=form, python=sys.executable))
+        (folder / "study.toml").write_text(STUDY.format(url=url, form=form, python=sys.executable))
         command = [sys.executable, "-m", "madplug", "run", "study.toml", "--output", "out"]
-        started.append(subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
-        return started[-1]
+        return stack.enter_context(subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE,
+                                                    stderr=subprocess.STDOUT))
 
-    started: list[subprocess.Popen] = []
-    yield start
-    for process in started:
-        process.stdout.close()
+    with ExitStack() as stack:
+        yield start
 
 
 @pytest.mark.parametrize("form", ["text", "native"])
-def test_a_study_with_tools_calls_nothing_twice_also_when_it_is_killed_and_resumed(study, tmp_path, form):
+def test_a_study_with_tools_calls_nothing_twice_also_when_it_is_killed_and_resumed(start, folder, form):
     with running_endpoint(answer, latency_ms=10) as endpoint:
-        process = study(endpoint.url, form)
+        process = start(endpoint.url, form)
         while form == "text" and endpoint.stats()["requests"] < 15 and process.poll() is None:
             time.sleep(0.01)
         if form == "text":
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
             process.wait()
-            process = study(endpoint.url, form)
+            process = start(endpoint.url, form)
         printed, _ = process.communicate()
         assert process.returncode == 0, printed
-    with open_study(tmp_path / "out") as reader:
-        debates = list(reader.debates())
-        calls = sum(1 for _ in reader.calls())
+    with open_study(folder / "out") as reader:
+        debates, calls = list(reader.debates()), sum(1 for _ in reader.calls())
     turns = [m for d in debates for m in d.messages]
-    assert (len(turns), calls) == (12, 12 * 5)
+    assert (len(turns), calls, {m.answer for m in turns}) == (12, 12 * 5, {"B"})
     made = [[(c["name"], c["result"].strip().split("\n")[-1], c["source"], c["error"])
              for c in m.data["tools"]["calls"]] for m in turns]
     expected = [("search", "The Danube is one of the rivers of Vienna.", "rivers.md:1", False),
                 ("python", "42", "", False), ("add", "42", "", False)]
     cut_off = "The call was interrupted and is not made again; it may have had its effect."
-    interrupted = [step for steps in made for step in steps if step[1] == cut_off]
     assert all(step in (wanted, (wanted[0], cut_off, "", True)) for steps in made
                for step, wanted in zip(steps[:3], expected, strict=True))
     assert all(steps[3][0] == "fail" and steps[3][3] for steps in made)
-    assert all(m.answer == "B" for m in turns)
     # A call that was under way when the process was killed is not made again: its server may have done its work.
-    assert 12 - len(interrupted) <= len((tmp_path / "calls.txt").read_text().splitlines()) <= 12
+    interrupted = sum(step[1] == cut_off for steps in made for step in steps)
+    assert 12 - interrupted <= len((folder / "calls.txt").read_text().splitlines()) <= 12
     assert form == "text" or not interrupted
-    scores = {name: debates[0].metrics[f"tools.use.{name}"] for name in ("calls", "changed")}
-    assert scores == {"calls": 4.0, "changed": 0.0}
+    assert [debates[0].metrics[f"tools.use.{name}"] for name in ("calls", "changed")] == [4.0, 0.0]
 
 
 class Tally(Tool):
@@ -161,22 +136,21 @@ class Tally(Tool):
         return [Function(name, "Counts.")]
 
     async def call(self, debate, function, arguments):
-        type(self).called += 1
+        Tally.called += 1
         return Result("counted")
 
 
 def test_a_limit_on_calls_of_tools_stops_the_study_and_counts_those_of_earlier_runs(tmp_path):
-    def answer(body):
+    def reply(body):
         counted = "Result of" in str(body["messages"][-1]["content"])
         return "Final answer: B" if counted else '```tool\n{"name": "tally"}\n```'
 
+    style = {"use": "tools.with", "style": "som.exchange", "tools": ["tally"]}
+    study = {"dataset": {"use": "puzzles.ordering", "size": 3}, "tools": {"tally": {"use": "Tally"}},
+             "debate": {"paradigm": "som.debate", "agents": 2, "styles": [style]}}
     ends = []
-    with running_endpoint(answer) as endpoint:
-        study = {
-            "dataset": {"use": "puzzles.ordering", "size": 3}, "tools": {"tally": {"use": "Tally"}},
-            "models": {"m": {"use": "openai.chat", "model": "m", "base_url": endpoint.url}},
-            "debate": {"paradigm": "som.debate", "agents": 2, "styles": [
-                {"use": "tools.with", "style": "som.exchange", "tools": ["tally"]}]}}
+    with running_endpoint(reply) as endpoint:
+        study["models"] = {"m": {"use": "openai.chat", "model": "m", "base_url": endpoint.url}}
         for most in (5, 5, 7, 99):
             done = madplug.run(study, output=tmp_path / "out", settings={"limits.tool_calls": most}, quiet=True,
                                components=[Tally])
