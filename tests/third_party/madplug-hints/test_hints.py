@@ -5,15 +5,10 @@ from madplug_testing import play
 from madplug_testing.contracts import StyleContract
 
 
-def test_a_hint_in_an_option_is_used():
-    played = play(replies=["A"] * 3, styles=[Equipped(hint=Fact(text="mind the gap"))])
-    assert "A hint says: mind the gap" in played.prompts[0]
-
-
-def test_a_hint_that_an_option_names_is_used():
-    more = {"hints": {"hint": Fact(text="mind the gap")}}
-    played = play(replies=["A"] * 3, styles=[Informed(hint="hint")], more=more)
-    assert "A hint says: mind the gap" in played.prompts[0]
+def test_a_hint_in_an_option_or_that_an_option_names_is_used():
+    hint = Fact(text="mind the gap")
+    for style, more in ((Equipped(hint=hint), {}), (Informed(hint="hint"), {"hints": {"hint": hint}})):
+        assert "A hint says: mind the gap" in play(replies=["A"] * 3, styles=[style], more=more).prompts[0]
 
 
 class TestEquipped(StyleContract):

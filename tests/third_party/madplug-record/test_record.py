@@ -1,5 +1,7 @@
 """An agent whose model was right before has more to say."""
 
+import pytest
+
 from madplug import Dataset, Sample
 from madplug_record import Weighted
 from madplug_testing import play
@@ -26,21 +28,14 @@ def replies(request):
     return "A" if request.model == "good" else "B"
 
 
-def run(**options):
-    return play(replies=replies, models=["good", "bad"], agents=3, dataset=Split(), decision=Weighted(**options))
-
-
-def test_agents_weigh_as_much_as_their_models_were_right():
-    played = run()
-    assert played.decision.scores == {"A": 1.5, "B": 0.25}
-    assert [dict(v.weights) for v in played.decision.votes] == [{"A": 0.75}, {"B": 0.25}, {"A": 0.75}]
-
-
-def test_the_calibration_is_kept_with_the_study_and_its_use_of_references_recorded():
-    played = run(questions=2)
-    assert played.store.fact("kept.record.accuracy") == {"good": 1.0, "bad": 0.0}
-    assert played.store.fact("trained.play") == {"train": 2}
-    assert played.decision.scores == {"A": 2.0, "B": 0.05}
+@pytest.mark.parametrize(("questions", "good", "bad"), [(4, 0.75, 0.25), (2, 1.0, 0.05)])
+def test_agents_weigh_as_much_as_their_models_were_right_and_the_calibration_is_kept(questions, good, bad):
+    played = play(replies=replies, models=["good", "bad"], agents=3, dataset=Split(),
+                  decision=Weighted(questions=questions))
+    assert [dict(v.weights) for v in played.decision.votes] == [{"A": good}, {"B": bad}, {"A": good}]
+    assert played.decision.scores == {"A": 2 * good, "B": bad}
+    assert played.store.fact("kept.record.accuracy") == {"good": good, "bad": bad if questions == 4 else 0.0}
+    assert played.store.fact("trained.play") == {"train": questions}
 
 
 class TestWeighted(DecisionContract):
