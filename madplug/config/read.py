@@ -9,13 +9,11 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import reduce
-from math import prod
 from operator import getitem
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from typing_extensions import override
 
 from madplug.config.problems import problems_of
 from madplug.config.shape import MOST_CELLS, RunSettings, Table
@@ -61,23 +59,12 @@ def _as_table(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _settings(path: Path) -> Table:
-    from pydantic_settings import BaseSettings, TomlConfigSettingsSource  # a tenth of a second, where a file is read
-
-    class RunFile(TomlConfigSettingsSource):
-        @override
-        def _read_file(self, file_path: Path) -> Table:  # some editors begin a file with a mark
-            return dict(tomllib.loads(file_path.read_text(encoding="utf-8-sig")))
-
-    return dict(RunFile(BaseSettings, path)())
-
-
 def _parse(path: Path) -> Table:
     try:
         if not path.is_file():
             what = "is a directory, not a run file" if path.is_dir() else "no such file"
             raise UserError(f"{path}: {what}{nearest_file(path, '.toml')}")
-        return _settings(path)
+        return dict(tomllib.loads(path.read_text(encoding="utf-8-sig")))  # some editors begin a file with a mark
     except OSError as error:
         raise UserError(f"{path!s:.200}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -171,11 +158,14 @@ def _overlay_items(base: list[Any], change: Mapping[int, Any], place: str) -> li
 def cells(table: Table, keys: Collection[str]) -> Iterator[tuple[str, Table, Table]]:
     """(slug, changes by dotted key, the cell's own table) of every cell: those of the sweep, then the listed ones.
 
-    keys: what a cell can set.
+    keys: what a cell can set. Raises `UserError` for more than `MOST_CELLS`.
     """
+    changes = list(itertools.islice(_changes(table), MOST_CELLS + 1))
+    if len(changes) > MOST_CELLS:
+        raise UserError([Problem("sweep", f"makes more than {MOST_CELLS:,} cells, the most that a study has")])
     shared = {k: v for k, v in table.items() if k in keys}
     used: dict[str, int] = {}
-    for name, change in _changes(table):
+    for name, change in changes:
         flat = dict(dotted(change))
         made = name or ",".join(f"{k.rpartition('.')[2]}={_short(v)}" for k, v in flat.items()) or "main"
         slug = first = storable_text(made)
@@ -187,39 +177,18 @@ def cells(table: Table, keys: Collection[str]) -> Iterator[tuple[str, Table, Tab
 
 
 def unreached(table: Table, keys: Iterable[str]) -> Iterator[Problem]:
-    """Of these dotted keys of `[debate]`, those that no cell takes, with the place that a cell has for it."""
-    cells = [change.get("debate", {}) for _, change in _changes(table)]
+    """Of these dotted keys of `[debate]`, those without which every cell is the same, with the place in a cell."""
     place = "cells.0.{}" if table.get("cells") else "sweep.'{}' = [...]"
+    own = [cell for *_, cell in cells(table, table)]
     for key in keys:
-        path = _parts(key)[1:]
-        if start_alone(table) and path != ["models"]:
-            yield Problem(key, "reaches no cell: each names its paradigm, and starts from that alone; set it in the "
-                          f"cells that are to have it: {place.format(key)}")
-        elif all(_sets(cell, path) for cell in cells):
-            yield Problem(key, f"reaches no cell: each sets its own; change it there: {place.format(key)}")
+        if own == [cell for *_, cell in cells(_without(table, [tuple(_parts(key))]), table)]:
+            yield Problem(key, "reaches no cell: each sets its own, or starts from the paradigm that it names alone; "
+                          f"set it there: {place.format(key)}")
 
 
 def start_alone(table: Table) -> bool:
     """Whether every cell names its own paradigm, and so takes nothing but the models of `[debate]`."""
     return all("paradigm" in change.get("debate", {}) for _, change in _changes(table))
-
-
-def _sets(change: Any, path: Sequence[str]) -> bool:
-    """Whether a cell's change sets a key, or replaces the slot that it is in."""
-    inside = isinstance(change, Mapping) and path[0] in change
-    return inside and (len(path) == 1 or not isinstance(change[path[0]], Mapping) or "use" in change[path[0]]
-                       or _sets(change[path[0]], path[1:]))
-
-
-def count_cells(table: Table) -> int:
-    """How many cells there are, without making them. Raises `UserError` for more than `MOST_CELLS`."""
-    sweep, listed = table.get("sweep") or {}, table.get("cells") or []
-    swept = prod(len(values) for values in sweep.values()) if sweep else 0
-    if swept + len(listed) > MOST_CELLS:
-        sizes = " x ".join(str(len(values)) for values in sweep.values()) or "0"
-        count = f"{swept + len(listed):,} cells ({sizes} of the sweep, {len(listed)} listed)"
-        raise UserError([Problem("sweep", f"{count}; a study has at most {MOST_CELLS:,}")])
-    return max(1, swept + len(listed))
 
 
 def _changes(table: Table) -> Iterator[tuple[str, Table]]:
@@ -273,16 +242,16 @@ def _short(value: Any) -> str:
     return str(value)
 
 
-def validate_lenient(kind: type[S], table: Table, problems: list[Problem], what: str, place: str = "",
-                     more: Callable[[], Sequence[str]] = tuple) -> tuple[S, Table]:
+def validate_lenient(kind: type[S], table: Table, problems: list[Problem], what: str,
+                     more: Callable[[], Sequence[str]]) -> tuple[S, Table]:
     """The validated table, and the table without invalid values, so that one mistake does not hide the others."""
     try:
         return kind.model_validate(table), table
     except ValidationError as error:
-        problems += problems_of(error, place, kind, what, more())
+        problems += problems_of(error, "", kind, what, more())
         table = _without(table, [found["loc"][:-1] if found["type"] == "missing" else found["loc"]
                                  for found in error.errors(include_input=False)])
-        return validate_lenient(kind, table, problems, what, place, more)
+        return validate_lenient(kind, table, problems, what, more)
 
 
 def _without(table: Table, places: Sequence[Sequence[str | int]]) -> Table:

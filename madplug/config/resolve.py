@@ -15,7 +15,6 @@ from madplug.config.problems import secrets
 from madplug.config.read import (
     Settings,
     cells,
-    count_cells,
     overlay,
     read,
     unreached,
@@ -27,7 +26,7 @@ from madplug.errors import Problem, UserError, listed, nearest_or_all
 from madplug.kinds import HOST_KINDS, AnswerFormat, Dataset, Executor, Metric, Observer, Paradigm, Style
 from madplug.registry.installed import Registry
 from madplug.registry.offers import Offer
-from madplug.rows import to_json
+from madplug.rows import plain, to_json
 from madplug.store import has_study
 from madplug.text import a
 
@@ -59,11 +58,6 @@ class ResolvedStudy:
         return Path("runs") / (f"{self.plan.name}.{self.part}" if self.part else self.plan.name)
 
     @property
-    def fingerprints(self) -> dict[str, str]:
-        """The fingerprint of each data set, by its slot as JSON."""
-        return {key: dataset.fingerprint() for key, dataset in self.datasets.items()}
-
-    @property
     def identity(self) -> dict[str, Any]:
         """What makes two runs the same study: what is debated and how.
 
@@ -81,9 +75,18 @@ class ResolvedStudy:
         Resolving it again gives an equal study. Observers, execution and limits belong to a run and are left out.
         """
         plan = self.plan
-        return {"name": plan.name, "seed": plan.seed, "repeats": plan.repeats,
-                "share_completions": plan.share_completions, "oracle": any(cell.oracle for cell in plan.cells),
-                "cells": [{"name": c.slug, **cell_to_table(c, plan)} for c in plan.cells]}
+        table: Table = _without_none(plain({
+            "name": plan.name, "seed": plan.seed, "repeats": plan.repeats, "share_completions": plan.share_completions,
+            "oracle": any(cell.oracle for cell in plan.cells),
+            "cells": [{"name": c.slug, **cell_to_table(c, plan)} for c in plan.cells]}))
+        return table
+
+
+def _without_none(value: Any) -> Any:
+    """A value as TOML has it, where an option that is None is left out."""
+    if isinstance(value, dict):
+        return {k: _without_none(v) for k, v in value.items() if v is not None}
+    return [_without_none(v) for v in value if v is not None] if isinstance(value, list) else value
 
 
 def load(source: str | Path | Mapping[str, Any], settings: Settings = (), registry: Registry | None = None,
@@ -162,8 +165,7 @@ class Resolver:
     def _resolve(self) -> ResolvedStudy:
         problems = list(secrets(self.table))
         run: Any  # the fields of the slots are made from the kinds
-        run, self.table = validate_lenient(self.tables.run, self.table, problems, "a run file", more=self.tables.keys)
-        count_cells(self.table)
+        run, self.table = validate_lenient(self.tables.run, self.table, problems, "a run file", self.tables.keys)
         names = [cell.get("name") for cell in run.cells]
         problems += (Problem(f"cells[{i}].name", f"'{name}' is the name of another cell")
                      for i, name in enumerate(names) if name is not None and name in names[:i])
@@ -250,7 +252,7 @@ class CellResolver:
         debate = self._expand(debate) if isinstance(debate, Mapping) else debate
         known = self.parent.tables
         self._table, _ = validate_lenient(known.cell, {**table, "debate": debate}, self.problems, "a cell",
-                                          more=known.keys)
+                                          known.keys)
         self.builder.tables = self.parent.named_tables(self._table)
         parts = self._parts()
         models = self._agent_models()

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ConfigDict, TypeAdapter
+from typing_extensions import TypedDict
+
 from madplug.errors import UserError
 from madplug.rows import plain
 from madplug.store import SCOPE, Reader, Recorder, Scope
@@ -26,6 +29,19 @@ CELLS = "known_cells"
 """The fact with every cell that was ever run, which exists once the study has changed."""
 
 OWN_FILES = ("study.db", "study.toml", "study.lock", "manifest.json", "summary.json", "log.jsonl")
+
+
+class _Version(TypedDict):
+    distribution: str
+    version: str
+
+
+class _Manifest(TypedDict):
+    """What is read of a manifest; the rest is kept as it is."""
+
+    __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
+    components: dict[str, _Version]
+    runs: list[Any]
 
 
 def check_folder(folder: Path) -> None:
@@ -53,30 +69,24 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / "manifest.json"
     try:
-        found = json.loads(read_text(path))
+        return dict(TypeAdapter(_Manifest).validate_json(read_text(path)))
     except FileNotFoundError:
         return {"components": {}, "runs": []}
-    except (OSError, ValueError, RecursionError):
-        found = None
-    if not (isinstance(found, dict) and isinstance(found.get("runs"), list)
-            and _are_versions(found.get("components"))):
+    except (OSError, ValueError):
         raise UserError(f"{path}: is not the manifest of a study; move it away, or choose another directory with "
-                        "--output")
-    return found
-
-
-def _are_versions(components: Any) -> bool:
-    return isinstance(components, dict) and all(
-        isinstance(facts, dict) and all(isinstance(facts.get(key), str) for key in ("distribution", "version"))
-        for facts in components.values())
+                        "--output") from None
 
 
 def check_same_study(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> Iterator[str]:
-    """Refuse the directory of another study; warn of plugins whose version has changed."""
+    """Refuse the directory of another study, or of another part of it; warn of plugins whose version has changed."""
     from madplug.registry.offers import versions  # components need not be imported to read a manifest
 
     check_facts(recorder, folder)
     before, now = recorder.fact("identity"), plain(resolved.identity)
+    parts = recorder.fact(PART) or "", resolved.part
+    if before is not None and parts[0] != parts[1]:
+        has, wanted = (f"part {part!s:.40}" if part else "the whole study" for part in parts)
+        raise UserError(f"{folder}: contains {has} and not {wanted}; choose another directory with --output")
     if before is None or not (recorder.done_counts() or recorder.failed() or recorder.totals().calls):
         return  # nothing was run with other settings yet
     cells = known_cells(recorder.fact(CELLS), before)
@@ -125,8 +135,7 @@ def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
     from madplug.registry.offers import versions
     from madplug.study.trust import remember
 
-    text = tomli_w.dumps(_without_none(plain(resolved.expanded())))
-    write_whole(folder / "study.toml", text)
+    write_whole(folder / "study.toml", tomli_w.dumps(resolved.expanded()))
     remember(folder)
     old = read_manifest(folder)
     run: dict[str, Any] = {"started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "madplug": __version__,
@@ -136,13 +145,7 @@ def write_provenance(resolved: ResolvedStudy, folder: Path) -> None:
         run["local"] = files
     if resolved.reuse:
         run["reuse"] = [str(path) for path in resolved.reuse]
-    manifest = {"madplug": old.get("madplug", __version__), "data": resolved.fingerprints,
+    data = {key: dataset.fingerprint() for key, dataset in resolved.datasets.items()}
+    manifest = {"madplug": old.get("madplug", __version__), "data": data,
                 "components": {**versions(resolved.offers.values()), **old["components"]}, "runs": [*old["runs"], run]}
     write_whole(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
-
-
-def _without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _without_none(v) for k, v in value.items() if v is not None}
-    return [_without_none(v) for v in value if v is not None] if isinstance(value, list) else value
-

@@ -55,7 +55,6 @@ class Session:
         with self._open:  # closes what was opened if something is wrong
             self.recorder = self._open.enter_context(closing(open_recorder(folder)))
             try:
-                check_part(resolved, self.recorder, folder)
                 spoiled = () if resolved.recorded_from else spoiling(resolved.plan, resolved.table)
                 self.warnings = [*check_same_study(resolved, self.recorder, folder), *spoiled]
                 write_provenance(resolved, folder)
@@ -140,14 +139,6 @@ class Session:
         await self.recorder.keep_fact("planned", total)
         await self.recorder.forget_problems()
         return total
-
-
-def check_part(resolved: ResolvedStudy, recorder: Recorder, folder: Path) -> None:
-    """Refuse a directory that has another part of the study in it, or all of it."""
-    before, now = recorder.fact(PART), resolved.part
-    if recorder.fact("identity") is not None and (before or "") != now:
-        has, wanted = (f"part {part!s:.40}" if part else "the whole study" for part in (before, now))
-        raise UserError(f"{folder}: contains {has} and not {wanted}; choose another directory with --output")
 
 
 def planned(resolved: ResolvedStudy) -> int | None:

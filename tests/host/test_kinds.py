@@ -27,8 +27,6 @@ from madplug.registry.describe import component as described
 from madplug.registry.describe import listing, options, page
 from madplug.registry.installed import Registry
 from madplug.registry.offers import RESERVED
-from madplug.rows import plain
-from madplug.study.directory import _without_none
 from madplug_testing import SeeAll, play
 
 # A new kind
@@ -202,8 +200,8 @@ def test_a_study_with_components_in_options_is_stored_in_full_and_read_back_as_e
 
     resolved = load(framed('{use = "frames.default"}'))
     visibility = resolved.expanded()["cells"][0]["debate"]["visibility"]
-    assert visibility["inner"]["inner"] == {"use": "kit.everything", "window": None}
-    again = load(write(tomli_w.dumps(_without_none(plain(resolved.expanded()))), "again.toml"))
+    assert visibility["inner"]["inner"] == {"use": "kit.everything"}
+    again = load(write(tomli_w.dumps(resolved.expanded()), "again.toml"))
     assert again.identity == resolved.identity
     assert load(framed('{use = "frames.default", width = 2}')).identity != resolved.identity
 

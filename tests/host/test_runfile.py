@@ -13,12 +13,6 @@ from madplug.config.shape import tables
 from madplug.errors import UserError
 
 
-def test_a_correct_file_resolves_to_one_cell(write):
-    plan = load(write()).plan
-    assert [c.slug for c in plan.cells] == ["main"]
-    assert (plan.name, plan.cells[0].wanted, plan.cells[0].rounds) == ("study", 2, 2)
-
-
 def test_several_mistakes_are_reported_together_each_with_its_place_and_the_nearest_name(write):
     text = RUN.replace('size = 6', 'sise = 6').replace("kit.pair", "kit.pear").replace("kit.right", "kit.rihgt")
     text = 'repeats = "three"\nnme = 1\n' + text + '\n[debate.decision]\nuse = "last_round"\nkeeep = 2\n'
@@ -49,10 +43,6 @@ def test_a_key_in_a_table_that_nothing_uses_or_as_the_name_of_one_is_refused_too
     assert "0123456789" not in str(found)
 
 
-def test_a_file_that_is_not_toml_says_where(write):
-    assert "not valid TOML" in problems(write("a = [1,\nb = 2"))[0]
-
-
 @pytest.mark.parametrize(("name", "hint"), [
     ("stduy.toml", "did you mean 'study.toml'?"), ("study", "did you mean 'study.toml'?"),
     ("nope.toml", "its folder has study.toml")])
@@ -71,18 +61,13 @@ def test_the_command_line_wins_over_the_environment_and_both_over_the_file(write
     assert (table["seed"], "disable" in table) == (3, False)
 
 
-def test_set_reads_toml_or_else_text(write):
-    table = read(write(), ["a.b=[1, 2]", "a.c=voting.ranked", "a.d=true"], {})
-    assert table["a"] == {"b": [1, 2], "c": "voting.ranked", "d": True}
-
-
-def test_set_keeps_quoted_parts_of_a_key_together_and_clears_with_an_empty_table(write):
+def test_set_reads_toml_or_else_text_keeps_quoted_parts_of_a_key_together_and_clears_with_an_empty_table(write):
     file = write(RUN + '[sweep]\n"debate.rounds" = [1, 2]\n"debate.agents" = [2, 3]\n')
-    table = read(file, ['sweep."debate.rounds"=[5]'], {})
+    table = read(file, ["a.b=[1, 2]", "a.c=voting.ranked", "a.d=true", 'sweep."debate.rounds"=[5]', "#=1"], {})
+    assert (table["a"], table["#"]) == ({"b": [1, 2], "c": "voting.ranked", "d": True}, 1)
     assert table["sweep"] == {"debate.rounds": [5], "debate.agents": [2, 3]}
     assert read(file, ["sweep={}"], {})["sweep"] == {}
     assert len(load(file, ["sweep={}"]).plan.cells) == 1
-    assert read(file, ["#=1"], {})["#"] == 1
 
 
 def test_an_empty_table_of_a_cell_takes_nothing_away(write):

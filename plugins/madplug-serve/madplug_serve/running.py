@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from madplug import DebateFinished, DebateResult, Observer, UserError, count, plain, safe
+from madplug import DebateFinished, DebateResult, Observer, UserError, count, safe
 from madplug.study import (
     FINISHED,
     INTERRUPTED,
@@ -65,19 +65,13 @@ def resolve_served(path: Path, settings: Sequence[str] = ()) -> ResolvedStudy:
     table = read(path, settings)
     table.setdefault("dataset", {"use": CONVERSATIONS})
     named = Resolver(table, path.parent, registry).resolve()
-    table = _without_none(plain(named.expanded())) | {"repeats": 1}
+    table = named.expanded() | {"repeats": 1}
     for cell in table["cells"]:
         if cell["dataset"]["use"] != CONVERSATIONS:
             cell["dataset"] = {"use": CONVERSATIONS, "like": cell["dataset"]}
     served = Resolver(table, path.parent, registry).resolve()
     served.plan = replace(served.plan, limits=named.plan.limits, observers=named.plan.observers)
     return served
-
-
-def _without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _without_none(v) for k, v in value.items() if v is not None}
-    return [_without_none(v) for v in value if v is not None] if isinstance(value, list) else value
 
 
 def served_models(resolved: ResolvedStudy) -> list[str]:
