@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from madplug.study.directory import OWN_FILES, PART, check_facts, check_folder, read_manifest
     from madplug.study.files import read_text, replacing, write_whole
     from madplug.study.intervals import interval, t_quantile
-    from madplug.study.jobs import JobStream
     from madplug.study.log import redirect_log
     from madplug.study.process import (
         FINISHED,
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FINISHED", "INTERRUPTED", "LIMIT", "OWN_FILES", "PART", "SOME_FAILED", "STOPPING", "Builder", "CellScores",
-    "CellSetup", "DebateState", "Driver", "Ending", "Job", "JobStream", "Made", "Registry", "ResolvedStudy",
+    "CellSetup", "DebateState", "Driver", "Ending", "Job", "Made", "Registry", "ResolvedStudy",
     "Resolver", "Session", "Source", "StudyDriver", "StudyPlan", "StudyRun", "Worker", "absolute", "as_toml",
     "change", "check_facts", "check_folder", "collect_rarely", "conclude", "confirm", "conflicts", "cost_of",
     "decide", "describe_error", "dotted", "echo", "error_text", "file_of", "interruptible", "interval", "is_cell",

@@ -22,10 +22,10 @@ def read_text(path: Path) -> str:
         return file.read()
 
 
-def write_whole(path: Path, text: str, errors: str = "strict") -> None:
-    """Write all or nothing. Raises `OSError`. errors: what happens to characters that cannot be encoded."""
+def write_whole(path: Path, text: str) -> None:
+    """Write all or nothing. Raises `OSError`."""
     with replacing(path) as beside:
-        beside.write_text(text, encoding="utf-8", errors=errors)
+        beside.write_text(text, encoding="utf-8")
 
 
 @contextmanager

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from madplug.aio import iterate, maybe_await
 from madplug.calls.driver import StudyDriver
 from madplug.context import Sampled
-from madplug.debate.cell import Cell
 from madplug.debate.checks import check_iterable, describe_error
 from madplug.errors import StudyError
 from madplug.kinds import Executor
 from madplug.records import DebateResult, Ending, Job, Sample
-from madplug.store import SCOPE, DebateId, Scope, sample_digest
-from madplug.study.scoring import Scoring
+from madplug.store import SCOPE, DebateId, sample_digest
 from madplug.study.setup import CellSetup, sampled
 from madplug.study.stream import JobQueue, run_all
-from madplug.study.survey import Ids, Survey
+from madplug.study.survey import add_id, chooses_samples
 from madplug.study.worker import Worker
-from madplug.text import count
-
-WAITING = 1_000
-"""The most debates that wait in memory for the matched debate of another queue."""
 
 
 class JobStream:
@@ -38,38 +32,37 @@ class JobStream:
     """
 
     def __init__(self, worker: Worker, driver: StudyDriver, *, samples: Samples | None = None,
-                 surveys: Mapping[str, Survey] | None = None, rescore: Collection[str] | None = None) -> None:
+                 rescore: Collection[str] | None = None) -> None:
         self._worker = worker
         self._setups = setups = worker.setups
         self._driver = driver
         self._recorder = recorder = driver.recorder
         self._repeats = worker.plan.repeats
         self._samples = samples or samples_of
-        self._surveys = surveys or {}
-        counts = recorder.done_counts()
-        self._counts = {place: n for place, n in counts.items() if self._is_ours(*place)}
+        self.done = sum(n for place, n in recorder.done_counts().items() if self._is_ours(*place))
+        """How many debates earlier runs have finished."""
         self._failed = {id for id in recorder.failed() if self._is_ours(id.cell, id.repeat)}
-        self._digests: dict[tuple[str, int], dict[str, str]] = {}
-        self._dropped: dict[str, Collection[str]] = {}
-        self._unseen: dict[str, set[str]] = defaultdict(set)
-        """Samples on record that were not among those of their cell, where these were read to the end."""
-        self._redone: set[DebateId] = set()
-        self._told = 0
+        dropped = recorder.reported().scope.dropped
+        self._dropped = {slug: {*dropped.get(slug, ())} for slug in setups}
+        """By cell, the samples on record that the data no longer have: which they are is known once its jobs have all
+        come, since an executor may have samples of its own, as a server has."""
+        self.changed: set[str] = set()
+        """The samples that are not as they were when their debates were run."""
         self._only_scores = rescore is not None
-        self._scoring = Scoring(setups, recorder, rescore or ())
-        self._matches = {slug: s.cell.match for slug, s in setups.items() if s.cell.match}
-        self._waited_for = {match["cell"] for match in self._matches.values()}
-        self._issued: set[DebateId] = set()
-        self._waiting: dict[DebateId, list[tuple[Job, _Ready]]] = defaultdict(list)
-        self._ended: set[DebateId] = set()
-        self._stopped: set[DebateId] = set()
-        self._exhausted: set[tuple[str, int]] = set()
-        self._queues: list[_Ready] = []
-        driver.when_stopped.append(self._wake)
-        driver.when_finished.append(self.ended)
+        self._rescore = frozenset(rescore or ())
+        self._unscored = {slug for slug, setup in setups.items() if not self._rescore.isdisjoint(setup.metric_digests)
+                          or recorder.lacks_scores(slug, setup.metric_digests)}
+        """The cells that may have recorded debates to score."""
+        self._matches = {slug: setup.cell.match["cell"] for slug, setup in setups.items() if setup.cell.match}
+        self._ended: dict[str, _Ended] = {}
+        """By cell that others are matched to, where its stream is told of each end."""
+        driver.when_finished.append(self._end)
+
+    def _is_ours(self, cell: str, repeat: int) -> bool:
+        return cell in self._setups and repeat < self._repeats
 
     def __aiter__(self) -> AsyncIterator[Job]:
-        return self._jobs([slug for slugs in self._by_models().values() for slug in slugs])
+        return self._jobs([*self._setups])
 
     async def run(self, work: Callable[[Job], Awaitable[object]] | None = None) -> None:
         """Run every job, each as soon as a model of its cell has a free slot. The first exception ends the others.
@@ -82,9 +75,9 @@ class JobStream:
 
         async def run(job: Job) -> None:
             if job.recorded is None and job.cell in decided and not any(
-                    match["cell"] == job.cell for slug, match in self._matches.items() if slug not in decided):
+                    to == job.cell for slug, to in self._matches.items() if slug not in decided):
                 left_out.add(decided[job.cell])
-                self.ended(job.id, None)
+                self._end(job.id, None)
             else:
                 await (work or self._worker.run)(job)
 
@@ -93,201 +86,183 @@ class JobStream:
             self._driver.stop(Ending("decided", "; ".join(sorted(left_out))))
 
     def _by_models(self) -> dict[tuple[str, ...], list[str]]:
-        """The cells that are admitted together, because they use the same models."""
-        groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        """The cells that are admitted together: those that use the same models, and those that are matched."""
+        used: dict[str, set[str]] = defaultdict(set)
         for slug, setup in self._setups.items():
-            groups[tuple(sorted(set(setup.cell.channels.values())))].append(slug)
+            used[self._matches.get(slug, slug)].update(setup.cell.channels.values())
+        groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for slug in self._setups:
+            groups[tuple(sorted(used[self._matches.get(slug, slug)]))].append(slug)
         return groups
 
-    async def begin(self) -> None:
+    async def keep_scope(self) -> None:
         """Record which debates the study has now."""
         before = self._recorder.reported().scope
-        for slug in self._setups:
-            # One that the data have again is no longer dropped. One that they lack is dropped at the end of the jobs:
-            # an executor may have samples of its own, as a server has.
-            gone = before.dropped.get(slug, frozenset())
-            self._dropped[slug] = gone.intersection(self._surveys.get(slug, before).dropped.get(slug, ()))
-        await self._keep_scope(before)
-
-    async def conclude(self) -> None:
-        """The same, after the last job has ended, of cells whose samples were all read only now."""
-        read = {slug: self._unseen[slug] for slug in self._setups
-                if all((slug, repeat) in self._exhausted for repeat in range(self._repeats))}
-        if any(set(self._dropped[slug]) != unseen for slug, unseen in read.items()):
-            self._dropped |= read
-            await self._keep_scope(self._recorder.reported().scope)
-
-    async def _keep_scope(self, before: Scope) -> None:
         cells = {slug: tuple(setup.cell.metrics) for slug, setup in self._setups.items()}
-        await self._recorder.keep_fact(SCOPE, before.followed_by(cells, self._repeats, self._dropped).to_fact())
+        scope = before.followed_by(cells, self._repeats, self._dropped)
+        if scope != before:
+            await self._recorder.keep_fact(SCOPE, scope.to_fact())
 
-    def _is_ours(self, cell: str, repeat: int) -> bool:
-        return cell in self._setups and repeat < self._repeats
+    # Matched debates
 
-    def ended(self, id: DebateId, result: DebateResult | None) -> None:
+    def _end(self, id: DebateId, result: DebateResult | None) -> None:
         """A debate has ended, so those matched to it can be run."""
-        if id.cell not in self._waited_for:
-            return
-        (self._stopped if result is None else self._ended).add(id)
-        for job, ready in self._waiting.pop(id, ()):
-            ready.put_nowait(None if result is None else replace(job, matched=result))
-
-    @property
-    def done(self) -> int:
-        """How many debates earlier runs have finished."""
-        return sum(self._counts.values())
-
-    def _wake(self) -> None:
-        """The study is being stopped; stop waiting for debates that will not be run."""
-        for ready in self._queues:
-            ready.put_nowait(None)
+        if id.cell in self._ended:
+            self._ended[id.cell].put_nowait((id, result))
 
     async def _jobs(self, slugs: Sequence[str]) -> AsyncIterator[Job]:
-        ready: _Ready = asyncio.Queue()
-        self._queues.append(ready)
-        waiting = 0
+        """The jobs of these cells, each with the debate that it is matched to."""
+        ended: _Ended = asyncio.Queue()
+        self._ended |= {self._matches[slug]: ended for slug in slugs if slug in self._matches}
+        self._driver.when_stopped.append(lambda: ended.put_nowait(None))
+        matches = _Matches(self._failed)
         async for job in self._candidates(slugs):
-            matched = self._match(job.id)
-            if matched is None:
-                yield job
-            elif (found := self._result_of(matched)) is not None:
+            to = self._match(job.id)
+            found = self._recorder.result(to) if to is not None and matches.is_settled(to) else None
+            if to is not None and found is None:
+                matches.waiting[to].append(job)
+            else:
+                if job.recorded is None and job.cell in self._ended:
+                    matches.running.add(job.id)
                 yield replace(job, matched=found)
-            elif matched not in self._stopped:
-                self._waiting[matched].append((job, ready))
-                waiting += 1
-            while not ready.empty() or (waiting > WAITING and matched is not None and matched.cell not in slugs
-                                        and self._driver.ending is None):
-                waiting -= 1
-                if (released := await ready.get()) is not None:
+            while not ended.empty():
+                for released in matches.end(ended.get_nowait()):
                     yield released
-        while waiting and self._driver.ending is None:
-            waiting -= 1
-            if (released := await ready.get()) is not None:
+        while not matches.running.isdisjoint(matches.waiting) and self._driver.ending is None:
+            for released in matches.end(await ended.get()):
                 yield released
+        if self._driver.ending is None:
+            for id, jobs in matches.waiting.items():
+                for job in jobs:
+                    yield replace(job, matched=_missing(id))
 
     def _match(self, id: DebateId) -> DebateId | None:
-        match = self._matches.get(id.cell)
-        return DebateId(match["cell"], id.repeat, id.sample) if match else None
+        to = self._matches.get(id.cell)
+        return DebateId(to, id.repeat, id.sample) if to is not None else None
 
-    def _result_of(self, id: DebateId) -> DebateResult | None:
-        """The result of a matched debate, or None while it runs; a failed result if there is no such debate."""
-        recorded = id in self._ended or id.cell not in self._setups or self._counts.get(id[:2])
-        result = self._recorder.result(id) if recorded else None
-        if result is not None and id not in self._ended and (result.error is not None or id in self._redone):
-            result = None  # it will be run again
-        if result is None and (id.cell, id.repeat) in self._exhausted and id not in self._issued:
-            result = _missing(id)
-        return result
+    # What is left
 
     async def _candidates(self, slugs: Sequence[str]) -> AsyncIterator[Job]:
         """Jobs in the order of the study; those that failed before come last."""
         cells = sorted((self._setups[slug] for slug in slugs), key=lambda s: s.cell.match is not None)
-        again = bool(self._failed)
-        for failed in (False, True) if again else (False,):
+        for last in (False, True) if self._failed else (True,):
             order = 0
             for repeat in range(self._repeats):
-                async for setup, sample, references in self._interleaved(cells, repeat, last=failed or not again):
-                    id = DebateId(setup.cell.slug, repeat, sample.id)
+                async for setup, done, (sample, references) in self._interleaved(cells, repeat, last=last):
+                    job = Job(setup.cell.slug, repeat, sample, references, order, self._worker.plan.seed)
                     order += 1
-                    if (id in self._failed or self._match(id) in self._failed) is not failed:
+                    if self._failed and last is not (job.id in self._failed or self._match(job.id) in self._failed):
                         continue
-                    job = Job(*id[:2], sample, references, order - 1, self._worker.plan.seed)
-                    if not self._only_scores and not self._is_done(id, sample, references):
-                        if id.cell in self._waited_for:
-                            self._issued.add(id)
-                        yield job
-                    elif unscored := self._scoring.of(id):
-                        yield replace(job, recorded=unscored[0], metrics=unscored[1])
-        changed = len({id.sample for id in self._redone})
-        if changed > self._told:
-            self._told = changed
-            self._driver.warn(f"{count(changed, 'sample')} changed since the last run; the debates are run again")
+                    if (left := self._left(job, setup, done.get(sample.id))) is not None:
+                        yield left
 
-    def _is_done(self, id: DebateId, sample: Sample, references: tuple[str, ...]) -> bool:
-        digest = self._recorded(*id[:2]).get(id.sample)
-        if digest is None or id in self._redone:
-            return False
-        changed = digest not in ("", sample_digest(sample, references))
-        if changed:
-            self._redone.add(id)
-        return not changed
-
-    def _recorded(self, cell: str, repeat: int) -> Mapping[str, str]:
-        """The digests of the samples whose debates of a cell and repeat earlier runs have finished, by id."""
-        place = cell, repeat
-        if place not in self._digests:
-            self._digests[place] = dict(self._recorder.digests(cell, repeat)) if place in self._counts else {}
-        return self._digests[place]
-
-    def _samples_left(self, setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
-        """The samples of a cell, or only those with debates left where these are known."""
-        found = self._survey_of(setup.cell.slug)
-        return self._samples(setup, repeat) if found is None else iterate(found.left)
-
-    def _survey_of(self, cell: str) -> Survey | None:
-        """What is left of a cell, unless its recorded debates have to be looked at, too."""
-        return None if self._scoring.has_left(cell) else self._surveys.get(cell)
+    def _left(self, job: Job, setup: CellSetup, digest: str | None) -> Job | None:
+        """The job, if its debate has to be run, or scored by some metrics. digest: of the sample when it was done."""
+        if not self._only_scores and digest not in ("", sample_digest(job.sample, job.references)):
+            self.changed |= {job.sample.id} if digest is not None else set()
+            return job
+        result = self._recorder.result(job.id) if job.cell in self._unscored else None
+        if result is None:
+            return None
+        missing = tuple(name for name, current in setup.metric_digests.items()
+                        if name in self._rescore or result.scored_by.get(name) != current)
+        return replace(job, recorded=result, metrics=missing) if missing else None
 
     async def _interleaved(self, cells: Sequence[CellSetup], repeat: int, *,
-                           last: bool) -> AsyncIterator[tuple[CellSetup, Sample, tuple[str, ...]]]:
-        """One sample of each cell in turn. last: no further pass over the samples follows."""
-        sources = [(s, self._samples_left(s, repeat), self._on_record(s.cell.slug, repeat) if last else set())
-                   for s in cells]
+                           last: bool) -> AsyncIterator[tuple[CellSetup, Mapping[str, str], Sampled]]:
+        """One sample of each cell in turn, with the digests of those whose debates earlier runs have finished.
+
+        last: no further pass over the samples follows.
+        """
+        sources = self._sources(cells, repeat)
         while sources and self._driver.ending is None:
             for source in list(sources):
-                setup, samples, unseen = source
-                found = await self._next(setup.cell, samples)
-                if found is not None:
-                    unseen.discard(found[0].id)
-                    yield (setup, *found)
+                if (found := await self._next(source)) is not None:
+                    for setup, done in source.cells:
+                        self._dropped[setup.cell.slug].discard(found[0].id)
+                        yield setup, done, found
                     continue
                 sources.remove(source)
                 if last and self._driver.ending is None:
-                    self._exhaust(setup.cell.slug, repeat, unseen)
+                    self._drop_missing(source, repeat)
 
-    def _on_record(self, cell: str, repeat: int) -> set[str]:
-        """The samples on record of which it is not known yet whether the data set still has them."""
-        if (found := self._survey_of(cell)) is not None:
-            return {*found.dropped.get(cell, ())}
-        return {*self._recorded(cell, repeat), *(id.sample for id in self._failed if id[:2] == (cell, repeat))}
+    def _sources(self, cells: Sequence[CellSetup], repeat: int) -> list[_Source]:
+        """The samples of cells in a repeat; those of one data set are read once, unless an extension chooses them."""
+        found: dict[object, _Source] = {}
+        for setup in cells:
+            slug = setup.cell.slug
+            key = slug if chooses_samples(setup.cell) or self._samples is not samples_of else id(setup.cell.dataset)
+            if key not in found:
+                found[key] = _Source([], self._samples(setup, repeat), set())
+            found[key].cells.append((setup, dict(self._recorder.digests(slug, repeat))))
+        return list(found.values())
 
-    def _exhaust(self, cell: str, repeat: int, unseen: Set[str]) -> None:
-        """Every sample of a cell and repeat was read; the data set no longer has those that are on record beside."""
-        self._unseen[cell] |= unseen
-        self._digests.pop((cell, repeat), None)
-        self._exhausted.add((cell, repeat))
-        self._release_missing()
+    def _drop_missing(self, source: _Source, repeat: int) -> None:
+        """Every sample was read: drop those on record that were not among them."""
+        for setup, done in source.cells:
+            slug = setup.cell.slug
+            recorded = {*done, *(id.sample for id in self._failed if id[:2] == (slug, repeat))}
+            self._dropped[slug] |= recorded - source.ids
 
-    async def _next(self, cell: Cell, samples: AsyncIterator[Sampled]) -> Sampled | None:
+    async def _next(self, source: _Source) -> Sampled | None:
         """The next sample. Data that cannot be read ends the study; calls in flight are still stored."""
         try:
-            return await anext(samples, None)
+            found = await anext(source.samples, None)
+            if found is not None:
+                add_id(found[0].id, source.ids)
+            return found
         except StudyError:
             raise
         except (Exception, SystemExit) as error:
-            self._driver.stop(Ending("unusable",
-                                     f"cell '{cell.slug}': the samples cannot be read: {describe_error(error)}"))
+            slug = source.cells[0][0].cell.slug
+            self._driver.stop(Ending("unusable", f"cell '{slug}': the samples cannot be read: {describe_error(error)}"))
             return None
 
-    def _release_missing(self) -> None:
-        for id in [id for id in self._waiting if (id.cell, id.repeat) in self._exhausted and id not in self._issued]:
-            for job, ready in self._waiting.pop(id):
-                ready.put_nowait(replace(job, matched=_missing(id)))
+
+@dataclass(frozen=True)
+class _Source:
+    """The samples of some cells in a repeat."""
+
+    cells: list[tuple[CellSetup, Mapping[str, str]]]
+    """Each with the digests of samples whose debates earlier runs have finished, by id."""
+    samples: AsyncIterator[Sampled]
+    ids: set[str]
+    """Of the samples that were read so far."""
 
 
-_Ready = asyncio.Queue[Optional[Job]]  # noqa: UP045 - evaluated on Python 3.10
-"""Jobs whose matched debate has ended; None wakes the reader."""
+_Ended = asyncio.Queue[Optional[tuple[DebateId, Optional[DebateResult]]]]  # noqa: UP045 - evaluated on Python 3.10
+"""Debates that have ended, with None for one that was stopped; None wakes the reader."""
+
+
+class _Matches:
+    """The debates of a stream that others are matched to, and the jobs that wait for them. failed: in earlier runs."""
+
+    def __init__(self, failed: Collection[DebateId]) -> None:
+        self.running: set[DebateId] = set()
+        self.waiting: dict[DebateId, list[Job]] = defaultdict(list)
+        self._failed = {*failed}
+
+    def is_settled(self, id: DebateId) -> bool:
+        """Whether what is on record of a debate is not about to be replaced."""
+        return id not in self.running and id not in self._failed
+
+    def end(self, ended: tuple[DebateId, DebateResult | None] | None) -> list[Job]:
+        """The jobs that have waited for a debate; they are dropped if it was stopped."""
+        if ended is None:
+            return []
+        id, result = ended
+        self.running.discard(id)
+        self._failed.discard(id)
+        jobs = self.waiting.pop(id, [])
+        return [replace(job, matched=result) for job in jobs if result is not None]
 
 
 async def samples_of(setup: CellSetup, repeat: int) -> AsyncIterator[Sampled]:
     """The samples of a cell, according to its data set and every extension."""
     hook = "the hook 'madplug_samples' gave"
     rows = await maybe_await(setup.cell.hooks.madplug_samples(setup=setup))
-    ids = Ids()
     async for row in iterate(check_iterable(rows, hook)):
-        sample, references = sampled(row, hook)
-        ids.add(sample.id)
-        yield sample, references
+        yield sampled(row, hook)
 
 
 def samples_of_part(executor: Executor) -> Samples:

@@ -13,7 +13,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from madplug.aio import is_cancelled, maybe_await
@@ -174,30 +174,21 @@ class _Aside:
     """
 
     def __init__(self, name: str) -> None:
-        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     async def do(self, call: Callable[[], T]) -> T:
         """The result of a call, which must not raise."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[T] = loop.create_future()
-
-        def settle(result: T) -> None:
-            if not done.done():
-                done.set_result(result)
-
-        def run() -> None:
-            result = call()
-            with suppress(RuntimeError):  # the loop is closed, so nothing is waiting any more
-                loop.call_soon_threadsafe(settle, result)
-
-        self._calls.put(run)
-        return await done
+        done: Future[T] = Future()
+        self._calls.put((call, done))
+        return await asyncio.wrap_future(done)
 
     def end(self) -> None:
         """End the thread after the calls before."""
         self._calls.put(None)
 
     def _run(self) -> None:
-        while (call := self._calls.get()) is not None:
-            call()
+        while (given := self._calls.get()) is not None:
+            call, done = given
+            if done.set_running_or_notify_cancel():
+                done.set_result(call())

@@ -1,4 +1,4 @@
-"""The process of a program that runs a study: its interrupts, its exit status, its open files, output and memory.
+"""The process of a program that runs a study: its interrupts, its exit status, its output and memory.
 
 The first interrupt lets calls in flight finish, the second ends the run at once.
 """
@@ -17,15 +17,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from madplug.errors import UserError
-
 FINISHED, SOME_FAILED, LIMIT, INTERRUPTED = 0, 1, 3, 130
 """Exit statuses."""
 _STATUSES = {"interrupted": INTERRUPTED, "limit": LIMIT, "detached": FINISHED, "decided": FINISHED,
              "unfinished": FINISHED}
 STOPPING = "stopping: waiting for calls in flight; press Ctrl-C again to stop at once"
-NEEDED, USUAL = 30, 1024
-"""Files that a study has open at the most, besides a model's connections, and the limit that most systems have."""
 PATIENCE = 2.0
 """Seconds between a second interrupt and the interruption of whatever code is running, and from then to the end of the
 process."""
@@ -102,24 +98,6 @@ def collect_rarely() -> None:
     """Keep the garbage collector away from imported modules, which would cost a sixth of a run's time."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
-
-
-def allow_open_files(more: int = 0) -> None:
-    """Raise this process's limit of open files to the usual one. Raises `UserError` if it stays too low for a study.
-
-    more: files that this study opens besides those of any other.
-    """
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limit = min(n for n in (USUAL + more, hard) if n != resource.RLIM_INFINITY)
-    if soft != resource.RLIM_INFINITY and soft < limit:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
-    if limit < NEEDED + more:
-        raise UserError(f"too few files can be opened for a study: this process may have {limit} open, and "
-                        f"{NEEDED + more} are needed; raise the limit, as with `ulimit -n {USUAL}`")
 
 
 def discard(number: int) -> None:

@@ -21,7 +21,7 @@ from madplug.store import Reader, Recorder
 from madplug.study.jobs import JobStream, Samples, samples_of_part
 from madplug.study.observers import HURRY, Observers
 from madplug.study.summary import summarise
-from madplug.study.survey import survey
+from madplug.study.survey import check_every_row
 from madplug.study.worker import Runner, Worker
 from madplug.text import count
 
@@ -115,9 +115,10 @@ class StudyRun:
 
     async def _run_debates(self) -> None:
         plan = self.plan
-        surveys = survey(plan.cells, plan.repeats, self.recorder) if self._samples is None else {}
-        jobs = JobStream(self.worker, self.driver, samples=self._samples, surveys=surveys, rescore=self._rescore)
-        await jobs.begin()
+        if self._samples is None:
+            check_every_row(plan.cells)
+        jobs = JobStream(self.worker, self.driver, samples=self._samples, rescore=self._rescore)
+        await jobs.keep_scope()
         if plan.executor is not None:
             await plan.executor.begin(self.driver)
         elif self._rescore is None and (waiting := self.recorder.fact("waiting")):
@@ -127,7 +128,10 @@ class StudyRun:
         self.observers.emit(StudyStarted(plan.name, tuple(self.worker.setups), self.planned, jobs.done,
                                          {cell.slug: dict(cell.settings) for cell in plan.cells}))
         await (jobs.run() if plan.executor is None else plan.executor.run(jobs, self.driver))
-        await jobs.conclude()
+        if jobs.changed:
+            changed = count(len(jobs.changed), "sample")
+            self.driver.warn(f"{changed} changed since the last run; the debates are run again")
+        await jobs.keep_scope()
         if self._rescore is not None and self.planned is not None:
             ended = sum(cell.done + cell.failed for cell in self.recorder.reported().overview())
             if ended < self.planned:

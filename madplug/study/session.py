@@ -21,9 +21,8 @@ from madplug.study.directory import PART, check_folder, check_same_study, keep_i
 from madplug.study.files import write_whole
 from madplug.study.jobs import Samples
 from madplug.study.log import open_log, trace
-from madplug.study.process import allow_open_files
 from madplug.study.run import StudyRun
-from madplug.study.survey import Ids, chooses_samples, read_rows
+from madplug.study.survey import chooses_samples, read_rows
 from madplug.study.worker import Runner
 
 
@@ -50,7 +49,6 @@ class Session:
 
     def __enter__(self) -> Session:
         resolved, folder = self.resolved, self.folder
-        allow_open_files(more=3 * len(resolved.reuse))
         check_folder(folder)
         with self._open:  # closes what was opened if something is wrong
             self.recorder = self._open.enter_context(closing(open_recorder(folder)))
@@ -149,7 +147,7 @@ def planned(resolved: ResolvedStudy) -> int | None:
     plan, executor = resolved.plan, resolved.plan.executor if resolved.part else None
     datasets = {id(cell.dataset): cell.dataset for cell in plan.cells if cell.dataset is not None}
     counts = {key: dataset.size() if executor is None
-              else sum(executor.includes(sample) for sample, _ in read_rows(dataset, Ids()))
+              else sum(executor.includes(sample) for sample, _ in read_rows(dataset))
               for key, dataset in datasets.items()}
     sizes = [counts.get(id(cell.dataset)) for cell in plan.cells]
     known = [size for size in sizes if size is not None]

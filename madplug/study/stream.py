@@ -9,7 +9,6 @@ fewest rounds done go first: serving the oldest first to the end would leave slo
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from madplug.calls.slots import Slots
@@ -26,9 +25,8 @@ class JobQueue:
         self.open = 0
         self._exhausted = False
         self._jobs = jobs
-        self._ahead: deque[Job] = deque()
+        self._ahead: asyncio.Queue[Job] = asyncio.Queue(self.most)
         self._moved = asyncio.Event()
-        self._drained = asyncio.Event()
         for s in slots:
             s.when_idle.append(self._moved.set)
 
@@ -36,14 +34,13 @@ class JobQueue:
         """Start every job as soon as there is room for it."""
         reader = asyncio.ensure_future(self._read_ahead())
         try:
-            while not (self._exhausted and not self._ahead):
-                if not (self._ahead and self._room()):
+            while not (self._exhausted and self._ahead.empty()):
+                if self._ahead.empty() or not self._room():
                     self._moved.clear()
                     await self._moved.wait()
                     continue
                 self.open += 1
-                start(self._ahead.popleft()).add_done_callback(self._ended)
-                self._drained.set()
+                start(self._ahead.get_nowait()).add_done_callback(self._ended)
                 for _ in range(2):  # until its first turns have asked for their slots
                     await asyncio.sleep(0)
             await reader
@@ -54,11 +51,8 @@ class JobQueue:
     async def _read_ahead(self) -> None:
         try:
             async for job in self._jobs:
-                self._ahead.append(job)
+                await self._ahead.put(job)
                 self._moved.set()
-                while len(self._ahead) > self.most:
-                    self._drained.clear()
-                    await self._drained.wait()
         finally:
             self._exhausted = True
             self._moved.set()
@@ -68,7 +62,7 @@ class JobQueue:
             return False
         if not self.slots:
             return True
-        if self._exhausted and self.open + len(self._ahead) <= self.most:
+        if self._exhausted and self.open + self._ahead.qsize() <= self.most:
             for s in self.slots:
                 s.ending = True
             return True

@@ -1,10 +1,8 @@
-"""Find the samples that still need debates, in one pass over the data that also checks them."""
+"""Check the data before anything is paid: every row is a sample with an id of its own, and fits the components."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from madplug.component import Component, identity_of
@@ -14,11 +12,7 @@ from madplug.debate.checks import check_iterable, describe_error, method_name
 from madplug.errors import Problem, StudyError, UserError
 from madplug.kinds import AnswerFormat, Dataset
 from madplug.rows import storable_text
-from madplug.store import Recorder, sample_digest
 from madplug.study.setup import sampled
-
-MOST = 1_000
-"""Samples with debates left that are kept in memory; with more, the jobs read the data again, one row at a time."""
 
 CHECKED = 1_000
 """Rows of a data set that `madplug check` looks at; a run looks at all."""
@@ -27,47 +21,25 @@ MOST_MISFITS = 20
 """Rows that do not fit, after which no more are looked for."""
 
 
-class Ids:
-    """Sample ids, each of which may occur only once.
-
-    Only a hash of 64 bits is kept, some 65 bytes for each: among a million ids, two that differ pass for the same once
-    in 40 million runs.
-    """
-
-    def __init__(self) -> None:
-        self._hashes: set[int] = set()
-
-    def add(self, id: object) -> None:
-        """Add an id. Raises `StudyError` if it is not a string, cannot be stored, or was added before."""
-        if not isinstance(id, str):
-            raise StudyError(f"dataset: the sample id {id!r:.80} is not a string")
-        if storable_text(id) != id:
-            raise StudyError(f"dataset: the sample id {id!r:.80} has a character that cannot be stored")
-        if id in self:
-            raise StudyError(f"dataset: two samples have the id '{id}'")
-        self._hashes.add(hash(id))
-
-    def __contains__(self, id: str) -> bool:
-        return hash(id) in self._hashes
+def add_id(id: object, ids: set[str]) -> None:
+    """Add a sample's id to those before. Raises `StudyError` if it is not text, cannot be stored, or is there."""
+    if not isinstance(id, str):
+        raise StudyError(f"dataset: the sample id {id!r:.80} is not a string")
+    if storable_text(id) != id:
+        raise StudyError(f"dataset: the sample id {id!r:.80} has a character that cannot be stored")
+    if id in ids:
+        raise StudyError(f"dataset: two samples have the id '{id}'")
+    ids.add(id)
 
 
-@dataclass(frozen=True)
-class Survey:
-    """What some cells have left of a data set."""
-
-    left: Sequence[Sampled] = ()
-    """The samples with a debate that has not ended, or failed, or was run before the row changed."""
-    dropped: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """By cell, the ids of samples on record that the data set no longer has."""
-
-
-def read_rows(dataset: Dataset, ids: Ids) -> Iterator[Sampled]:
-    """The rows of a data set, each checked, with their ids added. Raises `UserError` or `StudyError`."""
+def read_rows(dataset: Dataset) -> Iterator[Sampled]:
+    """The rows of a data set, each checked. Raises `UserError` or `StudyError`."""
+    ids = set[str]()
     given = f"{method_name(dataset, 'samples')} gave"
     try:
         for row in check_iterable(dataset.samples(), f"{method_name(dataset, 'samples')} returned"):
             found = sampled(row, given)
-            ids.add(found[0].id)
+            add_id(found[0].id, ids)
             yield found
     except (UserError, StudyError):
         raise
@@ -97,10 +69,9 @@ def fitting(rows: Iterable[Sampled], cells: Iterable[Cell]) -> Iterator[Sampled]
 
 def check_rows(cells: Sequence[Cell]) -> Iterator[str]:
     """Check the first rows of every data set, and tell what to know of them. Raises `UserError` or `StudyError`."""
-    for dataset in {id(cell.dataset): cell.dataset for cell in cells if cell.dataset is not None}.values():
-        theirs = [cell for cell in cells if cell.dataset is dataset]
+    for dataset, theirs in _by_dataset(cells):
         rows = [(sample.id, len(set(sample.choices)) < len(sample.choices), bool(references))
-                for sample, references in fitting(islice(read_rows(dataset, Ids()), CHECKED), theirs)]
+                for sample, references in fitting(islice(read_rows(dataset), CHECKED), theirs)]
         if twice := [id for id, same, _ in rows if same]:
             more = f" (and {len(twice) - 1:,} more)" if len(twice) > 1 else ""
             yield (f"warning: dataset: sample '{twice[0]}'{more} has two equal choices; an answer that names the other "
@@ -110,48 +81,18 @@ def check_rows(cells: Sequence[Cell]) -> Iterator[str]:
                    f'["{theirs[0].answers.scored_by}"]')
 
 
-def survey(cells: Sequence[Cell], repeats: int, recorder: Recorder) -> dict[str, Survey]:
-    """Check the rows of every data set, and find what is left of them, by cell.
+def check_every_row(cells: Sequence[Cell]) -> None:
+    """Check the rows of every data set. Raises `UserError` or `StudyError`."""
+    for dataset, theirs in _by_dataset(cells):
+        for _ in fitting(read_rows(dataset), theirs):
+            pass
 
-    A cell is missing if nothing of it is on record, if more than `MOST` samples are left, or if an extension chooses
-    its samples.
-    """
-    found: dict[str, Survey] = {}
+
+def _by_dataset(cells: Sequence[Cell]) -> Iterator[tuple[Dataset, list[Cell]]]:
     for dataset in {id(cell.dataset): cell.dataset for cell in cells if cell.dataset is not None}.values():
-        theirs = [cell for cell in cells if cell.dataset is dataset]
-        slugs = [cell.slug for cell in theirs if not chooses_samples(cell)]
-        result = _survey(dataset, theirs, slugs, repeats, recorder)
-        found |= dict.fromkeys(slugs, result) if result is not None else {}
-    return found
+        yield dataset, [cell for cell in cells if cell.dataset is dataset]
 
 
 def chooses_samples(cell: Cell) -> bool:
     """Whether an extension of the cell may change which samples it has."""
     return any(hasattr(extension, "madplug_samples") for extension in cell.extensions)
-
-
-def _survey(dataset: Dataset, cells: Sequence[Cell], slugs: Sequence[str], repeats: int,
-            recorder: Recorder) -> Survey | None:
-    places = [(slug, repeat) for slug in slugs for repeat in range(repeats)]
-    done = Counter(hash(digest) for place in places for _, digest in recorder.digests(*place))
-    ids, rows = Ids(), 0
-    left: list[Sampled] | None = [] if done else None
-    for sample, references in fitting(read_rows(dataset, ids), cells):
-        rows += 1
-        if left is None or done[hash(sample_digest(sample, references))] >= len(places):
-            continue
-        left.append((sample, references))
-        if len(left) > MOST:
-            left = None
-    if left is None:
-        return None
-    failed = [id for id in recorder.failed() if id.cell in slugs and id.repeat < repeats]
-    if not failed and done.total() == (rows - len(left)) * len(places):  # each debate on record was found
-        return Survey(left)
-    recorded = [(id.cell, id.sample) for id in failed]
-    recorded += [(place[0], sample) for place in places for sample, _ in recorder.digests(*place)]
-    dropped: dict[str, set[str]] = {}
-    for slug, id in recorded:
-        if id not in ids:
-            dropped.setdefault(slug, set()).add(id)
-    return Survey(left, dropped)

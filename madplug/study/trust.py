@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -95,19 +95,19 @@ def _stored(folder: Path) -> Mapping[str, Any]:
 
 def _names(tables: Sequence[Mapping[str, Any]]) -> str:
     """The components, local files and addresses that run files name, in words."""
-    uses = [use for use in _uses(tables) if isinstance(use, str)]
-    found = {"the components": [use for use in uses if not is_file_reference(use)],
-             "the local files": [use for use in uses if is_file_reference(use)],
-             "the addresses": [address for text in strings(tables) for address in _ADDRESS.findall(text)]}
+    texts = [*strings(tables)]
+    found = {"the components": [use for use in _uses(tables) if not is_file_reference(use)],
+             "the local files": [text for text in texts if is_file_reference(text)],
+             "the addresses": [address for text in texts for address in _ADDRESS.findall(text)]}
     named = {what: list(dict.fromkeys(words)) for what, words in found.items() if words}
     return "; ".join(f"{what} {', '.join(words[:_MOST])}" + (f" and {len(words) - _MOST} more" if words[_MOST:] else "")
                      for what, words in reversed(named.items())) or "nothing"
 
 
-def _uses(value: Any) -> list[Any]:
-    """What stands after `use` anywhere in a run file, and every text that names a local file."""
-    if isinstance(value, str):
-        return [value] if is_file_reference(value) else []
+def _uses(value: Any) -> Iterator[str]:
+    """The text that stands after `use` anywhere in a run file."""
     if isinstance(value, Mapping):
-        return [use for key, inner in value.items() for use in ([inner] if key == "use" else _uses(inner))]
-    return [use for inner in value for use in _uses(inner)] if isinstance(value, list) else []
+        yield from (use for key, use in value.items() if key == "use" and isinstance(use, str))
+    if isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _uses(inner)

@@ -24,7 +24,7 @@ from madplug.errors import ComponentError, MadplugError, StudyError, StudyStoppe
 from madplug.events import DebateStarted
 from madplug.kinds import Casting, PersonaGenerator, Service, Style, TurnOrder
 from madplug.records import DebateResult, Decision, Job
-from madplug.study.scoring import score, with_scores
+from madplug.study.scoring import score
 from madplug.study.setup import CellSetup
 
 Runner = Callable[[DebateState], Awaitable[Decision]]
@@ -77,25 +77,21 @@ class Worker:
                 self._driver.problem(f"service {service.full_name}: close raised {describe_error(error)}")
 
     async def run(self, job: Job) -> DebateResult | None:
-        """Run a debate, score it and have it stored; None if the study was stopped before it ended."""
-        if job.recorded is not None:
-            return await self._score_recorded(job, job.recorded)
-        started = asyncio.get_running_loop().time()
-        state = DebateState(self.setups[job.cell].cell, job.sample, job.repeat, job.seed, job.matched,
-                            right=job.references, client=self.gateway, emit=self._driver.tell, order=job.order)
-        tell(state, DebateStarted(state.id, job.sample, job.references, job.order))
+        """Run a debate, or take the one on record, score it and have it stored; None if the study was stopped before.
+
+        A debate that cannot be stored is a failed one.
+        """
+        cell = self.setups[job.cell].cell
+        state = stored_debate(job.recorded, cell, client=self.gateway, seed=job.seed) if job.recorded is not None else \
+            DebateState(cell, job.sample, right=job.references, client=self.gateway, emit=self._driver.tell,
+                        repeat=job.repeat, seed=job.seed)
+        change(state, order=job.order, matched=job.matched)
         try:
-            error = await self._attempt(state)
-            seconds = round(asyncio.get_running_loop().time() - started + state.spent.seconds, 4)
-            result = to_result(state, error=error, seconds=seconds)  # before metrics ask: a budget has no part of it
-            result = await self._score(state, result, state.cell.metrics)
+            result = job.recorded or await self._debate(state)
+            result = await self._score(state, result, cell.metrics if job.recorded is None else job.metrics)
         except StudyStopped:
             await self._driver.finish(state.id, None)
             return None
-        return await self._hand_over(state, result)
-
-    async def _hand_over(self, state: DebateState, result: DebateResult) -> DebateResult:
-        """Have a result stored; a debate that cannot be stored is a failed one."""
         try:
             await self._driver.finish(state.id, result)
         except ComponentError as error:
@@ -103,14 +99,17 @@ class Worker:
             await self._driver.finish(state.id, result)
         return result
 
-    async def _attempt(self, state: DebateState) -> str | None:
+    async def _debate(self, state: DebateState) -> DebateResult:
+        started, why = asyncio.get_running_loop().time(), None
+        tell(state, DebateStarted(state.id, state.whole, state.right, state.order))
         try:
             if state.cell.match is not None:
                 self._check_match(state)
             await self._runner(state)
         except BaseException as error:  # components raise anything; what is not theirs is raised again
-            return self._why_failed(error)
-        return None
+            why = self._why_failed(error)
+        seconds = round(asyncio.get_running_loop().time() - started + state.spent.seconds, 4)
+        return to_result(state, error=why, seconds=seconds)  # before metrics ask: a budget has no part of it
 
     def _why_failed(self, error: BaseException) -> str:
         """The reason why a debate failed; an error that is not a failure of the debate is raised again."""
@@ -140,29 +139,15 @@ class Worker:
         A metric that fails is a problem of the study and leaves the debate as it is, to be scored when the study is
         resumed. Raises `StudyStopped` if the study was stopped before the debate was scored.
         """
-        setup = self.setups[state.cell.slug]
+        digests = self.setups[state.cell.slug].metric_digests
         for name in metrics if result.decision is not None else ():
             change(state, other_calls=[])
             try:
-                scores = await score(state, name, setup.cell.metrics[name], state.right)
-            except BaseException as error:  # as in `_attempt`
+                result = await score(state, result, name, digests[name])
+            except BaseException as error:  # as in `_debate`
                 self._driver.problem(f"metric {name}: {self._why_failed(error)}")
-            else:
-                result = with_scores(result, name, scores, setup.metric_digests[name], state.other_calls)
         if state.refused:  # a component has caught it, and gone on without the answer
             raise StudyStopped("stopped before the debate was scored")
-        return result
-
-    async def _score_recorded(self, job: Job, recorded: DebateResult) -> DebateResult | None:
-        """Score a debate that is on record by further metrics; None if the study was stopped before it was scored."""
-        state = stored_debate(recorded, self.setups[job.cell].cell, client=self.gateway, seed=job.seed)
-        change(state, order=job.order, matched=job.matched)
-        try:
-            result = await self._score(state, recorded, job.metrics)
-        except StudyStopped:
-            await self._driver.finish(state.id, None)
-            return None
-        await self._driver.finish(state.id, result)
         return result
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests_support import made
 
 from madplug import Dataset, Sample, StudyError
-from madplug.study.survey import Ids, read_rows
+from madplug.study.survey import read_rows
 from madplug_testing import LastRound, PlainStyle, play
 
 
@@ -76,4 +76,4 @@ def test_sys_exit_in_prepare_names_the_component():
 def test_sys_exit_in_a_data_set_is_told_and_is_no_success():
     rows = made(Dataset, samples=lambda self, split=None: (sys.exit(0) for _ in range(1)))
     with pytest.raises(StudyError, match="samples cannot be read: SystemExit"):
-        list(read_rows(rows, Ids()))
+        list(read_rows(rows))

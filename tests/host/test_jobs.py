@@ -2,7 +2,7 @@
 
 import asyncio
 import pickle
-import tracemalloc
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -23,39 +23,25 @@ from madplug.config import load
 from madplug.config.plan import StudyPlan
 from madplug.records import Caller, Completion, DebateResult, Ending, Job, Usage
 from madplug.store import Call, CallRow, MemoryStore
-from madplug.study.jobs import Ids
 from madplug.study.run import StudyRun
 from madplug.study.worker import Worker
 from madplug_testing import Scripted, play, wait_for
+from madplug_testing.contracts import ExecutorContract
 
 
 @pytest.mark.parametrize("value", [
     Job("c", 0, Sample("q", "?", metadata={"a": [1]}), ("A",), 3, 7,
         DebateResult("c", 0, Sample("q", "?"), (), decision=Decision("A"))),
     Caller("c", 0, "q", 1, "discuss", 0, 2, 1), Ending("limit", "limits.calls: 5 reached"),
-    CallRow(b"k", Caller("c", 0, "q"), "m", "{}"), Call(Completion("x", Usage(1, 2)), 1, 0.5)])
-def test_what_travels_can_be_pickled(value):
-    assert pickle.loads(pickle.dumps(value)) == value
-
-
-def test_the_ids_of_many_samples_take_little_memory_and_an_equal_one_is_found():
-    ids = Ids()
-    tracemalloc.start()
-    for i in range(40_000):
-        ids.add(f"a long name of a sample, as some data sets have it: {i}")
-    used, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert used < 120 * 40_000
-    for i in (0, 1, 39_999):
-        with pytest.raises(StudyError, match="two samples have the id"):
-            ids.add(f"a long name of a sample, as some data sets have it: {i}")
-
-
-@pytest.mark.parametrize("error", [TransientError("503", retry_after=2.0), AccessError("401"), ModelError("gave up"),
-                                   StudyStopped("enough"), StudyError("disk"), ComponentError("no")])
-def test_errors_travel_with_what_they_know(error):
-    back = pickle.loads(pickle.dumps(error))
-    assert (type(back), str(back), vars(back)) == (type(error), str(error), vars(error))
+    CallRow(b"k", Caller("c", 0, "q"), "m", "{}"), Call(Completion("x", Usage(1, 2)), 1, 0.5),
+    TransientError("503", retry_after=2.0), AccessError("401"), ModelError("gave up"), StudyStopped("enough"),
+    StudyError("disk"), ComponentError("no")])
+def test_what_travels_can_be_pickled_and_errors_keep_what_they_know(value):
+    back = pickle.loads(pickle.dumps(value))
+    if isinstance(value, Exception):
+        assert (type(back), str(back), vars(back)) == (type(value), str(value), vars(value))
+    else:
+        assert back == value
 
 
 class InPlace(Executor):
@@ -97,24 +83,17 @@ async def without_the_driver(worker, jobs):
         pass
 
 
-@pytest.mark.parametrize(("run", "sound"), [(everything, True), (the_first_only, False), (to_the_first_failure, False),
-                                            (without_the_driver, False)])
-def test_the_contract_finds_executors_that_leave_debates_out(run, sound, tmp_path, monkeypatch):
-    from madplug_testing.contracts import CONTRACTS
-
-    contract = CONTRACTS["executor"]
-    test = type("Under", (contract,), {"component": InPlace, "make": lambda self: InPlace(run)})()
-    if sound:
-        test.test_debates_end_as_they_do_without_it(tmp_path, monkeypatch)
-        return
-    with pytest.raises(AssertionError):
+@pytest.mark.parametrize("run", [everything, the_first_only, to_the_first_failure, without_the_driver])
+def test_the_contract_finds_executors_that_leave_debates_out(run, tmp_path, monkeypatch):
+    test = type("Under", (ExecutorContract,), {"component": InPlace, "make": lambda self: InPlace(run)})()
+    with nullcontext() if run is everything else pytest.raises(AssertionError):
         test.test_debates_end_as_they_do_without_it(tmp_path, monkeypatch)
 
 
 SAMPLES = [Sample(f"q{i}", f"question {i}") for i in range(8)]
 
 
-def run_cells(store, matches, observers=()):
+def run_cells(store, matches, observers=(), samples=None):
     """Run cells that answer `A`. matches: by cell, its model and the cell that it is matched to."""
     base = play(replies=lambda r: "A", agents=1, sample=SAMPLES).debate.cell
     cells = [replace(base, slug=slug, models=(model,), channels={model: model},
@@ -122,14 +101,13 @@ def run_cells(store, matches, observers=()):
     models = {name: Scripted(lambda r: "A") for name in ("one", "two")}
 
     async def main():
-        return await asyncio.wait_for(StudyRun(StudyPlan("s", cells, models), store, observers).run(), 20)
+        return await asyncio.wait_for(StudyRun(StudyPlan("s", cells, models), store, observers, samples=samples).run(),
+                                      20)
 
     return asyncio.run(main())
 
 
-def test_cells_matched_crosswise_whose_debates_all_failed_before_do_not_wait_for_each_other(monkeypatch):
-    """Two queues must not each put off what the other one waits for."""
-    monkeypatch.setattr("madplug.study.jobs.WAITING", 2)
+def test_cells_matched_crosswise_whose_debates_all_failed_before_do_not_wait_for_each_other():
     store = MemoryStore()
     for slug in "ac":
         for sample in SAMPLES:
@@ -137,6 +115,18 @@ def test_cells_matched_crosswise_whose_debates_all_failed_before_do_not_wait_for
     matches = {"a": ("one", None), "b": ("one", "c"), "c": ("two", None), "d": ("two", "a")}
     assert run_cells(store, matches)["status"] == "finished"
     assert len(store.done()) == 32
+
+
+def test_a_matched_debate_waits_for_the_other_in_whatever_order_the_samples_come_and_fails_without_it():
+    async def samples(setup, repeat):
+        for sample in reversed(SAMPLES) if setup.cell.slug == "b" else SAMPLES[1:]:
+            yield sample, ()
+
+    store = MemoryStore()
+    run_cells(store, {"a": ("one", None), "b": ("two", "a")}, samples=samples)
+    errors = {result.sample.id: result.error for result in store.results() if result.cell == "b"}
+    assert (len(errors), [id for id, error in errors.items() if error]) == (8, ["q0"])
+    assert errors["q0"].endswith("is matched to failed: the cell has no sample 'q0'")
 
 
 class Enough(Observer):

@@ -1,10 +1,11 @@
-"""What a resumed study reads again: its data once, and of what is on record only what may be left."""
+"""What a resumed study does with data that have changed: rows that are new, changed, gone, or back."""
 
 import asyncio
 from dataclasses import replace
 
 from madplug import Metric, Sample
 from madplug.config.plan import StudyPlan
+from madplug.config.shape import Limits
 from madplug.store import DebateId, MemoryStore
 from madplug.study.run import StudyRun
 from madplug_testing import Scripted, play
@@ -27,29 +28,22 @@ def rows(*names, said="?"):
     return [(Sample(name, said), ("A",)) for name in names]
 
 
-def run(store, data, *, cells=("a", "b"), repeats=2, replies=lambda r: "A", samples=None):
+def run(store, data, *, cells=("a", "b"), repeats=2, replies=lambda r: "A", samples=None, limit=None):
     """How often the data were read in a run, its summary, and its warnings."""
     model, dataset, warnings = Scripted(replies), Counted(data), []
     base = play(replies=lambda r: "A", agents=1, sample=Sample("q", "?")).debate.cell
     made = [replace(base, slug=slug, dataset=dataset, models=("m",), channels={"m": "m"}) for slug in cells]
-    plan = StudyPlan("s", made, {"m": model}, repeats=repeats, share_completions=False)
+    plan = StudyPlan("s", made, {"m": model}, repeats=repeats, share_completions=False,
+                     limits=Limits(calls=limit))
     summary = asyncio.run(StudyRun(plan, store, warn=warnings.append, samples=samples).run())
     return dataset.reads, summary, warnings
 
 
-def test_data_whose_debates_have_all_ended_are_read_once():
+def test_cells_read_their_common_data_together_once_to_check_them_and_once_for_each_repeat():
     store = MemoryStore()
-    run(store, rows("q1", "q2", "q3"))
+    assert run(store, rows("q1", "q2"))[0] == 3
     reads, summary, warnings = run(store, rows("q1", "q2", "q3"))
-    assert (reads, warnings, summary["status"]) == (1, [], "finished")
-    assert [cell["done"] for cell in summary["cells"]] == [6, 6]
-
-
-def test_the_few_samples_that_are_left_are_not_looked_for_again():
-    store = MemoryStore()
-    run(store, rows("q1", "q2"))
-    reads, summary, _ = run(store, rows("q1", "q2", "q3"))
-    assert (reads, [cell["done"] for cell in summary["cells"]]) == (1, [6, 6])
+    assert (reads, warnings, [cell["done"] for cell in summary["cells"]]) == (3, [], [6, 6])
 
 
 def test_a_row_that_changed_is_run_again_in_every_cell_and_repeat():
@@ -92,31 +86,29 @@ def test_data_that_break_off_drop_no_sample():
     assert (summary["status"], summary["cells"][0]["done"]) == ("failed", 2)
 
 
-def test_many_samples_that_are_left_are_read_one_at_a_time(monkeypatch):
-    monkeypatch.setattr("madplug.study.survey.MOST", 2)
+def test_a_row_that_comes_back_is_shown_again_even_if_the_run_is_stopped():
     store = MemoryStore()
-    run(store, rows("q1", "q2", "gone"))
-    reads, summary, _ = run(store, rows("q1", "q2", "q3", "q4", "q5"))
-    assert reads > 1
-    assert [cell["done"] for cell in summary["cells"]] == [10, 10]
-    assert store.reported().scope.dropped == {"a": {"gone"}, "b": {"gone"}}
+    run(store, rows("q1", "q2", "q3"))
+    run(store, rows("q1"))
+    _, summary, _ = run(store, rows("q1", "q2", "q3", "q4"), limit=13)
+    assert (summary["status"], [cell["done"] for cell in summary["cells"]]) == ("stopped", [7, 6])
+    assert store.reported().scope.dropped == {}
 
 
-class Decided(Metric):
-    """Counts from figures alone."""
+def test_a_metric_sums_up_the_figures_of_its_cell_without_the_debates():
+    class Decided(Metric):
+        """Counts from figures alone."""
 
-    name = "decided"
+        name = "decided"
 
-    def score(self, debate, references):
-        return 1.0
+        def score(self, debate, references):
+            return 1.0
 
-    def summarise_figures(self, rows):
-        found = list(rows)
-        return {"decided": sum(bool(row["decided"]) for row in found), "scores": len({**found[0]["metrics"]})}
+        def summarise_figures(self, rows):
+            found = list(rows)
+            return {"decided": sum(bool(row["decided"]) for row in found), "scores": len({**found[0]["metrics"]})}
 
-
-def test_a_metric_sums_up_the_figures_of_its_cell_without_the_debates(monkeypatch):
-    store, cell = MemoryStore(), play(replies=lambda r: "A", agents=1, sample=Sample("q", "?")).debate.cell
+    store, cell = MemoryStore(), play(replies=lambda r: "A", agents=1).debate.cell
     cells = [replace(cell, slug=slug, dataset=Listed(rows("q1", "q2")), models=("m",), channels={"m": "m"},
                      metrics={"kit.decided": Decided()}) for slug in "ab"]
     summary = asyncio.run(StudyRun(StudyPlan("s", cells, {"m": Scripted(lambda r: "A")}), store).run())

@@ -90,7 +90,7 @@ def _write(found: dict[str, Any], folder: Path, fit: str | None, *, figures: boo
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            write_whole(folder / name, text, errors="replace")  # a directory's name may be any bytes
+            write_whole(folder / name, text.encode(errors="replace").decode())  # a directory's name may be any bytes
         if figures:
             write_figures(made, folder / "figures")
     except OSError as error:
