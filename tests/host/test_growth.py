@@ -58,20 +58,15 @@ def test_what_is_dropped_stays_so_when_the_next_run_is_stopped(program, write, t
     assert program("run", path).returncode == 0
     assert len(exported(tmp_path / "runs/study")) == 6
 
-ASKING = """
+def test_what_is_dropped_stays_so_when_the_next_run_is_stopped_while_it_prepares(program, write, tmp_path):
+    (tmp_path / "asking.py").write_text("""
 from madplug import Metric
-
 class Asking(Metric):
-    \"\"\"Asks a model before the first debate.\"\"\"
     async def prepare(self, setup):
         await setup.ask("?", purpose="prepare")
-
     def score(self, debate):
         return {}
-"""
-
-def test_what_is_dropped_stays_so_when_the_next_run_is_stopped_while_it_prepares(program, write, tmp_path):
-    (tmp_path / "asking.py").write_text(ASKING)
+""")
     assert program("run", write(), "--set", "repeats=2").returncode == 0
     assert program("run", write(), "--set", 'metrics=["kit.right", "./asking.py:Asking"]', "--set",
                    "limits.calls=24").returncode == 3
@@ -137,27 +132,23 @@ def without_calls(rows):
     return [{k: v for k, v in row.items() if k != "metrics"} | {"metrics": dict(sorted(row["metrics"].items()))}
             for row in rows]
 
-def test_another_metric_scores_what_is_recorded_and_asks_only_what_it_asks(program, write, tmp_path):
+def test_another_metric_or_other_options_of_one_score_what_is_recorded_and_ask_only_what_they_ask(
+        program, write, tmp_path):
     program("run", write(), *LEDGER)
     assert paid(tmp_path) == 24
     done = program("run", write(), *GRADED, *LEDGER)
     assert done.returncode == 0, done.stderr
     assert paid(tmp_path) == 30
-    assert list(summary(tmp_path)["cells"][0]["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
+    before = summary(tmp_path)["cells"][0]
+    assert list(before["metrics"]) == ["kit.right", "kit.graded.grade", "kit.graded.length"]
     assert program("run", write(), *GRADED, "--output", "fresh").returncode == 0
-    assert without_calls(exported(tmp_path / "runs/study")) == without_calls(
-        exported(tmp_path / "fresh"))
+    assert without_calls(exported(tmp_path / "runs/study")) == without_calls(exported(tmp_path / "fresh"))
     program("run", write(), *GRADED, *LEDGER)
     assert paid(tmp_path) == 30
-
-def test_a_metric_with_other_options_scores_again_and_replaces_its_scores(program, write, tmp_path):
-    program("run", write(), *GRADED, *LEDGER)
-    before = summary(tmp_path)["cells"][0]
     other = ("--set", 'metrics=["kit.right", {use="kit.graded", rubric="strictly"}]')
     assert program("run", write(), *other, *LEDGER).returncode == 0
-    assert paid(tmp_path) == 36
     after = summary(tmp_path)["cells"][0]
-    assert list(after["metrics"]) == list(before["metrics"])
+    assert (paid(tmp_path), list(after["metrics"])) == (36, list(before["metrics"]))
     assert after["calls"] == before["calls"] == 24, "the calls of metrics do not count as the debate's"
 
 def test_a_dropped_metric_stays_on_record_unreported_and_comes_back_free(program, write, tmp_path):

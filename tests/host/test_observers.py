@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from contextlib import nullcontext
 
 import pytest
 from tests_support import made
@@ -54,23 +55,14 @@ class Notebook(Observer):
     debate_finished = study_finished = write
 
 
-def test_every_event_arrives_and_can_be_pickled():
+def test_every_event_arrives_beside_the_loop_and_can_be_pickled():
     book = Notebook()
     played = play(replies=lambda r: "A", agents=2, rounds=2, observers=[book])
     assert {type(e) for e in book.events} == set(METHODS)
     assert pickle.loads(pickle.dumps(book.events)) == book.events
-    said = [e.message for e in book.events if isinstance(e, MessageRecorded)]
-    assert tuple(said) == played.result.messages
-    assert [e.agent.id for e in book.events if isinstance(e, MessageRecorded)] == [0, 1, 0, 1]
-    assert isinstance(book.events[0], StudyStarted)
-    assert isinstance(book.events[-1], StudyFinished)
-    assert book.opened.study == "play"
-    assert book.closed
-
-
-def test_plain_methods_run_beside_the_loop():
-    book = Notebook()
-    play(replies=lambda r: "A", observers=[book])
+    assert tuple(e.message for e in book.events if isinstance(e, MessageRecorded)) == played.result.messages
+    assert (type(book.events[0]), type(book.events[-1])) == (StudyStarted, StudyFinished)
+    assert (book.opened.study, book.closed) == ("play", True)
     assert threading.main_thread() not in book.threads
 
 
@@ -99,32 +91,14 @@ def test_every_debate_that_starts_finishes_once_and_in_order():
     by_debate = defaultdict(list)
     for event in book.events:
         if hasattr(event, "debate"):
-            by_debate[event.debate].append(event)
-    assert len(by_debate) == 4
-    for debate, events in by_debate.items():
-        assert isinstance(events[0], DebateStarted)
-        assert [type(e) for e in events].count(DebateStarted) == 1
-        assert [type(e) for e in events].count(DebateFinished) == 1
-        assert isinstance(events[-1], DebateFinished)
-        assert events[-1].outcome == ("failed" if debate.sample == "q2" else "done")
-    kinds = [type(e) for e in by_debate[next(iter(by_debate))]]
-    assert kinds.index(CallAnswered) < kinds.index(AgentsCast), "calls made while casting are events, too"
-
-
-def test_a_stopped_debate_finishes_as_stopped():
-    cell = play(replies=lambda r: "A", rounds=3).debate.cell
-    book, runs = Notebook(), []
-
-    def said(request):
-        runs[0].driver.stop(Ending("interrupted", "enough"))
-        return "A"
-
-    async def main():
-        runs.append(StudyRun(StudyPlan("s", [cell], {"model": Scripted(said)}), MemoryStore(), [book]))
-        await runs[0].run()
-
-    asyncio.run(main())
-    assert [e.outcome for e in book.events if isinstance(e, DebateFinished)] == ["stopped"]
+            by_debate[event.debate.sample].append(event)
+    assert sorted(by_debate) == ["q0", "q1", "q2", "q3"]
+    for sample, events in by_debate.items():
+        kinds = [type(e) for e in events]
+        assert (kinds[0], kinds[-1], kinds.count(DebateStarted), kinds.count(DebateFinished)) == (
+            DebateStarted, DebateFinished, 1, 1)
+        assert events[-1].outcome == ("failed" if sample == "q2" else "done")
+        assert kinds.index(CallAnswered) < kinds.index(AgentsCast), "calls made while casting are events, too"
 
 
 def test_an_exception_is_a_problem_of_the_study_and_the_debate_goes_on():
@@ -208,28 +182,31 @@ def test_a_study_that_breaks_off_finishes_its_debates_and_closes_its_observers()
     book = Notebook()
     with pytest.raises(StudyError, match="no space left"):
         play(replies=lambda r: "A", sample=[Sample(f"q{i}", "?") for i in range(9)], observers=[book], store=Full())
-    assert outcomes(book)[:3] == ["done"] * 3
-    assert set(outcomes(book)[3:]) == {"stopped"}
-    assert book.closed
+    found = outcomes(book)
+    assert (found[:3], set(found[3:]), book.closed) == (["done"] * 3, {"stopped"}, True)
 
 
-def test_a_study_that_is_cancelled_finishes_its_debates_and_closes_its_observers():
-    class Silent(Scripted):
-        """Never answers."""
+@pytest.mark.parametrize("cancelled", [False, True], ids=["stopped", "cancelled"])
+def test_a_study_that_is_stopped_or_cancelled_finishes_its_debates_and_closes_its_observers(cancelled):
+    cell, book = play(replies=lambda r: "A", rounds=3).debate.cell, Notebook()
+
+    class Stopping(Scripted):
+        """Answers, but the study is being stopped; or never does."""
 
         async def complete(self, request):
-            await asyncio.sleep(1000)
-
-    cell, book = play(replies=lambda r: "A").debate.cell, Notebook()
+            await asyncio.sleep(1000 if cancelled else 0)
+            run.driver.stop(Ending("interrupted", "enough"))
+            return await super().complete(request)
 
     async def main():
-        run = StudyRun(StudyPlan("s", [cell], {"model": Silent()}), MemoryStore(), [book])
-        await asyncio.wait_for(run.run(), 0.3)
+        nonlocal run
+        run = StudyRun(StudyPlan("s", [cell], {"model": Stopping(lambda r: "A")}), MemoryStore(), [book])
+        await asyncio.wait_for(run.run(), 0.3 if cancelled else 20)
 
-    with pytest.raises((asyncio.TimeoutError, TimeoutError)):
+    run = None
+    with pytest.raises((asyncio.TimeoutError, TimeoutError)) if cancelled else nullcontext():
         asyncio.run(main())
-    assert outcomes(book) == ["stopped"]
-    assert book.closed
+    assert (outcomes(book), book.closed) == (["stopped"], True)
 
 
 class Panic(BaseException):
