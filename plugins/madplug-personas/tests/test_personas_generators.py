@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from madplug import Persona, PersonaGenerator
-from madplug_personas import Expert, Fixed, Ipip, Neutral, NoPersona, Row
+from madplug_personas import Expert, Fixed, Ipip, Neutral, NoPersona
 from madplug_personas.markers import MARKERS, all_traits, describe, traits_of
 from madplug_testing import Played, play
 
@@ -37,33 +37,24 @@ def asked(played: Played) -> list[Any]:
     return [request for request in played.requests if request.purpose == "persona"]
 
 
-# none
-
 def test_without_personas_participants_are_numbered() -> None:
     played = meet(NoPersona(), agents=3)
-    assert names(played) == ["Participant 1", "Participant 2", "Participant 3"]
-    assert asked(played) == []
+    assert (names(played), asked(played)) == (["Participant 1", "Participant 2", "Participant 3"], [])
     assert all(p.role == "participant" and p.votes and p.description for p in people(played))
 
 
-# expert
-
-def test_experts_are_made_one_after_the_other_and_each_sees_those_before() -> None:
-    played = meet(Expert(), agents=3, made=[expert("Cook"), expert("Baker"), expert("Farmer")])
+def test_experts_are_made_one_after_the_other_by_a_model_of_their_own_and_each_sees_those_before() -> None:
+    played = meet(Expert(model="big"), agents=3, made=[expert("Cook"), expert("Baker"), expert("Farmer")],
+                  models=["model", "big"])
     assert names(played) == ["Cook", "Baker", "Farmer"]
+    assert [r.model for r in played.requests] == ["big"] * 3 + ["model", "big", "model"]
+    assert all((r.agent, r.form["json_schema"]["required"]) == (None, ["role", "description"]) for r in asked(played))
     prompts = [r.messages[-1]["content"] for r in asked(played)]
     assert "so far: none" in prompts[0]
-    assert "- Cook: You know" in prompts[1]
-    assert "- Cook: You know" in prompts[2]
-    assert "- Baker: You know" in prompts[2]
+    assert [[f"- {name}: You know" in prompt for name in ("Cook", "Baker")] for prompt in prompts] == [
+        [False, False], [True, False], [True, True]]
     assert all("the question" in p and "JSON" in p for p in prompts)
     assert "personas" not in played.result.notes
-
-
-def test_an_expert_s_form_is_sent_as_a_schema() -> None:
-    [request] = asked(meet(Expert(), agents=1, made=[expert("A")]))
-    assert request.form["json_schema"]["required"] == ["role", "description"]
-    assert request.agent is None
 
 
 @pytest.mark.parametrize("reply", [
@@ -106,47 +97,23 @@ def test_what_becomes_of_bad_replies_and_of_names_that_are_taken(
     assert "COOK" not in made or 'already is a "COOK"' in asked(played)[-1].messages[-1]["content"]
 
 
-def test_a_model_of_its_own_can_make_the_personas() -> None:
-    played = meet(Expert(model="big"), agents=1, made=[expert("Cook")], models=["model", "big"])
-    assert [r.model for r in played.requests] == ["big", "model"]
-
-
-# ipip
-
-def test_there_are_52_pairs_of_markers() -> None:
-    assert [len(pairs) for pairs in MARKERS.values()] == [9, 11, 10, 10, 12]
-    assert len({word for pairs in MARKERS.values() for pair in pairs for word in pair}) == 104
-    assert list(MARKERS) == ["extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness"]
-
-
-@pytest.mark.parametrize("level", ["low", "high"])
-def test_a_description_has_52_adjectives_and_one_more_sentence(level: str) -> None:
-    text = describe(dict.fromkeys(MARKERS, level), "Non-Expert", "non-binary")
+@pytest.mark.parametrize("high", [[], list(MARKERS), ["openness"]])
+def test_a_description_has_52_adjectives_each_of_the_pole_of_its_trait_and_one_more_sentence(high: list[str]) -> None:
+    text = describe({**LOW, **dict.fromkeys(high, "high")}, "Non-Expert", "non-binary")
     words = re.findall(r"extremely ([\w -]+?)(?=,| and extremely|\.)", text)
-    wanted = [pair[level == "high"] for pairs in MARKERS.values() for pair in pairs]
-    assert words == wanted
+    assert words == [pair[trait in high] for trait, pairs in MARKERS.items() for pair in pairs]
     assert len(words) == text.count("extremely") == 52
     assert text.count(".") == 6
     assert text.endswith(" You are non-binary and, in the matter of the task, not an expert.")
+    assert [len(pairs) for pairs in MARKERS.values()] == [9, 11, 10, 10, 12]
+    assert len({word for pairs in MARKERS.values() for pair in pairs for word in pair}) == 104
 
 
-def test_each_trait_picks_its_own_pole() -> None:
-    text = describe({**LOW, "openness": "high"}, "Expert", "male")
-    assert "extremely artistic" in text
-    assert "extremely introverted" in text
-
-
-def test_a_character_is_described_by_what_the_model_picked() -> None:
-    played = meet(Ipip(), agents=1, made=[json.dumps(CHARACTER)])
-    assert people(played) == [Persona("Cook", describe(LOW, "Expert", "female"))]
-
-
-def test_case_hyphens_and_a_misspelt_trait_do_not_matter() -> None:
-    said = {**CHARACTER, "neuroticism": None, "neurotiscism": " LOW ", "experience": "non expert"}
-    said = {**said, "gender": "Nonbinary"}
-    said = {("Role" if k == "role" else k): v for k, v in said.items() if v}
-    played = meet(Ipip(), agents=1, made=[json.dumps(said)])
-    assert people(played) == [Persona("Cook", describe(LOW, "Non-Expert", "non-binary"))]
+def test_a_character_is_described_by_what_the_model_picked_however_it_is_spelt() -> None:
+    said = {**CHARACTER, "Role": "Cook", "neurotiscism": " LOW ", "experience": "non expert", "gender": "Nonbinary"}
+    del said["role"], said["neuroticism"]
+    for made, described in ((CHARACTER, ("Expert", "female")), (said, ("Non-Expert", "non-binary"))):
+        assert people(meet(Ipip(), agents=1, made=[json.dumps(made)])) == [Persona("Cook", describe(LOW, *described))]
 
 
 @pytest.mark.parametrize("change", [{"openness": "medium"}, {"gender": ""}, {"experience": 3}, {"extraversion": True}])
@@ -156,9 +123,8 @@ def test_a_value_that_is_not_offered_counts_as_a_failure(change: dict[str, Any])
 
 
 def test_characters_are_unique_by_their_traits_whatever_they_are_called() -> None:
-    other = {**CHARACTER, "role": "Baker", "openness": "high", "gender": "male"}
-    same = {**CHARACTER, "role": "Farmer", "gender": "male"}
-    played = meet(Ipip(), agents=2, made=[json.dumps(c) for c in (CHARACTER, same, other)])
+    same, other = {"role": "Farmer", "gender": "male"}, {"role": "Baker", "openness": "high"}
+    played = meet(Ipip(), agents=2, made=[json.dumps({**CHARACTER, **c}) for c in ({}, same, other)])
     assert names(played) == ["Cook", "Baker"]
     assert "There already is a participant with these traits" in asked(played)[2].messages[-1]["content"]
     assert "personas" not in played.result.notes
@@ -176,40 +142,30 @@ def test_traits_that_no_try_changes_are_changed_as_little_as_possible() -> None:
 
 
 def test_beyond_all_combinations_traits_repeat() -> None:
-    assert len(all_traits()) == 32
     played = meet(Ipip(attempts=1), agents=33, made=[json.dumps(CHARACTER)] * 33)
-    assert len({traits_of(p.description) for p in people(played)}) == 32
+    assert len({traits_of(p.description) for p in people(played)}) == len(all_traits()) == 32
 
-
-# fixed and neutral
 
 def test_a_fixed_list_makes_exactly_its_personas() -> None:
-    rows = ("Ann", {"name": "Bob", "description": "You doubt.", "role": "sceptic", "votes": False})
-    generator = Fixed(personas=rows)
-    played = meet(generator)
+    generator = Fixed(personas=("Ann", {"name": "Bob", "description": "You doubt.", "role": "sceptic", "votes": False}))
     assert generator.count == 2
-    assert people(played) == [Persona("Ann"), Persona("Bob", "You doubt.", "sceptic", votes=False)]
+    assert people(meet(generator)) == [Persona("Ann"), Persona("Bob", "You doubt.", "sceptic", votes=False)]
 
 
-def test_a_fixed_list_rejects_what_a_persona_does_not_have() -> None:
+def test_a_fixed_list_rejects_what_a_persona_does_not_have_and_names_listed_twice() -> None:
     with pytest.raises(ValueError, match="votez"):
         Fixed(personas=[{"name": "Ann", "votez": True}])
     with pytest.raises(ValueError, match="at least 1"):
         Fixed(personas=[])
-    assert Row(name="Ann").votes
-
-
-def test_a_name_that_is_listed_twice_is_a_problem() -> None:
     assert list(Fixed(personas=["Ann", "Bob", "Ann"]).check(None)) == ["the name 'Ann' is listed more than once"]
 
 
 def test_neutral_agents_do_not_vote_and_several_are_numbered() -> None:
-    played = meet(Neutral(), NoPersona(), agents=3)
-    assert names(played) == ["Moderator", "Participant 1", "Participant 2"]
-    assert [a.id for a in played.debate.voters] == [1, 2]
+    played = meet(Neutral(), NoPersona(), Neutral(), agents=3)
+    assert names(played) == ["Moderator", "Participant 1", "Moderator 2"]
+    assert [a.id for a in played.debate.voters] == [1]
     assert people(played)[0].role == "neutral"
     assert names(meet(Neutral(count=2), NoPersona())) == ["Moderator 1", "Moderator 2", "Participant 1"]
-    assert names(meet(Neutral(), NoPersona(), Neutral(), agents=3)) == ["Moderator", "Participant 1", "Moderator 2"]
 
 
 def test_generators_can_be_mixed_and_see_each_other() -> None:
