@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from typing_extensions import override
 
 from madplug.config.problems import problems_of
 from madplug.config.shape import MOST_CELLS, RunSettings, Table
@@ -59,12 +60,23 @@ def _as_table(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
+def _settings(path: Path) -> Table:
+    from pydantic_settings import BaseSettings, TomlConfigSettingsSource  # a tenth of a second, where a file is read
+
+    class RunFile(TomlConfigSettingsSource):
+        @override
+        def _read_file(self, file_path: Path) -> Table:  # some editors begin a file with a mark
+            return dict(tomllib.loads(file_path.read_text(encoding="utf-8-sig")))
+
+    return dict(RunFile(BaseSettings, path)())
+
+
 def _parse(path: Path) -> Table:
     try:
         if not path.is_file():
             what = "is a directory, not a run file" if path.is_dir() else "no such file"
             raise UserError(f"{path}: {what}{nearest_file(path, '.toml')}")
-        return dict(tomllib.loads(path.read_text(encoding="utf-8-sig")))  # some editors begin a file with a mark
+        return _settings(path)
     except OSError as error:
         raise UserError(f"{path!s:.200}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
