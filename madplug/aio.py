@@ -16,12 +16,17 @@ async def maybe_await(value: Any) -> Any:
     return await value if hasattr(value, "__await__") else value
 
 
-def is_cancelled() -> bool:
-    """Whether the current task was cancelled, rather than a component having raised the exception itself."""
-    from asyncio import current_task  # a plugin that is only listed needs no event loop
+def ends_the_run(error: BaseException) -> bool:
+    """Whether an error has to end the run: the user interrupts, or the current task is cancelled or dropped.
 
-    cancelling = getattr(current_task(), "cancelling", None)  # from Python 3.11 on
-    return cancelling is None or cancelling() > 0
+    A component may raise `CancelledError` itself, which from Python 3.11 on can be told from a cancellation.
+    """
+    from asyncio import CancelledError, current_task  # a plugin that is only listed needs no event loop
+
+    if isinstance(error, CancelledError):
+        cancelling = getattr(current_task(), "cancelling", None)
+        return cancelling is None or cancelling() > 0
+    return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
 async def iterate(values: Any) -> AsyncIterator[Any]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from madplug.aio import is_cancelled, maybe_await
+from madplug.aio import ends_the_run, maybe_await
 from madplug.context import Run
 from madplug.debate.checks import describe_error
 from madplug.errors import StudyError
@@ -150,7 +150,7 @@ class _Follower:
         try:
             await maybe_await(getattr(self._observer, method)(*arguments))
         except BaseException as error:  # libraries raise what is no `Exception`, too
-            if _ends_the_run(error) or (self._given_up and not isinstance(error, StudyError)):
+            if ends_the_run(error) or (self._given_up and not isinstance(error, StudyError)):
                 raise
             self._report(self._failure(method, error))  # also if time is up: it says what is lost
             return False
@@ -158,13 +158,6 @@ class _Follower:
 
     def _failure(self, method: str, error: BaseException) -> str:
         return f"observer {self.name}: {method}: {describe_error(error)}"
-
-
-def _ends_the_run(error: BaseException) -> bool:
-    """Whether an error is not the observer's own: the user interrupts, or the task is cancelled or dropped."""
-    if isinstance(error, asyncio.CancelledError):
-        return is_cancelled()
-    return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
 class _Aside:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from madplug.aio import is_cancelled, maybe_await
+from madplug.aio import ends_the_run, maybe_await
 from madplug.calls.driver import Driver
 from madplug.calls.gateway import Gateway
 from madplug.component import Component
@@ -113,15 +113,12 @@ class Worker:
 
     def _why_failed(self, error: BaseException) -> str:
         """The reason why a debate failed; an error that is not a failure of the debate is raised again."""
-        if isinstance(error, StudyError) or (isinstance(error, StudyStopped) and self._driver.ending is not None):
+        stopped = isinstance(error, StudyStopped) and self._driver.ending is not None
+        if stopped or isinstance(error, StudyError) or ends_the_run(error):
             raise error
-        if isinstance(error, asyncio.CancelledError) and not is_cancelled():
-            return describe_error(ComponentError("a component raised asyncio.CancelledError").with_traceback(
-                error.__traceback__))
-        if isinstance(error, SystemExit):
-            return describe_error(ComponentError("a component called sys.exit").with_traceback(error.__traceback__))
-        if isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
-            raise error
+        if isinstance(error, asyncio.CancelledError | SystemExit):
+            what = "called sys.exit" if isinstance(error, SystemExit) else "raised asyncio.CancelledError"
+            return describe_error(ComponentError(f"a component {what}").with_traceback(error.__traceback__))
         self.last_error = error
         return describe_error(error)
 
