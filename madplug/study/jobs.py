@@ -158,7 +158,8 @@ class JobStream:
 
     def _left(self, job: Job, setup: CellSetup, digest: str | None) -> Job | None:
         """The job, if its debate has to be run, or scored by some metrics. digest: of the sample when it was done."""
-        if not self._only_scores and digest not in ("", sample_digest(job.sample, job.references)):
+        done = digest is not None and digest in ("", sample_digest(job.sample, job.references))
+        if not done and not self._only_scores:
             self.changed |= {job.sample.id} if digest is not None else set()
             return job
         result = self._recorder.result(job.id) if job.cell in self._unscored else None
