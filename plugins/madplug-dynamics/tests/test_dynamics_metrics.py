@@ -3,18 +3,9 @@
 from math import log2
 
 import pytest
-from tests_support import Cast
+from tests_support import Cast, Letter
 
-from madplug import (
-    AnswerFormat,
-    Decision,
-    DecisionProtocol,
-    Message,
-    Persona,
-    Sample,
-    Service,
-    pictures_in,
-)
+from madplug import Decision, DecisionProtocol, Message, Persona, Sample, Service, pictures_in
 from madplug.debate.state import change
 from madplug_dynamics import (
     Agreement,
@@ -39,10 +30,6 @@ def score(metric, rows, references=(), decision=None, **more):
     return wait_for(metric.score(debate, references))
 
 
-def some(parts, names):
-    return {name: parts[name] for name in names.split()}
-
-
 @pytest.mark.parametrize(("keys", "bits"), [
     ("AAAAAAAABC", 0.921928), ("AAAAAAAAAB", 0.4690), ("AAAAAAAAAA", 0.0), ("AAAAABBBBB", 1.0), ("ABCD", 2.0),
     ("", 0.0)])
@@ -51,6 +38,7 @@ def test_entropies_have_the_worked_values(keys, bits):
 
 
 JUDGE = [Persona("Ada"), Persona("Bob"), Persona("judge", votes=False)]
+PHYSICISTS = [Persona("Ada", "a physicist"), Persona("Ada", "a physicist"), Persona("Ada", "a poet")]
 MODERATORS = [Persona("Ada"), Persona("Bob"), Persona("m", votes=False), Persona("n", votes=False)]
 RIGHT = {"decision": Decision("A")}
 
@@ -72,8 +60,11 @@ RIGHT = {"decision": Decision("A")}
     (LogLikelihood(), "B B", "A", RIGHT, {"skipped": 1}),
     (LogLikelihood(), "- -", "A", {}, {"log2p": None, "smoothed": -1, "skipped": 1}),
     # flips of agents and of the group, and rates of those that could flip; ends look at first and last only
-    (Flips(), "AB BB BB", "A", {}, {"change_rate": 1 / 3, "group_TT": 0, "group_TF": 0, "group_FT": 0, "group_FF": 1}),
-    (Flips(), "ABB BBA CCB", "A", {}, {"change_rate": 0.5}),
+    (Flips(), "AB BB BB", "A", {}, {"TT": 0, "TF": 1, "FT": 0, "FF": 2, "changed": 1, "change_rate": 1 / 3,
+                                    "group_TT": 0, "group_TF": 0, "group_FT": 0, "group_FF": 1}),
+    (Flips(), "AB BB BB", "B", {}, {"TT": 2, "TF": 0, "FT": 1, "FF": 0, "changed": 1}),
+    (Flips(), "AA BA BB", "A", {}, {"TT": 1, "TF": 0, "FT": 1, "FF": 1, "changed": 1}),
+    (Flips(), "ABB BBA CCB", "A", {}, {"TT": 0, "TF": 1, "FT": 1, "FF": 4, "changed": 3, "change_rate": 0.5}),
     (Flips(), "AA AB AB BA", "A", {}, {"to_wrong": 2 / 3, "to_right": 1}), (Flips(), "AA", "A", {}, {"to_right": None}),
     (Flips(), "ABA", "A", {}, {"TT": 0, "TF": 1, "FT": 1, "FF": 0, "ends_TT": 1, "ends_TF": 0, "ends_FT": 0,
                                "ends_FF": 0}),
@@ -83,6 +74,10 @@ RIGHT = {"decision": Decision("A")}
                                                "bullied_by_other_any": 2}),
     (Flips(), "AAB ABA AAA", "", {}, {"agents_changed": 2}),
     (Flips(), "A B", "A", {}, {"TF": 0, "change_rate": None, "to_wrong": None}),  # one round has no step
+    *((Conformity(), rows, reference, {}, dict(zip(
+        ("opportunities", "conforming", "harmful", "helpful"), counted, strict=True))) for rows, reference, counted in (
+        ("AB BB BB", "A", (1, 1, 1, 0)), ("AB BB BB", "B", (1, 1, 0, 1)), ("AA BA BB", "A", (1, 0, 0, 0)),
+        ("ABB BBA CCB", "A", (1, 1, 0, 0)))),
     # conformity: only what was seen in the round before counts, of which a part can be the majority
     (Conformity(), "AB BB BB", "", {"seen": [()] * 6}, {"opportunities": 0}),
     (Conformity(), ["BB", "AAB"], "", {"seen": [(), (), (), (), (0, 1)]}, {"opportunities": 0}),
@@ -99,19 +94,22 @@ RIGHT = {"decision": Decision("A")}
     (Agreement(), "A A B -", "", {}, {"strength": 0.5, "strength_parsed": 2 / 3, "unanimous": 0}),
     (Agreement(), "- -", "", {}, {"last": 0, "strength_parsed": None}),
     (Agreement(), "A A A", "", {}, {"unanimous": 1}),
-    (Agreement(), "AB BB CB -B", "", {}, {"unique_first_answers": 3})])
+    (Agreement(), "AB BB CB -B", "", {}, {"unique_first_answers": 3}),
+    # without an embedder the answers that a decision did not ask for, and equal personas, are counted
+    *((Diversity(), rows, "", {}, {"distinct": share}) for rows, share in (
+        ("AB BB CB", 1 / 3), ("A B -", 2 / 3), ("- -", 0), ("AB BB C-", 2 / 3))),
+    (PersonaDiversity(), "A A A", "", {"personas": PHYSICISTS}, {"distinct": 2 / 3})])
 def test_figures_of_small_debates(metric, rows, references, more, figures):
     found = score(metric, rows, references, **more)
     assert {name: found[name] for name in figures} == pytest.approx(figures, abs=5e-5)
 
 
-@pytest.mark.parametrize(("metric", "rows"), [(LogLikelihood(), "A B"), (Entropy(), "")])
-def test_without_references_or_messages_a_metric_does_not_apply(metric, rows):
-    assert score(metric, rows) is None
-
-
-def test_without_references_only_change_is_counted():
-    assert set(score(Flips(), "AB BB")) == {"changed", "change_rate", "agents_changed"}
+@pytest.mark.parametrize(("metric", "rows", "figures"), [
+    (LogLikelihood(), "A B", None), (Entropy(), "", None), (Diversity(), "A B", {"distinct"}),
+    (Flips(), "AB BB", {"changed", "change_rate", "agents_changed"})])
+def test_without_references_messages_or_an_embedder_a_metric_tells_less_or_nothing(metric, rows, figures):
+    found = score(metric, rows)
+    assert found is None if figures is None else set(found) == figures
 
 
 def test_a_log_likelihood_sums_over_samples_and_tells_what_it_leaves_out():
@@ -125,45 +123,26 @@ def test_a_log_likelihood_sums_over_samples_and_tells_what_it_leaves_out():
     assert figures["pooled_smoothed"] == pytest.approx((log2(9.5 / 11) + log2(5.5 / 11) + log2(0.5 / 11)) / 3)
 
 
-TABLES = [  # rows, reference, TT TF FT FF, changes, opportunities, conforming, harmful, helpful
-    ("AB BB BB", "A", (0, 1, 0, 2), 1, 1, 1, 1, 0),
-    ("AB BB BB", "B", (2, 0, 1, 0), 1, 1, 1, 0, 1),
-    ("AA BA BB", "A", (1, 0, 1, 1), 1, 1, 0, 0, 0),
-    ("ABB BBA CCB", "A", (0, 1, 1, 4), 3, 1, 1, 0, 0),
-]
-
-
-@pytest.mark.parametrize(("rows", "reference", "flips", "changed", "chances", "taken", "harmful", "helpful"), TABLES)
-def test_worked_tables(rows, reference, flips, changed, chances, taken, harmful, helpful):
-    parts = score(Flips(), rows, [reference])
-    assert tuple(parts[kind] for kind in ("TT", "TF", "FT", "FF")) == flips
-    assert parts["changed"] == changed
-    followed = score(Conformity(), rows, [reference])
-    assert some(followed, "opportunities conforming harmful helpful") == {
-        "opportunities": chances, "conforming": taken, "harmful": harmful, "helpful": helpful}
-
-
 def test_a_round_without_a_word_is_passed_over():
     debate = debate_from("AAB BBB")
     silent = [m.id for m in debate.transcript.messages if m.agent == 0 and m.round == 2]
     debate.transcript.retract(silent)
     parts = Flips().score(debate, ["A"])
-    assert some(parts, "TT TF FT FF changed") == {"TT": 0, "TF": 1, "FT": 0, "FF": 2, "changed": 1}
+    assert [parts[name] for name in ("TT", "TF", "FT", "FF", "changed")] == [0, 1, 0, 2, 1]
 
 
 def test_rates_of_flips_in_a_cell_are_over_all_debates_together():
     said = {"one": ["AB", "AA"], "two": ["AA", "BB"]}
+
+    def reply(request):
+        text = request.messages[0]["content"]
+        return next(rows for name, rows in said.items() if f"\n{name}\n" in text)[request.agent]["[0]" in text]
+
     played = play(sample=[Sample(name, name) for name in said], agents=2, rounds=2, references=["A"],
-                  metrics={"flips": Flips()}, replies=lambda r: _script(said, r))
+                  metrics={"flips": Flips()}, replies=reply)
     assert played.summary["cells"][0]["figures"]["flips"] == {
         "pooled_to_wrong": pytest.approx(1 / 3), "pooled_to_right": 0.0, "pooled_group_to_wrong": 0.5,
         "pooled_group_to_right": None}
-
-
-def _script(said, request):
-    text = request.messages[0]["content"]
-    rows = next(rows for name, rows in said.items() if f"\n{name}\n" in text)
-    return rows[request.agent][1 if "[0]" in text else 0]
 
 
 def test_conformity_is_to_what_a_debate_really_showed():
@@ -175,7 +154,7 @@ def test_conformity_is_to_what_a_debate_really_showed():
         "all_opportunities": 1, "all_conforming": 1, "pooled_rate": 1}
 
 
-def test_a_round_of_reviews_is_no_disagreement_and_changes_no_mind():
+def test_a_round_of_reviews_is_no_disagreement_and_changes_no_mind_nor_do_voters_who_were_not_asked():
     debate = debate_from("A A B")
     for agent in range(3):
         debate.transcript.append(Message(0, 2, 0, agent, "review", "text", answer=""))
@@ -184,50 +163,18 @@ def test_a_round_of_reviews_is_no_disagreement_and_changes_no_mind():
     assert "round_2" not in parts
     assert wait_for(Entropy().score(debate, ()))["last"] == pytest.approx(0.9183, abs=1e-4)
     assert wait_for(Flips().score(debate, ()))["changed"] == 0
-
-
-def test_voters_who_were_not_asked_do_not_disagree():
     parts = wait_for(Agreement().score(debate_from("A A B B", transcript=transcript_from("A A")), ()))
     assert (parts["last"], parts["unanimous"]) == (1, 1)
 
 
 class Places(Service):
-    """Embeds x, y and z as the worked example's vectors."""
+    """Embeds X, Y and Z as the worked example's vectors."""
 
     name = "places"
-    known = {"x": [1.0, 0.0], "y": [0.0, 1.0], "z": [1.0, 1.0], "I say x": [1.0, 0.0], "I say y": [1.0, 0.0]}
+    known = {"X": [1.0, 0.0], "Y": [0.0, 1.0], "Z": [1.0, 1.0], "I say X": [1.0, 0.0], "I say Y": [1.0, 0.0]}
 
     async def embed(self, texts):
         return [self.known[text] for text in texts]
-
-
-class TestDiversity:
-    def test_final_answers_are_embedded_by_a_service(self):
-        played = play(replies=["x", "y", "z"], metrics={"d": Diversity(embedder="e")}, services={"e": Places()})
-        assert played.metrics == {"d.distinct": 1.0, "d.similarity": pytest.approx(0.4714, abs=5e-5)}
-
-    def test_whole_messages_can_be_embedded(self):
-        class Saying(AnswerFormat):
-            name = "saying"
-
-            def instruction(self, sample):
-                return ""
-
-            def canonical(self, text, sample):
-                return text[-1]
-
-        played = play(replies=["I say x", "I say y"], agents=2, answers=Saying(), services={"e": Places()},
-                      metrics={"d": Diversity(embedder="e", of="content"), "a": Diversity(embedder="e")})
-        assert (played.metrics["d.similarity"], played.metrics["a.similarity"]) == (1.0, 0.0)
-
-    def test_fewer_than_two_texts_have_no_similarity(self):
-        played = play(replies=["x"], agents=1, metrics={"d": Diversity(embedder="e")}, services={"e": Places()})
-        assert played.metrics == {"d.distinct": 1.0, "d.similarity": None}
-
-    def test_without_an_embedder_answers_are_counted(self):
-        assert score(Diversity(), "AB BB CB") == {"distinct": pytest.approx(1 / 3)}
-        assert score(Diversity(), "A B -") == {"distinct": pytest.approx(2 / 3)}
-        assert score(Diversity(), "- -") == {"distinct": 0.0}
 
 
 class Extracting(DecisionProtocol):
@@ -240,29 +187,21 @@ class Extracting(DecisionProtocol):
         return Decision(found[0].key)
 
 
-class TestDiversityOfVotes:
-    def test_the_answers_that_were_decided_on_are_compared(self):
-        def say(request):
-            return "xyz"[request.agent] if request.purpose == "extract" else "the same words of all"
-
-        played = play(replies=say, decision=Extracting(), metrics={"d": Diversity(embedder="e")},
-                      services={"e": Places()})
-        assert played.metrics == {"d.distinct": 1.0, "d.similarity": pytest.approx(0.4714, abs=5e-5)}
-
-    def test_what_a_decision_did_not_ask_for_is_taken_from_the_record(self):
-        assert score(Diversity(), "AB BB C-") == {"distinct": pytest.approx(2 / 3)}
+TWO = {"replies": ["I say X", "I say Y"], "agents": 2, "answers": Letter()}
+PEOPLE = [Persona("X"), Persona("Y"), Persona("Z"), Persona("Z", votes=False)]
 
 
-class TestPersonaDiversity:
-    def test_personas_are_compared(self):
-        people = [Persona("x"), Persona("y"), Persona("z"), Persona("z", votes=False)]
-        named = play(replies=["A"] * 4, personas=[Cast(*people)], services={"e": Places()},
-                     metrics={"p": PersonaDiversity(embedder="e")})
-        assert named.metrics == {"p.distinct": 1.0, "p.similarity": pytest.approx(0.4714, abs=5e-5)}
-
-    def test_equal_personas_count_once(self):
-        people = [Persona("Ada", "a physicist"), Persona("Ada", "a physicist"), Persona("Ada", "a poet")]
-        assert score(PersonaDiversity(), "A A A", personas=people) == {"distinct": pytest.approx(2 / 3)}
+@pytest.mark.parametrize(("debate", "metric", "similarity"), [
+    ({"replies": ["X", "Y", "Z"]}, Diversity(embedder="e"), pytest.approx(0.4714, abs=5e-5)),  # of final answers
+    ({"replies": lambda r: "XYZ"[r.agent] if r.purpose == "extract" else "the same words of all",
+      "decision": Extracting()}, Diversity(embedder="e"), pytest.approx(0.4714, abs=5e-5)),  # that a decision asked for
+    (TWO, Diversity(embedder="e"), 0.0), (TWO, Diversity(embedder="e", of="content"), 1.0),  # of whole messages
+    ({"replies": ["X"], "agents": 1}, Diversity(embedder="e"), None),
+    ({"replies": ["A"] * 4, "personas": [Cast(*PEOPLE)]}, PersonaDiversity(embedder="e"),
+     pytest.approx(0.4714, abs=5e-5))])
+def test_texts_are_compared_as_a_service_embeds_them(debate, metric, similarity):
+    played = play(**debate, metrics={"d": metric}, services={"e": Places()})
+    assert played.metrics == {"d.distinct": 1.0, "d.similarity": similarity}
 
 
 def test_rounds_are_counted_with_the_first_and_without_retracted_ones():

@@ -1,7 +1,5 @@
 """Output tokens, by round and agent, with the models' counts or with one tokenizer."""
 
-import json
-
 import pytest
 
 from madplug import Decision, Phase
@@ -33,23 +31,21 @@ def test_tokens_that_models_report_are_added_up(run_on_endpoint):
     assert result.notes["dynamics.output_tokens"]["2"] == {"0": {"discuss": 3}, "1": {"discuss": 3}}
 
 
-def word_tokenizer(path):
-    """A tokenizer of words."""
+def test_one_tokenizer_counts_all_replies_and_a_file_that_is_none_is_a_problem(tmp_path):
     tokenizers = pytest.importorskip("tokenizers")
-    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    made.save(str(path))
-    return path
-
-
-def test_one_tokenizer_counts_all_replies(tmp_path):
-    metric = OutputTokens(tokenizer=word_tokenizer(tmp_path / "tokenizer.json"))
-    played = play(replies=["one", "two words", "three words here"], metrics={"t": metric})
+    path = tmp_path / "tokenizer.json"
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.save(str(path))
+    played = play(replies=["one", "two words", "three words here"], metrics={"t": OutputTokens(tokenizer=path)})
     assert played.metrics == {"t.total": 6.0, "t.exchange": 0.0, "t.before": 0.0, "t.round_1": 6.0, "t.agent_0": 1.0,
                               "t.agent_1": 2.0, "t.agent_2": 3.0}
+    path.write_text('{"a": 1}')
+    (problem,) = OutputTokens(tokenizer=path).check(None)
+    assert problem.startswith(f"'tokenizer' names {path}, which cannot be read as a tokenizer.json")
 
 
-def test_calls_of_no_agent_are_in_the_total():
+def test_calls_of_no_agent_are_in_the_total_and_a_debate_without_calls_has_no_figures():
     class Asking(Phase):
         name = "asking"
 
@@ -60,15 +56,4 @@ def test_calls_of_no_agent_are_in_the_total():
     played = play(replies=["a", "b", "c", "d"], metrics={"t": OutputTokens()}, phases=[Asking()])
     assert (played.metrics["t.total"], played.metrics["t.agent_0"]) == (4.0, 1.0)
     assert played.result.notes["t"]["1"]["none"] == {"judge": 1}
-
-
-def test_a_file_that_is_no_tokenizer_is_a_problem(tmp_path):
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps({"a": 1}))
-    pytest.importorskip("tokenizers")
-    (problem,) = OutputTokens(tokenizer=path).check(None)
-    assert problem.startswith(f"'tokenizer' names {path}, which cannot be read as a tokenizer.json")
-
-
-def test_a_debate_without_calls_has_no_figures():
     assert OutputTokens().score(play(replies=["a", "b", "c"]).debate, ()) is None
