@@ -9,12 +9,13 @@ import sys
 from contextlib import closing, suppress
 from dataclasses import asdict
 from io import StringIO
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 
 import pytest
+from damage import HOSTILE, HOSTILE_ROWS
 
-from madplug import DebateResult, Decision, Message, Sample, UserError
+from madplug import DebateResult, Message, Sample, UserError
 from madplug.store import open_recorder, open_study
 from madplug_export.files import export_to
 from madplug_export.flat import CALL, DEBATE, MESSAGE, Uses, debate_row, message_rows, rows_of
@@ -40,13 +41,12 @@ def table(text):
 
 
 def test_a_debate_is_one_row_of_plain_columns(exported):
-    rows, whole = table(exported("x.csv")), [json.loads(line) for line in exported("x.jsonl").splitlines()]
+    rows, whole = table(exported("x.csv")), [json.loads(line) for line in exported("-").splitlines()]
     assert len(rows) == len(whole) > 0
     assert set(rows[0]) == {*DEBATE, "metric.kit.right"}
     for row, record in zip(rows, whole, strict=True):
-        assert (row["cell"], int(row["repeat"]), row["sample"]) == (
-            record["cell"], record["repeat"], record["sample"]["id"])
-        assert row["answer"] == (record["decision"]["answer"] or "")
+        assert (row["cell"], int(row["repeat"]), row["sample"], row["answer"]) == (
+            record["cell"], record["repeat"], record["sample"]["id"], record["decision"]["answer"] or "")
         assert json.loads(row["references"]) == record["references"]
         assert float(row["metric.kit.right"]) == record["metrics"]["kit.right"]
         assert len(json.loads(row["first_answers"])) == len(record["agents"])
@@ -79,16 +79,14 @@ def test_first_answers_and_changes_by_hand():
 
 def test_a_message_is_one_row_and_its_calls_can_be_joined(exported):
     messages, calls = table(exported("m.csv", "--messages")), table(exported("c.csv", "--calls"))
-    assert set(messages[0]) == {*MESSAGE}
-    assert set(calls[0]) == {*CALL}
+    assert (set(messages[0]), set(calls[0])) == ({*MESSAGE}, {*CALL})
     by_key = {row["key"]: row for row in calls}
     joined = 0
     for message in messages:
         for key in json.loads(message["calls"]):
             call = by_key[key]
             assert (call["agent"], call["round"]) == (message["agent"], message["round"])
-            if (call["cell"], call["repeat"], call["sample"]) == (
-                    message["cell"], message["repeat"], message["sample"]):
+            if all(call[name] == message[name] for name in ("cell", "repeat", "sample")):
                 assert call["message"] == message["message"]
                 joined += 1
     assert joined > 0
@@ -112,42 +110,35 @@ def test_calls_are_exported_without_reading_every_debate_first(exported, tmp_pat
     assert len(read) == debates  # each once
 
 
-def test_rows_go_to_standard_output_and_nothing_else_does(exported):
-    assert [json.loads(line)["cell"] for line in exported("-").splitlines()]
-    assert set(table(exported("-", "--format", "csv", "--messages"))[0]) == {*MESSAGE}
+@pytest.mark.parametrize(("words", "said"), [
+    (("x.csv", "--calls", "--messages"), "a file each"), (("x.xlsx",), "must end in .jsonl, .csv or .parquet"),
+    (("-", "--format", "parquet"), "must end in .jsonl, .csv or .parquet")])
+def test_two_tables_in_one_file_and_a_form_that_is_not_known_are_refused(exported, program, tmp_path, words, said):
+    assert said in program("export", "runs/study", "--output", *words, status=2).stderr
+    assert not (tmp_path / words[0]).exists()
 
 
-def test_calls_and_messages_are_not_written_into_one_file(program):
-    done = program("export", "runs/study", "--output", "x.csv", "--calls", "--messages", status=2)
-    assert "a file each" in done.stderr
-    assert not Path("x.csv").exists()
-
-
-def test_a_reader_that_has_had_enough_is_no_error(program):
+def test_a_reader_that_has_had_enough_is_no_error_and_a_closed_output_is_told(program, tmp_path):
     program("run", "study.toml", "--set", "dataset.size=200", "--quiet")
-    done = subprocess.run(f"{sys.executable} -m madplug export runs/study --output - | head -1", shell=True,
-                          capture_output=True, text=True, check=False)
+    command = f"{sys.executable} -m madplug export runs/study --output -"
+    done = subprocess.run(f"{command} | head -1", shell=True, capture_output=True, text=True, check=False)
     assert json.loads(done.stdout)["cell"]
     assert "Traceback" not in done.stderr
+    done = subprocess.run(f"{command} >&-", shell=True, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (2, "madplug: --output -: standard output is closed\n")
 
 
 @pytest.mark.parametrize("what", [(), ("--messages",), ("--calls",)])
-def test_parquet_has_the_same_rows(exported, program, tmp_path, what):
+def test_parquet_and_standard_output_have_the_same_rows(exported, program, tmp_path, what):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     rows = [json.loads(line) for line in exported("x.jsonl", *what).splitlines()]
-    assert program("export", "runs/study", "--output", "x.parquet", *what).exit_code == 0
+    program("export", "runs/study", "--output", "x.parquet", *what, status=0)
     found = parquet.read_table(tmp_path / "x.parquet").to_pylist()
+    assert [row["cell"] for row in found] == [row["cell"] for row in table(exported("-", "--format", "csv", *what))]
     assert [row["cell"] for row in found] == [row["cell"] for row in rows]
     if not what:
         assert [row["reference"] for row in found] == [row["references"][0] for row in rows]
         assert all(isinstance(row["first_answers"], list) for row in found)
-
-
-@pytest.mark.parametrize("words", [("x.xlsx",), ("-", "--format", "parquet")])
-def test_a_form_that_is_not_known_is_refused(program, words):
-    program("run", "study.toml")
-    done = program("export", "runs/study", "--output", *words, status=2)
-    assert "must end in .jsonl, .csv or .parquet" in done.stderr
 
 
 @pytest.mark.parametrize("columns", [DEBATE, MESSAGE, CALL])
@@ -158,60 +149,57 @@ def test_every_column_is_documented(columns):
 
 def test_a_study_that_is_damaged_or_hostile_is_a_message(program, tmp_path):
     """If this fails: the exception that is raised here would have reached the user."""
-    from damage import HOSTILE, HOSTILE_ROWS
-
     damaged = ["record = 'x'", "record = '{}'", "agents = '[7]'", "opening = '{\"cell\":7}'",
                "record = '{\"decision\":7}'"]
     program("run", "study.toml", "--quiet")
     shutil.move(tmp_path / "runs/study", tmp_path / "whole")
     for statement in (*HOSTILE.values(), *HOSTILE_ROWS, *(f"UPDATE debates SET {text}" for text in damaged)):
         shutil.copytree(tmp_path / "whole", tmp_path / "runs/study", dirs_exist_ok=True)
-        with closing(sqlite3.connect(tmp_path / "runs/study/study.db")) as db:
+        with closing(sqlite3.connect(tmp_path / "runs/study/study.db")) as db, db:
             db.execute(statement.replace("sample = 'q'", "sample = 'q0000'"))
-            db.commit()
-        for what in ("debates", "messages", "calls"):
-            for form in ("jsonl", "csv", "parquet"):
-                with suppress(UserError):
-                    export_to(tmp_path / "runs/study", tmp_path / f"rows.{form}", what)
+        for what, form in product(("debates", "messages", "calls"), ("jsonl", "csv", "parquet")):
+            with suppress(UserError):
+                export_to(tmp_path / "runs/study", tmp_path / f"rows.{form}", what)
     (tmp_path / "runs/study/study.db").write_bytes(b"\x89PNG" * 3000)
-    done = program("export", "runs/study", "--output", "x.jsonl")
-    assert (done.exit_code, "runs/study: " in done.stderr) == (2, True)
-
-
-def test_a_whole_number_of_thousands_of_digits_can_be_exported():
-    assert rows_of(f'{{"n": {10**3000}}}', lambda record: record["n"]) == 10**3000
+    assert "runs/study: " in program("export", "runs/study", "--output", "x.jsonl", status=2).stderr
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
-def test_nor_does_one_in_a_row_of_the_data_keep_a_study_from_being_exported(tmp_path, form):
+def test_a_whole_number_of_any_size_in_a_row_of_the_data_does_not_keep_a_study_from_being_exported(tmp_path, form):
     if form == "parquet":
         pytest.importorskip("pyarrow")
-    sample = Sample("q", "What is it?", metadata={"n": 10**400})
-    with closing(open_recorder(tmp_path / "study")) as recorder:
-        wait_for(recorder.finish_debate(DebateResult("main", 0, sample, (), decision=Decision("A"))))
-    assert export_to(tmp_path / "study", tmp_path / f"rows.{form}") == 1
-    with open_study(tmp_path / "study") as study:
+    folder = recorded(tmp_path / "study", {}, metadata={"n": 10**400})
+    assert export_to(folder, tmp_path / f"rows.{form}") == 1
+    with open_study(folder) as study:
         assert json.loads(next(study.records()))["sample"]["metadata"] == {"n": 10**400}
+    assert rows_of(f'{{"n": {10**3000}}}', lambda record: record["n"]) == 10**3000
 
 
-@pytest.mark.parametrize("name", ["runs/study/study.db", "runs/study/log.jsonl", "runs/study/study.db-wal", "other.db",
-                                  "link/../runs/study/manifest.json", "link"])
-def test_no_file_of_a_study_is_written_over(program, tmp_path, name):
-    assert program("run", "study.toml").exit_code == 0
-    shutil.copy(tmp_path / "runs/study/study.db", tmp_path / "other.db")
-    (tmp_path / "link").symlink_to(tmp_path / "runs/study/study.db" if name == "link" else tmp_path / "runs")
+def test_no_file_of_a_study_is_written_over(program, tmp_path):
+    program("run", "study.toml", status=0)
+    study = tmp_path / "runs/study"
+    shutil.copy(study / "study.db", tmp_path / "other.db")
+    (tmp_path / "link").symlink_to(study / "study.db")
+    (tmp_path / "folder").symlink_to(tmp_path / "runs")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    done = program("export", "runs/study", "--output", name.replace("link/../", ""), "--format", "csv", status=2)
-    assert "is a file of a study, which would be lost" in done.stderr
+    for name in ("runs/study/study.db", "runs/study/log.jsonl", "runs/study/study.db-wal", "other.db", "link",
+                 "folder/study/manifest.json"):
+        done = program("export", "runs/study", "--output", name, "--format", "csv", status=2)
+        assert "is a file of a study, which would be lost" in done.stderr
     assert before == {path: path.read_bytes() for path in before}
 
 
-def recorded(folder, *metrics, question="?"):
+def recorded(folder, *metrics, **sample):
     """A study with a debate for each table of metrics."""
     with closing(open_recorder(folder)) as recorder:
         for i, found in enumerate(metrics):
-            wait_for(recorder.finish_debate(DebateResult("c", 0, Sample(f"s{i}", question), (), metrics=found)))
+            made = Sample(f"s{i}", **{"question": "?", **sample})
+            wait_for(recorder.finish_debate(DebateResult("c", 0, made, (), metrics=found)))
     return folder
+
+
+def read_csv(path):
+    return list(csv.DictReader(StringIO(path.read_bytes().decode(), newline="")))
 
 
 @pytest.mark.parametrize(("metrics", "columns"), [
@@ -221,27 +209,15 @@ def recorded(folder, *metrics, question="?"):
     ([{"m": None}, {"m": None}], ["metric.m"]),
     ([{}, {"m": 0.0}], ["metric.m"])])
 def test_every_score_that_any_debate_has_is_a_column(tmp_path, metrics, columns):
-    folder = recorded(tmp_path / "study", *metrics)
-    export_to(folder, tmp_path / "out.csv")
-    header, *rows = csv.reader(StringIO((tmp_path / "out.csv").read_bytes().decode(), newline=""))
-    assert [name for name in header if name.startswith("metric.")] == columns
-    assert [[row[header.index(name)] for name in columns] for row in rows] == [
+    export_to(recorded(tmp_path / "study", *metrics), tmp_path / "out.csv")
+    rows = read_csv(tmp_path / "out.csv")
+    assert [name for name in rows[0] if name.startswith("metric.")] == columns
+    assert [[row[name] for name in columns] for row in rows] == [
         ["" if (value := found.get(name.removeprefix("metric."))) is None else str(value) for name in columns]
         for found in metrics]
 
 
 @pytest.mark.parametrize("text", ["a\rb", "a\r", "\r", "a\r\nb", "a\nb", 'a"b\r,c', "a\u2028b\x85"])
 def test_no_text_breaks_a_row_of_csv(tmp_path, text):
-    folder = recorded(tmp_path / "study", {}, {}, question=text)
-    export_to(folder, tmp_path / "out.csv")
-    rows = list(csv.DictReader(StringIO((tmp_path / "out.csv").read_bytes().decode(), newline="")))
-    assert [(row["sample"], row["question"]) for row in rows] == [("s0", text), ("s1", text)]
-
-
-def test_an_export_to_a_closed_output_is_told(program, tmp_path):
-    program("run", "study.toml", "--quiet")
-    closed = f"import os, sys; os.close(1); os.execv(sys.executable, [{sys.executable!r}, '-m', 'madplug', " \
-             "'export', 'runs/study', '--output', '-'])"
-    done = subprocess.run([sys.executable, "-c", closed], cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=60,
-                          check=False)
-    assert (done.returncode, done.stderr) == (2, "madplug: --output -: standard output is closed\n")
+    export_to(recorded(tmp_path / "study", {}, {}, question=text), tmp_path / "out.csv")
+    assert [(row["sample"], row["question"]) for row in read_csv(tmp_path / "out.csv")] == [("s0", text), ("s1", text)]
