@@ -2,15 +2,19 @@
 
 import json
 import os
+import pty
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
+from damage import HOSTILE as HOSTILE_STUDIES
+from damage import HOSTILE_ROWS
 
 from madplug import Agent, DebateResult, Decision, Message, Persona, Sample
 from madplug.cli.program import main
@@ -32,38 +36,40 @@ def debate(sample, keys=("A", "B", "B"), then=("B", "B", "B"), decision="B", cel
 
 
 @pytest.fixture
-def read():
+def read(program):
     """Run `madplug read` in this process: `read(folder, "q1")`."""
-    return lambda *words: CliRunner().invoke(main, ["read", *map(str, words)], prog_name="madplug")
+    return lambda *words, **more: program("read", *words, **more)
+
+
+def written(folder, *debates):
+    """A study with these debates."""
+    with closing(open_recorder(folder)) as recorder:
+        for found in debates:
+            wait_for(recorder.finish_debate(found))
+    return folder
 
 
 @pytest.fixture
 def study(tmp_path):
-    recorder = open_recorder(tmp_path / "study")
-    for found in (debate("q1"), debate("q2", then=("A", "B", "B"), decision="A"), debate("q3", decision=None),
-                  debate("q10", decision=None, error=f"ModelError: {HOSTILE}", messages=()),
-                  debate("q1", cell="d", then=("A", "A", "A"), decision="A"), debate("q1", repeat=1, decision="A")):
-        wait_for(recorder.finish_debate(found))
-    recorder.close()
-    return tmp_path / "study"
+    return written(tmp_path / "study", debate("q1"), debate("q2", then=("A", "B", "B"), decision="A"),
+                   debate("q3", decision=None), debate("q1", repeat=1, decision="A"),
+                   debate("q10", decision=None, error=f"ModelError: {HOSTILE}", messages=()),
+                   debate("q1", cell="d", then=("A", "A", "A"), decision="A"))
 
 
 def test_a_debate_is_told_from_the_question_to_the_cost(read, study):
-    done = read(study, "q1", "--cell", "c", "--repeat", 0)
-    assert (done.exit_code, done.stderr) == (0, "")
+    done = read(study, "q1", "--cell", "c", "--repeat", 0, status=0)
     for text in ("Question q1?", "A) yes", "reference: A", "Ann", "Round 1", "I say A", "[A] right",
                  "was shown round 1: Ann, Ben, Cy",
                  "round 2: Ann went from [A] right to [B] wrong, the answer of Ben and Cy, which it was shown",
                  "answers after round 2: B 3", "Decision [B] wrong", "0 calls"):
         assert text in done.stdout
     assert "\x1b" not in done.stdout
+    assert done.stderr == ""
 
 
 def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(read, tmp_path):
-    recorder = open_recorder(tmp_path / "s")
-    wait_for(recorder.finish_debate(debate("q", then=("A", None, "B"))))
-    recorder.close()
-    shown = read(tmp_path / "s", "q").stdout
+    shown = read(written(tmp_path / "s", debate("q", then=("A", None, "B"))), "q").stdout
     assert "answers after round 2: B 2, A 1 (Ben unread, counted with an earlier answer)" in shown
 
 
@@ -71,18 +77,12 @@ def test_an_earlier_answer_that_counts_for_an_unread_one_is_told(read, tmp_path)
     ((), ['data: {"retrieve": {"sources": ["a b', 'notes: {"attack": {"dropped": [1]}}']),
     (("--data",), ['"sources": [', '"a book"', '"dropped": ['])])
 def test_what_plugins_recorded_is_shown_on_a_line_or_in_full(read, tmp_path, words, lines):
-    recorder = open_recorder(tmp_path / "s")
     data = {"retrieve": {"sources": ["a book"] * 40}}
     messages = (Message(0, 1, 0, 0, "draft", "I say A", answer="A", key="A", data=data),)
-    wait_for(recorder.finish_debate(debate("q", messages=messages, notes={"attack": {"dropped": [1]}})))
-    recorder.close()
-    shown = read(tmp_path / "s", "q", *words).stdout
+    folder = written(tmp_path / "s", debate("q", messages=messages, notes={"attack": {"dropped": [1]}}))
+    shown = read(folder, "q", *words).stdout
     assert all(line in shown for line in lines)
     assert (shown.count("a book") == 40) == bool(words)
-
-
-def test_a_sample_of_several_cells_and_repeats_is_told_for_each(read, study):
-    assert read(study, "q1").stdout.count("Question q1?") == 3
 
 
 @pytest.mark.parametrize(("words", "samples"), [
@@ -91,13 +91,11 @@ def test_a_sample_of_several_cells_and_repeats_is_told_for_each(read, study):
     (["--changed"], ["c q1", "c q3", "c q1 repeat 1", "d q1"]), (["--changed", "--wrong"], ["c q1"]),
     (["--cell", "d"], ["d q1"]), (["--repeat", "1"], ["c q1 repeat 1"]), (["--failed", "--cell", "d"], [])])
 def test_lists_of_debates(read, study, words, samples):
-    done = read(study, *words)
-    listed = [line for line in done.stdout.splitlines() if line[:3] in ("c  ", "d  ")]
+    shown = read(study, *words, status=0).stdout
+    listed = [" ".join(line.split()) for line in shown.splitlines() if line[:3] in ("c  ", "d  ")]
     assert len(listed) == len(samples)
-    for line, sample in zip(listed, samples, strict=True):
-        assert " ".join(line.split()).startswith(sample)
-    assert done.exit_code == 0
-    assert samples or "no such debates" in done.stdout
+    assert all(line.startswith(sample) for line, sample in zip(listed, samples, strict=True))
+    assert samples or "no such debates" in shown
 
 
 @pytest.mark.parametrize(("words", "lines", "said"), [
@@ -121,16 +119,14 @@ def test_a_list_reads_no_more_debates_than_it_shows(read, study, monkeypatch):
     assert len(read(study, "--json").stdout.splitlines()) == 6
 
 
-def test_a_list_as_json_has_an_object_per_line(read, study):
+def test_a_list_as_json_has_an_object_per_line_and_a_debate_is_its_outline(read, study):
     rows = [json.loads(line) for line in read(study, "--json").stdout.splitlines()]
     assert [(r["cell"], r["sample"], r["answer"], r["right"]) for r in rows][:2] == [
         ("c", "q1", "B", False), ("c", "q2", "A", True)]
-
-
-def test_a_debate_as_json_is_its_outline(read, study):
     found = json.loads(read(study, "q1", "--cell", "d", "--json").stdout)
     assert found["changes"][0]["agents"] == [0]
     assert found["traits"] == ["right", "changed", "wrong_to_right", "minority_right"]
+    assert read(study, "q1").stdout.count("Question q1?") == 3  # of several cells and repeats each
 
 
 def test_text_of_a_model_is_inert(read, study):
@@ -141,8 +137,6 @@ def test_text_of_a_model_is_inert(read, study):
 
 
 def test_answers_are_coloured_on_a_terminal_and_nowhere_else(study):
-    import pty
-
     ours, theirs = pty.openpty()
     subprocess.run([sys.executable, "-m", "madplug", "read", str(study), "q2"], stdout=theirs, timeout=60, check=True,
                    env={**os.environ, "TERM": "xterm-256color", "NO_COLOR": ""})
@@ -156,23 +150,18 @@ def test_answers_are_coloured_on_a_terminal_and_nowhere_else(study):
     (["q22"], "there is no debate on sample 'q22'; did you mean 'q2'?"), (["q2", "--cell", "d"], "in cell 'd'"),
     (["q2", "--repeat", "7"], "with repeat 7"), (["--cell", "e"], "--cell e: "), (["--repeat", "-1"], "--repeat")])
 def test_a_mistake_is_a_message_with_the_nearest_right_thing(read, study, words, said):
-    done = read(study, *words)
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    assert said in read(study, *words, status=2).stderr
 
 
 def test_what_was_sent_and_replied_is_shown_on_request(program):
-    assert program("run", "study.toml", "--quiet").exit_code == 0
+    program("run", "study.toml", "--quiet", status=0)
     plain, full = (program("read", "runs/study", "q0000", *more).stdout for more in ([], ["--prompts"]))
     assert "sent to m" not in plain
-    assert full.count("sent to m, 10 + 1 tokens") == 4
+    assert (full.count("sent to m, 10 + 1 tokens"), full.count("--- reply")) == (4, 4)
     assert "--- discuss, Agent 1: sent to m" in full
-    assert full.count("--- reply") == 4
     assert "user:" in full
     found = json.loads(program("read", "runs/study", "q0000", "--prompts", "--json").stdout)
-    assert len(found["prompts"]) == 4
-    assert found["messages"][0]["spent"]["prompt"] == 10
+    assert (len(found["prompts"]), found["messages"][0]["spent"]["prompt"]) == (4, 10)
 
 
 def test_a_killed_study_reads_as_far_as_it_went(program):
@@ -192,16 +181,13 @@ def test_a_killed_study_reads_as_far_as_it_went(program):
 
 def test_a_study_that_is_damaged_or_hostile_is_a_message(program, tmp_path):
     """If this fails: the exception that is raised here would have reached the user."""
-    from damage import HOSTILE, HOSTILE_ROWS
-
     program("run", "study.toml", "--quiet")
     shutil.move(tmp_path / "runs/study", tmp_path / "whole")
-    for statement in ("", *HOSTILE.values(), *HOSTILE_ROWS):
+    for statement in ("", *HOSTILE_STUDIES.values(), *HOSTILE_ROWS):
         shutil.copytree(tmp_path / "whole", tmp_path / "runs/study", dirs_exist_ok=True)
         if statement:
-            with sqlite3.connect(tmp_path / "runs/study/study.db") as db:
+            with closing(sqlite3.connect(tmp_path / "runs/study/study.db")) as db, db:
                 db.execute(statement.replace("sample = 'q'", "sample = 'q0000'"))
-            db.close()
         else:
             (tmp_path / "runs/study/study.db").write_bytes(b"\x89PNG" * 3000)
         for words in ((), ("q0000", "--prompts")):
@@ -210,18 +196,12 @@ def test_a_study_that_is_damaged_or_hostile_is_a_message(program, tmp_path):
 
 
 @pytest.mark.parametrize("charset", ["ascii", "latin-1", "cp1252"])
-def test_a_terminal_with_fewer_characters_shows_the_others_as_question_marks(charset, tmp_path):
-    recorder = open_recorder(tmp_path / "study")
-    wait_for(recorder.finish_debate(debate("q1", keys=("\u4e2d", "B", "B"))))
-    recorder.close()
-    done = CliRunner(charset=charset).invoke(main, ["read", str(tmp_path / "study"), "q1"], prog_name="madplug")
-    assert done.exit_code == 0, done.exception
-    assert "I say ?" in done.stdout
-
-
-def test_a_terminal_that_says_it_has_no_columns_shows_the_debates_all_the_same(read, study, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "0")
-    assert "q3" in read(study).stdout
+def test_a_terminal_with_fewer_characters_or_none_shows_the_others_as_question_marks(charset, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "0")  # a terminal that says it has no columns
+    folder = written(tmp_path / "study", debate("q1", keys=("\u4e2d", "B", "B")))
+    for words, shown in (("q1",), "I say ?"), ((), "q1"):
+        done = CliRunner(charset=charset).invoke(main, ["read", str(folder), *words], prog_name="madplug")
+        assert (done.exit_code, shown in done.stdout) == (0, True), done.exception
 
 
 @pytest.mark.parametrize(("name", "decision", "told"), [

@@ -75,13 +75,10 @@ def test_a_disagreement_that_was_not_read_or_has_nothing_to_be_about_is_none():
     assert [m.agreement for m in outline(replace(made, messages=said), GRADES).messages] == [None, False, None]
 
 
-def test_the_vote_stands_from_round_to_round():
+def test_the_vote_stands_from_round_to_round_and_what_was_said_before_has_a_row_without_marks():
     first, second = outline(debate("1 0 A\n1 1 B\n1 2 C\n2 0 -\n2 1 A 0\n2 2 -", voters={0, 1}), GRADES).rounds
-    assert (first.tally, first.unread, second.tally, second.unread) == ({"A": 1, "B": 1}, 0, {"A": 2}, 0)
-    assert (first.earlier, second.earlier) == ((), (0,))
-
-
-def test_what_was_said_before_round_one_has_a_row_without_marks():
+    assert (first.tally, first.unread, first.earlier) == ({"A": 1, "B": 1}, 0, ())
+    assert (second.tally, second.unread, second.earlier) == ({"A": 2}, 0, (0,))
     opening, _ = outline(debate("0 note A\n1 0 A 0"), GRADES).rounds
     assert (opening.number, opening.messages, opening.marks) == (0, (0,), ())
 
@@ -127,32 +124,30 @@ def test_a_message_has_the_figures_of_its_calls_and_an_agent_that_only_messages_
     assert [(a.id, a.name) for a in found.agents] == [(7, "Agent 8")]
 
 
-def study(answers):
+def grader(answers):
+    """What grades a study with this answer format."""
     store = MemoryStore()
     wait_for(store.keep_fact("identity", {"cells": {"c": {"answers": answers}}}))
-    return store
+    return Grader(store)
 
 
 def test_the_answer_format_of_the_study_grades(program):
-    grader = Grader(study({"use": "kit.stripped"}))
-    assert grader.grade(debate("1 0 A\n1 1 B", references=(" A ",), decision="A")) == {"A": True, "B": False}
-    assert not grader.problems
+    found = grader({"use": "kit.stripped"})
+    assert found.grade(debate("1 0 A\n1 1 B", references=(" A ",), decision="A")) == {"A": True, "B": False}
+    assert not found.problems
 
 
 @pytest.mark.parametrize("answers", [{"use": "not.installed"}, None, {"use": 3}])
 def test_without_the_answer_format_spelling_grades_and_the_reason_is_kept(answers):
-    grader = Grader(study(answers))
-    assert grader.grade(debate("1 0 A\n1 1 B")) == {"A": True, "B": False}
-    assert grader.grade(debate("1 0 2", references=("two",), decision="2")) == {"2": None}
-    assert grader.problems["c"]
+    found = grader(answers)
+    assert found.grade(debate("1 0 A\n1 1 B")) == {"A": True, "B": False}
+    assert found.grade(debate("1 0 2", references=("two",), decision="2")) == {"2": None}
+    assert found.problems["c"]
 
 
 EVIL = """
 from pathlib import Path
-from madplug import AnswerFormat
 Path(__file__).with_suffix(".ran").touch()
-class Evil(AnswerFormat):
-    name = "evil"
 """
 
 
@@ -160,10 +155,10 @@ class Evil(AnswerFormat):
 def test_reading_a_study_executes_no_file_that_the_study_names(tmp_path, monkeypatch, use):
     (tmp_path / "evil.py").write_text(EVIL)
     monkeypatch.chdir(tmp_path)
-    grader = Grader(study({"use": use.format(folder=tmp_path)}))
-    assert grader.grade(debate("1 0 A\n1 1 B")) == {"A": True, "B": False}
+    found = grader({"use": use.format(folder=tmp_path)})
+    assert found.grade(debate("1 0 A\n1 1 B")) == {"A": True, "B": False}
     assert not (tmp_path / "evil.ran").exists()
-    assert "files are not executed to read a study" in grader.problems["c"]
+    assert "files are not executed to read a study" in found.problems["c"]
 
 
 def test_a_decision_that_was_scored_right_is_right_however_its_reference_is_spelled_and_none_without_references():

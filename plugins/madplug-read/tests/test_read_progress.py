@@ -2,6 +2,7 @@
 
 import time
 from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -11,22 +12,18 @@ from madplug_read import bar
 from madplug_read.progress import ProgressText, clock_text
 
 
-class Clock:
-    def __init__(self):
-        self.now, self.state = 0.0, Progress(0, 0, 0, 0, 0.0)
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return SimpleNamespace(now=0.0, state=Progress(0, 0, 0, 0, 0.0))
+
+
+def text_of(clock, debates, **more):
+    return ProgressText(lambda: clock.state, debates, lambda: clock.now, **more)
 
 
 @pytest.fixture
 def line(clock):
-    text = ProgressText(lambda: clock.state, 10, clock)
+    text = text_of(clock, 10)
 
     def line(seconds, *state, ended=0, **more):
         clock.now += seconds
@@ -36,8 +33,14 @@ def line(clock):
     return line
 
 
-def test_calls_in_flight_stand_apart_from_those_answered(line):
-    assert line(0.5, 3, 8) == "3 answered, 8 in flight, 6.0 calls/s, 0 tokens/s, 0:00 elapsed"
+@pytest.mark.parametrize(("seconds", "state", "ended", "said"), [
+    (0.5, (3, 8), 0, "3 answered, 8 in flight, 6.0 calls/s, 0 tokens/s, 0:00 elapsed"),  # apart from those answered
+    (60.0, (5, 0, 1, 0, 0.5), 5,
+     "5 answered, 0.1 calls/s, 0 tokens/s, $0.5000, 1 retry, 1:00 elapsed, about 1:00 left"),
+    (1.0, (), 0, "0 answered, 0:01 elapsed"), (2.0, (), 4, "0:02 elapsed, about 0:03 left")])  # debates without calls
+def test_calls_rates_cost_retries_and_time_are_told(line, seconds, state, ended, said):
+    assert line(seconds, *state, ended=ended) == said
+    assert clock_text(3725) == "1:02:05"
 
 
 def test_after_a_second_without_news_it_says_what_the_run_waits_for(line):
@@ -62,9 +65,8 @@ def test_rates_are_of_the_last_seconds(line):
 
 
 def test_a_line_that_is_too_long_leaves_out_what_matters_least(clock):
-    text = ProgressText(lambda: clock.state, 10, clock)
-    clock.now += 60.0
-    clock.state = Progress(5, 8, 1, 100, 0.5)
+    text = text_of(clock, 10)
+    clock.now, clock.state = 60.0, Progress(5, 8, 1, 100, 0.5)
     whole = text.text(5)
     assert whole == "5 answered, 8 in flight, 0.1 calls/s, 2 tokens/s, $0.5000, 1 retry, 1:00 elapsed, about 1:00 left"
     assert text.text(5, width=len(whole)) == whole
@@ -76,26 +78,13 @@ def test_a_line_that_is_too_long_leaves_out_what_matters_least(clock):
 
 def test_after_twenty_debates_a_line_of_80_columns_foretells_calls_dollars_and_time(clock):
     clock.state = Progress(0, 0, 0, 0, 1.0)
-    text = ProgressText(lambda: clock.state, 200, clock)
-    clock.now += 60.0
-    clock.state = Progress(19 * 6, 16, 0, 100_000, 1.95)
+    text, bounded = text_of(clock, 200), text_of(clock, 200, most=600)
+    clock.now, clock.state = 60.0, Progress(19 * 6, 16, 0, 100_000, 1.95)
     assert "114 answered" in text.text(19 + 50, before=50)
     clock.state = Progress(20 * 6, 16, 0, 100_000, 2.0)
     assert text.text(20 + 50, before=50, width=80 - len("debates ") - bar.BAR - len(" 100/200 ")) == (
         "120/~900 answered, $2.00/~$8.50, about 6:30 left")
-    bounded = ProgressText(lambda: clock.state, 200, clock, most=600)
     assert bounded.text(20 + 50, before=50).startswith("120/~600 answered, ")
-
-
-def test_of_calls_nothing_is_said_while_debates_end_without_any(line):
-    assert line(1.0).startswith("0 answered, ")
-    assert line(1.0, ended=4) == "0:02 elapsed, about 0:03 left"
-
-
-def test_elapsed_and_remaining_time_failures_cost_and_retries(line):
-    assert line(60.0, 5, 0, 1, 0, 0.5, ended=5) == (
-        "5 answered, 0.1 calls/s, 0 tokens/s, $0.5000, 1 retry, 1:00 elapsed, about 1:00 left")
-    assert clock_text(3725) == "1:02:05"
 
 
 def test_elsewhere_than_on_a_terminal_a_line_comes_every_few_seconds(monkeypatch):

@@ -7,10 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from madplug import Caller, Completion, DebateResult, Decision, Sample, Usage
-from madplug.cli.program import main
 from madplug.store import Call, CallRow, DebateId, open_recorder
 from madplug_testing import wait_for
 
@@ -21,10 +19,8 @@ def ended(sample, right=1.0, cost=0.5, cell="c"):
 
 
 @pytest.fixture
-def made(tmp_path, monkeypatch):
+def made(program):
     """Make a study of four planned debates: `made("runs/a", ended("q1"))`; gives its recorder, which is open."""
-    monkeypatch.chdir(tmp_path)
-
     def made(folder, *debates):
         recorder = open_recorder(folder)
         for result in debates:
@@ -39,17 +35,12 @@ def made(tmp_path, monkeypatch):
     return made
 
 
-def status(*words):
-    done = CliRunner().invoke(main, ["status", *words], prog_name="madplug")
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return done
+@pytest.fixture
+def status(program):
+    return lambda *words, **more: program("status", *words, **more)
 
 
-def facts(folder):
-    return json.loads(status(folder, "--json").stdout)
-
-
-def test_it_says_how_far_a_study_is_also_while_it_runs(made):
+def test_it_says_how_far_a_study_is_also_while_it_runs(status, made):
     recorder = made("s", ended("q1"), ended("q2"))
     recorder.start_debate(DebateId("begun", 0, "q1"), Sample("q1", "?"), ())
     wait_for(recorder.keep_fact("waiting", "one batch is under way"))
@@ -65,13 +56,13 @@ def test_it_says_how_far_a_study_is_also_while_it_runs(made):
 @pytest.mark.parametrize(("costs", "known", "told"), [
     ((0.5, 0.25), 0.75, ", $0.7500"), ((0.5, None), None, ", $0.5000 and what has no known price"),
     ((None,), None, "")])
-def test_where_the_cost_of_a_debate_is_unknown_the_part_that_is_known_is_told(made, costs, known, told):
+def test_where_the_cost_of_a_debate_is_unknown_the_part_that_is_known_is_told(status, made, costs, known, told):
     made("s", *(ended(f"q{i}", cost=cost) for i, cost in enumerate(costs))).close()
-    assert facts("s")["cost_usd"] == known
+    assert json.loads(status("s", "--json").stdout)["cost_usd"] == known
     assert status("s").stdout.splitlines()[-1].partition(" tokens")[2] == told
 
 
-def test_studies_in_a_folder_are_listed_newest_first_and_a_live_one_is_told_from_a_dead_one(made):
+def test_studies_in_a_folder_are_listed_newest_first_and_a_live_one_is_told_from_a_dead_one(status, made):
     made("runs/whole", *(ended(f"q{i}", right=i % 2) for i in range(4))).close()
     made("runs/part", ended("q1")).close()
     live = made("runs/live")
@@ -84,27 +75,26 @@ def test_studies_in_a_folder_are_listed_newest_first_and_a_live_one_is_told_from
                         "$2.00", "large"]
     assert [(row[0], row[2], row[4]) for row in lines[2:]] == [
         ("runs/part", "stopped", "1 of 4"), ("runs/live", "running", "0 of 4")]
-    assert [row["folder"] for row in facts("runs")] == ["runs/whole", "runs/part", "runs/live"]
+    listed = json.loads(status("runs", "--json").stdout)
+    assert [row["folder"] for row in listed] == ["runs/whole", "runs/part", "runs/live"]
     live.close()
 
 
 @pytest.mark.parametrize("statement", ["PRAGMA user_version = 99", "DROP TABLE messages",
                                        "UPDATE debates SET calls = x'00'", "UPDATE facts SET value = '{'"])
-def test_what_cannot_be_read_is_a_message_and_a_line_in_the_list(made, statement):
+def test_what_cannot_be_read_is_a_message_and_a_line_in_the_list(status, made, statement):
     made("runs/a", ended("q1")).close()
     made("runs/b", ended("q1")).close()
     with closing(sqlite3.connect("runs/a/study.db")) as db, db:
         db.execute(statement)
-    done = status("runs/a")
-    assert (done.exit_code, done.stderr.startswith("madplug: runs/a: ")) == (2, True), done.stderr
+    assert status("runs/a", status=2).stderr.startswith("madplug: runs/a: ")
     lines = status("runs").stdout.splitlines()
     assert ("unknown" in lines[2], lines[3].startswith("problem: runs/a: ")) == (True, True), lines
 
 
-def test_where_no_study_is_that_is_said(made):
+def test_where_no_study_is_that_is_said(status, program, made):
     Path("empty").mkdir()
-    done = status("empty")
-    assert (done.exit_code, done.stderr) == (2, "madplug: empty: no study here (there is no study.db)\n")
+    assert status("empty", status=2).stderr == "madplug: empty: no study here (there is no study.db)\n"
     made("runs/capitals").close()
     assert status("runs/captals").stderr.endswith("(there is no study.db); did you mean 'capitals'?\n")
-    assert CliRunner().invoke(main, ["read", "runs"]).stderr.endswith("name one of the studies in it: capitals\n")
+    assert program("read", "runs").stderr.endswith("name one of the studies in it: capitals\n")

@@ -36,33 +36,32 @@ from madplug.store import open_recorder
 from madplug_read.watch import Watch
 
 
-def sample(name):
-    return Sample(name, f"Question {name}?", ("red", "blue"))
+def of(name):
+    return DebateId("c", 0, name), Sample(name, f"Question {name}?", ("red", "blue")), ("B",)
 
 
 def started(name="a"):
-    return DebateStarted(DebateId("c", 0, name), sample(name), ("B",))
+    return DebateStarted(*of(name))
 
 
 def cast(name="a"):
-    return AgentsCast(DebateId("c", 0, name), tuple(Agent(i, Persona(f"Agent {i + 1}"), "m") for i in range(2)))
+    return AgentsCast(of(name)[0], tuple(Agent(i, Persona(f"Agent {i + 1}"), "m") for i in range(2)))
 
 
 def said(id, agent, key, round=1, seen=(), calls=(), name="a", content=None):
-    return MessageRecorded(DebateId("c", 0, name), Message(id, round, 0, agent, "improve", content or f"I say {key}",
-                                                           answer=key, key=key, seen=seen, calls=calls), None)
+    return MessageRecorded(of(name)[0], Message(id, round, 0, agent, "improve", content or f"I say {key}", answer=key,
+                                                key=key, seen=seen, calls=calls), None)
 
 
 def asked(key, purpose, round, text, agent=None):
-    return CallAnswered(DebateId("c", 0, "a"), Caller("c", 0, "a", agent, purpose, round=round),
-                        Request((), purpose, "m"), Answered(Completion(text), key=key))
+    return CallAnswered(of("a")[0], Caller("c", 0, "a", agent, purpose, round=round), Request((), purpose, "m"),
+                        Answered(Completion(text), key=key))
 
 
 def ended(key="B", error=None, name="a"):
-    decision = None if error else Decision(key, answer=key, agreed=True)
-    return DebateFinished(DebateId("c", 0, name), "failed" if error else "done",
-                          DebateResult("c", 0, sample(name), ("B",), decision=decision, calls=3, error=error,
-                                       metrics={"qa.accuracy": float(key == "B")}))
+    result = DebateResult("c", 0, *of(name)[1:], decision=None if error else Decision(key, answer=key, agreed=True),
+                          calls=3, error=error, metrics={"qa.accuracy": float(key == "B")})
+    return DebateFinished(of(name)[0], "failed" if error else "done", result)
 
 
 @pytest.fixture
@@ -105,15 +104,12 @@ def test_what_is_shown_of_an_event(shown, events, lines):
     assert lines in shown(started(), cast(), *events)
 
 
-def test_a_further_sample_of_an_agent_that_was_shown_nothing_is_no_change_of_mind(shown):
-    assert "->" not in shown(started(), cast(), said(0, 0, "B"), said(1, 0, "C"))
-
-
-def test_calls_of_personas_are_shown_and_those_of_messages_once(shown):
+def test_calls_of_personas_are_shown_those_of_messages_once_and_a_further_sample_is_no_change_of_mind(shown):
     text = shown(started(), asked("k1", "persona", 0, "a careful critic"), cast(),
-                 asked("k2", "discuss", 1, "I say A"), said(0, 0, "A", calls=("k2",)), ended("A"))
+                 asked("k2", "discuss", 1, "I say A"), said(0, 0, "A", calls=("k2",)), said(1, 0, "C"), ended("A"))
     assert "  persona: a careful critic\n" in text
     assert text.count("I say A") == 1
+    assert "->" not in text
 
 
 def test_no_word_is_broken_on_a_terminal_and_no_line_elsewhere(shown):
@@ -125,14 +121,12 @@ def test_no_word_is_broken_on_a_terminal_and_no_line_elsewhere(shown):
     assert words in shown(*events, width=40)
 
 
-def test_the_option_shows_the_messages_and_no_escape_of_a_model_reaches_the_terminal(program):
-    done = program("run", "study.toml", "--watch", "--set", "models.m.letters=\"\\u001b\"", status=0)
+def test_the_option_shows_messages_graded_decisions_and_no_escape_and_other_observers_are_told_as_well(program):
+    done = program("run", "study.toml", "--watch", "--set", "models.m.letters=\"\u001b\"", status=0)
     assert "round 2, Agent 1, improve: \N{REPLACEMENT CHARACTER}" in done.stderr
     assert "\x1b" not in done.stderr + done.stdout
-
-
-def test_decisions_are_graded_and_other_observers_are_told_as_well(program):
-    done = program("run", "study.toml", "--watch", "--observe", "kit.starts", "--set", 'models.m.letters="A"')
+    done = program("run", "study.toml", "--watch", "--observe", "kit.starts", "--output", "other",
+                   "--set", 'models.m.letters="A"')
     assert done.stderr.count("decision: A (agreed), right; 4 calls") == 6
     assert done.stderr.count("started q") == 6
 
