@@ -1,3 +1,4 @@
+from dataclasses import replace
 from math import exp
 
 import pytest
@@ -36,28 +37,21 @@ SHARED = 0.1 * exp(2 / 3)
     ({}, "B", 0.7), ({}, "A", 0.1),  # alone an agent is right with its competence
     ({"peers": "A"}, "A", RAISED / (RAISED + 0.9)),  # a peer multiplies the chances of its answer
     ({"peers": "AB", "recency": 1}, "A", SHARED / (SHARED + 0.7 * exp(4 / 3) + 0.2)),  # the last weighs most
-    ({"rows": "C", "stubbornness": 3}, "C", 0.1 * exp(3) / (0.1 * exp(3) + 0.9))])  # it holds on to its own answer
+    ({"rows": "C", "stubbornness": 3}, "C", 0.1 * exp(3) / (0.1 * exp(3) + 0.9)),  # it holds on to its own answer
+    # difficulty shifts the odds of the question's 0.0, 0.5 and 1.0
+    *(({"difficulty": 2.0, "sample": replace(QUESTION, metadata={"difficulty": difficulty})}, "B", chance)
+      for difficulty, chance in ((0.0, 0.9452), (0.5, 0.7), (1.0, 0.24)))])
 def test_the_chance_of_an_answer(more, answer, chance):
-    assert chances(**more)[answer] == pytest.approx(chance)
+    assert chances(**more)[answer] == pytest.approx(chance, abs=1e-4)
 
 
-@pytest.mark.parametrize(("difficulty", "expected"), [(0.0, 0.9452), (0.5, 0.7), (1.0, 0.24)])
-def test_difficulty_shifts_the_odds(difficulty, expected):
-    sample = Sample("q", "?", QUESTION.choices, metadata={"difficulty": difficulty})
-    assert chances(difficulty=2.0, sample=sample)["B"] == pytest.approx(expected, abs=1e-4)
-
-
-def test_without_recency_the_order_is_irrelevant():
+def test_what_others_say_draws_or_repels_and_its_order_matters_only_with_recency():
+    assert chances("AAA", conformity=-2)["A"] < chances("AAA", conformity=0)["A"] < chances("AAA", conformity=2)["A"]
     assert chances("AABB", recency=0) == pytest.approx(chances("BABA", recency=0))
 
 
-def test_anti_conformity_shuns_what_others_say():
-    assert chances("AAA", conformity=-2)["A"] < chances("AAA", conformity=0)["A"] < chances("AAA", conformity=2)["A"]
-
-
 def test_a_lure_draws_wrong_answers_to_one_option():
-    found = sorted(chances(lure=0.8).values())
-    assert found == pytest.approx([0.02, 0.02, 0.26, 0.7])
+    assert sorted(chances(lure=0.8).values()) == pytest.approx([0.02, 0.02, 0.26, 0.7])
     assert chances(lure=0.8) == chances(lure=0.8, agent=Agent(3, Persona("Agent 4"), None))
 
 
@@ -90,18 +84,15 @@ def test_only_the_latest_message_of_a_peer_counts_and_own_ones_do_not():
     assert latest(said, 0, "ABCD") == ["C", "D", "A", "B"]
 
 
-def test_agreement_is_with_the_latest_answer_of_another_agent():
+def test_agreement_is_with_the_latest_answer_of_another_agent_and_first_answers_do_not_depend_on_the_protocol():
     played = run(size=1)
     first, later = played.transcript.of_round(1), played.transcript.of_round(2)
     assert {m.agreement for m in first} == {None}
     for m in later:
         seen = [first[i] for i in m.seen if i != m.agent]
         assert m.agreement == (m.answer == seen[-1].answer)
-
-
-def test_first_answers_do_not_depend_on_the_protocol():
-    plain, other = run(), run(styles=[Debater(conformity=-1, recency=5)], rounds=2)
-    assert [m.key for m in plain.transcript.of_round(1)] == [m.key for m in other.transcript.of_round(1)]
+    other = run(size=1, styles=[Debater(conformity=-1, recency=5)], rounds=2)
+    assert [m.key for m in first] == [m.key for m in other.transcript.of_round(1)]
 
 
 def test_references_reach_no_message_but_as_an_answer():
@@ -115,8 +106,7 @@ def test_questions_are_the_same_for_a_seed():
     def drawn(**options):
         return [(s.id, s.metadata["difficulty"], refs) for s, refs in Questions(size=5, **options).samples()]
 
-    assert drawn() == drawn()
-    assert drawn(seed=8) != drawn()
+    assert drawn() == drawn() != drawn(seed=8)
     assert all(0.2 <= d <= 0.4 for _, d, _ in drawn(easiest=0.2, hardest=0.4))
     assert {d for _, d, _ in drawn(spread="two")} <= {0.0, 1.0}
 
@@ -124,7 +114,6 @@ def test_questions_are_the_same_for_a_seed():
 def test_questions_have_options_a_group_and_a_format():
     dataset = Questions(size=300, choices=5, spread="middle")
     rows = list(dataset.samples())
-    assert dataset.size() == len(rows) == 300
-    assert dataset.answers == "answers.choice"
+    assert (dataset.size(), len(rows), dataset.answers) == (300, 300, "answers.choice")
     assert {refs[0] for _, refs in rows} == set("ABCDE")
     assert {s.group for s, _ in rows} == {"easy", "middle", "hard"}
