@@ -1,8 +1,8 @@
 """Studies that end when they are decided, and how often the method is wrong."""
 
-import asyncio
 import json
 import random
+from contextlib import closing
 
 import pytest
 
@@ -11,6 +11,7 @@ from madplug import DebateFinished, DebateId, DebateResult, DebateStarted, Decis
 from madplug.store import open_recorder
 from madplug_stopping.decided import Decided
 from madplug_stopping.sequences import bounds
+from madplug_testing import wait_for
 from madplug_testing.endpoint import completion, running_endpoint
 
 ALPHA, RUNS, QUESTIONS = 0.1, 200, 200
@@ -111,28 +112,23 @@ def test_what_the_study_does_not_have_is_refused_before_anything_is_paid(run, ai
 
 
 def test_questions_behind_one_that_is_not_finished_do_not_count(tmp_path):
-    samples = [Sample(f"q{number}", "?") for number in range(60)]
-    stopped = []
-    watch = Decided(width=0.3)
-    store = open_recorder(tmp_path)
+    first, *others = (Sample(f"q{number}", "?") for number in range(60))
+    stopped, watch = [], Decided(width=0.3)
 
-    async def end(sample):
-        await store.finish_debate(DebateResult("c", 0, sample, ("A",), decision=Decision("A"),
-                                               metrics={"qa.accuracy": 1.0}))
+    def end(sample):
+        wait_for(store.finish_debate(DebateResult("c", 0, sample, ("A",), decision=Decision("A"),
+                                                  metrics={"qa.accuracy": 1.0})))
         watch.debate_finished(DebateFinished(DebateId("c", 0, sample.id), "done"))
 
-    async def end_all():
-        await store.keep_fact("settings", {"c": {}})
+    with closing(open_recorder(tmp_path)) as store:
+        wait_for(store.keep_fact("settings", {"c": {}}))
         watch.open(Run("s", tmp_path, 1, None, lambda: None, lambda why, cells: stopped.append(why)))
-        for sample in samples:
+        for sample in (first, *others):
             watch.debate_started(DebateStarted(DebateId("c", 0, sample.id), sample))
-        for sample in samples[1:]:
-            await end(sample)
+        for sample in others:
+            end(sample)
         assert not stopped
-        await end(samples[0])
-        for sample in samples[1:10]:  # there is another look soon
+        end(first)
+        for sample in others[:9]:  # there is another look soon
             watch.debate_finished(DebateFinished(DebateId("c", 0, sample.id), "done"))
-
-    asyncio.run(end_all())
-    store.close()
     assert "decided after 60 questions" in stopped[0]
