@@ -26,10 +26,6 @@ def exchange(ask):
     return exchange
 
 
-def reply_of(**message):
-    return lambda asked: completion(message.pop("content", "yes"), 7, **message)
-
-
 # What is sent
 
 @pytest.mark.parametrize(("options", "params", "sent"), [
@@ -61,27 +57,12 @@ def test_the_key_comes_from_the_variable_that_was_named_and_none_is_sent_where_i
     assert (headers.get("authorization"), headers["openai-organization"]) == (sent, "org-1")
 
 
-def test_a_key_that_would_break_the_request_is_refused_unechoed(exchange, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\nHost: evil")
-    with pytest.raises(UserError, match="OPENAI_API_KEY has characters") as caught:
-        exchange()
-    assert "secret" not in str(caught.value)
-
-
-@pytest.mark.parametrize("value", ["org-1\r\nX-Injected: yes", "org\n1", "org\x001", "örg"])
-def test_an_organization_that_would_break_the_header_is_refused(value):
-    with pytest.raises(ValidationError, match="is sent as a header: no line breaks"):
-        Chat(model="fake", organization=value)
-
-
 def test_there_is_one_request_to_a_call_and_one_connection_to_many(ask):
     with running_endpoint() as endpoint:
         ask(endpoint.url, *"abc")
         stats = endpoint.stats()
     assert (stats["requests"], stats["connections"]) == (3, 2)  # the other one asks for the statistics
 
-
-# Forms
 
 @pytest.mark.parametrize(("schema", "strict"), [
     (SCHEMA, True), ({**SCHEMA, "required": []}, False), ({**SCHEMA, "additionalProperties": True}, False),
@@ -92,36 +73,32 @@ def test_a_schema_is_sent_as_openai_takes_it_and_called_strict_where_it_is_close
         "type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": strict}}
 
 
-@pytest.mark.parametrize(("structured", "form", "field"), [
-    ("none", {"json_schema": SCHEMA}, None), ("json_schema", {"regex": "a+"}, None),
-    ("json_schema", {"grammar": 'root ::= "a"'}, None), ("none", {"regex": "a+"}, None),
-    ("vllm", {"regex": "a+"}, ("structured_outputs", {"regex": "a+"})),
-    ("vllm", {"grammar": 'root ::= "a"'}, ("structured_outputs", {"grammar": 'root ::= "a"'})),
-    ("sglang", {"regex": "a+"}, ("regex", "a+")), ("sglang", {"grammar": 'root ::= "a"'}, ("ebnf", 'root ::= "a"')),
-    ("llamacpp", {"grammar": 'root ::= "a"'}, ("grammar", 'root ::= "a"')),
-    ("llamacpp", {"regex": "a+"}, ("grammar", 'root ::= ("a")+')),
-    ("llamacpp", {"regex": "[ab]{0,1001}"}, ("grammar", "root ::= [ab]*")),
-    ("llamacpp", {"regex": "(?=a)a"}, None)])
-def test_a_form_goes_where_the_server_expects_it(exchange, structured, form, field):
+@pytest.mark.parametrize(("structured", "form", "further"), [
+    ("none", {"json_schema": SCHEMA}, {}), ("json_schema", {"regex": "a+"}, {}),
+    ("json_schema", {"grammar": 'root ::= "a"'}, {}), ("none", {"regex": "a+"}, {}),
+    ("vllm", {"regex": "a+"}, {"structured_outputs": {"regex": "a+"}}),
+    ("vllm", {"grammar": 'root ::= "a"'}, {"structured_outputs": {"grammar": 'root ::= "a"'}}),
+    ("sglang", {"regex": "a+"}, {"regex": "a+"}), ("sglang", {"grammar": 'root ::= "a"'}, {"ebnf": 'root ::= "a"'}),
+    ("llamacpp", {"grammar": 'root ::= "a"'}, {"grammar": 'root ::= "a"'}),
+    ("llamacpp", {"regex": "a+"}, {"grammar": 'root ::= ("a")+'}),
+    ("llamacpp", {"regex": "[ab]{0,1001}"}, {"grammar": "root ::= [ab]*"}),
+    ("llamacpp", {"regex": "(?=a)a"}, {})])
+def test_a_form_goes_where_the_server_expects_it(exchange, structured, form, further):
     _, body, _ = exchange(form=form, structured=structured)
-    further = {k: v for k, v in body.items() if k not in ("model", "messages", "seed")}
-    assert further == (dict([field]) if field else {})
+    assert body == {"model": "fake", "messages": [QUESTION], "seed": 1234, **further}
 
 
 # What is read
 
 def test_tokens_are_counted_and_the_account_is_kept(exchange):
     def reply(asked):
-        made = completion("four", 100)
+        made = {**completion("four", 100), "model": "fake-2026-01-01"}
         made["usage"]["prompt_tokens_details"] = {"cached_tokens": 64}
-        made["model"] = "fake-2026-01-01"
         return made
 
     usage = exchange(reply)[2].usage
     assert (usage.prompt, usage.completion, usage.cached, usage.cost_usd) == (100, 1, 64, None)
-    assert usage.raw["total_tokens"] == 101
-    assert usage.raw["finish_reason"] == "stop"
-    assert usage.raw["model"] == "fake-2026-01-01"
+    assert [usage.raw[name] for name in ("total_tokens", "finish_reason", "model")] == [101, "stop", "fake-2026-01-01"]
 
 
 @pytest.mark.parametrize("usage", [None, [], {"prompt_tokens": None, "completion_tokens": "x"},
@@ -131,19 +108,19 @@ def test_usage_that_says_nothing_counts_nothing(exchange, usage):
     assert (made.usage.prompt, made.usage.completion, made.usage.cached) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-def test_reasoning_is_kept_beside_the_answer(exchange, field):
-    made = exchange(reply_of(**{field: "because"}))[2]
-    assert (made.text, made.usage.raw["reasoning"]) == ("yes", "because")
-    assert "reasoning" not in exchange(reply_of(**{field: "because"}), keep_reasoning=False)[2].usage.raw
-
-
-@pytest.mark.parametrize(("message", "text"), [
+@pytest.mark.parametrize(("message", "text", "reasoning"), [
+    ({"content": "yes", "reasoning": "because"}, "yes", "because"),
+    ({"content": "yes", "reasoning_content": "because"}, "yes", "because"),
     ({"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "ye"},
-                  {"type": "text", "text": "s"}]}, "yes"),
-    ({"content": None, "refusal": "I would rather not"}, "I would rather not")])
-def test_an_answer_in_parts_is_joined_without_its_thinking_and_a_refusal_is_an_answer(exchange, message, text):
-    assert exchange(lambda asked: {"choices": [{"message": message}]})[2].text == text
+                  {"type": "text", "text": "s"}]}, "yes", None),
+    ({"content": None, "refusal": "I would rather not"}, "I would rather not", None)])
+def test_reasoning_is_kept_beside_the_answer_and_a_refusal_is_an_answer(exchange, message, text, reasoning):
+    def reply(asked):
+        return {"choices": [{"message": message}]}
+
+    made = exchange(reply)[2]
+    assert (made.text, made.usage.raw.get("reasoning")) == (text, reasoning)
+    assert "reasoning" not in exchange(reply, keep_reasoning=False)[2].usage.raw
 
 
 def test_log_probabilities_come_where_they_are_asked_for(exchange):
@@ -159,29 +136,29 @@ def test_log_probabilities_come_where_they_are_asked_for(exchange):
 
 # What a run file may say
 
-@pytest.mark.parametrize("key", ["sk-proj-abc123DEF456", "hf_AbCdEfGhIjKlMn", "0123456789abcdef", "Bearer x", "a b",
-                                 "AKIA" + "X" * 80])
-def test_a_key_in_place_of_its_variables_name_is_refused_unechoed(key):
-    with pytest.raises(ValidationError) as caught:
-        Chat(model="fake", api_key_env=key)
-    assert "must be the name of an environment variable" in str(caught.value)
-    assert key not in str(caught.value)
-
-
-@pytest.mark.parametrize(("url", "what"), [
-    ("http://me:secret@host/v1", "user name or password"), ("http://secret@host/v1", "user name or password"),
-    ("http://host/v1?key=secret", "must not contain"), ("host:8000/secret", "must begin with"),
-    ("ftp://host/secret", "must begin with"), ("http:///secret", "name a host"), ("http://host:secret/", "no")])
-def test_an_address_with_more_than_an_address_is_refused_unechoed(url, what):
+@pytest.mark.parametrize(("option", "value", "what"), [
+    *(("api_key_env", key, "must be the name of an environment variable") for key in (
+        "sk-proj-abc123DEF456", "hf_AbCdEfGhIjKlMn", "0123456789abcdef", "Bearer x", "a b", "AKIA" + "X" * 80)),
+    *(("base_url", url, what) for url, what in (
+        ("http://me:secret@host/v1", "user name or password"), ("http://secret@host/v1", "user name or password"),
+        ("http://host/v1?key=secret", "must not contain"), ("host:8000/secret", "must begin with"),
+        ("ftp://host/secret", "must begin with"), ("http:///secret", "name a host"), ("http://host:secret/", "no"))),
+    *(("organization", name, "is sent as a header: no line breaks") for name in (
+        "org-1\r\nX-Injected: yes", "org\n1", "org\x001", "örg")),
+    *(("extra", {field: "secret"}, f"must not set {field}") for field in (
+        "stream", "messages", "model", "n", "api_key", "Authorization"))])
+def test_a_key_in_the_wrong_place_and_what_would_break_the_request_are_refused_unechoed(option, value, what):
     with pytest.raises(ValidationError, match=what) as caught:
-        Chat(model="fake", base_url=url)
+        Chat(**{"model": "fake", option: value})
     assert "secret" not in str(caught.value)
+    assert str(value) not in str(caught.value)
 
 
-@pytest.mark.parametrize("field", ["stream", "messages", "model", "n", "api_key", "Authorization"])
-def test_what_the_client_sets_itself_cannot_be_extra(field):
-    with pytest.raises(ValidationError, match=f"must not set {field}"):
-        Chat(model="fake", extra={field: "x"})
+def test_a_key_that_would_break_the_request_is_refused_unechoed(exchange, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\nHost: evil")
+    with pytest.raises(UserError, match="OPENAI_API_KEY has characters") as caught:
+        exchange()
+    assert "secret" not in str(caught.value)
 
 
 def test_what_may_change_between_runs_is_marked():
