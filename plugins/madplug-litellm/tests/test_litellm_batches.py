@@ -15,11 +15,10 @@ RUN = """
 name = "s"
 dataset = {{use = "puzzles.ordering", size = 4}}
 debate = {{paradigm = "som.debate", agents = 2, rounds = 2}}
-metrics = ["qa.accuracy"]
 [models.m]
 use = "litellm.chat"
 model = "anthropic/claude-sonnet-4-5"
-api_base = "{url}"
+api_base = "http://127.0.0.1:{port}"
 max_tokens = 99
 extra.cache_control_injection_points = [{{location = "message", role = "user"}}]
 """
@@ -46,38 +45,36 @@ class Provider(ThreadingHTTPServer):
                                                      "cache_read_input_tokens": 20, "cache_creation_input_tokens": 0},
                 "content": [{"type": "text", "text": f"So be it.\nFinal answer: ({'ABC'[digest[0] % 3]})"}]}
 
-    def results(self, batch):
-        for place, one in enumerate(batch["requests"]):
-            result = self.outcomes.pop(place, None) or {"type": "succeeded", "message": self.message(one["params"])}
-            yield {"custom_id": one["custom_id"], "result": result}
-
     def handle_one(self, method, path, body):
         """The reply, as an object or as lines."""
-        what = path.partition("?")[0].removeprefix("/v1/messages").strip("/").split("/")
-        if what == [""]:
-            self.live.append(body)
-            return self.message(body)
-        if method == "POST" and what == ["batches"]:
-            id = f"msgbatch_{len(self.batches)}"
-            self.batches[id] = {"id": id, "processing_status": "in_progress", "requests": body["requests"],
-                                "expires_at": "2026-11-24T10:00:00Z", "rows": None}
-            return None if self.breaks else self.shown(id)
-        if what == ["batches"]:
-            found = [self.shown(id) for id in list(self.batches)[::-1]]
-            self.breaks = False
-            for id in self.batches:
+        match path.partition("?")[0].removeprefix("/v1/messages").strip("/").split("/"):
+            case [""]:
+                self.live.append(body)
+                return self.message(body)
+            case ["batches"] if method == "POST":
+                id = f"msgbatch_{len(self.batches)}"
+                self.batches[id] = {"id": id, "processing_status": "in_progress", "requests": body["requests"],
+                                    "expires_at": "2026-11-24T10:00:00Z", "rows": None}
+                return None if self.breaks else self.shown(id)
+            case ["batches"]:
+                found = [self.shown(id) for id in list(self.batches)[::-1]]
+                self.breaks = False
+                for id in self.batches:
+                    self.end(id)
+                return {"data": found, "has_more": False}
+            case ["batches", id, "results"]:
+                return self.batches[id]["rows"]
+            case ["batches", id]:
+                shown = self.shown(id)
                 self.end(id)
-            return {"data": found, "has_more": False}
-        if what[-1] == "results":
-            return self.batches[what[1]]["rows"]
-        shown = self.shown(what[1])
-        self.end(what[1])
-        return shown
+                return shown
 
     def end(self, id):
         batch = self.batches[id]
         if batch["rows"] is None:
-            batch["rows"] = list(self.results(batch))[::-1]
+            batch["rows"] = [{"custom_id": one["custom_id"], "result": self.outcomes.pop(place, None) or {
+                "type": "succeeded", "message": self.message(one["params"])}}
+                for place, one in enumerate(batch["requests"])][::-1]
             batch["processing_status"] = "ended"
 
     def shown(self, id):
@@ -110,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def provider(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-1")
-    for plugin in ("batch", "puzzles", "som", "qa"):
+    for plugin in ("batch", "puzzles", "som"):
         pytest.importorskip(f"madplug_{plugin}")
     with Provider() as provider:
         threading.Thread(target=provider.serve_forever, daemon=True).start()
@@ -122,9 +119,8 @@ def provider(monkeypatch):
 def run(tmp_path, provider):
     """Runs the study of 4 debates with 16 calls; gives its only cell and the debates."""
     def run(output, **settings):
-        (tmp_path / "s.toml").write_text(RUN.format(url=f"http://127.0.0.1:{provider.server_port}"))
-        madplug.run(tmp_path / "s.toml", output=tmp_path / output, settings=settings, quiet=True)
-        summary = json.loads((tmp_path / output / "summary.json").read_text())
+        (tmp_path / "s.toml").write_text(RUN.format(port=provider.server_port))
+        summary = madplug.run(tmp_path / "s.toml", output=tmp_path / output, settings=settings, quiet=True).summary
         with madplug.open_study(tmp_path / output) as study:
             return summary["cells"][0], [(d.error, d.decision, [m.content for m in d.messages])
                                          for d in sorted(study.results(), key=lambda d: d.sample.id)]
