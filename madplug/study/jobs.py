@@ -55,7 +55,7 @@ class JobStream:
         """The cells that may have recorded debates to score."""
         self._matches = {slug: setup.cell.match["cell"] for slug, setup in setups.items() if setup.cell.match}
         self._ended: dict[str, _Ended] = {}
-        """By cell that others are matched to, where its stream is told of each end."""
+        """By cell that others are matched to, the queue in which its stream gets each end."""
         driver.when_finished.append(self._end)
 
     def _is_ours(self, cell: str, repeat: int) -> bool:
