@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -171,10 +172,8 @@ class Chat(Model):
 
     def _say_once(self, reason: str) -> None:
         if reason not in self._said:
-            import structlog
-
             self._said.add(reason)
-            structlog.get_logger().warning("unsupported form of a reply is left out", reason=reason)
+            logging.getLogger("llamacpp").warning("unsupported form of a reply is left out: %s", reason)
 
 
 def form_fields(form: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
