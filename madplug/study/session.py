@@ -93,15 +93,15 @@ class Session:
             readers = [*reuse, *(stack.enter_context(open_study(path)) for path in paths)]
 
             def warned(text: str) -> None:
-                self._log("warning", "warning", text=text)
+                self._log.warning("warning", text=text)
                 warn(text)
 
             run = StudyRun(self.resolved.plan, self.recorder, observers,
-                           lambda text: self._log("problem", "warning", text=text), warned,
-                           planned=total, reuse=readers, runner=runner, samples=samples, rescore=metrics)
+                           lambda text: self._log.warning("problem", text=text), warned, planned=total, reuse=readers,
+                           runner=runner, samples=samples, rescore=metrics)
             for text in self.warnings:
                 warn(text)
-            self._log("run", study=run.plan.name, planned=total)
+            self._log.info("run", study=run.plan.name, planned=total)
             (self.folder / "summary.json").unlink(missing_ok=True)  # an earlier run's figures are not this one's
             begun(run)
 
@@ -116,7 +116,7 @@ class Session:
                 return self._conclude(await run.run())
             except StudyError as error:
                 with suppress(OSError):  # the log lies on the same disk
-                    self._log("stopped", "error", reason=str(error))
+                    self._log.error("stopped", reason=str(error))
                 raise
 
     def _conclude(self, summary: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Session:
             write_whole(self.folder / "summary.json", json.dumps(plain(summary), indent=2, ensure_ascii=False))
         except OSError as error:
             raise StudyError(f"{self.folder}: summary.json cannot be written: {error}; every debate is saved") from None
-        self._log("ended", status=summary["status"], reason=summary["reason"], paid=summary["paid"])
+        self._log.info("ended", status=summary["status"], reason=summary["reason"], paid=summary["paid"])
         return summary
 
     async def _describe(self) -> int | None:

@@ -210,13 +210,13 @@ def test_log_lines_and_problems_of_a_worker_reach_the_study(tmp_path, madplug_pl
     with running_endpoint(text="{letter}") as endpoint:
         studies.run(tmp_path / "study", endpoint.url, *SETTINGS, 'extensions=["chatty.log"]', "dataset.size=3")
     log = [json.loads(line) for line in (tmp_path / "study" / "log.jsonl").read_text().splitlines()]
-    said = [line["event"].split() for line in log if line.get("logger") == "chatty"]
-    assert sorted(sample for sample, _ in said) == ["q0000", "q0001", "q0002"]
-    assert str(os.getpid()) not in {pid for _, pid in said}
+    assert sorted(line["sample"] for line in log if line["event"] == "opening") == ["q0000", "q0001", "q0002"]
+    assert [line["event"] for line in log if line.get("logger") == "chatty"] == ["library"] * 3
+    assert {line["pid"] for line in log if line["event"] == "opening"}.isdisjoint({os.getpid()})
 
 
 CHATTY = '''
-import logging, os
+import logging, os, structlog
 from madplug import Extension, hookimpl
 
 class Log(Extension):
@@ -224,7 +224,8 @@ class Log(Extension):
     name = "log"
     @hookimpl(wrapper=True)
     def madplug_opening(self, debate):
-        logging.getLogger("chatty").warning("%s %s", debate.sample.id, os.getpid())
+        structlog.get_logger().info("opening", sample=debate.sample.id, pid=os.getpid())
+        logging.getLogger("chatty").warning("library")
         return (yield)
 
 @hookimpl

@@ -269,7 +269,7 @@ def test_a_limit_and_a_failure_are_a_status():
 
 
 def test_no_plugin_and_nothing_heavy_is_imported_by_the_package_or_to_look_at_a_study():
-    everything = ["pydantic", "rich", "click", "asyncio", "madplug_kit", "sqlite3"]
+    everything = ["pydantic", "rich", "structlog", "click", "asyncio", "madplug_kit", "sqlite3"]
     for used, heavy in (("madplug", everything),
                         ("madplug.run, madplug.StudyResult", ["IPython", "matplotlib", "aiohttp"]),
                         ("madplug.open_study", ["pydantic", "rich", "asyncio"])):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -172,8 +171,10 @@ class Chat(Model):
 
     def _say_once(self, reason: str) -> None:
         if reason not in self._said:
+            import structlog
+
             self._said.add(reason)
-            logging.getLogger("llamacpp").warning("unsupported form of a reply is left out: %s", reason)
+            structlog.get_logger().warning("unsupported form of a reply is left out", reason=reason)
 
 
 def form_fields(form: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
