@@ -29,6 +29,43 @@ debate.agents = 1
 debate.turns = "kit.budgeted"
 match = {cell = "pair", by = "calls"}
 """
+MINE = """
+from madplug import Dataset, Extension, Metric, Options, RunPath, Sample, hookimpl
+
+class FileOptions(Options):
+    path: RunPath
+
+class File(Dataset):
+    '''As many questions as a file says.'''
+    answers = "kit.stripped"
+    Options = FileOptions
+    def samples(self, split=None):
+        for n in range(int(self.options.path.read_text())):
+            yield Sample(f"q{n}", f"number {n}?"), ("A",)
+    def fingerprint(self):
+        return self.options.path.read_text()
+
+class Ask(Extension):
+    '''Asks once, and notes the answer with every debate.'''
+    def calls(self, plan):
+        return 0
+    async def prepare(self, setup):
+        async def ask():
+            return (await setup.ask("which letter?", purpose="calibrate")).text
+        self.letter = await setup.keep("letter", ask)
+    @hookimpl(wrapper=True)
+    def madplug_opening(self, debate):
+        debate.notes["letter"] = self.letter
+        return (yield)
+
+class Calibrated(Metric):
+    '''Its figures of a cell rest on what a model said in preparation.'''
+    prepare = Ask.prepare
+    def score(self, debate, references):
+        return 1.0
+    def summarise(self, results):
+        return {"said": self.letter, "debates": sum(1 for _ in results)}
+"""
 SETTINGS = ("--set", "dataset.size=24", "--set", "repeats=2")
 
 
@@ -42,12 +79,19 @@ def program(*words):
     return CliRunner().invoke(main, list(map(str, words)))
 
 
-def run(folder, *words, text=RUN + MATCHED):
+def run(folder, *words, text=RUN + MATCHED, settings=SETTINGS):
     """Run the study, or a part of it, in a directory."""
     file = folder.with_name("study.toml")
     file.write_text(text)
+    folder.with_name("mine.py").write_text(MINE)
     ledger = f"models.m.ledger={folder.with_name('ledger.txt')}"
-    return program("run", file, *SETTINGS, "--set", ledger, "--output", folder, "--quiet", *words)
+    return program("run", file, *settings, "--set", ledger, "--output", folder, "--quiet", *words)
+
+
+def keep_fact(folder, name, value):
+    """Change what a study says of itself."""
+    with closing(sqlite3.connect(folder / "study.db")) as db, db:
+        db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
 
 
 def calls_made(folder):
@@ -122,33 +166,33 @@ def test_a_shard_that_was_stopped_leaves_its_debates_to_the_merged_study(parts, 
     assert debates(tmp_path / "merged") == debates(parts[0] / "whole")
 
 
-@pytest.mark.parametrize("output", ["link", "locked"])
-def test_an_empty_directory_becomes_the_merged_study(shards, tmp_path, output):
+def test_an_empty_directory_becomes_the_merged_study_but_not_the_current_one(shards, tmp_path, monkeypatch):
     """One behind a link, and one in which a study was about to be run."""
-    (tmp_path / "empty").mkdir()
+    for name in ("empty", "locked", "here"):
+        (tmp_path / name).mkdir()
     (tmp_path / "link").symlink_to("empty")
-    (tmp_path / "locked").mkdir()
     (tmp_path / "locked" / "study.lock").touch()
-    done = program("merge", *shards, "--output", tmp_path / output)
-    assert done.exit_code == 0, done.output
-    assert "96 done" in done.stdout
-    assert (tmp_path / output / "summary.json").exists()
-
-
-def test_the_directory_that_the_program_runs_in_is_not_replaced(shards, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path / "here")
+    for output in ("link", "locked"):
+        done = program("merge", *shards, "--output", tmp_path / output)
+        assert (done.exit_code, "96 done" in done.stdout) == (0, True), done.output
+        assert (tmp_path / output / "summary.json").exists()
     done = program("merge", *shards, "--output", ".")
-    assert done.exit_code == 2
-    assert "name another" in done.stderr
+    assert (done.exit_code, "name another" in done.stderr) == (2, True)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from madplug_shards import merging
+merging.read_manifest = lambda folder: os.kill(os.getpid(), signal.SIGKILL)
+output, *shards = map(Path, sys.argv[1:])
+merging.merge(shards, output)
+"""
 
 
 def test_a_merge_that_is_killed_leaves_no_study_and_can_be_repeated(parts, shards, tmp_path):
-    words = f"{[str(shard) for shard in shards]!r}, {str(tmp_path / 'merged')!r}"
-    killed = subprocess.run([sys.executable, "-c", "import os, signal\nfrom pathlib import Path\n"
-                             "from madplug_shards import merging\n"
-                             "merging.read_manifest = lambda folder: os.kill(os.getpid(), signal.SIGKILL)\n"
-                             f"merge = lambda shards, output: merging.merge([*map(Path, shards)], Path(output))\n"
-                             f"merge({words})"], check=False)
+    killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "merged", *shards], check=False)
     assert killed.returncode == -9
     assert [path.name for path in tmp_path.iterdir()] == [".merged.merging"]
     assert merge(shards, tmp_path / "merged").left == 0
@@ -164,43 +208,18 @@ def test_two_merges_into_one_directory_do_not_meet(shards, tmp_path):
         assert folder.is_dir()
 
 
-def test_shards_that_were_run_on_different_data_are_named(tmp_path, monkeypatch, madplug_plugin):
-    madplug_plugin("rows", ROWS)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "study.toml").write_text(STUDY.replace("kit.numbered", "rows.file").replace("size = 6", 'path = "n"'))
+def test_shards_that_were_run_on_different_data_are_named(tmp_path):
+    text = STUDY.replace("kit.numbered", "./mine.py:File").replace("size = 6", 'path = "n"')
+    parts, merged = [tmp_path / "part1", tmp_path / "part2"], tmp_path / "merged"
     for i, size in ((1, 8), (2, 12)):
         (tmp_path / "n").write_text(str(size))
-        assert program("run", "study.toml", "--shard", f"{i}/2", "--output", f"part{i}", "--quiet").exit_code == 0
-    done = program("merge", "part1", "part2", "--output", "merged", "--quiet")
-    assert "part2: run on other data than part1" in done.stderr
-    summary = json.loads((tmp_path / "merged/summary.json").read_text())
-    assert summary["problems"] == done.stderr.splitlines()[:1]
-    assert program("run", "study.toml", "--output", "merged", "--quiet").exit_code == 0
-    assert json.loads((tmp_path / "merged/summary.json").read_text())["problems"] == []
-    assert len(debates(tmp_path / "merged")) == 12
-
-
-ROWS = """
-from madplug import Dataset, Options, RunPath, Sample, hookimpl
-
-class FileOptions(Options):
-    path: RunPath
-
-class File(Dataset):
-    \'\'\'As many questions as a file says.\'\'\'
-    name = "file"
-    answers = "kit.stripped"
-    Options = FileOptions
-    def samples(self, split=None):
-        for n in range(int(self.options.path.read_text())):
-            yield Sample(f"q{n}", f"number {n}?"), ("A",)
-    def fingerprint(self):
-        return self.options.path.read_text()
-
-@hookimpl
-def madplug_register_datasets():
-    return [File]
-"""
+        assert run(parts[i - 1], "--shard", f"{i}/2", text=text, settings=()).exit_code == 0
+    said = program("merge", *parts, "--output", merged, "--quiet").stderr
+    assert f"{parts[1]}: run on other data than {parts[0]}" in said
+    assert json.loads((merged / "summary.json").read_text())["problems"] == said.splitlines()[:1]
+    assert run(merged, text=text, settings=()).exit_code == 0
+    assert json.loads((merged / "summary.json").read_text())["problems"] == []
+    assert len(debates(merged)) == 12
 
 
 def test_missing_and_repeated_shards_are_named(shards, tmp_path):
@@ -241,10 +260,7 @@ def test_to_merge_executes_nothing_that_a_shard_names(shards, tmp_path):
 def test_a_metric_that_one_shard_is_without_is_gone(shards, tmp_path):
     """Shards that were run again with other metrics, one of them not to its end."""
     mine = shutil.copytree(shards[1], tmp_path / "mine")
-    before = facts_of(mine)
-    with closing(sqlite3.connect(mine / "study.db")) as db, db:
-        scope = {**before["scope"], "hidden": {"pair": ["removed"]}}
-        db.execute("INSERT OR REPLACE INTO facts VALUES ('scope', ?)", (json.dumps(scope),))
+    keep_fact(mine, "scope", {**facts_of(mine)["scope"], "hidden": {"pair": ["removed"]}})
     merge([shards[0], mine, *shards[2:]], tmp_path / "merged")
     assert facts_of(tmp_path / "merged")["scope"]["hidden"]["pair"] == ["removed"]
 
@@ -270,8 +286,7 @@ def test_requests_of_merged_studies_are_whole(tmp_path):
     ("planned", "many"), ("planned", [1]), ("scope", {"cells": 3}), ("scope", [[]])])
 def test_facts_of_a_shard_that_cannot_be_read_are_told(shards, tmp_path, fact, value):
     mine = shutil.copytree(shards[0], tmp_path / "mine")
-    with closing(sqlite3.connect(mine / "study.db")) as db, db:
-        db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, json.dumps(value)))
+    keep_fact(mine, fact, value)
     with pytest.raises(UserError, match=r"mine: is .*damaged"):
         merge([mine, *shards[1:]], tmp_path / "merged")
 
@@ -284,26 +299,19 @@ def test_a_damaged_summary_of_a_shard_is_left_out(parts, shards, tmp_path, summa
     assert of_one_run(tmp_path / "merged") == of_one_run(parts[0] / "whole")
 
 
-def test_a_directory_keeps_to_its_shard(parts, shards):
-    for folder, words, text in ((shards[0], ["--shard", "2/4"], "contains part 1-of-4 and not part 2-of-4"),
-                                (shards[0], [], "contains part 1-of-4 and not the whole study"),
-                                (parts[0] / "whole", ["--shard", "1/4"], "contains the whole study and not part")):
-        done = run(folder, *words)
-        assert done.exit_code == 2
-        assert text in done.stderr
-
-
-@pytest.mark.parametrize(("words", "text"), [
-    (["--shard", "0/4"], "--shard 0/4: expected I/N with I from 1 to N, such as 3/16"),
-    (["--shard", "5/4"], "expected I/N"), (["--shard", "one"], "expected I/N"),
-    (["--shard", ""], "expected I/N"), (["--shard", "\uff11/\uff14"], "expected I/N"),
-    (["--prepare", "--shard", "1/4"], "--prepare: runs no debate"),
-    (["--prepared", "x"], "--prepared: requires --shard I/N"),
-    (["--set", 'execution={use="shards.part", part=3, of=2}'], "there are only 2 shards, and this is number 3")])
-def test_mistakes_on_the_command_line_are_named(words, text, tmp_path):
-    done = run(tmp_path / "study", *words)
-    assert done.exit_code == 2
-    assert text in done.stderr
+@pytest.mark.parametrize(("folder", "words", "text"), [
+    ("shard1", ["--shard", "2/4"], "contains part 1-of-4 and not part 2-of-4"),
+    ("shard1", [], "contains part 1-of-4 and not the whole study"),
+    ("whole", ["--shard", "1/4"], "contains the whole study and not part"),
+    ("new", ["--shard", "0/4"], "--shard 0/4: expected I/N with I from 1 to N, such as 3/16"),
+    ("new", ["--shard", "5/4"], "expected I/N"), ("new", ["--shard", "one"], "expected I/N"),
+    ("new", ["--shard", ""], "expected I/N"), ("new", ["--shard", "\uff11/\uff14"], "expected I/N"),
+    ("new", ["--prepare", "--shard", "1/4"], "--prepare: runs no debate"),
+    ("new", ["--prepared", "x"], "--prepared: requires --shard I/N"),
+    ("new", ["--set", 'execution={use="shards.part", part=3, of=2}'], "there are only 2 shards, and this is number 3")])
+def test_mistakes_on_the_command_line_are_named(parts, folder, words, text):
+    done = run(parts[0] / folder, *words)
+    assert (done.exit_code, text in done.stderr) == (2, True), done.stderr
 
 
 def test_a_shard_runs_where_the_run_file_says_in_a_directory_named_after_it(tmp_path, monkeypatch):
@@ -320,95 +328,38 @@ def test_a_sample_presented_twice_stays_with_its_pair():
     assert all(shard.includes(a) is shard.includes(b) for a, b in pairs for shard in shards)
 
 
-PREPARING = '''
-from madplug import Extension, hookimpl, maybe_await
-
-class Ask(Extension):
-    """Asks once, and notes the answer with every debate."""
-    name = "ask"
-    def calls(self, plan):
-        return 0
-    async def prepare(self, setup):
-        async def ask():
-            return (await setup.ask("which letter?", purpose="calibrate")).text
-        self.letter = await setup.keep("preparing.letter", ask)
-    @hookimpl(wrapper=True)
-    def madplug_opening(self, debate):
-        debate.notes["preparing"] = self.letter
-        return (yield)
-
-@hookimpl
-def madplug_register_extensions():
-    return [Ask]
-'''
+ASKING = RUN + '[[extensions]]\nuse = "./mine.py:Ask"\n'
 
 
-def test_what_components_prepare_is_made_once_and_given_to_every_shard(tmp_path, madplug_plugin):
-    madplug_plugin("preparing", PREPARING)
-    text = RUN + '[[extensions]]\nuse = "preparing.ask"\n'
-    shards = [tmp_path / "one", tmp_path / "two"]
-    assert run(tmp_path / "whole", text=text).exit_code == 0
+def test_what_components_prepare_is_made_once_and_given_to_every_shard(tmp_path):
+    shards, prepared, merged = [tmp_path / "one", tmp_path / "two"], tmp_path / "prepared", tmp_path / "merged"
+    assert run(tmp_path / "whole", text=ASKING).exit_code == 0
     whole = calls_made(tmp_path)
-    assert run(tmp_path / "prepared", "--prepare", text=text).exit_code == 0
-    for i, shard in enumerate(shards):
-        done = run(shard, "--shard", f"{i + 1}/2", "--prepared", tmp_path / "prepared", text=text)
-        assert done.exit_code == 0, done.stderr
+    assert run(prepared, "--prepare", text=ASKING).exit_code == 0
+    for i, shard in [*enumerate(shards, 1), (2, shards[1])]:
+        assert run(shard, "--shard", f"{i}/2", "--prepared", prepared, text=ASKING).exit_code == 0
     assert calls_made(tmp_path) == whole
-    assert run(shards[1], "--shard", "2/2", "--prepared", tmp_path / "prepared", text=text).exit_code == 0
     with closing(sqlite3.connect(shards[1] / "study.db")) as db:
-        numbers = [db.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("calls", "contents")]
-    assert numbers[0] == numbers[1]
-    merge(shards, tmp_path / "merged")
-    assert of_one_run(tmp_path / "merged") == of_one_run(tmp_path / "whole")
+        calls, contents = (db.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("calls", "contents"))
+    assert calls == contents
+    merge(shards, merged)
+    assert of_one_run(merged) == of_one_run(tmp_path / "whole")
+    keep_fact(shards[1], "kept.letter", "Z")
+    with pytest.raises(UserError, match=r"'letter' was prepared differently .* --prepared DIR"):
+        merge(shards, tmp_path / "other")
 
 
-def test_shards_that_prepared_differently_are_named(tmp_path, madplug_plugin):
-    madplug_plugin("preparing", PREPARING)
-    text = RUN + '[[extensions]]\nuse = "preparing.ask"\n'
-    shards = [tmp_path / "one", tmp_path / "two"]
-    for i, shard in enumerate(shards):
-        assert run(shard, "--shard", f"{i + 1}/2", text=text).exit_code == 0
-    with closing(sqlite3.connect(shards[1] / "study.db")) as db, db:
-        db.execute("UPDATE facts SET value = '\"Z\"' WHERE name = 'kept.preparing.letter'")
-    with pytest.raises(UserError, match=r"'preparing\.letter' was prepared differently .* --prepared DIR"):
-        merge(shards, tmp_path / "merged")
-
-
-CALIBRATED = '''
-from madplug import Metric
-class Calibrated(Metric):
-    """A metric whose figures rest on what a model said in preparation."""
-    said = None
-    async def prepare(self, setup):
-        async def ask():
-            return (await setup.ask("how good?", purpose="calibrate")).text
-        self.said = await setup.keep("calibrated", ask)
-    def score(self, debate, references):
-        return 1.0
-    def summarise(self, results):
-        return {"said": self.said, "debates": sum(1 for _ in results)}
-'''
-
-
-def test_figures_of_whole_cells_are_computed_when_the_merged_study_is_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(CALIBRATED)
-    (tmp_path / "study.toml").write_text(f'metrics = ["./mine.py:Calibrated"]\n{STUDY}')
-
-    def madplug(*words):
-        done = program(*words)
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    madplug("run", "study.toml", "--prepare", "--output", "prepared", "--quiet")
-    for i in (1, 2):
-        madplug("run", "study.toml", "--shard", f"{i}/2", "--prepared", "prepared", "--output", f"part{i}", "--quiet")
-    assert "run the same run file with --output merged to compute the figures of whole cells of mine.py:Calibrated" \
-        in madplug("merge", "part1", "part2", "--output", "merged")
-    madplug("run", "study.toml", "--output", "merged", "--quiet")
-    madplug("run", "study.toml", "--output", "whole", "--quiet")
-    figures = [json.loads((tmp_path / name / "summary.json").read_text())["cells"][0]["figures"]
-               for name in ("merged", "whole")]
-    assert figures[0] == figures[1]
-    assert figures[0]["mine.py:Calibrated"]["said"] in ("A", "B")
-    assert figures[0]["mine.py:Calibrated"]["debates"] == 6
+def test_figures_of_whole_cells_are_computed_when_the_merged_study_is_run(tmp_path):
+    text = f'metrics = ["./mine.py:Calibrated"]\n{STUDY}'
+    prepared, parts, merged = tmp_path / "prepared", [tmp_path / "part1", tmp_path / "part2"], tmp_path / "merged"
+    assert run(prepared, "--prepare", text=text, settings=()).exit_code == 0
+    for i, part in enumerate(parts, 1):
+        assert run(part, "--shard", f"{i}/2", "--prepared", prepared, text=text, settings=()).exit_code == 0
+    assert f"run the same run file with --output {merged} to compute the figures of whole cells of mine.py:Calibrated" \
+        in program("merge", *parts, "--output", merged).stdout
+    found = []
+    for folder in (merged, tmp_path / "whole"):
+        assert run(folder, text=text, settings=()).exit_code == 0
+        found.append(json.loads((folder / "summary.json").read_text())["cells"][0]["figures"]["mine.py:Calibrated"])
+    assert found[0] == found[1]
+    assert (found[0]["said"] in ("A", "B"), found[0]["debates"]) == (True, 6)
