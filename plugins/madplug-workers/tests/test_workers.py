@@ -19,6 +19,7 @@ from madplug_testing.clock import on_virtual_clock
 from madplug_testing.contracts import ExecutorContract
 from madplug_workers import Pool, WorkerEnd, wire
 from madplug_workers.client import mismatches, versions_here
+from madplug_workers.link import WorkerLink
 
 
 class Beside:
@@ -57,7 +58,10 @@ class InPlace(Executor):
     """An executor with two workers here."""
 
     name = "in_place"
-    pool = Pool
+
+    def __init__(self, pool=Pool):
+        super().__init__()
+        self.pool = pool
 
     def check(self, cell):
         return ()
@@ -119,30 +123,31 @@ def test_nothing_but_records_is_read(bad):
         wire.unpack(pickle.dumps([(bad, Own)]))
 
 
-@pytest.mark.parametrize("error", [TransientError("503", retry_after=2.0), AccessError("401"), StudyError("disk")])
-def test_errors_arrive_as_what_they_are(error):
+class OwnError(ComponentError):
+    """An error of a plugin."""
+
+
+@pytest.mark.parametrize(("error", "kind", "text"), [
+    (TransientError("503", retry_after=2.0), TransientError, "503"), (AccessError("401"), AccessError, "401"),
+    (StudyError("disk"), StudyError, "disk"), (OwnError("x"), ComponentError, "x"),
+    (KeyError("x"), RuntimeError, "KeyError: 'x'")])
+def test_errors_arrive_as_the_nearest_of_madplugs(error, kind, text):
     back = wire.to_error(wire.to_failure(error))
-    assert (type(back), str(back), vars(back)) == (type(error), str(error), vars(error))
-
-
-def test_an_error_of_a_plugin_arrives_as_the_nearest_of_madplugs():
-    class Own(ComponentError):
-        pass
-
-    assert type(wire.to_error(wire.to_failure(Own("x")))) is ComponentError
-    assert str(wire.to_error(wire.to_failure(KeyError("x")))) == "KeyError: 'x'"
+    assert (type(back), str(back), vars(back)) == (kind, text, vars(error))
 
 
 # Workers
 
-def run(folder, executor, text=STUDY):
+def run(folder, pool=Pool, text=STUDY):
+    """Run a study on two workers; its debates, and the run."""
     folder.mkdir(exist_ok=True)
-    (folder / "study.toml").write_text(text)
+    (folder / "study.toml").write_text(text.replace("mine.py:", f"{folder}/mine.py:"))
+    (folder / "mine.py").write_text(MINE)
     (folder / "manifest.json").write_text(json.dumps(
         {"components": {"x": {"distribution": "madplug-kit", "version": "0.1.0"}}, "runs": []}))
     recorder = open_recorder(folder)
     try:
-        plan = replace(load(folder / "study.toml", environ={}).plan, executor=executor)
+        plan = replace(load(folder / "study.toml", environ={}).plan, executor=InPlace(pool))
         study = StudyRun(plan, recorder)
         asyncio.run(asyncio.wait_for(study.run(), 30))
         return [{**json.loads(to_json(result)), "seconds": None} for result in recorder.results()], study
@@ -170,10 +175,8 @@ def test_a_worker_with_other_versions_or_without_a_component_is_refused_by_name(
             super().__init__(*arguments)
             change(self._facts)
 
-    executor = InPlace()
-    executor.pool = Other
     with pytest.raises(StudyError, match=said):
-        run(tmp_path / "study", executor)
+        run(tmp_path / "study", Other)
 
 
 @pytest.mark.parametrize("what", ["keep_message", "start_debate", "keep_agents"])
@@ -183,20 +186,19 @@ def test_a_study_ends_when_nothing_can_be_recorded_any_more(what, tmp_path, monk
 
     monkeypatch.setattr(Recorder, what, refuse)
     with pytest.raises(StudyError, match="cannot write: disk full"):
-        run(tmp_path / "study", InPlace())
+        run(tmp_path / "study")
 
 
 def test_a_line_of_the_log_that_cannot_be_written_loses_no_worker(tmp_path):
     (tmp_path / "study" / "log.jsonl").mkdir(parents=True)
 
-    class Logs(InPlace):
-        async def run(self, jobs, driver):
-            from madplug_workers.link import WorkerLink
+    class Logs(Pool):
+        async def run(self, jobs):
+            link = WorkerLink(1, self._driver, print)
+            link.receive(wire.pack([("log", "a line"), ("problem", "read all the same")]))
+            await super().run(jobs)
 
-            WorkerLink(1, driver, print).receive(wire.pack([("log", "a line"), ("problem", "read all the same")]))
-            await super().run(jobs, driver)
-
-    _, study = run(tmp_path / "study", Logs())
+    _, study = run(tmp_path / "study", Logs)
     assert "read all the same" in study.problems
 
 
@@ -209,38 +211,59 @@ def test_workers_that_end_at_once_end_the_study(tmp_path):
         def __init__(self, driver, workers, start):
             super().__init__(driver, workers, start_dead)
 
-    executor = InPlace()
-    executor.pool = Dead
     with pytest.raises(StudyError, match="3 workers in a row ended before they could run a debate; the last one ended"):
-        run(tmp_path / "study", executor)
+        run(tmp_path / "study", Dead)
 
 
-@pytest.mark.parametrize(("which", "instances"), [("once", 1), ("each", 3)])
-def test_a_service_that_lives_once_is_asked_through_the_driver(which, instances, tmp_path, madplug_plugin):
-    madplug_plugin("counting", COUNTING)
-    found, study = run(tmp_path / "study", InPlace(), SERVED.format(which=which))
+@pytest.mark.parametrize(("which", "instances"), [("Once", 1), ("Each", 3)])
+def test_a_service_that_lives_once_is_asked_through_the_driver(which, instances, tmp_path):
+    found, study = run(tmp_path / "study", text=SERVED.format(which=which))
     assert {debate["error"] for debate in found} == {None}
     assert [debate["notes"]["lengths"] for debate in found] == [[[11.0]]] * 6
-    service = study.plan.cells[0].services["words"]
-    assert type(service).opened == instances
+    assert type(study.plan.cells[0].services["words"]).opened == instances
 
 
-def test_a_service_that_lives_once_and_exits_fails_a_debate(tmp_path, madplug_plugin):
-    exits = COUNTING.replace("return [[float(len(text))] for text in texts if self.ready]", "raise SystemExit(9)")
-    madplug_plugin("counting", exits)
-    found, _ = run(tmp_path / "study", InPlace(), SERVED.format(which="once"))
+def test_a_service_that_lives_once_and_exits_fails_a_debate(tmp_path):
+    found, _ = run(tmp_path / "study", text=SERVED.format(which="Exits"))
     assert len(found) == 6
     assert all("a component called sys.exit" in debate["error"] for debate in found)
 
 
-COUNTING = '''
+def test_a_rate_holds_over_four_workers_and_loses_two_percent_at_most(tmp_path):
+    class OfFour(Pool):
+        def __init__(self, driver, workers, start):
+            super().__init__(driver, 4, start)
+
+    (tmp_path / "mine.py").write_text(MINE)
+    model = f'"{tmp_path}/mine.py:Strict"\nrequests_per_minute = 30000\nmax_in_flight = 400'
+    (tmp_path / "study.toml").write_text(STUDY.replace('"kit.hash"', model).replace("size = 6", "size = 500"))
+    store = MemoryStore()
+    store.folder = tmp_path
+    plan = replace(load(tmp_path / "study.toml", environ={}).plan, executor=InPlace(OfFour))
+    summary, _ = on_virtual_clock(StudyRun(plan, store).run())
+    model = plan.models["m"]
+    assert summary["cells"][0]["done"] == 500
+    assert (store.totals().calls, model.refused) == (2000, 0)
+    assert model.started[-1] - model.first <= 2000 / 500 * 1.02
+
+
+SERVED = STUDY + '''
+[services.words]
+use = "mine.py:{which}"
+[[extensions]]
+use = "mine.py:Lengths"
+embedder = "words"
+'''
+MINE = '''
+import asyncio
+from collections import deque
 from typing import Annotated
-from madplug import Embedder, Extension, Offers, Options, Service, ServiceName, hookimpl, maybe_await
+from madplug import (Completion, Embedder, Extension, Model, Offers, Options, Service, ServiceName, TransientError,
+                     Usage, hookimpl, maybe_await)
 from pydantic import Field
 
 class Once(Service):
     """Counts letters, in one place."""
-    name = "once"
     once = True
     opened = 0
     def open(self):
@@ -251,15 +274,18 @@ class Once(Service):
 
 class Each(Once):
     """Counts letters, everywhere."""
-    name = "each"
     once = False
+
+class Exits(Once):
+    """Ends the program."""
+    async def embed(self, texts):
+        raise SystemExit(9)
 
 class LengthsOptions(Options):
     embedder: Annotated[ServiceName, Offers(Embedder)] = Field(description="counts")
 
 class Lengths(Extension):
     """Notes how long the question is."""
-    name = "lengths"
     Options = LengthsOptions
     @hookimpl(wrapper=True)
     def madplug_opening(self, debate):
@@ -270,31 +296,8 @@ class Lengths(Extension):
             return await maybe_await(opening)
         return noted()
 
-@hookimpl
-def madplug_register_services():
-    return [Once, Each]
-
-@hookimpl
-def madplug_register_extensions():
-    return [Lengths]
-'''
-SERVED = STUDY + '''
-[services.words]
-use = "counting.{which}"
-[[extensions]]
-use = "counting.lengths"
-embedder = "words"
-'''
-
-
-STRICT = '''
-import asyncio
-from collections import deque
-from madplug import Completion, Model, TransientError, Usage, hookimpl
-
 class Strict(Model):
     """Answers at most 500 requests in any second."""
-    name = "strict"
     started = deque(maxlen=500)
     refused = first = 0
     async def complete(self, request):
@@ -306,27 +309,4 @@ class Strict(Model):
         self.started.append(now)
         await asyncio.sleep(0.2)
         return Completion("A", Usage(1, 1))
-
-@hookimpl
-def madplug_register_models():
-    return [Strict]
 '''
-
-
-def test_a_rate_holds_over_four_workers_and_loses_two_percent_at_most(tmp_path, madplug_plugin):
-    class InFour(InPlace):
-        async def run(self, jobs, driver):
-            await Pool(driver, 4, start_beside).run(jobs)
-
-    madplug_plugin("enforced", STRICT)
-    (tmp_path / "study.toml").write_text(STUDY.replace(
-        'use = "kit.hash"', 'use = "enforced.strict"\nrequests_per_minute = 30000\nmax_in_flight = 400').replace(
-        "size = 6", "size = 500"))
-    store = MemoryStore()
-    store.folder = tmp_path
-    plan = replace(load(tmp_path / "study.toml", environ={}).plan, executor=InFour())
-    summary, _ = on_virtual_clock(StudyRun(plan, store).run())
-    model = plan.models["m"]
-    assert summary["cells"][0]["done"] == 500
-    assert (store.totals().calls, model.refused) == (2000, 0)
-    assert model.started[-1] - model.first <= 2000 / 500 * 1.02
