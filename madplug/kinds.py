@@ -147,10 +147,7 @@ class Dataset(Component):
         return None
 
     def fingerprint(self) -> str:
-        """Identifies the data behind the options: a hash, a revision.
-
-        When nothing of a study is left, the data are not read again while it stays the same; "" if there is none.
-        """
+        """Identifies the data in `manifest.json`, as a hash or a revision does; "" if nothing does."""
         return ""
 
 
