@@ -97,6 +97,15 @@ async def over_http(url, tool, **arguments):
         return await call(client, tool, **arguments)
 
 
+def talk(script, server, **options):
+    """What a script does with a client of a server."""
+    async def run():
+        async with Client(server, **options) as client:
+            return await asyncio.wait_for(script(client), 120)
+
+    return asyncio.run(run())
+
+
 async def call(client, tool, **arguments):
     found = await client.call_tool(tool, arguments)
     text = found.content[0].text if found.content else ""
@@ -106,27 +115,26 @@ async def call(client, tool, **arguments):
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_question_over_standard_input_and_output_in_both_eras(started, endpoint, mode):
-    async def run():
-        async with Client(stdio(started), mode=mode) as client:
-            first, again = [await call(client, "ask", **QUESTION) for _ in range(2)]
-            assert (first.status, first.answer, first.calls) == ("decided", "Go north.", 7)
-            assert (again.debate, first.linked) == (first.debate, first.links)
-            assert [s["name"] for s in first.seats] == ["a", "b", "c"]
-            page = await call(client, "result", debate=first.debate, part="answers")
-            assert page.text.startswith("# Which way?\n\nGo north.")
-            page = await call(client, "result", debate=first.debate, part="prompts")
-            assert page.text.startswith("## discuss: ")
-            assert "**user**\n\nWhich way?\n\n**reply**\n\nBy a." in page.text
-            listed = await call(client, "history", query="which WAY")
-            assert listed.result[0]["debate"] == first.debate
-            read = await client.read_resource(f"madplug://debates/{first.debate}")
-            assert "Go north." in read.contents[0].text
-            debates = ResourceTemplateReference(uri="madplug://debates/{id}")
-            assert (await call(client, "estimate", **QUESTION | {"question": "And?"})).seconds_p50 == first.seconds
-            assert (await call(client, "history", before="2020-01-01")).result == []
-            found = await client.complete(debates, {"name": "id", "value": "which"})
-            assert found.completion.values == [first.debate]
-    asyncio.run(run())
+    async def run(client):
+        first, again = [await call(client, "ask", **QUESTION) for _ in range(2)]
+        assert (first.status, first.answer, first.calls) == ("decided", "Go north.", 7)
+        assert (again.debate, first.linked) == (first.debate, first.links)
+        assert [s["name"] for s in first.seats] == ["a", "b", "c"]
+        page = await call(client, "result", debate=first.debate, part="answers")
+        assert page.text.startswith("# Which way?\n\nGo north.")
+        page = await call(client, "result", debate=first.debate, part="prompts")
+        assert page.text.startswith("## discuss: ")
+        assert "**user**\n\nWhich way?\n\n**reply**\n\nBy a." in page.text
+        listed = await call(client, "history", query="which WAY")
+        assert listed.result[0]["debate"] == first.debate
+        read = await client.read_resource(f"madplug://debates/{first.debate}")
+        assert "Go north." in read.contents[0].text
+        debates = ResourceTemplateReference(uri="madplug://debates/{id}")
+        assert (await call(client, "estimate", **QUESTION | {"question": "And?"})).seconds_p50 == first.seconds
+        assert (await call(client, "history", before="2020-01-01")).result == []
+        found = await client.complete(debates, {"name": "id", "value": "which"})
+        assert found.completion.values == [first.debate]
+    talk(run, stdio(started), mode=mode)
     assert len(endpoint.endpoint.seen) == 7
 
 
@@ -147,30 +155,28 @@ def test_over_http_a_key_is_asked_for_and_two_clients_share_a_debate(started, en
 
 
 def test_a_dead_seat_is_named_and_a_verdict_counts(started):
-    async def run():
-        async with Client(stdio(started)) as client:
-            hurt = await call(client, "ask", council="hurt", **QUESTION)
-            assert (hurt.status, hurt.answer) == ("partial", "Go north.")
-            assert "the account is closed" in hurt.missing[0]
-            verdict = await call(client, "verdict", claim="North is up.")
-            assert (verdict.answer, [v["vote"] for v in verdict.votes]) == ("yes", ["yes", "yes", "no"])
-            assert (await call(client, "verdict", claim="North is up.", threshold=0.7)).answer == "no"
-    asyncio.run(run())
+    async def run(client):
+        hurt = await call(client, "ask", council="hurt", **QUESTION)
+        assert (hurt.status, hurt.answer) == ("partial", "Go north.")
+        assert "the account is closed" in hurt.missing[0]
+        verdict = await call(client, "verdict", claim="North is up.")
+        assert (verdict.answer, [v["vote"] for v in verdict.votes]) == ("yes", ["yes", "yes", "no"])
+        assert (await call(client, "verdict", claim="North is up.", threshold=0.7)).answer == "no"
+    talk(run, stdio(started))
 
 
 def test_a_debate_goes_on_when_nobody_waits_for_it(started, endpoint):
     slow(endpoint, 1000)
 
-    async def run():
-        async with Client(stdio(started)) as client:
-            running = await call(client, "ask", wait_seconds=0, **QUESTION)
-            assert (running.status, "nothing is paid twice" in running.next) == ("running", True)
-            task = asyncio.ensure_future(client.call_tool("result", {"debate": running.debate}))
-            await asyncio.sleep(0.2)
-            task.cancel()
-            done = await call(client, "result", debate=running.debate)
-            assert done.answer == "Go north."
-    asyncio.run(run())
+    async def run(client):
+        running = await call(client, "ask", wait_seconds=0, **QUESTION)
+        assert (running.status, "nothing is paid twice" in running.next) == ("running", True)
+        task = asyncio.ensure_future(client.call_tool("result", {"debate": running.debate}))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        done = await call(client, "result", debate=running.debate)
+        assert done.answer == "Go north."
+    talk(run, stdio(started))
     assert len(endpoint.endpoint.seen) == 7
 
 
@@ -188,83 +194,71 @@ def test_a_killed_server_goes_on_with_the_debate_when_it_is_asked_for(started, e
         asyncio.run(run(process, url))
     [folder] = (tmp_path / "runs/ask").iterdir()
 
-    async def resumed():
-        async with Client(stdio(started)) as client:
-            return await call(client, "result", debate=folder.name)
-
-    assert asyncio.run(resumed()).answer == "Go north."
+    resumed = talk(lambda client: call(client, "result", debate=folder.name), stdio(started))
+    assert resumed.answer == "Go north."
     assert len(endpoint.endpoint.seen) <= 7 + 3  # only calls that were in flight are made again
 
 
 def test_the_model_of_the_client_takes_a_seat_by_tool_calls(started, endpoint):
-    async def run():
-        async with Client(stdio(started, "--client-seat")) as client:
-            found = await call(client, "ask", council="one", **QUESTION)
-            for text in ("By the client.", "FINAL RANKING:\n1. Answer A\n2. Answer B"):
-                assert (found.status, "take_turn" in found.next) == ("your_turn", True)
-                assert "Which way?" in found.turn["messages"][0]["content"]
-                done = found.turn["turn"]
-                found = await call(client, "take_turn", debate=found.debate, turn=done, text=text)
-            assert (found.status, found.answer) == ("decided", "Go north.")
-            assert [s["answer"] for s in found.seats] == ["By a.", "By the client."]
-            late = await call(client, "take_turn", debate=found.debate, turn=done, text="Again.")
-            assert "does not wait for an answer" in late.words
-    asyncio.run(run())
+    async def run(client):
+        found = await call(client, "ask", council="one", **QUESTION)
+        for text in ("By the client.", "FINAL RANKING:\n1. Answer A\n2. Answer B"):
+            assert (found.status, "take_turn" in found.next) == ("your_turn", True)
+            assert "Which way?" in found.turn["messages"][0]["content"]
+            done = found.turn["turn"]
+            found = await call(client, "take_turn", debate=found.debate, turn=done, text=text)
+        assert (found.status, found.answer) == ("decided", "Go north.")
+        assert [s["answer"] for s in found.seats] == ["By a.", "By the client."]
+        late = await call(client, "take_turn", debate=found.debate, turn=done, text="Again.")
+        assert "does not wait for an answer" in late.words
+    talk(run, stdio(started, "--client-seat"))
     assert len(endpoint.endpoint.seen) == 3
 
 
 def test_many_questions_at_once_hold_the_limits_of_their_models(started, endpoint):
     slow(endpoint, 20)
 
-    async def run():
-        async with Client(stdio(started)) as client:
-            found = await asyncio.gather(*(call(client, "ask", council="one", question=f"Number {i}?")
-                                           for i in range(100)))
-            assert {f.status for f in found} == {"decided"}
-    asyncio.run(run())
+    async def run(client):
+        found = await asyncio.gather(*(call(client, "ask", council="one", question=f"Number {i}?")
+                                       for i in range(100)))
+        assert {f.status for f in found} == {"decided"}
+    talk(run, stdio(started))
     assert endpoint.endpoint.max_in_flight <= 4
 
 
 def test_questions_at_once_keep_to_the_requests_a_minute_of_their_model_together(endpoint, tmp_path):
     settings = (f"models.a.base_url={endpoint.url}", "models.a.requests_per_minute=60")
 
-    async def run():
-        async with Client(server_of(Settings(tmp_path, settings=settings))) as client:
-            begun = time.monotonic()
-            await asyncio.gather(*(call(client, "ask", seats={"a": "openai:a"}, question=f"{i}?") for i in range(3)))
-            return time.monotonic() - begun
-    assert asyncio.run(run()) > 1.9
-
-
-def test_what_a_client_sees_of_the_server(started):
-    async def run():
-        async with Client(stdio(started)) as client:
-            tools = (await client.list_tools()).tools
-            assert {t.name for t in tools} == {"ask", "verdict", "result", "estimate", "history", "councils"}
-            assert len(json.dumps([t.model_dump(mode="json", exclude_none=True) for t in tools])) / 4 < 6000
-            expected = await call(client, "estimate", **QUESTION)
-            assert (expected.calls_at_most, expected.seconds_p50) == (10, None)
-            councils = await call(client, "councils")
-            assert councils.councils["three"]["seats"]["a"] == {"model": "a", "price": None, "problem": None}
-            assert "sk-do-not-show" not in str(councils)
-            prompts = (await client.list_prompts()).prompts
-            assert {p.name for p in prompts} == {"council", "verdict", "review_diff"}
-        async with Client(stdio(started, "--read-only")) as client:
-            assert "ask" not in {t.name for t in (await client.list_tools()).tools}
-    asyncio.run(run())
+    async def run(client):
+        begun = time.monotonic()
+        await asyncio.gather(*(call(client, "ask", seats={"a": "openai:a"}, question=f"{i}?") for i in range(3)))
+        return time.monotonic() - begun
+    assert talk(run, server_of(Settings(tmp_path, settings=settings))) > 1.9
 
 
 MISTAKES = {"there is no [two]": {"council": "two"}, "files outside are not read": {"files": ["/etc/passwd"]},
             "the price of model": {"max_usd": 1.0}, "wait_seconds": {"wait_seconds": 99999}}
 
 
-def test_mistakes_are_the_tool_s_errors_in_words(started, endpoint):
-    async def run():
-        async with Client(stdio(started)) as client:
-            return [await call(client, "ask", **QUESTION, **arguments) for arguments in MISTAKES.values()]
-    for message, found in zip(MISTAKES, asyncio.run(run()), strict=True):
-        assert (found.error, message in found.words) == (True, True), found.words
+def test_what_a_client_sees_of_the_server_and_is_told_in_words_of_its_mistakes(started, endpoint):
+    async def run(client):
+        tools = (await client.list_tools()).tools
+        assert {t.name for t in tools} == {"ask", "verdict", "result", "estimate", "history", "councils"}
+        assert len(json.dumps([t.model_dump(mode="json", exclude_none=True) for t in tools])) / 4 < 6000
+        expected = await call(client, "estimate", **QUESTION)
+        assert (expected.calls_at_most, expected.seconds_p50) == (10, None)
+        councils = await call(client, "councils")
+        assert councils.councils["three"]["seats"]["a"] == {"model": "a", "price": None, "problem": None}
+        assert "sk-do-not-show" not in str(councils)
+        prompts = (await client.list_prompts()).prompts
+        assert {p.name for p in prompts} == {"council", "verdict", "review_diff"}
+        for message, arguments in MISTAKES.items():
+            found = await call(client, "ask", **QUESTION, **arguments)
+            assert (found.error, message in found.words) == (True, True), found.words
+    talk(run, stdio(started))
     assert not endpoint.endpoint.seen
+    read_only = talk(lambda client: client.list_tools(), stdio(started, "--read-only"))
+    assert "ask" not in {tool.name for tool in read_only.tools}
 
 
 @pytest.mark.parametrize(("client", "file", "other"), [
@@ -305,10 +299,9 @@ def test_a_client_is_told_who_has_answered_while_nothing_comes(endpoint, tmp_pat
 
     question, settings = seats_of(endpoint)
 
-    async def run():
-        async with Client(server_of(Settings(tmp_path, settings=settings))) as client:
-            await client.call_tool("ask", question, progress_callback=note)
-    asyncio.run(run())
+    async def run(client):
+        await client.call_tool("ask", question, progress_callback=note)
+    talk(run, server_of(Settings(tmp_path, settings=settings)))
     begins = {body["model"]: body["messages"][0]["content"] for _, body in islice(endpoint.endpoint.seen, 2)}
     assert begins == {"a": "Which way?", "b": "You doubt."}
     assert len(heard) >= 10
@@ -326,12 +319,11 @@ def test_a_result_says_what_is_missing_in_it_and_how_to_get_it(endpoint, tmp_pat
     prices = "price={prompt = 100.0, completion = 100.0}"
     settings = (*seats_of(endpoint)[1], *(f"models.{m}.{prices}" for m in "ab"))
 
-    async def run():
-        async with Client(server_of(Settings(tmp_path, settings=settings))) as client:
-            seats = {"a": f"openai:{model}", "b": f"openai:{model}"}
-            found = await call(client, "ask", seats=seats, **QUESTION | more)
-            return found, await call(client, "result", debate=found.debate), await call(client, "history")
-    found, later, listed = asyncio.run(run())
+    async def run(client):
+        seats = {"a": f"openai:{model}", "b": f"openai:{model}"}
+        found = await call(client, "ask", seats=seats, **QUESTION | more)
+        return found, await call(client, "result", debate=found.debate), await call(client, "history")
+    found, later, listed = talk(run, server_of(Settings(tmp_path, settings=settings)))
     assert (later.status, later.calls, listed.result[0]["status"]) == (status, found.calls, status)
     assert (found.status, found.error) == (status, status == "failed")
     assert re.search(words, found.words, re.DOTALL)
@@ -349,12 +341,11 @@ def test_a_question_that_may_cost_too_much_is_confirmed_by_the_user_once(endpoin
         heard.append(request.message)
         return ElicitResult(action=action, content={} if action == "accept" else None)
 
-    async def run():
-        server = server_of(Settings(tmp_path, settings=settings, confirm_usd=0.01))
-        async with Client(server, mode=mode, elicitation_callback=asked if action else None) as client:
-            found = [await call(client, "ask", **question) for _ in range(2 if paid else 1)]
-            assert all(words in f.words for f in found)
-    asyncio.run(run())
+    async def run(client):
+        found = [await call(client, "ask", **question) for _ in range(2 if paid else 1)]
+        assert all(words in f.words for f in found)
+    server = server_of(Settings(tmp_path, settings=settings, confirm_usd=0.01))
+    talk(run, server, mode=mode, elicitation_callback=asked if action else None)
     assert ["at most 5 calls, about" in said for said in heard] == [True] * bool(action)
     assert len(endpoint.endpoint.seen) == paid
 
@@ -363,13 +354,12 @@ def test_who_listens_to_a_debate_is_told_until_it_can_be_read_in_full(endpoint, 
     question, settings = seats_of(endpoint)
     slow(endpoint, 200)
 
-    async def run():
-        async with Client(server_of(Settings(tmp_path, settings=settings))) as client:
-            begun = await call(client, "ask", wait_seconds=0, **question)
-            page = begun.links[0]
-            async with client.listen(resource_subscriptions=[page]) as changes:
-                async for change in changes:
-                    assert change.uri == page
-                    if "Go north." in (await client.read_resource(page)).contents[0].text:
-                        return
-    asyncio.run(asyncio.wait_for(run(), 30))
+    async def run(client):
+        begun = await call(client, "ask", wait_seconds=0, **question)
+        page = begun.links[0]
+        async with client.listen(resource_subscriptions=[page]) as changes:
+            async for change in changes:
+                assert change.uri == page
+                if "Go north." in (await client.read_resource(page)).contents[0].text:
+                    return
+    talk(run, server_of(Settings(tmp_path, settings=settings)))
