@@ -40,18 +40,6 @@ class Handler(BaseHTTPRequestHandler):
     def do_HEAD(self):
         self.do_GET()
 
-    def do_POST(self):
-        length = int(self.headers.get("Content-Length") or 0)
-        asked = self.rfile.read(length).decode()
-        if "/paths-info/" not in self.path:
-            return self.reply(404)
-        wanted = unquote(asked).replace("paths=", "")
-        try:
-            paths = json.loads(asked)["paths"]
-        except ValueError:
-            paths = [part.partition("&")[0] for part in wanted.split("&") if part and "expand" not in part]
-        return self.json([entry(name) for name in paths if name in FILES])
-
     def json(self, value):
         self.reply(200, json.dumps(value).encode(), Content_Type="application/json")
 

@@ -18,23 +18,22 @@ from madplug_datasets.hub import overlap
 from madplug_files.sampling import sample_size
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """Makes the data set of a local file with these rows; how such files are read is tested with `files.table`."""
     import datasets
 
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    path = tmp_path / "rows.jsonl"
 
+    def hub(rows=60, **options):
+        if isinstance(rows, int):
+            rows = [json.dumps({"question": f"{i}+1?", "answer": str(i + 1), "level": "easy" if i % 3 else "hard"})
+                    for i in range(rows)]
+        path.write_text("".join(row + "\n" for row in rows))
+        return Hub(path=path, **{"columns": {"reference": "answer"}, **options})
 
-def rows(folder: Path, count: int = 60, name: str = "rows.jsonl", **more) -> Path:
-    path = folder / name
-    path.write_text("".join(json.dumps({
-        "question": f"{i}+1?", "answer": str(i + 1), "level": "hard" if i % 3 == 0 else "easy", **more}) + "\n"
-        for i in range(count)), "utf-8")
-    return path
-
-
-def hub(path: Path, **options) -> Hub:
-    return Hub(path=path, **{"columns": {"reference": "answer"}, **options})
+    return hub
 
 
 def ids(data: Hub) -> list[int]:
@@ -43,154 +42,78 @@ def ids(data: Hub) -> list[int]:
 
 # Local rows
 
-def test_a_row_becomes_a_sample(tmp_path):
-    (sample, references), *_ = hub(rows(tmp_path), metadata=["level"]).samples()
-    assert (sample.id, sample.question, sample.metadata, references) == ("row-1", "0+1?", {"level": "hard"}, ("1",))
+def test_a_row_becomes_a_sample(hub):
+    (sample, references), *_ = hub(metadata=["level"], instruction="Add.").samples()
+    assert (sample.id, sample.question, references) == ("row-1", "0+1?", ("1",))
+    assert sample.metadata == {"level": "hard", "instruction": "Add."}
 
 
-@pytest.mark.parametrize("options", [{}, {"limit": 7}, {"shuffle": 3}, {"shuffle": 3, "limit": 7}, {"stratify": "level",
-                         "limit": 9}, {"stratify": "level", "limit": 9, "shuffle": 1}, {"limit": "90% +- 10%"}])
-def test_streamed_or_not_the_rows_are_the_same(tmp_path, options):
-    path = rows(tmp_path)
-    assert ids(hub(path, **options)) == ids(hub(path, streaming=True, **options))
+def test_a_seed_is_an_order_and_a_stratum_has_its_share(hub):
+    orders = [ids(hub(shuffle=seed)) for seed in (1, 1, 2)]
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == list(range(1, 61))
+    assert ids(hub(shuffle=1, limit=5)) == orders[0][:5]
+    assert ids(hub(limit=6, stratify="level")) == [1, 2, 3, 4, 5, 6]
+    chosen = ids(hub(limit=9, stratify="level", shuffle=1))
+    assert (len(chosen), sum(i % 3 == 1 for i in chosen)) == (9, 3)
+    assert chosen != sorted(chosen)
+    data = hub(limit="90% +- 10%")
+    assert len(ids(data)) == data.size() == sample_size(60, 0.9, 0.1)
 
 
-def test_a_seed_is_an_order(tmp_path):
-    path = rows(tmp_path)
-    assert ids(hub(path, shuffle=1)) != ids(hub(path, shuffle=2))
-    assert sorted(ids(hub(path, shuffle=1))) == list(range(1, 61))
-    assert ids(hub(path, shuffle=1, limit=5)) == ids(hub(path, shuffle=1))[:5]
+@pytest.mark.parametrize(("options", "problem"), [
+    ({"columns": {"reference": "anser"}}, "has no column 'anser' for the reference; did you mean 'answer'? "
+                                          "(it has question, answer, level)"),
+    ({"rows": []}, "has no rows"), ({"stratify": "levl"}, "has no column 'levl' to stratify by")])
+def test_what_is_wrong_is_told_before_a_study_is_run(hub, options, problem):
+    (said,) = hub(**options).check(None)
+    assert problem in said
 
-
-def test_a_wrong_column_is_named_with_the_nearest(tmp_path):
-    (said,) = hub(rows(tmp_path), columns={"reference": "anser"}).check(None)
-    assert "has no column 'anser' for the reference; did you mean 'answer'?" in said
-    assert "(it has question, answer, level)" in said
-
-
-def test_csv_tsv_and_parquet(tmp_path):
-    import pyarrow
-    from pyarrow.parquet import write_table
-
-    (tmp_path / "rows.csv").write_text("question,answer\n1+1?,2\n")
-    (tmp_path / "rows.tsv").write_text("question\tanswer\n1+1?\t2\n")
-    write_table(pyarrow.table({"question": ["1+1?"], "answer": ["2"]}), tmp_path / "rows.parquet")
-    for ending in ("csv", "tsv", "parquet"):
-        ((sample, references),) = hub(tmp_path / f"rows.{ending}").samples()
-        assert (sample.question, references) == ("1+1?", ("2",))
-
-
-@pytest.mark.parametrize(("name", "content", "said"), [
-    ("rows.txt", "x", "has the ending '.txt'"), ("rows.jsonl", "", "has no rows"),
-    ("rows.jsonl", "{not json\n", "line 1: is not JSON"),
-    ("othr.jsonl", None, "no such file; did you mean 'other.jsonl'"),
-    ("rows.jsonl", '{"question": "a", "answer": "1"}\n{"question": "why?", "answer": null}\n',
-     "line 2, column 'answer': is empty")])
-def test_a_file_that_cannot_be_read(tmp_path, name, content, said):
-    rows(tmp_path, 1, "other.jsonl")
-    if content is not None:
-        (tmp_path / name).write_text(content)
-    with pytest.raises(UserError, match=said):
-        list(hub(tmp_path / name).samples())
-
-
-def test_a_changed_file_is_read_again_and_is_other_data(tmp_path):
-    path = rows(tmp_path)
-    data = hub(path)
-    before = data.fingerprint()
-    assert len(ids(data)) == 60
-    rows(tmp_path, count=61)
-    assert len(ids(data)) == 61
-    assert data.fingerprint() != before
-
-
-def test_images_become_addresses(tmp_path):
-    png = b"\x89PNG\r\n\x1a\n0"
-    (tmp_path / "a.dat").write_bytes(png)
-    path = rows(tmp_path, 1, image="a.dat")
-    ((sample, _),) = hub(path, columns={"reference": "answer", "images": "image"}).samples()
-    assert sample.images[0].startswith("data:image/png;base64,")
-    ((sample, _),) = hub(rows(tmp_path, 1, "b.jsonl", image="https://x.org/a.png"),
-                         columns={"reference": "answer", "images": "image"}).samples()
-    assert sample.images == ("https://x.org/a.png",)
-
-
-def test_images_of_the_hub_are_their_stored_bytes(tmp_path):
-    import datasets
-    Image = pytest.importorskip("PIL.Image")
-
-    data = datasets.Dataset.from_dict(
-        {"question": ["what?"], "answer": ["red"], "image": [Image.new("RGB", (2, 2), "red")]},
-        features=datasets.Features({"question": datasets.Value("string"), "answer": datasets.Value("string"),
-                                    "image": datasets.Image()}))
-    data.to_parquet(tmp_path / "rows.parquet")
-    ((sample, _),) = hub(tmp_path / "rows.parquet", columns={"reference": "answer", "images": "image"}).samples()
-    assert sample.images[0].startswith("data:image/png;base64,")
-
-
-def test_a_path_in_a_row_is_read_below_the_file_s_folder_only(tmp_path):
-    path = rows(tmp_path, 1, image="/proc/self/environ")
-    with pytest.raises(UserError, match="line 1, column 'image': the image '/proc/self/environ' is not below"):
-        list(hub(path, columns={"reference": "answer", "images": "image"}).samples())
-    path = rows(tmp_path, 1, images=["/proc/self/environ"])
-    assert next(hub(path).samples())[0].images == ()
-
-
-# Mistakes far down
 
 BAD = ['{"question": "a", "answer": "1", "level": "x"}', '{"question": "a", "answer": null, "level": "x"}', "{x",
        '{"question": "b", "answer": "1", "level": {"a": [1]}}', '{"question": "", "answer": "1"}']
 
 
 @pytest.mark.parametrize("options", [{}, {"shuffle": 1}, {"streaming": True}])
-def test_all_problems_of_a_file_are_named_at_once(tmp_path, options):
-    path = tmp_path / "rows.jsonl"
-    path.write_text("\n".join(BAD) + "\n")
+def test_all_problems_of_a_file_are_named_at_once(hub, options):
+    data = hub(BAD, **options)
     with pytest.raises(UserError) as caught:
-        list(hub(path, **options).samples())
-    assert sorted(str(p).removeprefix(f"{path}: ") for p in caught.value.problems) == [
+        list(data.samples())
+    assert sorted(str(p).removeprefix(f"{data.options.path}: ") for p in caught.value.problems) == [
         "line 2, column 'answer': is empty",
         "line 3: is not JSON: Expecting property name enclosed in double quotes (column 2)",
         "line 5, column 'question': is empty"]
+    with pytest.raises(UserError, match="has no rows"):
+        list(hub([], **options).samples())
 
 
-def test_ragged_csv_rows_are_named(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_bytes(b"\xef\xbb\xbfquestion,answer\na,1\nb\nc,\xff\n")
-    with pytest.raises(UserError) as caught:
-        list(hub(path).samples())
-    assert [p.place.rpartition(": ")[2] for p in caught.value.problems] == ["line 3", "line 4"]
+def test_a_changed_file_is_read_again_and_is_other_data(hub):
+    data = hub()
+    before = data.fingerprint(), len(ids(data))
+    hub(61)
+    assert (data.fingerprint() != before[0], before[1], len(ids(data))) == (True, 60, 61)
 
 
-def test_texts_that_look_like_dates_stay_texts(tmp_path):
-    path = rows(tmp_path, 1)
-    path.write_text('{"question": "When?", "answer": "2024-05-01"}\n')
-    assert next(hub(path).samples())[1] == ("2024-05-01",)
+def test_an_image_in_a_row_is_read_below_the_file_s_folder_only(hub, tmp_path):
+    (tmp_path / "a.dat").write_bytes(b"\x89PNG\r\n\x1a\n0")
 
+    def images(name):
+        data = hub([json.dumps({"question": "?", "answer": "x", "image": name})],
+                   columns={"reference": "answer", "images": "image"})
+        return next(data.samples())[0].images
 
-def test_dates_and_decimals_of_parquet_are_kept_as_text(tmp_path):
-    import datetime
-    import decimal
-
-    import pyarrow
-    from pyarrow.parquet import write_table
-
-    write_table(pyarrow.table({"question": ["1+1?"], "answer": ["2"], "day": [datetime.datetime(2024, 5, 1)],
-                               "cost": [decimal.Decimal("1.50")], "none": [float("nan")]}), tmp_path / "rows.parquet")
-    ((sample, _),) = hub(tmp_path / "rows.parquet", metadata=["day", "cost", "none"]).samples()
-    assert sample.metadata == {"day": "2024-05-01T00:00:00", "cost": "1.50", "none": None}
+    assert images("a.dat")[0].startswith("data:image/png;base64,")
+    with pytest.raises(UserError, match="line 1, column 'image': the image '/proc/self/environ' is not below"):
+        images("/proc/self/environ")
 
 
 # Training rows
 
-def test_rows_to_prepare_on_come_from_another_file_and_are_not_limited(tmp_path):
-    data = hub(rows(tmp_path), limit=3, train_path=rows(tmp_path, 9, "train.jsonl"))
-    assert len(list(data.samples("train"))) == 9
+def test_rows_to_prepare_on_come_from_another_file_and_are_not_limited(hub, tmp_path):
+    train = hub(9).options.path.rename(tmp_path / "train.jsonl")
+    assert len(list(hub(limit=3, train_path=train).samples("train"))) == 9
     with pytest.raises(UserError, match=r"dataset.train_path: is not set"):
-        list(hub(rows(tmp_path)).samples("train"))
-
-
-def test_the_study_s_own_split_is_not_prepared_on():
+        list(hub().samples("train"))
     with pytest.raises(UserError, match="'train' is the split of the study itself"):
         list(Hub(id="me/sums", split="train").samples("train"))
 
@@ -253,9 +176,9 @@ take("split", lambda: list(Hub(**O, split="tset").samples()))
 take("config", lambda: list(Hub(**O, config="mian").samples()))
 take("revision", lambda: list(Hub(**O, revision="nope").samples()))
 take("gated", lambda: list(Hub(id="me/gated").samples()))
-take("none", lambda: list(Hub(id="me/none").check(None)))
+take("none", lambda: list(Hub(id="me/none").check(None))[0])
 take("name", lambda: Hub(id="a b").fingerprint())
-take("column", lambda: list(Hub(id="me/sums").check(None)))
+take("column", lambda: list(Hub(id="me/sums").check(None))[0])
 """, home, HF_ENDPOINT=address)
 
 
@@ -270,18 +193,13 @@ def test_what_a_hub_gives_and_how_a_wrong_name_is_explained(online, asked, answe
     assert online[asked] == answer
 
 
-def test_a_stream_of_the_hub_is_drawn_from_alike(online):
+@pytest.mark.parametrize(("asked", "said"), [
+    ("none", "there is no data set 'me/none' on the hub, or it is private; in that case set HF_TOKEN"),
+    ("gated", "dataset: 'me/gated' is gated, and there is no token: accept its terms"), ("gated", "HF_TOKEN"),
+    ("column", "me/sums, test: has no column 'reference' for the reference")])
+def test_what_is_missing_or_gated_is_explained_and_a_stream_is_drawn_from_alike(online, asked, said):
+    assert said in online[asked]
     assert online["drawn"] == online["drawn_stream"]
-
-
-def test_a_data_set_that_is_missing_or_gated_is_explained(online):
-    assert "there is no data set 'me/none' on the hub, or it is private; in that case set HF_TOKEN" in online["none"][0]
-    assert online["gated"].startswith("dataset: 'me/gated' is gated, and there is no token: accept its terms")
-    assert "HF_TOKEN" in online["gated"]
-
-
-def test_a_wrong_column_on_the_hub_is_named(online):
-    assert "me/sums, test: has no column 'reference' for the reference" in online["column"][0]
 
 
 def test_without_the_hub_the_cache_is_used_and_nothing_else(online, home):
