@@ -5,9 +5,10 @@ import re
 import signal
 import subprocess
 import sys
-import threading
+import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +27,7 @@ base_url = "{url}"
 attempts = 2
 
 [debate]
-paradigm = "{paradigm}"
+paradigm = "som.debate"
 agents = 3
 rounds = 2
 {more}
@@ -35,62 +36,55 @@ rounds = 2
 
 @dataclass
 class Served:
-    """A running server."""
+    """A running server. It prints into the standard input of another process, as into `tee`."""
 
     process: subprocess.Popen
-    url: str
-    endpoint: object
-    folder: object
+    folder: Path
     printed: subprocess.Popen
-    """What it prints goes through this process, as through `tee`."""
-    lines: list[str] = field(default_factory=list)
+    printing: Path
+    url: str = ""
 
     @property
     def text(self):
         """What it has printed."""
-        return "".join(self.lines)
+        return self.printing.read_text()
 
-    def wait_for(self, pattern, seconds=30):
+    def wait_for(self, pattern):
         """Wait until a line matches."""
-        for _ in range(seconds * 20):
-            if any(re.search(pattern, line) for line in list(self.lines)):
-                return
-            self._reader.join(0.05)
+        for _ in range(600):
+            if found := re.search(pattern, self.text, re.MULTILINE):
+                return found
+            time.sleep(0.05)
         raise AssertionError(f"{pattern} was not printed in:\n{self.text}")
 
     def stop(self, number=signal.SIGTERM):
         """Stop the server; its exit status."""
         self.process.send_signal(number)
         status = self.process.wait(60)
-        self._reader.join(10)
+        self.printed.wait(10)
         return status
 
 
 @contextmanager
-def start(folder, endpoint, *options, more="", paradigm="som.debate", environ=None, file=None):
+def start(folder, endpoint, *options, more="", environ=None):
     """Serve a study."""
-    path = folder / "served.toml"
-    path.write_text(file or STUDY.format(url=endpoint.url, more=more, paradigm=paradigm))
+    path, printing = folder / "served.toml", folder / "printed.txt"
+    path.write_text(STUDY.format(url=endpoint.url, more=more))
     command = [sys.executable, "-m", "madplug", "serve", str(path), "--port", "0", "--output", str(folder / "out"),
                *options]
-    environ = {**os.environ, "MADPLUG_SERVE_KEY": KEY, **(environ or {})}
-    printed = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    process = subprocess.Popen(command, stderr=printed.stdin, stdout=subprocess.DEVNULL, env=environ, cwd=folder)
+    with printing.open("wb") as file:
+        printed = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=file)
+    process = subprocess.Popen(command, stderr=printed.stdin, stdout=subprocess.DEVNULL, cwd=folder,
+                               env={**os.environ, "MADPLUG_SERVE_KEY": KEY, **(environ or {})})
     printed.stdin.close()
-    served = Served(process, "", endpoint, folder / "out", printed)
-    served._reader = threading.Thread(target=lambda: served.lines.extend(printed.stdout), daemon=True)
-    served._reader.start()
+    served = Served(process, folder / "out", printed, printing)
     try:
-        served.wait_for(r"^serving ")
-        served.url = re.search(r"at (http://\S+/v1)", served.text)[1]
+        served.url = served.wait_for(r"^serving .*at (http://\S+/v1)")[1]
         yield served
     finally:
-        if process.poll() is None:
-            process.kill()
+        process.kill()
         process.wait()
         printed.wait(10)
-        served._reader.join(10)
-        printed.stdout.close()
 
 
 CELLS = """

@@ -35,50 +35,48 @@ def test_a_request_is_answered_with_the_decision_of_a_debate(client, agents, que
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (60, 30), "of all six calls"
     assert reply.madplug["ignored"] == ["temperature", "max_tokens"]
     assert reply.madplug["debates"][0]["agreed"]
-    assert agents.stats()["requests"] == 6
+    client().chat.completions.create(model="short", messages=question)
+    assert agents.stats()["requests"] == 6, "the only round of the other cell is the first of this one"
 
 
-def test_asked_again_it_is_debated_again_and_with_a_seed_answered_from_the_record(client, agents, question):
-    create = client().chat.completions.create
-    assert len({sample_of(create(model="main", messages=question)) for _ in range(2)}) == 2
-    before = agents.stats()["requests"]
-    replies = [create(model="main", messages=question, seed=5) for _ in range(2)]
-    assert agents.stats()["requests"] == before + 6
-    assert replies[0].choices == replies[1].choices
-    assert replies[0].usage == replies[1].usage
+DATASET = """
+[dataset]
+use = "files.table"
+path = "rows.jsonl"
+instruction = "Weigh both sides."
+"""
 
 
-def test_a_restarted_server_knows_what_was_debated(serve, client, agents, question):
-    with serve() as served:
-        first = client(served).chat.completions.create(model="main", messages=question, seed=5)
-        other = client(served).chat.completions.create(model="main", messages=question)
-        assert served.stop() == 0
-    assert (served.folder / "summary.json").is_file()
-    before = agents.stats()["requests"]
-    with serve() as served:
-        create = client(served).chat.completions.create
-        assert create(model="main", messages=question, seed=5).choices == first.choices
-        assert agents.stats()["requests"] == before
-        assert sample_of(create(model="main", messages=question)) != sample_of(other)
+def test_asked_again_it_is_debated_again_and_with_a_seed_answered_from_the_record_also_after_a_restart(
+        serve, client, agents, question, tmp_path):
+    pytest.importorskip("madplug_files")
+    (tmp_path / "rows.jsonl").write_text('{"question": "A or B?", "choices": ["x", "y"], "reference": "x"}\n')
+    samples, seeded = [], []
+    for _ in range(2):
+        with serve(more=DATASET) as served:
+            create = client(served).chat.completions.create
+            seeded += [create(model="main", messages=question, seed=5) for _ in range(2)]
+            samples += [sample_of(create(model="main", messages=question)) for _ in range(2)]
+            assert served.stop() == 0
+        assert (served.folder / "summary.json").is_file()
+    assert all((reply.choices, reply.usage) == (seeded[0].choices, seeded[0].usage) for reply in seeded)
+    assert len(set(samples)) == 4
+    assert agents.stats()["requests"] == 5 * 6
+    assert all("Weigh both sides." in str(body) for _, body in agents.seen), "the run file's instruction"
     with open_study(served.folder) as study:
         debates = list(study.debates())
-    assert len(debates) == 3
+    assert len(debates) == 5
     assert {d.sample.question for d in debates} == {question[0]["content"]}
     assert all(len(d.messages) == 6 for d in debates)
 
 
-def test_cells_share_the_calls_that_they_have_in_common(client, agents, question):
-    client().chat.completions.create(model="main", messages=question)
-    before = agents.stats()["requests"]
-    client().chat.completions.create(model="short", messages=question)
-    assert agents.stats()["requests"] == before, "its only round is the first of the other"
-
-
-def test_n_debates_are_choices_of_one_reply(client, agents, question):
+def test_n_debates_are_choices_of_one_reply_or_stream(client, agents, question):
     reply = client().chat.completions.create(model="main", messages=question, n=3)
     assert [c.index for c in reply.choices] == [0, 1, 2]
     assert len({d["sample"] for d in reply.madplug["debates"]}) == 3
     assert agents.stats()["requests"] == 18
+    chunks = list(client().chat.completions.create(model="main", messages=question, stream=True, n=2))
+    assert sorted(c.choices[0].index for c in chunks if c.choices and c.choices[0].finish_reason) == [0, 1]
 
 
 def test_a_stream_is_the_debate_as_reasoning_and_the_answer_as_content(client, agents, question):
@@ -93,47 +91,29 @@ def test_a_stream_is_the_debate_as_reasoning_and_the_answer_as_content(client, a
     assert [c.choices[0].finish_reason for c in chunks if c.choices][-1] == "stop"
 
 
-def test_reasoning_arrives_while_the_debate_runs(client, agents, question):
-    read = threading.Event()
-
-    def reply(body):
-        assert len(body["messages"]) == 1 or read.wait(60), "round 2 is answered once round 1 has been read"
-        return completion("Final answer: (A)")
-
-    agents.endpoint.replies = reply
-    for chunk in client().chat.completions.create(model="main", messages=question, stream=True):
-        if chunk.choices and getattr(chunk.choices[0].delta, "reasoning_content", None):
-            read.set()
-    assert read.is_set()
-
-
-def test_clients_that_ask_for_the_same_debate_at_the_same_time_all_get_its_stream(client, agents, question):
+def test_reasoning_arrives_while_the_debate_runs_at_all_clients_that_ask_for_it_at_the_same_time(
+        client, agents, question):
     asked = []
 
     def reply(body):
         asked.append(body)
-        assert all(started.wait(60) for started in streams)
+        assert len(body["messages"]) == 1 or all(started.wait(60) for started in streams), "round 1 has been read"
         return completion("Final answer: (A)")
 
     def read(started):
-        chunks = []
+        texts, reasons = [], 0
         for chunk in client().chat.completions.create(model="main", messages=question, stream=True, seed=1):
-            started.set()
-            chunks.append(chunk)
-        texts = [c.choices[0].delta.content or "" for c in chunks]
-        return "".join(texts), sum(bool(getattr(c.choices[0].delta, "reasoning_content", None)) for c in chunks)
+            texts.append(chunk.choices[0].delta.content or "")
+            if getattr(chunk.choices[0].delta, "reasoning_content", None):
+                reasons += 1
+                started.set()
+        return "".join(texts), reasons
 
     streams = [threading.Event() for _ in range(3)]
     agents.endpoint.replies = reply
     with ThreadPoolExecutor(3) as threads:
         assert list(threads.map(read, streams)) == [("A", 6)] * 3
     assert len(asked) == 6
-
-
-def test_several_choices_are_streamed_side_by_side(client, agents, question):
-    chunks = list(client().chat.completions.create(model="main", messages=question, stream=True, n=2))
-    ended = [c.choices[0].index for c in chunks if c.choices and c.choices[0].finish_reason]
-    assert sorted(ended) == [0, 1]
 
 
 def test_a_conversation_with_images_reaches_the_agents(client, agents):
@@ -175,14 +155,3 @@ def test_a_template_writes_the_answer_as_a_harness_expects_it():
     result = play(replies=["A", "{answer}", "{answer}"]).result
     assert answer_text(result, "ANSWER: {answer}") == "ANSWER: {answer}"
     assert answer_text(result, "{message} {} {x}") == "{answer} {} {x}"
-
-
-def test_the_run_files_task_instruction_is_in_every_prompt(serve, client, agents, question, tmp_path):
-    pytest.importorskip("madplug_files")
-    (tmp_path / "rows.jsonl").write_text('{"question": "A or B?", "choices": ["x", "y"], "reference": "x"}\n')
-    dataset = '[dataset]\nuse = "files.table"\npath = "rows.jsonl"\ninstruction = "Weigh both sides."\n'
-    with serve(more=dataset) as served:
-        client(served).chat.completions.create(model="main", messages=question)
-    asked = [body for _, body in agents.seen if question[0]["content"] in str(body)]
-    assert len(asked) == 6
-    assert all("Weigh both sides." in str(body) for body in asked)
