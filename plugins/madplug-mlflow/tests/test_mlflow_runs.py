@@ -36,7 +36,7 @@ def folder(tmp_path_factory, run_tracked):
 
 
 @mlflow
-def test_a_study_is_a_run_with_a_run_for_each_cell(folder):
+def test_a_study_is_a_run_with_a_run_for_each_cell_the_report_as_artefacts_and_no_key(folder):
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{folder}/m.db")
@@ -53,21 +53,8 @@ def test_a_study_is_a_run_with_a_run_for_each_cell(folder):
     steps = [m.step for m in client.get_metric_history(two.info.run_id, "debates")]
     assert sorted(set(steps)) == list(range(5 - len(set(steps)), 5)), "debate by debate"
     assert len(set(steps)) >= 3
-
-
-@mlflow
-def test_the_report_the_run_file_and_the_summary_are_artefacts(folder):
-    from mlflow import MlflowClient
-
-    client = MlflowClient(f"sqlite:///{folder}/m.db")
-    experiment = client.get_experiment_by_name("small")
-    [study] = client.search_runs([experiment.experiment_id], "attributes.run_name = 'small'")
     assert {a.path for a in client.list_artifacts(study.info.run_id)} == {"report", "study.toml", "summary.json"}
     assert "report/report.html" in {a.path for a in client.list_artifacts(study.info.run_id, "report")}
-
-
-@mlflow
-def test_no_key_is_in_the_store_or_an_artefact(folder):
     for path in [folder / "m.db", *(p for p in (folder / "mlruns").rglob("*") if p.is_file())]:
         assert KEY.encode() not in path.read_bytes(), path
 

@@ -87,15 +87,11 @@ def test_each_cell_is_a_run_in_the_group_of_the_study(records):
 
 
 @wandb
-def test_figures_come_debate_by_debate(records):
+def test_figures_come_debate_by_debate_and_the_report_is_an_artefact(records):
     history = [facts for kind, facts in records["two"] if kind == "history"]
     assert [row["debates"] for row in history] == [1, 2, 3]
     assert history[-1]["calls"] == 12
     assert 0 <= history[-1]["qa.accuracy"] <= 1
-
-
-@wandb
-def test_the_report_is_an_artefact(records):
     [artifact] = [facts for rows in records.values() for kind, facts in rows if kind == "artifact"]
     assert {"summary.json", "study.toml", "report/report.html"} <= set(artifact["files"])
 
