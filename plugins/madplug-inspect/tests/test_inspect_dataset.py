@@ -55,14 +55,10 @@ def test_the_data_set_of_a_task(file):
         ("1", "Capital 0?", ("Oslo", "Rome"), ("B",)), ("2", "Capital 1?", ("Oslo", "Rome"), ("B",))]
     assert rows[1][0].metadata == {"level": 1}
     assert (data.answers, data.size(), data.has_images) == ("answers.choice", 2, False)
-    assert data.fingerprint() != Imported(file=file, source="capitals").fingerprint()
-
-
-def test_the_fingerprint_covers_metadata(file):
     before = Imported(file=file, source="capitals").fingerprint()
-    other = file.with_name("other.py")
-    other.write_text(FILE.replace('"level": i', '"level": i + 1'))
-    assert Imported(file=other, source="capitals").fingerprint() != before
+    assert data.fingerprint() != before
+    file.write_text(FILE.replace('"level": i', '"level": i + 1'))
+    assert Imported(file=file, source="capitals").fingerprint() != before, "it covers metadata"
 
 
 def test_messages_images_and_several_targets(file):
@@ -84,42 +80,36 @@ def test_its_own_examples_by_module():
     ({"source": "capitals"}, "names no module"),
     ({"source": "inspect_ai.dataset:example_dataste"}, "did you mean 'example_dataset'"),
     ({"source": "no_such_module:x"}, "no_such_module cannot be imported"),
-    ({"source": "capitols", "file": True}, "did you mean 'capitals'"),
-    ({"source": "nothing", "file": True}, "returned NoneType; expected a data set or a task"),
-    ({"source": "fails", "file": True}, "'fails' raised ValueError: no such file"),
-])
+    ({"source": "capitols", "file": "tasks.py"}, "did you mean 'capitals'"),
+    ({"source": "nothing", "file": "tasks.py"}, "returned NoneType; expected a data set or a task"),
+    ({"source": "fails", "file": "tasks.py"}, "'fails' raised ValueError: no such file"),
+    ({"source": "x", "file": "other.py"}, "no such Python file")])
 def test_a_mistake_is_told_in_words(file, options, said):
+    given = {name: file.with_name(value) if name == "file" else value for name, value in options.items()}
     with pytest.raises(UserError, match=said):
-        Imported(**{**options, **({"file": file} if "file" in options else {})}).size()
+        Imported(**given).size()
 
 
-def test_a_missing_file_and_a_split_are_told(tmp_path, file):
-    with pytest.raises(UserError, match="no such Python file"):
-        Imported(file=tmp_path / "other.py", source="x").size()
+def test_there_is_no_split_to_prepare_on(file):
     with pytest.raises(StudyError, match="has no split 'train'"):
         list(Imported(file=file, source="capitals").samples("train"))
 
 
 @pytest.mark.parametrize(("image", "said"), [
     (b"private notes", "dot.png' is not an image by its first bytes"), (os.mkfifo, "dot.png' is not a regular file"),
-    (Path.mkdir, "dot.png' cannot be read"), (None, "dot.png' cannot be read"),
-    (DOT + bytes(20 * 2**20), "dot.png' is larger than 20 MB$")],
-    ids=["text", "pipe", "folder", "missing", "large"])
+    (Path.mkdir, "dot.png' cannot be read"), (Path.exists, "dot.png' cannot be read"),
+    (DOT + bytes(20 * 2**20), "dot.png' is larger than 20 MB$"),
+    ("data:image/png;base64,c2VjcmV0", "is not an image by its first bytes"), ("https://", "is not an address"),
+    ("/dev/zero", "is not a regular file"), ("a\\0b", "cannot be read")],
+    ids=["text", "pipe", "folder", "missing", "large", "data", "address", "device", "zero"])
 def test_only_an_image_is_read_and_sent(file, tmp_path, image, said):
     (tmp_path / "dot.png").unlink()
-    if isinstance(image, bytes):
+    if isinstance(image, str):
+        file.write_text(FILE.replace("PLACE", image))
+    elif isinstance(image, bytes):
         (tmp_path / "dot.png").write_bytes(image)
-    elif image is not None:
+    else:
         image(tmp_path / "dot.png")
-    with pytest.raises(StudyError, match=said):
-        list(Imported(file=file, source="chats").samples())
-
-
-@pytest.mark.parametrize(("image", "said"), [
-    ("data:image/png;base64,c2VjcmV0", "is not an image by its first bytes"), ("https://", "is not an address"),
-    ("/dev/zero", "is not a regular file"), ("a\\0b", "cannot be read")])
-def test_an_address_or_path_that_is_no_image_is_refused(file, tmp_path, image, said):
-    file.write_text(FILE.replace("PLACE", image))
     with pytest.raises(StudyError, match=said):
         list(Imported(file=file, source="chats").samples())
 
