@@ -123,6 +123,8 @@ def test_a_matched_debate_waits_for_the_other_in_whatever_order_the_samples_come
             yield sample, ()
 
     store = MemoryStore()
+    for sample in SAMPLES:
+        wait_for(store.finish_debate(DebateResult("a", 0, sample, (), error="an earlier run's")))
     run_cells(store, {"a": ("one", None), "b": ("two", "a")}, samples=samples)
     errors = {result.sample.id: result.error for result in store.results() if result.cell == "b"}
     assert (len(errors), [id for id, error in errors.items() if error]) == (8, ["q0"])
